@@ -1,0 +1,1 @@
+"""What is measured, one topic a file. Each experiment returns one tidy table."""

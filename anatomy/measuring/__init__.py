@@ -1,0 +1,18 @@
+"""How a number is made: the only clock of the package, and the comparison that uses it.
+
+`compare` is the one function that times anything. Experiments call it, and so can a reader on
+their own code. What each step is for stands in the module that does it:
+
+* `stopwatch` the clocks: CUDA events behind a queue that hides dispatch, or the host's counter
+* `cache` puts the L2 cache into a known state before a cold call
+* `sampling` decides how one sample of a callable is taken, and takes it
+* `blocks` the order in which variants alternate, when to look, what to throw away
+* `gates` what no measurement may be: faster than the hardware, or labelled with a wrong cause
+* `census` which kernels ran, by name, as CUPTI saw them
+* `comparison` puts the steps together
+"""
+
+from anatomy.measuring.comparison import Comparison, compare
+from anatomy.measuring.stopwatch import account, stopwatch_for
+
+__all__ = ["Comparison", "account", "compare", "stopwatch_for"]

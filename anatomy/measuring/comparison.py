@@ -1,0 +1,275 @@
+"""`compare`: named callables in, one honest table out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import quantiles
+
+import pandas as pd
+import torch
+
+from anatomy import agreement, intervals, machine, units
+from anatomy.errors import BadParameter
+from anatomy.measuring import blocks, census, gates, sampling
+from anatomy.measuring.stopwatch import Call, Stopwatch, stopwatch_for
+
+Variants = Mapping[str, Call | Sequence[Call]]
+Each = float | str | Mapping[str, float | str] | None
+
+# A figure is narrow enough when half its 95 % interval is at most this share of it.
+PRECISION = 0.01
+# Settling ends when two rounds of all variants differ by less than this, or after the cap.
+SETTLED, SETTLE_ROUND_S, SETTLE_CAP_S = 0.02, 0.1, 5.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found.
+
+    Attributes:
+        table: One row per variant in the order given, the control's duplicate last. Times end in
+            `_s` and are seconds; `blocks_s` holds the block medians, from which `median_s`, its
+            exact 95 % interval `low_s` to `high_s`, and the paired `ratio` (time over the
+            control's time) with `ratio_low` and `ratio_high` follow. `samples` are raw samples.
+        noise_floor: How far the control strays from itself, as a relative number. No difference
+            below it is claimed.
+        errors: Relative error of each variant against its reference.
+    """
+
+    table: pd.DataFrame
+    noise_floor: float
+    errors: dict[str, float]
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in self.table.variant)
+        lines = []
+        for row in self.table.itertuples():
+            times = units.seconds_range(row.median_s, row.low_s, row.high_s)
+            against = "control"
+            if row.role != "control":
+                ratio = units.ratio(row.ratio, row.ratio_low, row.ratio_high)
+                against = f"{ratio} of {row.control}, {row.verdict}"
+            lines.append(f"{row.variant:<{width}}  {times}  {against}  {row.note or ''}".rstrip())
+        lines.append(f"noise floor {units.percent(self.noise_floor)} ({self.table.quantity[0]})")
+        return "\n".join(lines)
+
+
+def compare(
+    variants: Variants,
+    *,
+    control: str | None = None,
+    against: Mapping[str, str] | None = None,
+    reference: Callable | Mapping[str, Callable] | None = None,
+    allowed: float | Mapping[str, float] | None = None,
+    quantity: sampling.Quantity = "gpu_cold",
+    op: str = "",
+    flops: Each = None,
+    bytes: Each = None,
+    limit: Each = None,
+    device: str | torch.device = "cuda:0",
+    iters: int = 60,
+    budget_s: float = 30.0,
+    seed: int = 0,
+    profile: bool = True,
+    watch: Stopwatch | None = None,
+) -> Comparison:
+    """Measure variants of one computation against a control, interleaved, with intervals.
+
+    Nothing is timed until every variant agrees with its reference. All variants are then called
+    until compilation, allocation and clocks have settled, and measured in the same blocks, the
+    control twice: what the control differs from itself is the noise floor.
+
+    Args:
+        variants: Names and callables without arguments that return what they compute. A sequence
+            of callables is the same computation over several sets of buffers, used in turn: for
+            `gpu_cold` that replaces the cache flush, and short kernels need it.
+        control: What the others are compared with; by default the first.
+        against: For single variants another control, such as one that does the same work.
+        reference: One callable, or one for each variant, giving the result in higher precision.
+            Without it the control's output is the reference.
+        allowed: Relative error allowed against the reference; see `agreement.ALLOWED`.
+        quantity: `gpu_cold`, `gpu_warm`, `host_enqueue` or `step_wall`.
+        op: The operation's name, kept in the table.
+        flops: Floating-point operations of one call, for all variants or for each.
+        bytes: Least bytes that one call must move, likewise.
+        limit: The ceiling its share is of: `matmul fp16`, `copy`, `read`; likewise.
+        device: `cuda:0` or `cpu`.
+        iters: Least number of samples of each variant.
+        budget_s: Seconds of measuring after which a figure that is not narrow is marked `wide`.
+        seed: Of the order of variants in a block.
+        profile: Whether to list the kernels of each variant; not in the timed blocks.
+        watch: Another clock; tests pass one.
+
+    Returns:
+        The comparison; its `table` is what recordings keep.
+
+    Raises:
+        BadParameter: No variants, or a control that is none of them.
+        DisagreementError: A variant computes something else.
+        MeasurementError: Another process uses the GPU, or blocks were disturbed throughout.
+    """
+    control = _control(variants, control, against)
+    watch = watch or stopwatch_for(device)
+    rings = {n: [v] if callable(v) else list(v) for n, v in variants.items()}
+    first = {name: ring[0] for name, ring in rings.items()}
+    references = (
+        agreement.against_control(first, control)
+        if reference is None
+        else reference
+        if isinstance(reference, Mapping)
+        else dict.fromkeys(first, reference)
+    )
+    errors = agreement.check(first, references, allowed)
+    seen = {n: census.take(call, watch.device) if profile else None for n, call in first.items()}
+    settle(watch, rings)
+
+    again = f"{control} (again)"
+    names = [*rings, again]
+    samplers = {n: sampling.prepare(watch, rings[control if n == again else n], quantity)
+                for n in names}  # fmt: skip
+    measured = blocks.run(
+        list(samplers.values()),
+        narrow_enough=lambda medians: all(
+            intervals.half_width(intervals.median_interval(m)) <= PRECISION for m in medians
+        ),
+        least_samples=iters,
+        budget_s=budget_s,
+        seed=seed,
+    )
+    medians = dict(zip(names, measured.medians, strict=True))
+    floor = intervals.noise_floor(intervals.ratio_interval(medians[again], medians[control]))
+    gpu = machine.describe(watch.device) if watch.device.type == "cuda" else None
+    ceilings = gates.measured_ceilings(gpu["slug"]) if gpu else None
+    rows = []
+    for index, name in enumerate(names):
+        origin = control if name == again else name
+        facing = (against or {}).get(name, control)
+        row = _row(measured, index, samplers[name])
+        row |= {
+            "op": op,
+            "variant": name,
+            "role": "again" if name == again else "control" if name == control else "variant",
+            "control": None if name == control else facing,
+            "quantity": quantity,
+            "device": watch.device.type,
+            "noise_floor": floor,
+            "flops": _of(flops, origin),
+            "bytes": _of(bytes, origin),
+            "limit": _of(limit, origin),
+            "error": errors[origin],
+        }
+        row |= _kernels(seen[origin])
+        row |= _judged(name, row, medians, facing, floor)
+        row["regime"] = _regime(watch, samplers[name], row, seen[origin])
+        row["note"] = gates.impossible(
+            median_s=row["median_s"],
+            flops=row["flops"],
+            bytes_=row["bytes"],
+            cold=quantity == "gpu_cold",
+            cache_bytes=watch.flush.cache_bytes,
+            limit=row["limit"],
+            gpu=gpu["gpu"] if gpu else None,
+            measured=ceilings,
+        )
+        if row["note"]:
+            row["verdict"] = "impossible"
+        rows.append(row)
+    return Comparison(pd.DataFrame(rows), floor, errors)
+
+
+def settle(watch: Stopwatch, rings: Mapping[str, Sequence[Call]]) -> float:
+    """Call all variants until two rounds take equally long; returns the seconds it took.
+
+    The first calls compile, tune, allocate and wake the clocks; none of that belongs in a steady
+    figure. Gives up after `SETTLE_CAP_S`, with a warning.
+    """
+    started = watch.now()
+    calls = [call for ring in rings.values() for call in ring]
+    last = None
+    repeats = 1
+    while watch.now() - started < SETTLE_CAP_S:
+        took = watch.wall(calls * repeats) / repeats
+        if took * repeats < SETTLE_ROUND_S:
+            repeats = min(1000, max(repeats + 1, int(repeats * SETTLE_ROUND_S / max(took * repeats, 1e-9))))
+            continue
+        if last and abs(took - last) <= SETTLED * last:
+            return watch.now() - started
+        last = took
+    watch.warnings.append(
+        f"{', '.join(rings)}: not steady after {SETTLE_CAP_S:g} s; two rounds still differ by "
+        f"more than {SETTLED:.0%}"
+    )
+    return watch.now() - started
+
+
+def _control(variants: Variants, control: str | None, against: Mapping[str, str] | None) -> str:
+    if not variants:
+        raise BadParameter("compare() needs at least one variant, as {'name': callable}.")
+    control = control or next(iter(variants))
+    for name in (control, *(against or {}).values(), *(against or {})):
+        if name not in variants:
+            raise BadParameter(f"control {name!r} is not among the variants {', '.join(variants)}.")
+    return control
+
+
+def _of(value: Each, name: str):
+    return value.get(name) if isinstance(value, Mapping) else value
+
+
+def _row(measured: blocks.Measured, index: int, sampler: sampling.Sampler) -> dict:
+    """The figures of one variant, without any comparison."""
+    medians, raw = measured.medians[index], measured.raw[index]
+    middle = intervals.median_interval(medians)
+    percentiles = quantiles(raw, n=20, method="inclusive") if len(raw) > 1 else raw * 19
+    limited = measured.power_limited[index]
+    return {
+        "median_s": middle.median,
+        "low_s": middle.low,
+        "high_s": middle.high,
+        "p5_s": percentiles[0],
+        "p95_s": percentiles[-1],
+        "samples": len(raw),
+        "blocks_s": [float(f"{value:.6g}") for value in medians],
+        "method": sampler.method,
+        "launch_inclusive": sampler.launch_inclusive,
+        "wide": intervals.half_width(middle) > PRECISION,
+        "throttle": "unknown" if limited is None else "power-limited" if limited else "none",
+        "discarded": sum(measured.discarded.values()),
+        "discarded_why": ", ".join(sorted(measured.discarded)) or None,
+        "enqueue_s": sampler.enqueue_s,
+        **measured.conditions[index],
+    }
+
+
+def _judged(name, row, medians, facing, floor) -> dict:
+    """Ratio to the control, and what may be said of it."""
+    if row["role"] == "control":
+        return {"ratio": None, "ratio_low": None, "ratio_high": None, "verdict": "control"}
+    ratio = intervals.ratio_interval(medians[name], medians[facing])
+    verdict = "again" if row["role"] == "again" else intervals.verdict(ratio, floor)
+    return {
+        "ratio": ratio.median,
+        "ratio_low": ratio.low,
+        "ratio_high": ratio.high,
+        "verdict": verdict,
+    }
+
+
+def _kernels(seen: census.Census | None) -> dict:
+    if seen is None:
+        return {"kernels": None, "kernels_per_call": None, "busy_s": None}
+    return {
+        "kernels": list(seen.kernels),
+        "kernels_per_call": len(seen.kernels),
+        "busy_s": seen.busy_s,
+    }
+
+
+def _regime(watch, sampler: sampling.Sampler, row: dict, seen: census.Census | None) -> str | None:
+    if watch.device.type != "cuda" or row["quantity"] in ("host_enqueue", "step_wall"):
+        return None
+    calls = max(3, min(200, int(2e-3 / sampler.period_s)))
+    period_s = watch.wall(list(sampler.ring[:1]) * calls) / calls
+    busy_s = seen.busy_s if seen and row["quantity"] == "gpu_warm" else None
+    return gates.regime(
+        enqueue_s=sampler.enqueue_s, period_s=period_s, span_s=row["median_s"], busy_s=busy_s
+    )

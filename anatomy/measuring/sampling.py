@@ -1,0 +1,194 @@
+"""How one sample of a callable is taken: alone, in a batch, or as a difference.
+
+A short kernel cannot be timed alone: the event pair around it costs as much as it does. Which way
+is used depends on the quantity and on how long the call takes, is decided once per variant before
+the blocks begin, and is written into the row as `method`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from statistics import median
+from typing import Literal
+
+from anatomy.errors import MeasurementError
+from anatomy.measuring.stopwatch import QUEUE_LIMIT, Call, Stopwatch
+
+Quantity = Literal["gpu_cold", "gpu_warm", "host_enqueue", "step_wall"]
+QUANTITIES: tuple[Quantity, ...] = ("gpu_cold", "gpu_warm", "host_enqueue", "step_wall")
+
+# A span shorter than this many times the clock's own floor is taken in batches only.
+FLOOR_FACTOR = 5
+# A batch lasts at least this long, so that the floor is a hundredth of it or less.
+BATCH_S = 200e-6
+# A wall-clock batch ends with one synchronize; it must be a small part of the whole.
+WALL_BATCH_S = 2e-3
+# The sleep in front of a sample: this long, and this many times what the host needs to queue it.
+HOLD_MARGIN_S, HOLD_FACTOR = 20e-6, 2.0
+# How often a leaking sample is retaken with twice the sleep before it is called launch-inclusive.
+RETAKES = 4
+# Least time a kernel launch takes the host; bounds how many launches a batch of calls can hold.
+LAUNCH_S = 2e-6
+
+
+@dataclass
+class Sampler:
+    """Takes samples of one callable, all in the same way.
+
+    `ring` holds the same callable over one or more sets of buffers; `calls` of them make one
+    sample. `enqueue_s` is what the host needs for one call, `period_s` a first estimate of the
+    call itself; both in seconds.
+    """
+
+    watch: Stopwatch
+    ring: Sequence[Call]
+    quantity: Quantity
+    enqueue_s: float
+    period_s: float
+    way: Literal["alone", "batch", "rotated", "differenced", "enqueue", "wall"]
+    calls: int
+    launch_inclusive: bool
+    hold_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._next = cycle(self.ring)
+        if not self.launch_inclusive and self.way not in ("enqueue", "wall"):
+            queued = 1 if self.way == "alone" else self.calls
+            self.hold_s = HOLD_MARGIN_S + HOLD_FACTOR * queued * self.enqueue_s
+
+    @property
+    def method(self) -> str:
+        """How a sample is taken, in words for the row."""
+        words = {
+            "alone": "event pair around each call, cache flushed before it",
+            "batch": f"event pair around {self.calls} calls back to back",
+            "rotated": f"event pair around {self.calls} calls over {len(self.ring)} sets of buffers",
+            "differenced": f"{self.calls} x [flush, call] less {self.calls} x [flush]",
+            "enqueue": "host clock around one call, queue empty",
+            "wall": f"host clock around {self.calls} calls and a synchronize",
+        }[self.way]
+        if self.watch.device.type == "cpu":
+            words = words.replace("event pair", "host clock")
+        return words + (", launch included" if self.launch_inclusive else "")
+
+    @property
+    def sample_s(self) -> float:
+        """About how long one sample takes, everything around it included."""
+        flush = self.watch.calibration.flush_s
+        if self.way == "alone":
+            return self.period_s + flush + self.hold_s
+        if self.way == "differenced":
+            return self.calls * (self.period_s + 2 * flush) + 2 * self.hold_s
+        return self.calls * self.period_s + self.hold_s
+
+    def take(self, samples: int) -> list[float]:
+        """Take `samples` samples, in seconds per call."""
+        if self.way == "alone":
+            return self._alone(samples)
+        if self.way == "enqueue":
+            return [self.watch.enqueue(call) for call in islice(self._next, samples)]
+        take_one = {"wall": self._wall, "differenced": self._differenced}.get(self.way, self._batch)
+        return [take_one() for _ in range(samples)]
+
+    def _alone(self, samples: int) -> list[float]:
+        taken: list[float] = []
+        # Fewer than the queue holds at a time: a full queue makes the host wait inside a call.
+        launches = 6 + math.ceil(self.enqueue_s / LAUNCH_S)
+        chunk = max(1, QUEUE_LIMIT // launches)
+        while len(taken) < samples:
+            calls = list(islice(self._next, min(chunk, samples - len(taken))))
+            taken += self._hidden(lambda calls=calls: self.watch.spans(
+                calls, cold=self.quantity == "gpu_cold", hold_s=self.hold_s
+            ))
+        return taken
+
+    def _batch(self) -> float:
+        calls = list(islice(self._next, self.calls))
+        total = self._hidden(lambda: self.watch.batch(calls, flushed=False, hold_s=self.hold_s))
+        return total / self.calls
+
+    def _differenced(self) -> float:
+        """One cold call that is too short to be timed alone: with it, less without it."""
+        calls = list(islice(self._next, self.calls))
+        nothing = [lambda: None] * self.calls
+        with_call = self._hidden(
+            lambda: self.watch.batch(calls, flushed=True, hold_s=self.hold_s)
+        )
+        without = self._hidden(lambda: self.watch.batch(nothing, flushed=True, hold_s=self.hold_s))
+        return (with_call - without) / self.calls
+
+    def _wall(self) -> float:
+        return self.watch.wall(list(islice(self._next, self.calls))) / self.calls
+
+    def _hidden(self, take):
+        """Take a sample whose dispatch stays hidden; sleep longer before it if it does not."""
+        for _ in range(RETAKES):
+            sample, leaked = take()
+            if not leaked or self.launch_inclusive:
+                return sample
+            self.hold_s *= 2
+        self.launch_inclusive = True
+        return sample
+
+
+def prepare(
+    watch: Stopwatch,
+    ring: Sequence[Call],
+    quantity: Quantity,
+) -> Sampler:
+    """Decide how samples of a callable are taken, from a few calls of it.
+
+    Args:
+        watch: The clock.
+        ring: The callable, or the same callable over several sets of buffers. For `gpu_cold` the
+            sets together must be larger than twice the L2 cache; they are then used in turn and
+            no flush is needed.
+        quantity: Which time is wanted.
+
+    Returns:
+        The sampler; its `launch_inclusive` is set if the callable synchronizes.
+
+    Raises:
+        MeasurementError: The quantity is unknown.
+    """
+    if quantity not in QUANTITIES:
+        raise MeasurementError(f"quantity={quantity!r} is none of {', '.join(QUANTITIES)}.")
+    call = ring[0]
+    enqueue_s = median(watch.enqueue(call) for _ in range(5))
+    synchronizes = watch.synchronizes(call)
+    period_s = max(median(watch.wall(ring[:1] * 3) / 3 for _ in range(3)), 1e-9)
+    way, calls = _way(watch, ring, quantity, period_s)
+    if way in ("batch", "rotated"):
+        # The wall period of a short call is the host's; the device's own decides the batch.
+        hold_s = 0.0 if synchronizes else HOLD_MARGIN_S + HOLD_FACTOR * calls * enqueue_s
+        total, _ = watch.batch(list(islice(cycle(ring), calls)), flushed=False, hold_s=hold_s)
+        period_s = max(total / calls, 1e-9)
+        calls = _calls(BATCH_S, period_s, enqueue_s)
+    elif way == "alone":
+        hold_s = 0.0 if synchronizes else HOLD_MARGIN_S + HOLD_FACTOR * enqueue_s
+        spans, _ = watch.spans([call] * 3, cold=True, hold_s=hold_s)
+        period_s = max(median(spans), 1e-9)
+        if period_s < FLOOR_FACTOR * watch.calibration.floor_s and not synchronizes:
+            way, calls = "differenced", _calls(BATCH_S, period_s, enqueue_s)
+    return Sampler(watch, ring, quantity, enqueue_s, period_s, way, calls, synchronizes)
+
+
+def _way(
+    watch: Stopwatch, ring: Sequence[Call], quantity: Quantity, period_s: float
+) -> tuple[str, int]:
+    if quantity == "host_enqueue":
+        return "enqueue", 1
+    if quantity == "step_wall":
+        least = max(WALL_BATCH_S, 100 * watch.calibration.synchronize_s)
+        return "wall", max(1, math.ceil(least / period_s))
+    if quantity == "gpu_warm":
+        return "batch", _calls(BATCH_S, period_s, 0.0)
+    return ("rotated", len(ring)) if len(ring) > 1 else ("alone", 1)
+
+
+def _calls(least_s: float, period_s: float, enqueue_s: float) -> int:
+    """Calls in a batch of at least `least_s` seconds that the launch queue can hold."""
+    wanted = math.ceil(least_s / period_s)
+    fits = QUEUE_LIMIT // max(1, math.ceil(enqueue_s / LAUNCH_S))
+    return max(1, min(wanted, fits))

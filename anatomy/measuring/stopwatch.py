@@ -1,0 +1,289 @@
+"""The only clock of the package: CUDA events on a GPU, the host's monotonic counter on a CPU.
+
+A GPU runs behind its host: a call returns once its kernels are queued. An event pair around a call
+therefore measures the host as well, unless the GPU is kept busy until the whole call is queued.
+Every GPU sample here begins with a device-side sleep (`hold_s`) that is longer than the host
+needs, and then asks whether it was: if the start event had already passed when the last kernel was
+queued, dispatch leaked into the sample, and the caller learns of it.
+"""
+
+import functools
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from anatomy import machine
+from anatomy.measuring.cache import Flush
+
+Call = Callable[[], object]
+
+# A host call that takes this share of the sleep in front of it waited for it: it synchronizes.
+SYNC_SHARE = 0.5
+# Sleep in front of the call that is asked whether it synchronizes. Long against any launch.
+SYNC_PROBE_S = 0.01
+# Launches that may be queued ahead before the driver makes the host wait (1024, less a margin).
+QUEUE_LIMIT = 800
+
+
+@dataclass
+class Calibration:
+    """What the clock itself costs, in seconds: figures under 5 times these mean little.
+
+    `event_pair_s` is an empty event pair, `null_kernel_s` the span of a kernel that does nothing,
+    `host_clock_s` two readings of the host clock, `synchronize_s` a bare synchronize. `flush_s` is
+    one cache flush; `probe_cold_s` and `probe_warm_s` a read of a quarter of the cache after a
+    flush and straight after itself, which shows that the flush works.
+    """
+
+    event_pair_s: float
+    null_kernel_s: float | None
+    host_clock_s: float
+    synchronize_s: float
+    flush_s: float
+    probe_cold_s: float
+    probe_warm_s: float
+
+    @property
+    def floor_s(self) -> float:
+        """The shortest span the clock can show: that of an empty kernel, or of nothing."""
+        return max(self.event_pair_s, self.null_kernel_s or 0.0)
+
+
+@dataclass
+class Stopwatch:
+    """Times callables on one device. Every duration is in seconds.
+
+    Subclasses say how a span is taken; `account` says what they found out about themselves.
+    """
+
+    device: torch.device
+    warnings: list[str] = field(default_factory=list)
+    calibration: Calibration | None = None
+
+    def now(self) -> float:
+        """Seconds on the host's monotonic clock."""
+        return time.perf_counter_ns() * 1e-9
+
+    def drain(self) -> None:
+        """Wait until everything queued on the device is done."""
+
+    def spans(self, calls: Sequence[Call], *, cold: bool, hold_s: float) -> tuple[list[float], bool]:
+        """One span per call, each taken alone; and whether dispatch leaked into any of them."""
+        raise NotImplementedError
+
+    def batch(self, calls: Sequence[Call], *, flushed: bool, hold_s: float) -> tuple[float, bool]:
+        """One span around all calls (each after a flush, if `flushed`); and whether it leaked."""
+        raise NotImplementedError
+
+    def enqueue(self, call: Call) -> float:
+        """Host time until `call` returns, with nothing queued before it."""
+        self.drain()
+        start = self.now()
+        call()
+        return self.now() - start
+
+    def wall(self, calls: Sequence[Call]) -> float:
+        """Host time from the first call to the end of the last one's work."""
+        self.drain()
+        start = self.now()
+        for call in calls:
+            call()
+        self.drain()
+        return self.now() - start
+
+    def synchronizes(self, call: Call) -> bool:
+        """Whether `call` makes the host wait for the device."""
+        return False
+
+    def conditions(self) -> dict | None:
+        """Clocks, power, temperature and throttle counters now; None where nobody can tell."""
+        return None
+
+    def disturbances(self) -> dict[str, int | None]:
+        """Counts which, if they move during a block, make it invalid; None where unknown."""
+        return {"compilations": compilations()}
+
+
+class CpuStopwatch(Stopwatch):
+    """The host's monotonic counter around calls that run on the host."""
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self.flush = Flush(device)
+        self.calibration = calibrate(self)
+
+    def spans(self, calls: Sequence[Call], *, cold: bool, hold_s: float) -> tuple[list[float], bool]:
+        taken = []
+        for call in calls:
+            if cold:
+                self.flush()
+            start = self.now()
+            call()
+            taken.append(self.now() - start)
+        return taken, False
+
+    def batch(self, calls: Sequence[Call], *, flushed: bool, hold_s: float) -> tuple[float, bool]:
+        start = self.now()
+        for call in calls:
+            if flushed:
+                self.flush()
+            call()
+        return self.now() - start, False
+
+
+class CudaStopwatch(Stopwatch):
+    """CUDA event pairs behind a device-side sleep that hides the host's dispatch."""
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        torch.cuda.set_device(device)
+        self.flush = Flush(device)
+        self._cycles_per_s = 1e9  # replaced by what this device does, just below
+        self._cycles_per_s = self._measure_sleep()
+        self.calibration = calibrate(self)
+
+    def drain(self) -> None:
+        torch.cuda.synchronize(self.device)
+
+    def spans(self, calls: Sequence[Call], *, cold: bool, hold_s: float) -> tuple[list[float], bool]:
+        pairs = []
+        leaked = False
+        for call in calls:
+            start, end = _event(), _event()
+            if cold:
+                self.flush()
+            self._hold(hold_s)
+            start.record()
+            call()
+            end.record()
+            leaked |= hold_s > 0 and start.query()
+            pairs.append((start, end))
+        self.drain()
+        return [start.elapsed_time(end) * 1e-3 for start, end in pairs], leaked
+
+    def batch(self, calls: Sequence[Call], *, flushed: bool, hold_s: float) -> tuple[float, bool]:
+        start, end = _event(), _event()
+        self._hold(hold_s)
+        start.record()
+        for call in calls:
+            if flushed:
+                self.flush()
+            call()
+        end.record()
+        leaked = hold_s > 0 and start.query()
+        self.drain()
+        return start.elapsed_time(end) * 1e-3, leaked
+
+    def synchronizes(self, call: Call) -> bool:
+        self.drain()
+        self._hold(SYNC_PROBE_S)
+        start = self.now()
+        call()
+        waited = self.now() - start
+        self.drain()
+        return waited > SYNC_SHARE * SYNC_PROBE_S and waited > 2 * self.enqueue(call)
+
+    def conditions(self) -> dict | None:
+        return machine.conditions(self.device)
+
+    def disturbances(self) -> dict[str, int | None]:
+        stats = torch.cuda.memory_stats(self.device)
+        foreign = machine.foreign_processes(self.device)
+        return {
+            "compilations": compilations(),
+            "device allocations": stats.get("num_device_alloc", 0) + stats.get("num_ooms", 0),
+            "foreign processes": None if foreign is None else len(foreign),
+        }
+
+    def _hold(self, seconds: float) -> None:
+        """Queue a sleep, so that the host is ahead of the device when the timed call comes."""
+        if seconds > 0:
+            torch.cuda._sleep(int(seconds * self._cycles_per_s))
+
+    def _measure_sleep(self) -> float:
+        """Cycles of `torch.cuda._sleep` per second, at the clock the device settles on."""
+        cycles = 2_000_000
+        rates = []
+        for _ in range(20):
+            start, end = _event(), _event()
+            start.record()
+            torch.cuda._sleep(cycles)
+            end.record()
+            self.drain()
+            rates.append(cycles / (start.elapsed_time(end) * 1e-3))
+        # The highest rate seen makes every later sleep at least as long as it was asked to be.
+        return max(rates)
+
+
+def calibrate(watch: "CpuStopwatch | CudaStopwatch") -> Calibration:
+    """Measure what the clock, an empty kernel, a synchronize and a flush cost on this device."""
+    on_gpu = watch.device.type == "cuda"
+    probe = torch.zeros(
+        max(watch.flush.cache_bytes // 16, 1), dtype=torch.float32, device=watch.device
+    )
+    sink = torch.empty((), dtype=torch.float32, device=watch.device)
+
+    def read() -> None:
+        torch.sum(probe, dim=0, out=sink)
+
+    def typical(call: Call, *, cold: bool = False, times: int = 15) -> float:
+        watch.spans([call] * 3, cold=cold, hold_s=1e-4)
+        return _median(watch.spans([call] * times, cold=cold, hold_s=1e-4)[0])
+
+    return Calibration(
+        event_pair_s=typical(lambda: None),
+        null_kernel_s=typical(lambda: torch.cuda._sleep(1)) if on_gpu else None,
+        host_clock_s=_median([watch.enqueue(lambda: None) for _ in range(15)]),
+        synchronize_s=_median([watch.wall([]) for _ in range(15)]),
+        flush_s=typical(watch.flush, times=5),
+        probe_cold_s=typical(read, cold=True, times=5),
+        probe_warm_s=typical(read, times=5),
+    )
+
+
+def compilations() -> int:
+    """How many graphs torch.compile has compiled in this process."""
+    # Looked up, not imported: the import takes seconds, and who never compiled never imported it.
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return dynamo.counters["stats"]["unique_graphs"] if dynamo else 0
+
+
+@functools.lru_cache
+def _stopwatch(device: str) -> CpuStopwatch | CudaStopwatch:
+    kind = torch.device(device)
+    return CudaStopwatch(kind) if kind.type == "cuda" else CpuStopwatch(kind)
+
+
+def stopwatch_for(device: str | torch.device) -> CpuStopwatch | CudaStopwatch:
+    """The stopwatch of a device, calibrated once a process.
+
+    Args:
+        device: `cuda:0` or `cpu`.
+    """
+    return _stopwatch(str(device))
+
+
+def account(device: str | torch.device) -> dict:
+    """What a recording keeps of the clock that made it: calibration (seconds) and warnings."""
+    watch = stopwatch_for(device)
+    calibration = {name: value for name, value in vars(watch.calibration).items()}
+    return {
+        "method": {
+            "clock": "CUDA events" if watch.device.type == "cuda" else "perf_counter_ns",
+            "cache_bytes": watch.flush.cache_bytes,
+            "flush_bytes": watch.flush.bytes,
+            "calibration": calibration,
+        },
+        "warnings": list(watch.warnings),
+    }
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)
+
+
+def _median(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]
