@@ -1,0 +1,199 @@
+"""What a recording must hold, and what it must never hold.
+
+`check` looks at every field that the package relies on; `scrub` looks for what would tell a
+stranger who measured, where, or on which card. Both raise `ValueError` with the place and the
+reason alone: who calls them knows the file and the command that mends it.
+"""
+
+import getpass
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+# Schema 1, 2026-11: the first.
+SCHEMA = 1
+
+NUMBER, TEXT, FLAG, TABLE, LIST = "a number", "text", "true or false", "an object", "a list"
+KINDS = {NUMBER: int | float, TEXT: str, FLAG: bool, TABLE: dict, LIST: list}
+
+# Field -> (kind, whether it may be null). A dot leads into an object.
+FIELDS = {
+    "schema": (NUMBER, False),
+    "experiment": (TEXT, False),
+    "params": (TABLE, False),
+    "machine": (TABLE, False),
+    "machine.slug": (TEXT, False),
+    "machine.gpu": (TEXT, True),
+    "machine.card": (TEXT, True),
+    "machine.driver": (TEXT, True),
+    "software": (TABLE, False),
+    "software.torch": (TEXT, True),
+    "software.cuda": (TEXT, True),
+    "method": (TABLE, False),
+    "code": (TABLE, False),
+    "code.hash": (TEXT, False),
+    "code.files": (LIST, False),
+    "code.commit": (TEXT, True),
+    "code.dirty": (FLAG, True),
+    "started_at": (TEXT, False),
+    "seconds": (NUMBER, False),
+    "conditions": (TABLE, True),
+    "noise_floor": (TABLE, False),
+    "rows": (LIST, False),
+    "warnings": (LIST, False),
+}
+
+# Columns that every experiment uses in one sense. Any may be null or absent; others may be added.
+COLUMNS = {
+    **dict.fromkeys(("op", "variant", "role", "quantity", "verdict", "regime", "method"), TEXT),
+    **dict.fromkeys(("throttle", "limit", "note"), TEXT),
+    **dict.fromkeys(("median_s", "low_s", "high_s", "p5_s", "p95_s", "enqueue_s"), NUMBER),
+    **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "noise_floor"), NUMBER),
+    **dict.fromkeys(("samples", "discarded", "flops", "bytes", "kernels_per_call"), NUMBER),
+    **dict.fromkeys(("sm_clock_mhz", "power_w", "temperature_c"), NUMBER),
+    **dict.fromkeys(("launch_inclusive", "wide"), FLAG),
+    **dict.fromkeys(("blocks_s", "kernels"), LIST),
+}
+# Columns that count: a table with a gap would turn them into 240.0, and here they come back.
+COUNTS = ("samples", "discarded", "flops", "bytes", "kernels_per_call")
+WORDS = {
+    "role": ("control", "again", "variant"),
+    "quantity": ("gpu_cold", "gpu_warm", "host_enqueue", "step_wall"),
+    "verdict": ("control", "again", "faster", "slower", "same", "undecided", "impossible"),
+    "regime": ("launch-bound", "gap-bound", "kernel-bound"),
+    "throttle": ("none", "power-limited", "unknown"),
+}
+# Never negative, and never 0 where it stands for something that was measured.
+POSITIVE = ("median_s", "low_s", "high_s", "p5_s", "p95_s", "ratio", "ratio_low", "ratio_high")
+ORDERED = (("low_s", "median_s", "high_s"), ("ratio_low", "ratio", "ratio_high"))
+
+
+def check(data: Any) -> None:
+    """Raise ValueError unless `data` is a recording of this schema.
+
+    The schema's own number is looked at first, so that a file of a newer version is called that.
+    """
+    if not isinstance(data, dict) or "schema" not in data or "experiment" not in data:
+        raise ValueError("it is no recording: it has no schema and experiment")
+    version = data["schema"]
+    if isinstance(version, int) and version > SCHEMA:
+        raise ValueError(
+            f"it has schema {version}, and this version reads up to {SCHEMA}; "
+            "update pytorch-gpu-anatomy to read it"
+        )
+    if version != SCHEMA or isinstance(version, bool):
+        raise ValueError(f"its schema is {version!r}, and the only one so far is {SCHEMA}")
+    for name, (kind, nullable) in FIELDS.items():
+        holder = data
+        *parents, last = name.split(".")
+        for parent in parents:
+            holder = holder[parent]
+        if last not in holder:
+            raise ValueError(f"the field {name} is missing")
+        _expect(name, holder[last], kind, nullable)
+    try:
+        started = datetime.fromisoformat(data["started_at"])
+    except ValueError:
+        raise ValueError(f"started_at is {data['started_at']!r}, which is no ISO time") from None
+    if started.tzinfo is None:
+        raise ValueError("started_at names no time zone; it must be UTC")
+    for index, warning in enumerate(data["warnings"]):
+        _expect(f"warnings[{index}]", warning, TEXT, False)
+    for name, floor in data["noise_floor"].items():
+        _expect(f"noise_floor.{name}", floor, NUMBER, True)
+    for index, row in enumerate(data["rows"]):
+        _expect(f"rows[{index}]", row, TABLE, False)
+        _check_row(f"rows[{index}]", row)
+
+
+def _check_row(place: str, row: dict) -> None:
+    for name, value in row.items():
+        if name in COLUMNS:
+            _expect(f"{place}.{name}", value, COLUMNS[name], True)
+        if value is not None and value not in WORDS.get(name, (value,)):
+            raise ValueError(f"{place}.{name} is {value!r}, none of {', '.join(WORDS[name])}")
+    for name in POSITIVE:
+        if row.get(name) is not None and not row[name] > 0:
+            raise ValueError(f"{place}.{name} is {row[name]!r}; a time is above 0, or null")
+    for names in ORDERED:
+        values = [row[name] for name in names if row.get(name) is not None]
+        if values != sorted(values):
+            raise ValueError(f"{place}: {', '.join(names)} are out of order: {values}")
+    for index, block in enumerate(row.get("blocks_s") or []):
+        _expect(f"{place}.blocks_s[{index}]", block, NUMBER, False)
+
+
+def _expect(place: str, value: Any, kind: str, nullable: bool) -> None:
+    if value is None:
+        if not nullable:
+            raise ValueError(f"{place} is null; it must be {kind}")
+    elif not isinstance(value, KINDS[kind]) or (isinstance(value, bool) and kind is not FLAG):
+        raise ValueError(f"{place} is {value!r}; it must be {kind}{' or null' * nullable}")
+    elif isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"{place} is {value!r}; JSON has no such number, write null")
+
+
+# A slash at the start of a word and another later: a path. FLOP/s, a / b and https:// are none.
+_PATH = re.compile(r"""(?:^|[\s"'=(\[{,;<>|`]|file:/?/?)(?:/[\w.@+-]+){2,}|(?:^|\s)~[\w.-]*/""")
+_TELLING = (
+    (_PATH, "an absolute path"),
+    (re.compile(r"(?:/home/|/root/|/work/|/Users/)"), "an absolute path"),
+    (re.compile(r"(?<![A-Za-z])[A-Za-z]:\\|^\\\\\w"), "an absolute path"),
+    (re.compile(r"\b(?:GPU|MIG)-[0-9a-fA-F]{8}\b"), "a GPU's UUID"),
+    (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "a UUID"),
+    (re.compile(r"^\d{10,}$"), "a serial number"),
+    (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.]+"), "an address"),
+)
+_TELLING_FIELD = re.compile(
+    r"(?:^|_)(?:serial|uuid|host_?name|user_?name|login|home)(?:_|$)", re.IGNORECASE
+)
+# Names that thousands of machines and accounts share tell nobody apart.
+_COMMON = {"root", "user", "users", "admin", "ubuntu", "debian", "runner", "localhost", "docker"}
+_SHORTEST_NAME = 4  # a user called `max` must still be able to record a kernel of that name
+
+
+def scrub(data: dict) -> None:
+    """Raise ValueError where `data` names the host, the user, a folder or a single card."""
+    private = _private_names()
+    known = " ".join(str(data["machine"].get(name)) for name in ("slug", "gpu", "cpu")).casefold()
+    private = [(name, what) for name, what in private if name.casefold() not in known]
+    for place, text, is_field in _texts(data, ""):
+        if is_field and _TELLING_FIELD.search(text):
+            raise ValueError(f"{place} has a field called {text!r}, which no recording may hold")
+        for pattern, what in _TELLING:
+            if found := pattern.search(text):
+                raise ValueError(f"{place} holds {what} ({found[0].strip()!r} in {text[:120]!r})")
+        for name, what in private:
+            if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text, re.IGNORECASE):
+                raise ValueError(f"{place} holds {what} (in {text[:120]!r})")
+
+
+def _private_names() -> list[tuple[str, str]]:
+    """Names that would tell who measured and where."""
+    names = [(socket.gethostname(), "this host's name"), (str(Path.home()), "a home folder")]
+    names.append((socket.gethostname().partition(".")[0], "this host's name"))
+    with suppress(OSError, KeyError):  # no account has this process's id: nothing to give away
+        names.append((getpass.getuser(), "this user's name"))
+    return [
+        (name, what)
+        for name, what in names
+        if len(name) >= _SHORTEST_NAME and name.casefold() not in _COMMON
+    ]
+
+
+def _texts(value: Any, place: str) -> Iterator[tuple[str, str, bool]]:
+    """Every text in `value` with its place, and whether it is a field's name."""
+    if isinstance(value, str):
+        yield place, value, False
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield place or "the recording", name, True
+            yield from _texts(item, f"{place}.{name}" if place else name)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, f"{place}[{index}]")
