@@ -1,0 +1,198 @@
+"""A worker process: started fresh, given a time limit, and ended with everything it started.
+
+An experiment may print, hang, crash, or be killed for its memory. Here each of these becomes one
+sentence, and none of them reaches the process that asked.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from anatomy import errors
+from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
+
+# How often to look whether a worker has ended. Rare enough to cost a measurement nothing.
+LOOK_S = 0.05
+# Lines of a crashed worker's output that are kept to show.
+TAIL_LINES = 15
+
+POSIX = os.name == "posix"
+
+
+class TimeLimit(MeasurementError):
+    """A worker took longer than it was given."""
+
+
+def ask(
+    spec: Mapping[str, Any], *, timeout_s: float, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Start `anatomy.worker`, give it a task, and return what it wrote.
+
+    Args:
+        spec: The task, see `worker.measure`.
+        timeout_s: Seconds after which the worker and all its children are killed.
+        environment: Variables set for the worker beside those of this process.
+
+    Raises:
+        MeasurementError: It took too long, crashed, or failed in a way it did not foresee; the
+            error's `output` is the end of what it printed.
+        OutOfMemory: It ran out of memory, or was killed for it.
+        AnatomyError: What the experiment itself refused, by the same name.
+    """
+    with tempfile.TemporaryDirectory(prefix="anatomy-") as folder:
+        result = Path(folder) / "result.json"
+        task = {**spec, "result": str(result), "recorder": os.getpid(), "spawned": time.time()}
+        worker = _start(environment or {})
+        tail: deque[str] = deque(maxlen=TAIL_LINES)
+        reader = threading.Thread(target=_keep_tail, args=(worker.stdout, tail), daemon=True)
+        reader.start()
+        try:
+            with contextlib.suppress(OSError):  # it may have crashed before it read its task
+                worker.stdin.write(json.dumps(task).encode())
+                worker.stdin.close()
+            in_time = _ended(worker, time.monotonic() + timeout_s)
+        finally:
+            _kill_group(worker)
+        reader.join(timeout=1)
+        output = "\n".join(tail)
+        if not in_time:
+            raise _with_output(
+                TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended."),
+                output,
+            )
+        if worker.returncode != 0 or not result.is_file():
+            raise _with_output(_crash(worker.returncode), output)
+        outcome = json.loads(result.read_text(encoding="utf-8"))
+    if "error" in outcome:
+        raise _with_output(revive(outcome["error"], outcome["message"]), outcome["trace"])
+    return outcome
+
+
+def revive(name: str, message: str) -> AnatomyError:
+    """The error that a worker met, by its name; one this process has no name for keeps its text."""
+    kind = getattr(errors, name, MeasurementError)
+    if kind is errors.UnknownName:  # it is made from what was looked for, and that stayed behind
+        kind = errors.BadParameter
+    return kind(message)
+
+
+@contextlib.contextmanager
+def only_recorder() -> Iterator[None]:
+    """Hold the right to measure on this machine; two at once would slow each other down.
+
+    Raises:
+        Busy: Another process of this user holds it; names its number.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    folder = Path(tempfile.gettempdir()) / f"pytorch-gpu-anatomy-{user}"
+    holder = folder / "measuring.json"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        lock = FileLock(folder / "measuring.lock", timeout=0)
+        lock.acquire()
+    except Timeout:
+        raise Busy(_who(holder)) from None
+    except OSError as error:
+        raise Busy(
+            f"The lock in {tempfile.gettempdir()} can't be taken: {error.strerror}. Give write "
+            "access there, or name another folder in the environment as TMPDIR."
+        ) from None
+    try:
+        now = datetime.now().astimezone().strftime("%H:%M:%S")
+        with contextlib.suppress(OSError):  # a full disk must not keep anybody from measuring
+            holder.write_text(json.dumps({"pid": os.getpid(), "since": now}))
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _who(holder: Path) -> str:
+    try:
+        told = json.loads(holder.read_text())
+        who = f"Process {told['pid']} has been measuring on this machine since {told['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        who = "Another process is measuring on this machine"
+    return f"{who}. Two at once would slow each other down: wait for it, or end it."
+
+
+def _start(environment: Mapping[str, str]) -> subprocess.Popen:
+    checkout = str(Path(__file__).resolve().parent.parent)
+    path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
+    # A session of its own makes the worker and its children one group, which can be killed as
+    # one, and keeps a Ctrl-C meant for this process from reaching them half-way. A file called
+    # torch.py in the current folder must not be imported, hence PYTHONSAFEPATH.
+    return subprocess.Popen(
+        [sys.executable, "-m", "anatomy.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1", **environment},
+        start_new_session=POSIX,
+    )
+
+
+def _keep_tail(stream: Any, tail: deque[str]) -> None:
+    with stream:
+        for line in stream:
+            tail.append(line.decode(errors="replace").rstrip()[:500])
+
+
+def _ended(worker: subprocess.Popen, deadline: float) -> bool:
+    """Wait until the worker ends, without reaping it: its number must stay taken (`_kill_group`).
+
+    Returns False when the deadline came first.
+    """
+    while time.monotonic() < deadline:
+        if POSIX:
+            flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            if os.waitid(os.P_PID, worker.pid, flags) is not None:
+                return True
+        elif worker.poll() is not None:
+            return True
+        time.sleep(LOOK_S)
+    return False
+
+
+def _kill_group(worker: subprocess.Popen) -> None:
+    """Kill the worker with all it started, and reap it. What is left of a finished one goes too."""
+    if POSIX:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(worker.pid, signal.SIGKILL)
+    elif worker.poll() is None:
+        subprocess.run(["taskkill", "/F", "/T", "/PID", str(worker.pid)], capture_output=True)
+    worker.wait()
+    if not worker.stdin.closed:
+        with contextlib.suppress(OSError):
+            worker.stdin.close()
+
+
+def _crash(status: int) -> AnatomyError:
+    if status == -signal.SIGKILL.value if POSIX else False:
+        return OutOfMemory(
+            "The system killed it, as it does when the host's memory runs out. Take smaller sizes, "
+            "or free host memory."
+        )
+    if status < 0:
+        name = signal.Signals(-status).name
+        return MeasurementError(f"It crashed ({name}), and its process with it.")
+    return MeasurementError(f"Its process ended with status {status} and left no result.")
+
+
+def _with_output(error: AnatomyError, output: str) -> AnatomyError:
+    error.output = output
+    return error

@@ -1,0 +1,198 @@
+"""One experiment in one process of its own: `python -m anatomy.worker`, started by the recorder.
+
+What to measure comes as JSON on standard input; what came of it goes as JSON into the file that it
+names. Standard output is left to the experiment, which may print, crash, or run out of memory
+without touching another experiment's CUDA context, allocator or result.
+"""
+
+import ctypes
+import json
+import math
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from anatomy import experiment, machine
+from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
+
+# What allocators say when there is no memory left: CUDA's, cuBLAS's, and torch's on the CPU.
+NO_MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "can't allocate memory")
+
+
+def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Run one experiment and return everything of its recording that this process knows.
+
+    Args:
+        spec: `experiment`, `params` (all of them), `package` (folder of another package that has
+            the experiment, or None), `spawned` (time.time() at the start of this process) and
+            `allow_foreign` (measure although another process computes on the card).
+
+    Returns:
+        The blocks `machine`, `software`, `method`, `conditions`, `noise_floor`, `rows`,
+        `warnings` and `started_at` of a recording.
+
+    Raises:
+        Busy: Another process computes on the card.
+        AnatomyError: The experiment refused, or returned something that is no table.
+    """
+    name, params = spec["experiment"], spec["params"]
+    device = params.get("device", "cpu")
+    machine.require_device(device)
+    found = experiment.load(name, spec["package"] and Path(spec["package"]))
+    if not spec["allow_foreign"]:
+        _refuse_company(device)
+    started = datetime.now(UTC)
+    before = machine.conditions(device)
+    start_s = time.time() - spec["spawned"]
+    clock = time.perf_counter()
+    table = found.function(**params)
+    measured_s = time.perf_counter() - clock
+    after = machine.conditions(device)
+    rows = rows_of(table, name)
+    account = _account(device)
+    return {
+        "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "machine": machine.describe(device, int(table.attrs.get("gpus", 1))),
+        "software": machine.software(),
+        "method": {
+            **account["method"],
+            **table.attrs.get("method", {}),
+            "process": "one fresh process",
+            "start_s": round(start_s, 3),  # interpreter, torch and the experiment's imports
+            "measured_s": round(measured_s, 3),
+        },
+        "conditions": {"before": before, "after": after},
+        "noise_floor": noise_floors(rows),
+        "rows": rows,
+        "warnings": [*account["warnings"], *table.attrs.get("warnings", [])],
+    }
+
+
+def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
+    """The rows of a table as plain JSON values; NaN, NaT, NA and infinities become None.
+
+    Raises:
+        MeasurementError: It is no table, is empty, or holds something JSON has no word for.
+    """
+    if not isinstance(table, pd.DataFrame):
+        raise MeasurementError(f"{name} returned a {type(table).__name__}, not a DataFrame.")
+    if table.empty:
+        raise MeasurementError(f"{name} returned no rows.")
+    if not table.columns.is_unique:
+        raise MeasurementError(f"{name} returned a table with two columns of one name.")
+    rows = []
+    for _, row in table.astype(object).iterrows():
+        try:
+            rows.append({str(column): _plain(value) for column, value in row.items()})
+        except TypeError as error:
+            raise MeasurementError(f"{name} returned a row with {error}.") from None
+    return rows
+
+
+def noise_floors(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The noise floor of each comparison in the table, by "op quantity"."""
+    floors = {}
+    for row in rows:
+        if row.get("noise_floor") is not None:
+            named = " ".join(str(row[part]) for part in ("op", "quantity") if row.get(part))
+            # Several comparisons may share an op: what holds for all of them is the largest.
+            floors[named] = max(row["noise_floor"], floors.get(named, 0.0))
+    return floors
+
+
+def _plain(value: Any) -> Any:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device"):
+        return str(value)
+    raise TypeError(f"a {type(value).__name__} in it, which a recording can't keep")
+
+
+def _refuse_company(device: str) -> None:
+    others = machine.foreign_processes(device)
+    if others:
+        several = len(others) > 1
+        raise Busy(
+            f"{'Processes' if several else 'Process'} {', '.join(map(str, others))} "
+            f"{'compute' if several else 'computes'} on {device} too, and would share its time, "
+            "cache and power. Wait, or end it, or measure all the same with --allow-foreign."
+        )
+
+
+def _account(device: str) -> dict[str, Any]:
+    """What the clock says of itself; an experiment that timed nothing has loaded none."""
+    if "anatomy.measuring" not in sys.modules:
+        return {"method": {}, "warnings": []}
+    from anatomy.measuring import account
+
+    return account(device)
+
+
+def _failure(error: BaseException) -> dict[str, str]:
+    """A failure as the recorder wants it: the error's name, its sentence, and the traceback."""
+    trace = "".join(traceback.format_exception(error))
+    if isinstance(error, AnatomyError):
+        return {"error": type(error).__name__, "message": str(error), "trace": trace}
+    first = next(iter(str(error).strip().splitlines()), "")
+    if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
+        message = f"Out of memory all the same: {first or 'no memory left'} Take smaller sizes."
+        return {"error": OutOfMemory.__name__, "message": message, "trace": trace}
+    message = f"{type(error).__name__}: {first}{_place(error)}"
+    return {"error": MeasurementError.__name__, "message": message, "trace": trace}
+
+
+def _place(error: BaseException) -> str:
+    """Where in an experiment's file an unexpected error arose."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [f for f in frames if Path(f.filename).parent.name == "experiments"]
+    return f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""
+
+
+def _die_with_the_recorder() -> None:
+    """Ask Linux to end this process with its parent, so that no killed build leaves a GPU busy."""
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1  # linux/prctl.h
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+def main() -> None:
+    """Read the task, measure, write the outcome. Status 0 however the experiment fared."""
+    _die_with_the_recorder()
+    spec = json.load(sys.stdin)
+    if os.getppid() != spec["recorder"]:
+        return  # it went before it could be asked about
+    try:
+        if spec.get("describe"):
+            device = spec["describe"]
+            outcome = {"machine": machine.describe(device), "software": machine.software()}
+        else:
+            outcome = measure(spec)
+    except Exception as error:
+        outcome = _failure(error)
+    text = json.dumps(outcome, allow_nan=False)
+    Path(spec["result"]).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
