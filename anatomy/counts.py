@@ -1,0 +1,69 @@
+"""Operations and bytes of one call: what the mathematics needs, whatever a kernel does.
+
+Bytes are the least that must cross the memory bus when nothing is cached and nothing is read
+twice. A kernel that moves more is then shown as further from its limit, as it should be. An
+operation counts as an addition or a multiplication, so a multiply-add is two, as in datasheets.
+"""
+
+
+def matmul_flops(m: int, n: int, k: int) -> int:
+    """Floating-point operations of C = A @ B, where A is M x K and B is K x N: 2 M N K.
+
+    Each of the M N results is a sum of K products. The exact count is M N (2 K - 1); by custom
+    the first addition, to zero, counts too.
+
+    Source: Golub and Van Loan, Matrix Computations, 4th ed. (2013), section 1.1.15.
+    """
+    return 2 * m * n * k
+
+
+def matmul_bytes(m: int, n: int, k: int, itemsize: int) -> int:
+    """Least bytes of C = A @ B: A (M x K) and B (K x N) are read once, C (M x N) is written once.
+
+    Args:
+        m: Rows of A and C.
+        n: Columns of B and C.
+        k: Columns of A and rows of B: the reduction.
+        itemsize: Bytes of one element of all three.
+
+    Source: Williams, Waterman and Patterson 2009, Roofline, doi:10.1145/1498765.1498785, which
+    counts compulsory traffic alike.
+    """
+    return (m * k + k * n + m * n) * itemsize
+
+
+def layer_norm_bytes(rows: int, cols: int, itemsize: int) -> int:
+    """Least bytes of layer_norm over the last axis: x read once, y written once, weight and bias.
+
+    Mean and variance of a row can be had from one reading, if the row is kept on the chip.
+
+    Args:
+        rows: Rows that are normalised, each by itself.
+        cols: Elements of a row, of the weight and of the bias.
+        itemsize: Bytes of one element of all four.
+
+    Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450, equation 4.
+    """
+    return (2 * rows * cols + 2 * cols) * itemsize
+
+
+def copy_bytes(n: int, itemsize: int) -> int:
+    """Bytes of a copy of `n` elements of `itemsize` bytes: each is read once and written once.
+
+    Source: STREAM Copy counts alike; McCalpin 1995, cs.virginia.edu/stream/ref.html.
+    """
+    return pointwise_bytes(n, itemsize)
+
+
+def pointwise_bytes(n: int, itemsize: int, reads: int = 1, writes: int = 1) -> int:
+    """Least bytes of a function of single elements over `n` places.
+
+    Args:
+        n: Elements of each tensor; a tensor that is broadcast from few elements counts as none.
+        itemsize: Bytes of one element.
+        reads: Tensors read.
+        writes: Tensors written.
+
+    Source: STREAM counts alike; McCalpin 1995, cs.virginia.edu/stream/ref.html.
+    """
+    return n * itemsize * (reads + writes)
