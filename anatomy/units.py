@@ -134,7 +134,8 @@ def format_value(value: Any, spec: str = "") -> str:
             raise BadParameter(f"{value!r} is text, and text takes no format; got {spec!r}.")
         return str(value)
     if not spec:
-        return _fixed(value, 0) if value == floor(value) else significant(value)
+        whole = isinf(value) or value == floor(value)
+        return _fixed(value, 0) if whole else significant(value)
     name, _, digits = spec.rpartition(".") if re.search(r"\.\d+$", spec) else (spec, "", "")
     if name in UNITS:
         size, shown = UNITS[name]
@@ -178,7 +179,8 @@ def _paid_places(x: float, low: float | None, high: float | None) -> int:
         return _places(x, PLAIN_DIGITS)
     fewest, most = _places(x, FEWEST_DIGITS), _places(x, MOST_DIGITS)
     half_width = abs(high - low) / 2
-    paid = most if half_width == 0 else -floor(log10(half_width))
+    # 0.1 may come out as 0.09999..., and must not buy a digit by it.
+    paid = most if half_width == 0 else -floor(log10(half_width) + 1e-9)
     return min(max(paid, fewest), most)
 
 
