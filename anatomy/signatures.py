@@ -228,10 +228,10 @@ def _parameter(argument: ast.arg, default: ast.expr, help: str, scope: "_Scope")
         )
     value = scope.value(default)
     kind = TYPES[names.pop()]
-    parameter = Parameter(argument.arg, kind, value, choices or None, help, optional)
-    if (value is None and not optional) or (choices and value is not None and value not in choices):
+    possible = optional if value is None else type(value) is kind
+    if not possible or (choices and value is not None and value not in choices):
         raise scope.error(argument, f"the default {value!r} of {argument.arg} is not of its type")
-    return parameter
+    return Parameter(argument.arg, kind, value, choices or None, help, optional)
 
 
 def _members(annotation: ast.expr, scope: "_Scope") -> tuple[list[str | tuple], bool]:

@@ -6,7 +6,7 @@ What was not measured (None, NaN) reads `not measured`; nothing reads `-0`.
 """
 
 import re
-from math import floor, isinf, isnan, log10
+from math import floor, isfinite, isinf, isnan, log10
 from numbers import Real
 from typing import Any
 
@@ -175,9 +175,10 @@ def _over(x: float | None, size: float) -> float | None:
 
 def _paid_places(x: float, low: float | None, high: float | None) -> int:
     """Decimals (negative: places before the point) that an interval pays for."""
-    if low is None or high is None or isinf(high - low):
+    if low is None or high is None or not isfinite(high - low):
         return _places(x, PLAIN_DIGITS)
-    fewest, most = _places(x, FEWEST_DIGITS), _places(x, MOST_DIGITS)
+    largest = x or max(abs(low), abs(high))  # a median of 0 has no first digit to count from
+    fewest, most = _places(largest, FEWEST_DIGITS if x else 1), _places(largest, MOST_DIGITS)
     half_width = abs(high - low) / 2
     # 0.1 may come out as 0.09999..., and must not buy a digit by it.
     paid = most if half_width == 0 else -floor(log10(half_width) + 1e-9)

@@ -29,6 +29,9 @@ MISSING = (None, nan, pd.NA, pd.NaT, np.float64("nan"))
         (4096.0, 4000.0, 4200.0, "4100 s [4000, 4200]"),
         (2e-6, 2e-6, 2e-6, "2.0000 µs [2.0000, 2.0000]"),  # no width, yet not endless digits
         (2e-6, 1e-6, inf, "2.00 µs [1.00, ∞]"),
+        (inf, 3.0, inf, "∞ s [3, ∞]"),
+        (inf, inf, inf, "∞ s [∞, ∞]"),
+        (0.0, -0.004, 0.004, "0.000 s [-0.004, 0.004]"),
     ],
 )
 def test_a_time_has_the_digits_its_interval_pays_for(x, low, high, text):
