@@ -17,7 +17,7 @@ import platform
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from anatomy import driver, units
 from anatomy.errors import BadParameter, DeviceError, OutOfMemory
@@ -58,10 +58,7 @@ def require_device(device: Device) -> tuple[str, int]:
     import torch
 
     if torch.version.hip:
-        raise DeviceError(
-            f"This PyTorch ({torch.__version__}) is a ROCm build; NVIDIA GPUs are measured here, "
-            "and the CPU: --device cpu."
-        )
+        raise _rocm(torch.__version__)
     if not torch.cuda.is_available():
         raise DeviceError(f"{NO_CUDA} {_why_no_cuda(torch.__version__, torch.version.cuda)}")
     if index >= (count := torch.cuda.device_count()):
@@ -74,8 +71,19 @@ def require_device(device: Device) -> tuple[str, int]:
 
 def no_cuda() -> DeviceError:
     """The error of a command that needs a GPU where there is none; does not import torch."""
-    version, cuda = torch_build() or ("none", None)
-    return DeviceError(f"{NO_CUDA} {_why_no_cuda(version, cuda)}")
+    build = torch_build()
+    return (
+        _rocm(build.version)
+        if build.hip
+        else DeviceError(f"{NO_CUDA} {_why_no_cuda(build.version, build.cuda)}")
+    )
+
+
+def _rocm(version: str) -> DeviceError:
+    return DeviceError(
+        f"This PyTorch ({version}) is a ROCm build; NVIDIA GPUs are measured here, and the CPU: "
+        "--device cpu."
+    )
 
 
 def _why_no_cuda(version: str, cuda: str | None) -> str:
@@ -152,15 +160,15 @@ def here() -> dict[str, str | None] | None:
         where torch would see none: no driver, every card hidden, or a torch built for the CPU.
     """
     build = torch_build()
-    cards = driver.visible_cards() if build and build[1] else []
+    cards = driver.visible_cards() if build.cuda else []
     if not cards:
         return None
     return {
         "slug": _slug(cards[0].name),
         "card": card_hash(cards[0].uuid),
-        "torch": build[0],
+        "torch": build.version,
         "driver": driver.version(),
-        "cuda": build[1],
+        "cuda": build.cuda,
     }
 
 
@@ -174,14 +182,22 @@ def gpu_present() -> bool:
     return here() is not None
 
 
-def torch_build() -> tuple[str, str | None] | None:
-    """Version of the installed torch and the CUDA it is built for, without importing it."""
+class Build(NamedTuple):
+    """An installed torch: its version, and the CUDA or ROCm it is built for, if any."""
+
+    version: str
+    cuda: str | None = None
+    hip: str | None = None
+
+
+def torch_build() -> Build:
+    """Which torch is installed, without importing it: read from its own version.py."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.origin:
-        return None
+        return Build("not installed")
     told = (Path(spec.origin).parent / "version.py").read_text()
     found = dict(re.findall(r"^(\w+)[^=\n]*= *'([^']+)'", told, re.MULTILINE))
-    return found.get("__version__", "unknown"), found.get("cuda")
+    return Build(found.get("__version__", "unknown"), found.get("cuda"), found.get("hip"))
 
 
 def software() -> dict[str, str | None]:

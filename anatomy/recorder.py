@@ -179,6 +179,7 @@ def _measure(name, params, timeout_s, allow_foreign, root, package) -> dict[str,
     """`run`, for a caller that holds the right to measure."""
     declared = signatures.signature(name, package)
     full = declared.bind(**params)
+    machine.parse_device(full.get("device", "cpu"))  # a wrong name need not wait for torch
     code = code_hash(name, full, root=package)
     commit, dirty = source_state(package)
     spec = {

@@ -9,6 +9,7 @@ import ctypes
 import json
 import math
 import os
+import re
 import signal
 import sys
 import time
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anatomy import experiment, machine
+from anatomy import experiment, machine, units
 from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 
 # What allocators say when there is no memory left: CUDA's, cuBLAS's, and torch's on the CPU.
@@ -89,8 +90,14 @@ def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
         raise MeasurementError(f"{name} returned no rows.")
     if not table.columns.is_unique:
         raise MeasurementError(f"{name} returned a table with two columns of one name.")
+    plain = table.astype(object)
+    for column in table.select_dtypes("float"):
+        # A gap has turned whole numbers into 240.0; they are whole again here.
+        known = table[column].dropna()
+        if len(known) < len(table) and (known % 1 == 0).all():
+            plain[column] = [None if pd.isna(x) else int(x) for x in table[column]]
     rows = []
-    for _, row in table.astype(object).iterrows():
+    for _, row in plain.iterrows():
         try:
             rows.append({str(column): _plain(value) for column, value in row.items()})
         except TypeError as error:
@@ -149,17 +156,33 @@ def _account(device: str) -> dict[str, Any]:
     return account(device)
 
 
-def _failure(error: BaseException) -> dict[str, str]:
-    """A failure as the recorder wants it: the error's name, its sentence, and the traceback."""
-    trace = "".join(traceback.format_exception(error))
+def _failure(error: Exception) -> dict[str, str]:
+    """A failure as the recorder wants it: the error's name, its sentence, and, where nobody
+    foresaw it, the traceback."""
     if isinstance(error, AnatomyError):
-        return {"error": type(error).__name__, "message": str(error), "trace": trace}
-    first = next(iter(str(error).strip().splitlines()), "")
+        return {"error": type(error).__name__, "message": str(error), "trace": ""}
     if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
-        message = f"Out of memory all the same: {first or 'no memory left'} Take smaller sizes."
-        return {"error": OutOfMemory.__name__, "message": message, "trace": trace}
-    message = f"{type(error).__name__}: {first}{_place(error)}"
-    return {"error": MeasurementError.__name__, "message": message, "trace": trace}
+        return {"error": OutOfMemory.__name__, "message": _out_of_memory(error), "trace": ""}
+    first = next(iter(str(error).strip().splitlines()), "")
+    return {
+        "error": MeasurementError.__name__,
+        "message": f"{type(error).__name__}: {first}{_place(error)}",
+        "trace": "".join(traceback.format_exception(error)),
+    }
+
+
+def _out_of_memory(error: Exception) -> str:
+    """What an allocator says, as one sentence."""
+    asked = re.search(r"tried to allocate ([\d.]+) (\w+)", str(error), re.IGNORECASE)
+    free = re.search(r"of which ([\d.]+ \w+) is free", str(error))
+    amount = "more"
+    if asked:
+        bytes_ = asked[2] == "bytes"  # torch's allocator on the CPU counts them out
+        amount = units.byte_count(int(asked[1])) if bytes_ else f"{asked[1]} {asked[2]}"
+    return (
+        f"It ran out of memory when it asked for {amount}{f', with {free[1]} free' if free else ''}"
+        f"{_place(error)}. Take smaller sizes, or free memory there."
+    )
 
 
 def _place(error: BaseException) -> str:

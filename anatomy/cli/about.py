@@ -1,0 +1,144 @@
+"""Commands that tell what there is: experiments, and this machine with its limits."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from anatomy import limits, recording, signatures, units
+from anatomy.cli.output import Format, FormatOption, as_csv, say, show
+from anatomy.errors import RecordingError
+
+# What `machine` prints of each block, and with which unit.
+MACHINE_LINES = (
+    ("slug", "machine", ""),
+    ("gpu", "GPU", ""),
+    ("capability", "compute capability", ""),
+    ("sm_count", "multiprocessors", ""),
+    ("memory_bytes", "memory", "bytes"),
+    ("l2_bytes", "L2 cache", "bytes"),
+    ("max_sm_clock_mhz", "highest SM clock", "MHz"),
+    ("max_memory_clock_mhz", "highest memory clock", "MHz"),
+    ("power_limit_w", "power limit", "W"),
+    ("card", "card", ""),
+    ("driver", "driver", ""),
+    ("cpu", "CPU", ""),
+    ("cpu_count", "CPU threads", ""),
+)
+SOFTWARE_LINES = ("python", "torch", "cuda", "cudnn", "cublas", "triton", "numpy", "pandas", "os")
+
+
+def add(app: typer.Typer, package: Path | None) -> None:
+    """Add `list` and `machine` to the application."""
+
+    @app.command("list", epilog="Example: pytorch-gpu-anatomy list")
+    def list_(format: FormatOption = Format.TEXT) -> None:
+        """List the experiments, the page that explains each, and the command that runs it."""
+        found = signatures.experiments(package).values()
+        if format is not Format.TEXT:
+            _print_data([_as_row(each) for each in found], format)
+            return
+        table = Table("experiment", "command", "page", "what it does", box=None, pad_edge=False)
+        for each in found:
+            command = each.command or f"run {each.name}"
+            table.add_row(each.name, command, each.page or "–", each.summary)
+        show(table)
+
+    @app.command(epilog="Example: pytorch-gpu-anatomy machine --device cuda:0")
+    def machine(
+        device: Annotated[str, typer.Option(help="Device, such as cuda:0 or cpu.")] = "cuda:0",
+        format: FormatOption = Format.TEXT,
+    ) -> None:
+        """Show what was detected of a device, and its limits: the maker's and those measured."""
+        from anatomy import recorder  # the record half; the other commands do without
+
+        told = recorder.describe(device)
+        slug = told["machine"]["slug"]
+        ceilings = list(_limits(slug, told["machine"]["gpu"]))
+        if format is Format.JSON:
+            say(json.dumps(told | {"limits": ceilings}, indent=1))
+        elif format is Format.CSV:
+            _print_data(ceilings, format)
+        else:
+            show(*_machine_tables(told, ceilings, slug))
+
+
+def _as_row(each: signatures.Signature) -> dict[str, Any]:
+    return {
+        "experiment": each.name,
+        "command": each.command,
+        "page": each.page,
+        "summary": each.summary,
+        "defaults": each.defaults,
+        "timeout_s": each.timeout_s,
+    }
+
+
+def _limits(slug: str, gpu: str | None) -> Iterator[dict[str, Any]]:
+    """Each ceiling of the machine with the maker's figure beside the measured one."""
+    root = Path("recordings")
+    with suppress(RecordingError):  # outside a checkout there may be nothing measured
+        root = recording.default_root()
+    sheet = limits.datasheet(gpu)
+    stated: dict[str, tuple[float, str]] = {}
+    if sheet:
+        memory = (sheet.dram_bytes_per_s, sheet.cite("dram_bytes_per_s"))
+        peaks = sheet.flops_per_s.items()
+        stated |= dict.fromkeys(limits.DRAM, memory)
+        stated |= {limits.MATMUL + dtype: (peak, sheet.cite(dtype)) for dtype, peak in peaks}
+    found = {each.name: each for each in limits.ceilings(root, slug) if each.kind == "measured"}
+    for name in dict.fromkeys([*stated, *found]):
+        value, source = stated.get(name, (None, ""))
+        reached = found.get(name)
+        yield {
+            "limit": name,
+            "unit": "B/s" if name in limits.DRAM else "FLOP/s",
+            "measured": reached.value if reached else None,
+            "datasheet": value,
+            "source": "; ".join(filter(None, (reached.source if reached else "", source))),
+        }
+
+
+def _machine_tables(told: dict, ceilings: list[dict], slug: str) -> Iterator[Table | str]:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, label, unit in MACHINE_LINES:
+        value = told["machine"].get(name)
+        if value is not None:
+            shown = units.byte_count(value) if unit == "bytes" else f"{value} {unit}".rstrip()
+            table.add_row(label, shown)
+    for name in SOFTWARE_LINES:
+        if told["software"].get(name) is not None:
+            table.add_row(name, told["software"][name])
+    yield table
+    if not ceilings:
+        yield "\nNo limits are known of this machine. Measure them: pytorch-gpu-anatomy limits"
+        return
+    table = Table("limit", title="\nLimits", title_justify="left")
+    for column in ("measured", "datasheet", "measured / datasheet"):
+        table.add_column(column, justify="right")
+    table.add_column("source")
+    for each in ceilings:
+        measured, maker = each["measured"], each["datasheet"]
+        table.add_row(
+            each["limit"],
+            units.rate(measured, each["unit"]) if measured else "–",
+            units.rate(maker, each["unit"]) if maker else "–",
+            units.percent(measured / maker) if measured and maker else "–",
+            each["source"],
+        )
+    yield table
+    if all(each["measured"] is None for each in ceilings):
+        yield f"None was measured on {slug} yet: pytorch-gpu-anatomy record limits.ceilings"
+
+
+def _print_data(rows: list[dict[str, Any]], format: Format) -> None:
+    import pandas as pd
+
+    if format is Format.JSON:
+        say(json.dumps(rows, indent=1))
+    else:
+        say(as_csv(pd.DataFrame(rows, dtype=object)))

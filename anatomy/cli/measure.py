@@ -1,0 +1,113 @@
+"""Commands that measure: every experiment, by its name or by the command it declares."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from anatomy import limits, recording
+from anatomy.cli import text
+from anatomy.cli.output import Format, FormatOption, as_csv, say, tidy
+from anatomy.errors import RecordingError
+from anatomy.recording import Recording
+from anatomy.signatures import Signature
+
+# Experiments whose text begins with how the tensors lie in memory, which another one reports.
+LAYOUT_FIRST = {"contiguity.bench": "tensor_layout.report"}
+
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "format": (FormatOption, Format.TEXT),
+    "save": (
+        Annotated[
+            Path | None,
+            typer.Option("--save", metavar="DIR", help="Also write the recording under DIR."),
+        ],
+        None,
+    ),
+    "timeout": (
+        Annotated[
+            float | None,
+            typer.Option(
+                "--timeout", metavar="SECONDS", help="End it after this time. [default: its own]"
+            ),
+        ],
+        None,
+    ),
+    "allow_foreign": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--allow-foreign", help="Measure although another process computes on the GPU."
+            ),
+        ],
+        False,
+    ),
+}
+
+
+def measure(
+    experiment: Signature, params: dict[str, Any], options: dict[str, Any], package: Path | None
+) -> None:
+    """Measure one experiment in an isolated process, and print what came of it.
+
+    Raises:
+        AnatomyError: It could not be measured, or not be saved; nothing half-written is left.
+    """
+    folder = options["save"]
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise RecordingError(f"--save {folder}: that is a file; name a folder.")
+    parts = []
+    first = LAYOUT_FIRST.get(experiment.name)
+    if first and options["format"] is Format.TEXT and package is None:
+        from anatomy import signatures
+
+        layout = signatures.signature(first)
+        shared = {each.name: params[each.name] for each in layout.parameters}
+        parts.append(text.layout(_measured(layout, shared, options, package).data["rows"]))
+    found = _measured(experiment, params, options, package, folder)
+    if options["format"] is Format.JSON:
+        say(recording.render(found.data))
+    elif options["format"] is Format.CSV:
+        say(as_csv(tidy([found])))
+    else:
+        said = text.report(found, _ceilings(found.machine))
+        say("\n\n".join([text.provenance(found), *parts, *said.split("\n\n")[1:]]))
+    if found.path is not None:
+        print(f"saved as {found.path}", file=sys.stderr)
+
+
+def _measured(experiment, params, options, package, folder=None) -> Recording:
+    """Measure, and bring the result into the form that a recording has on disk."""
+    # The record half; nothing above needs it, and `--help` must not wait for it.
+    from anatomy import progress, recorder
+
+    with progress.Reporter([None]) as reporter:
+        what = recorder.title(experiment.name, params, package)
+        reporter.begin(what)
+        data = recorder.run(
+            experiment.name,
+            params,
+            timeout_s=options["timeout"],
+            allow_foreign=options["allow_foreign"],
+            package=package,
+        )
+        start_s = data["method"]["start_s"]
+        took = f"{progress.duration(data['seconds'])}, of which {progress.duration(start_s)}"
+        reporter.end(what, f"{took} to start")
+    if folder is not None:
+        saved = recording.save(data, folder, defaults=experiment.defaults)
+        return recording.load(saved, folder)
+    # Saved and read all the same, so that what is printed is what a recording would hold.
+    with tempfile.TemporaryDirectory(prefix="anatomy-") as away:
+        saved = recording.save(data, Path(away), defaults=experiment.defaults)
+        return Recording(recording.load(saved, Path(away)).data)
+
+
+def _ceilings(machine: str) -> limits.Ceilings | None:
+    """The ceilings of the machine, where there is a folder that may have them."""
+    try:
+        return limits.ceilings(recording.default_root(), machine)
+    except RecordingError:
+        return limits.ceilings(Path("recordings"), machine)

@@ -1,0 +1,257 @@
+"""Commands about recordings: make them, show them, check them, hand them on."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from anatomy import limits, recording, signatures, units
+from anatomy.cli import generated, text
+from anatomy.cli import targets as calls
+from anatomy.cli.output import DataFormat, Format, FormatOption, as_csv, as_json, say, show, tidy
+from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
+from anatomy.recording import Recording
+from anatomy.showing import record_command, shown_machine
+from anatomy.signatures import Signature
+
+MachineOption = Annotated[
+    str | None,
+    typer.Option("--machine", help="Machine, by the slug that its folder of recordings has."),
+]
+
+
+def add(app: typer.Typer, package: Path | None) -> None:
+    """Add `record`, `check`, `show` and `export` to the application."""
+
+    def complete(incomplete: str) -> list[str]:
+        names = [*signatures.experiments(package), *calls.pages()]
+        return [name for name in names if name.startswith(incomplete)]
+
+    Targets = Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PAGE|EXPERIMENT]...",
+            help="Pages (benchmarks/page.md) or experiments; without any, all that pages show. "
+            "After a single experiment its own options may stand, such as --dtype bf16.",
+            autocompletion=complete,
+        ),
+    ]
+
+    @app.command(
+        # Options of an experiment arrive among the targets: this command can't declare them all.
+        context_settings={"ignore_unknown_options": True},
+        epilog="Example: pytorch-gpu-anatomy record benchmarks/contiguity_deep_dive.md --plan",
+    )
+    def record(
+        targets: Targets = None,
+        plan: Annotated[
+            bool, typer.Option("--plan", help="Only say what is not current and how long it took.")
+        ] = False,
+        budget: Annotated[
+            float | None,
+            typer.Option("--budget", metavar="SECONDS", help="Stop in time; go on at next call."),
+        ] = None,
+        prune: Annotated[
+            bool, typer.Option("--prune", help="Delete recordings that no page shows.")
+        ] = False,
+        remeasure: Annotated[
+            bool, typer.Option("--remeasure", help="Measure what is current as well.")
+        ] = False,
+        allow_foreign: Annotated[
+            bool,
+            typer.Option(
+                "--allow-foreign", help="Measure although another process computes on the GPU."
+            ),
+        ] = False,
+    ) -> None:
+        """Measure what has no current recording on this machine, and record it."""
+        from anatomy import machine, recorder
+
+        if budget is not None and budget <= 0:
+            raise BadParameter(f"--budget {budget:g}: it must be above 0 seconds.")
+        if prune and targets:
+            raise BadParameter("--prune looks at all pages; give it no PAGE or EXPERIMENT.")
+        remeasure = remeasure or os.environ.get("ANATOMY_MODE") == "remeasure"
+        root = recording.default_root()
+        here = machine.here()
+        items = recorder.plan(calls.wanted(targets or [], package), root, here, package=package)
+        if prune:
+            _prune(items, root, here and here["slug"], dry=plan)
+        elif plan:
+            _print_plan(items, recorder.estimate_s(items))
+        else:
+            outcome = recorder.record(
+                items,
+                root=root,
+                mode="remeasure" if remeasure else "auto",
+                budget_s=budget,
+                allow_foreign=allow_foreign,
+                package=package,
+            )
+            print(outcome.report(), file=sys.stderr)
+            if outcome.failed:
+                raise typer.Exit(1)
+
+    @app.command(epilog="Example: pytorch-gpu-anatomy check")
+    def check(machine: MachineOption = None) -> None:
+        """Leave with status 1 if a page shows a recording that is missing or not current."""
+        stale = [each for each in _standing(machine, package) if not each[2].current]
+        for name, params, fresh, places in stale:
+            say(f"{places[0]}: {_title(name, params, package)}: {fresh.state}. {fresh.reason}")
+        if stale:
+            commands = dict.fromkeys(record_command(name, params) for name, params, *_ in stale)
+            say(f"\n{len(stale)} not current. On the GPU host, `pytorch-gpu-anatomy record` mends")
+            say("all of it; one at a time:")
+            say("\n".join(f"  {command}" for command in commands))
+            raise typer.Exit(1)
+        say("Every recording that a page shows is there and current.")
+
+    @app.command(epilog="Example: pytorch-gpu-anatomy export --machine nvidia-h200 --format csv")
+    def export(
+        machine: MachineOption = None,
+        format: Annotated[DataFormat, typer.Option("--format", help="csv or json.")] = (
+            DataFormat.CSV
+        ),
+    ) -> None:
+        """Print every recorded row, of one machine or of all, as one tidy table."""
+        found = recording.all_recordings(_root(), _known(machine) if machine else None)
+        if not found:
+            raise RecordingError("There are no recordings to export.")
+        table = tidy(found)
+        say(as_json(table) if format is DataFormat.JSON else as_csv(table))
+
+    shown = typer.Typer(help="Show a recorded table in the terminal.", no_args_is_help=True)
+    app.add_typer(shown, name="show")
+    own = {"machine": (MachineOption, None), "format": (FormatOption, Format.TEXT)}
+
+    def act(experiment: Signature, params: dict[str, Any], options: dict[str, Any]) -> None:
+        _show(experiment, params, **options)
+
+    for name, experiment in signatures.experiments(package).items():
+        call = generated.callback(experiment, own, act, defaults=False)
+        shown.command(name, epilog=f"Example: pytorch-gpu-anatomy show {name}")(call)
+
+
+def _show(
+    experiment: Signature, params: Mapping[str, Any], machine: str | None, format: Format
+) -> None:
+    root = _root()
+    slug = _machine(machine, root, experiment)
+    wanted = experiment.bind(**params)
+    there = [
+        each for each in recording.all_recordings(root, slug) if each.experiment == experiment.name
+    ]
+    found = next((each for each in there if each.params == wanted), None)
+    if found is None:
+        raise RecordingError(_none_such(experiment, wanted, slug, there))
+    if format is Format.JSON:
+        say(recording.render(found.data))
+    elif format is Format.CSV:
+        say(as_csv(tidy([found])))
+    else:
+        ceilings = limits.ceilings(root, slug)
+        said = "\n".join(f"  - {note}" for note in text.notes(found))
+        end = [f"Notes:\n{said}"] if said else []
+        show(text.provenance(found), *text.tables(found, ceilings), *end)
+
+
+def _none_such(
+    experiment: Signature, wanted: Mapping[str, Any], slug: str, there: Sequence[Recording]
+) -> str:
+    asked = _title(experiment.name, wanted, None, experiment)
+    have = ", ".join(_title("", each.params, None, experiment) or "the defaults" for each in there)
+    return (
+        f"There is no recording of {asked} on {slug}. "
+        + (f"Recorded with: {have}. " if have else "None of its others is recorded either. ")
+        + f"Measure it: {record_command(experiment.name, dict(wanted))}"
+    )
+
+
+def _title(name: str, params: Mapping, package: Path | None, known: Signature | None = None) -> str:
+    defaults = (known or signatures.signature(name, package)).defaults
+    given = [f"{each}={value}" for each, value in params.items() if value != defaults.get(each)]
+    return " ".join(filter(None, [name, *given]))
+
+
+def _standing(machine: str | None, package: Path | None) -> list[tuple]:
+    """(experiment, parameters, freshness, places) of what pages show, on the machine shown."""
+    from anatomy import machine as this_machine
+    from anatomy import recorder
+
+    here = this_machine.here()
+    slug = machine or (here["slug"] if here else shown_machine())
+    items = recorder.plan(calls.collected(), _root(), here, slug=slug, package=package)
+    return [(each.name, each.params, each.freshness, each.places) for each in items]
+
+
+def _prune(items: Sequence[Any], root: Path, slug: str | None, *, dry: bool) -> None:
+    """Delete recordings of this machine (without a GPU: of all) that no page shows."""
+    shown = {(each.name, _hashable(each.params)) for each in items}
+    count = 0
+    for each in recording.all_recordings(root, slug, broken=[]):
+        if (each.experiment, _hashable(each.params)) not in shown:
+            count += 1
+            say(f"{'would delete' if dry else 'deleted'} {each.path.relative_to(root)}")
+            if not dry:
+                each.path.unlink()
+    say(f"{count} recordings that no page shows{' would be' if dry else ' were'} deleted.")
+
+
+def _hashable(params: Mapping[str, Any]) -> tuple:
+    return tuple(sorted(params.items()))
+
+
+def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
+    table = Table("experiment", "state", "last took", "shown by", "why", box=None, pad_edge=False)
+    stale = [each for each in items if not each.freshness.current]
+    for each in items:
+        last = each.last_seconds
+        table.add_row(
+            each.title,
+            each.freshness.state,
+            "–" if last is None else units.seconds(last),
+            ", ".join(each.places) or "–",
+            each.freshness.reason,
+        )
+    show(table)
+    took = f", about {units.seconds(estimate_s)}" if estimate_s else ""
+    say(f"{len(stale)} of {len(items)} to measure{took if stale else ''}.")
+
+
+def _root() -> Path:
+    root = recording.default_root()
+    if not root.is_dir():
+        raise RecordingError(
+            f"There are no recordings yet: {root.name}/ does not exist. Make some: "
+            "pytorch-gpu-anatomy record"
+        )
+    return root
+
+
+def _known(machine: str) -> str:
+    known = recording.machines(_root())
+    if machine not in known:
+        raise UnknownName("machine with recordings called", machine, known)
+    return machine
+
+
+def _machine(machine: str | None, root: Path, experiment: Signature) -> str:
+    """The machine asked for, or the one the site shows, or the only one there is."""
+    if machine:
+        return _known(machine)
+    known = recording.machines(root)
+    try:
+        if (told := shown_machine()) in known:
+            return told
+    except AnatomyError:
+        pass  # nothing says which; then there must be only one
+    if len(known) == 1:
+        return known[0]
+    raise BadParameter(
+        f"{experiment.name} is recorded on several machines ({', '.join(known) or 'none'}); "
+        "name one with --machine."
+    )

@@ -1,0 +1,97 @@
+"""What `record PAGE|EXPERIMENT ...` asks for, and what the pages of this checkout show."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from anatomy import signatures
+from anatomy.errors import BadParameter, UnknownName
+
+# Experiment, parameters, and where it is shown (absent for one that was asked for by name).
+Call = tuple[Any, ...]
+
+
+def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
+    """The calls that the targets ask for.
+
+    Args:
+        targets: Pages, experiments, or one experiment with its options; nothing means all pages.
+        package: Folder of another package that has the experiments.
+
+    Returns:
+        Of a page, all that it shows; of an experiment, all calls that pages show, and without
+        any the one with its defaults.
+
+    Raises:
+        UnknownName: A target is neither, or an option is none of the experiment's.
+        BadParameter: Options without a single experiment, without a value, or with a wrong one.
+    """
+    known = signatures.experiments(package)
+    names, options = _split(targets)
+    if options:
+        if len(names) != 1 or names[0] not in known:
+            raise BadParameter(f"{' '.join(options)}: options belong to a single experiment.")
+        return [(names[0], known[names[0]].bind(**_pairs(options)))]
+    shown = collected()
+    if not names:
+        return shown
+    calls: list[Call] = []
+    for name in names:
+        if name in known:
+            mine = [call for call in shown if call[0] == name]
+            calls += mine or [(name, known[name].bind())]
+        else:
+            page = _page(name, known)
+            calls += [call for call in shown if call[2].rpartition(":")[0] == page]
+    return calls
+
+
+def collected() -> list[Call]:
+    """(experiment, parameters, `page.md:line`) of every recording that a page shows."""
+    if not pages():
+        return []
+    from anatomy.page import collect
+
+    return [tuple(call) for call in collect([_docs() / page for page in pages()])]
+
+
+def pages() -> list[str]:
+    """Pages of the checkout relative to docs/; none outside a checkout."""
+    docs = _docs()
+    return sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md"))
+
+
+def _docs() -> Path:
+    return signatures.PACKAGE.parent / "docs"
+
+
+def _page(name: str, known: Sequence[str]) -> str:
+    """The page that a target names: relative to docs/, or as a path from here."""
+    for page in pages():
+        if Path(name).as_posix() == page or Path(name).resolve() == (_docs() / page).resolve():
+            return page
+    raise UnknownName("page or experiment", name, [*known, *pages()])
+
+
+def _split(targets: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names before the first option, and the options."""
+    at = next((i for i, each in enumerate(targets) if each.startswith("--")), len(targets))
+    return list(targets[:at]), list(targets[at:])
+
+
+def _pairs(options: Sequence[str]) -> dict[str, str]:
+    """`--name value`, `--name=value`, `--name` and `--no-name` as parameters."""
+    pairs, rest = {}, list(options)
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if not name.startswith("--"):
+            raise BadParameter(f"{name!r} belongs to no option; write --name value.")
+        name = name.removeprefix("--").replace("-", "_")
+        if not equals:
+            if rest and not rest[0].startswith("--"):
+                value = rest.pop(0)
+            else:  # a flag, as the commands of experiments take them
+                value = "false" if name.startswith("no_") else "true"
+                name = name.removeprefix("no_")
+        pairs[name] = value
+    return pairs

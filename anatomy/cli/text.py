@@ -1,0 +1,198 @@
+"""A recording as text for a terminal: layout reports, timing blocks, and notes on what they say.
+
+The blocks are those of the suite this project grew from; each time has its interval, its ratio to
+the control with a verdict, and its share of the machine's limit. The notes are computed from the
+rows: no sentence about speed is fixed here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from anatomy import rows, units
+from anatomy.limits import Ceilings
+from anatomy.recording import Recording
+from anatomy.rows import Row
+
+TITLES = {
+    "matmul": "Matmul timing (A @ B)",
+    "layer_norm": "LayerNorm timing (F.layer_norm)",
+    "layer_norm_chain": "LayerNorm-ish timing (the hand-written chain)",
+}
+# The first L2 line boundary that an offset is held against, in bytes.
+LINE_BYTES = 128
+# Columns that a terminal's table leaves out: beside another column, or of no use to a reader.
+HIDDEN = (
+    *(name for pair in rows.INTERVALS.values() for name in pair),
+    *("blocks_s", "p5_s", "p95_s", "op", "quantity", "role", "control", "device", "method"),
+    *("error", "kernels", "rate_unit", "speedup", "share_of", "limit_value", "limit_kind"),
+    *("discarded", "discarded_why", "enqueue_s", "flops", "bytes", "noise_floor", "busy_s"),
+    *("launch_inclusive", "wide", "samples", "sm_clock_mhz", "power_w", "temperature_c"),
+)
+
+
+def provenance(recording: Recording) -> str:
+    """Two lines that say what was measured, on what, with what, when, and from which code."""
+    data = recording.data
+    machine, software, code = data["machine"], data["software"], data["code"]
+    params = " ".join(f"{name}={value}" for name, value in recording.params.items())
+    parts = [machine.get("gpu") or machine.get("cpu") or recording.machine]
+    for what, version in (
+        ("torch", software.get("torch")),
+        ("CUDA", software.get("cuda")),
+        ("driver", machine.get("driver")),
+    ):
+        if version:
+            parts.append(f"{what} {version}")
+    parts.append(data["started_at"])
+    if code.get("commit"):
+        parts.append(f"commit {code['commit'][:10]}{' with changes' if code['dirty'] else ''}")
+    return f"{recording.experiment} {params}\n{', '.join(parts)}"
+
+
+def report(recording: Recording, ceilings: Ceilings | None = None) -> str:
+    """The whole text of a recording: layout reports, timing blocks, notes; or a plain table."""
+    found = recording.data["rows"]
+    parts = [provenance(recording)]
+    if any("strides" in row for row in found):
+        parts.append(layout(found))
+    for (op, quantity), group in rows.groups_of([r for r in found if _is_timed(r)]):
+        parts.append(timing(op, quantity, group, ceilings))
+    if said := notes(recording):
+        parts.append("Notes:\n" + "\n".join(f"  - {note}" for note in said))
+    return "\n\n".join(parts)
+
+
+def layout(found: Iterable[Row]) -> str:
+    """One block per variant: shape, strides, and where its first element lies."""
+    blocks = {}
+    for row in found:
+        if row.get("strides") is not None and row.get("role") != "again":
+            blocks.setdefault(row["variant"], _layout_block(row))
+    return "\n\n".join(blocks.values())
+
+
+def _layout_block(row: Row) -> str:
+    lines = [f"[A variant: {row['variant']}]"]
+    for name in ("shape", "dtype", "device", "is_contiguous", "strides", "storage_offset"):
+        if row.get(name) is not None:
+            lines.append(f"  {name:<15}: {rows.printed(row, name)}")
+    if (offset := row.get("offset_bytes")) is not None:
+        lines.append(
+            f"  {'offset_bytes':<15}: {offset}  (mod {LINE_BYTES} = {offset % LINE_BYTES})"
+        )
+    for name in ("base_mod_128", "ld_bytes", "is_view", "blas"):
+        if row.get(name) is not None:
+            lines.append(f"  {name:<15}: {units.format_value(row[name])}")
+    return "\n".join(lines)
+
+
+def timing(op: str | None, quantity: str | None, group: Sequence[Row], ceilings) -> str:
+    """One block of times: variant, ms per call with interval, ratio and verdict, share of limit."""
+    title = TITLES.get(op, f"{op} timing" if op else "Timing")
+    if quantity:
+        title += f", {quantity} ({rows.QUANTITIES.get(quantity, quantity)})"
+    table = [_timing_cells(row, ceilings) for row in group]
+    widths = [max(len(cells[column]) for cells in table) for column in range(4)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+        for cells in table
+    ]
+    floor = max((row["noise_floor"] for row in group if row.get("noise_floor")), default=None)
+    if floor is not None:
+        lines.append(f"noise floor {units.percent(floor)}: no difference below it is claimed")
+    return "\n".join([f"=== {title} ===", *lines])
+
+
+def _timing_cells(row: Row, ceilings: Ceilings | None) -> list[str]:
+    if row.get("median_s") is None:
+        return [row["variant"], f"not measured: {row.get('note') or 'no reason given'}", "", ""]
+    milliseconds = [_thousandfold(row.get(name)) for name in ("median_s", "low_s", "high_s")]
+    time = units.with_interval(*milliseconds, unit="ms/iter")
+    verdict = row.get("verdict") or ""
+    if row.get("ratio") is not None:
+        ratio = units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
+        facing = f" of {row['control']}" if row.get("control") else ""
+        verdict = f"{ratio}{facing}, {verdict}" if verdict else f"{ratio}{facing}"
+    full = rows.derived(row, ceilings)
+    share = ""
+    if full["share"] is not None:
+        share = f"{units.percent(full['share'])} of {full['share_of']} ({full['limit_kind']})"
+    elif full["rate"] is not None:
+        share = rows.printed(full, "rate")
+    remarks = [share] if share else []
+    remarks += ["wide"] if row.get("wide") else []
+    remarks += [row["throttle"]] if row.get("throttle") == "power-limited" else []
+    remarks += [row["note"]] if row.get("note") else []
+    return [row["variant"], time, verdict, ", ".join(remarks)]
+
+
+def notes(recording: Recording) -> list[str]:
+    """What the rows say, in sentences: differences found, rows to be careful with, warnings."""
+    found = [row for row in recording.data["rows"] if row.get("median_s") is not None]
+    said = []
+    for (op, quantity), group in rows.groups_of(found):
+        where = ", ".join(part for part in (op, quantity) if part)
+        for row in group:
+            if row.get("verdict") in ("slower", "faster"):
+                ratio = units.ratio(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
+                control = row.get("control") or "the control"
+                said.append(f"{where}: {row['variant']} takes {ratio} the time of {control}.")
+        for verdict, meaning in (
+            ("same", "as fast as the control, within 1%"),
+            ("undecided", "not told apart from the control"),
+        ):
+            names = [row["variant"] for row in group if row.get("verdict") == verdict]
+            if names:
+                said.append(f"{where}: {', '.join(names)}: {meaning}.")
+    limited = sum(row.get("throttle") == "power-limited" for row in found)
+    if limited:
+        said.append(f"The power limit held the clock down in {limited} of {len(found)} rows.")
+    wide = sum(bool(row.get("wide")) for row in found)
+    if wide:
+        said.append(f"{wide} of {len(found)} rows are wide: more time would narrow them.")
+    return said + list(recording.warnings)
+
+
+def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table]:
+    """The rows as tables for a terminal, one for each operation and quantity."""
+    made = []
+    for (op, quantity), group in rows.groups_of(recording.data["rows"]):
+        full = [rows.derived(row, ceilings) for row in group]
+        names = dict.fromkeys(name for row in full for name in row)
+        shown = [name for name in names if name not in HIDDEN and _any(full, name)]
+        first = [n for n in ("variant", "median_s", "ratio", "verdict") if n in shown]
+        shown = first + [name for name in shown if name not in first]
+        table = Table(title=rows.group_name(op, quantity) or None, title_justify="left")
+        for name in shown:
+            text = isinstance(next(r[name] for r in full if r.get(name) is not None), str)
+            table.add_column(rows.heading(name), justify="left" if text else "right")
+        for row in full:
+            table.add_row(*(_table_cell(row, name) for name in shown))
+        made.append(table)
+    return made
+
+
+def _table_cell(row: Mapping[str, Any], name: str) -> str:
+    if units.missing(row.get(name)):
+        return "–"
+    if name == "median_s":
+        return units.seconds_range(row["median_s"], row.get("low_s"), row.get("high_s"))
+    if name == "ratio":
+        return units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
+    if name == "share":
+        return f"{units.percent(row['share'])} of {row['share_of']}"
+    return rows.printed(row, name)
+
+
+def _any(found: Sequence[Row], name: str) -> bool:
+    return any(not units.missing(row.get(name)) for row in found)
+
+
+def _is_timed(row: Row) -> bool:
+    return "median_s" in row or row.get("quantity") is not None
+
+
+def _thousandfold(x: float | None) -> float | None:
+    return None if units.missing(x) else x * 1e3

@@ -1,0 +1,1 @@
+"""One well-behaved toy, and one for each way to fail."""
