@@ -68,7 +68,11 @@ def factorial(
             for base_aligned in (True, False):
                 name = "+".join(
                     word
-                    for word, aligned in (("base", base_aligned), ("ld", ld_aligned), ("K", k_aligned))
+                    for word, aligned in (
+                        ("base", base_aligned),
+                        ("ld", ld_aligned),
+                        ("K", k_aligned),
+                    )
                     if not aligned
                 )
                 cells[name or "aligned"] = {
@@ -165,7 +169,9 @@ def _compare_places(device, op, dtype, m, n, cells, iters) -> pd.DataFrame:
     need = (sets + 3) * m * (widest + 1) * size + (widest * n + m * n) * (size + 8)
     machine.require_bytes(where, need, f"{sets} buffers of {m} x {widest} and their products")
     kind = tensors.storage(dtype)
-    buffers = [torch.randn(m * widest + ALIGNED_BYTES, dtype=kind, device=where) for _ in range(sets)]
+    buffers = [
+        torch.randn(m * widest + ALIGNED_BYTES, dtype=kind, device=where) for _ in range(sets)
+    ]
     b = torch.randn(widest, n if op == "matmul" else 1, dtype=kind, device=where)  # (K, N)
     weight, bias = torch.randn(2, widest, dtype=kind, device=where)  # (K,) each
 

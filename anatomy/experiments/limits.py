@@ -26,7 +26,7 @@ SHAPES = (
 
 
 @experiment(page="benchmarks/c01_tensor_semantics.md", command="limits", timeout_s=400)
-def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 120) -> pd.DataFrame:
+def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 60) -> pd.DataFrame:
     """Measure the ceilings: copy and read bandwidth, and matrix products by number format.
 
     Args:
@@ -45,7 +45,7 @@ def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 120) -> pd
     """
     where = tensors.torch_device(device)
     cache = last_level_cache_bytes(where)
-    elements = [max(1024, int(scale * share * cache / 2 / 4)) for share in CACHES]
+    elements = [max(1024, int(scale * share * cache / 2 / 4) // 1024 * 1024) for share in CACHES]
     sides = [tuple(max(16, int(scale * side) // 16 * 16) for side in shape) for shape in SHAPES]
     largest = max(m * k + k * n + m * n for m, n, k in sides)
     need = max(2 * 4 * 2 * max(elements), (4 + 8) * largest)
@@ -59,23 +59,18 @@ def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 120) -> pd
 
 
 def _bandwidth(op: str, elements: list[int], where: torch.device, iters: int) -> pd.DataFrame:
-    """Copy (bytes read plus bytes written) or read (a sum) over working sets beyond the cache.
+    """Copy (bytes read plus bytes written) or read (sums) over working sets beyond the cache.
 
-    Both quantities move the same bytes: a copy reads half of what a read of its size reads.
+    Each in two ways, because neither the copy engine nor one reduction is the fastest everywhere.
     """
     variants, references, moved = {}, {}, {}
     for count in elements:
-        name = f"{2 * count * 4 / 2**20:.0f} MiB"
-        if op == "copy":
-            x = torch.randn(count, device=where)
-            variants[name] = lambda x=x, y=torch.empty_like(x): y.copy_(x)
-            references[name] = lambda x=x: x.to(torch.float64)
-            moved[name] = counts.copy_bytes(count, 4)
-        else:
-            x = torch.rand(2 * count, device=where)  # all positive, so that the sum is well off 0
-            variants[name] = lambda x=x: torch.sum(x)
-            references[name] = lambda x=x: torch.sum(x, dtype=torch.float64)
-            moved[name] = 2 * count * 4
+        working_set = f"{2 * count * 4 / 2**20:.0f} MiB"
+        ways = _copies(count, where) if op == "copy" else _reads(2 * count, where)
+        for way, (call, exact) in ways.items():
+            variants[f"{working_set}, {way}"] = call
+            references[f"{working_set}, {way}"] = exact
+            moved[f"{working_set}, {way}"] = counts.copy_bytes(count, 4)  # a read's set is as large
     return compare(
         variants,
         reference=references,
@@ -87,6 +82,33 @@ def _bandwidth(op: str, elements: list[int], where: torch.device, iters: int) ->
         device=where,
         iters=iters,
     ).table
+
+
+def _copies(count: int, where: torch.device) -> dict[str, tuple]:
+    """Ways to copy `count` float32 elements, each with its exact result."""
+    x = torch.randn(count, device=where)
+    y = torch.empty_like(x)
+
+    def exact() -> torch.Tensor:
+        return x.to(torch.float64)
+
+    return {
+        "copy_": (lambda: y.copy_(x), exact),
+        "multiply by 1": (lambda: torch.mul(x, 1.0, out=y), exact),
+    }
+
+
+def _reads(count: int, where: torch.device) -> dict[str, tuple]:
+    """Ways to read `count` float32 elements, each with its exact result."""
+    x = torch.rand(count, device=where)  # all positive, so that the sum is well off 0
+    rows = x.view(1024, -1)  # (1024, count / 1024)
+    return {
+        "one sum": (lambda: torch.sum(x), lambda: torch.sum(x, dtype=torch.float64)),
+        "row sums": (
+            lambda: torch.sum(rows, dim=1),
+            lambda: torch.sum(rows, dim=1, dtype=torch.float64),
+        ),
+    }
 
 
 def _products(dtype: str, sides: list[tuple], where: torch.device, iters: int) -> pd.DataFrame:

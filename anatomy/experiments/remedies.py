@@ -48,10 +48,10 @@ def payback(
         iters: Least number of timed samples of each variant.
 
     Returns:
-        One row per layout (`case`), `remedy` (`none` where A is used as it is) and `step`: `use` for
-        the product, `copy` for making the copy. A `use` row with a remedy also has
-        `uses`, `uses_low` and `uses_high`: products after which copying once is cheaper than never,
-        from the same blocks; null, and `pays` false, if no number of uses is enough.
+        One row per layout (`case`), `remedy` (`none` where A is used as it is) and `step`: `use`
+        for the product, `copy` for making the copy. A `use` row with a remedy also has `uses`,
+        `uses_low` and `uses_high`: products after which copying once is cheaper than never, from
+        the same blocks; null, and `pays` false, if no number of uses is enough.
 
     Raises:
         DeviceError: The device is not there.
@@ -89,7 +89,9 @@ def payback(
                 else counts.matmul_bytes(m, n, columns[label], size)
                 for label in labels
             },
-            limit={n_: "copy" if key[2] == "copy" else f"matmul {dtype}" for key, n_ in names.items()},
+            limit={
+                n_: "copy" if key[2] == "copy" else f"matmul {dtype}" for key, n_ in names.items()
+            },
             device=where,
             iters=iters,
         )
@@ -252,9 +254,7 @@ def compiled(
         table = compare(
             variants,
             against=against | {f"{x}, eager": "aligned, eager" for x in list(operands)[1:]},
-            reference={
-                name: _exact_product(*operands[name.split(", ")[0]]) for name in variants
-            },
+            reference={name: _exact_product(*operands[name.split(", ")[0]]) for name in variants},
             allowed=ALLOWED_TF32 if dtype == "tf32" else ALLOWED[kind],
             op="matmul",
             flops={name: counts.matmul_flops(m, n, c) for name, c in columns.items()},

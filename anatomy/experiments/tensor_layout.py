@@ -18,9 +18,7 @@ from anatomy.experiment import experiment
 LINE_BYTES = 128
 
 
-@experiment(
-    page="benchmarks/c01_tensor_semantics.md", command="c01 tensor-layout", timeout_s=120
-)
+@experiment(page="benchmarks/c01_tensor_semantics.md", command="c01 tensor-layout", timeout_s=120)
 def report(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
@@ -38,8 +36,9 @@ def report(
     Returns:
         One row per variant: `shape` and `strides` in elements; `storage_offset` in elements and
         `offset_bytes` in bytes; `base_mod_128`, the address of the first element modulo 128 bytes;
-        `is_contiguous`; `is_view`, whether it only describes another tensor's elements; `ld_bytes`, bytes from one row (or column) to the next; `blas`, how a BLAS library
-        can read it: as it is (N), as a transpose (T), or not at all, so that a copy comes first.
+        `is_contiguous`; `is_view`, whether it only describes another tensor's elements;
+        `ld_bytes`, bytes from one row (or column) to the next; `blas`, how a BLAS library can read
+        it: as it is (N), as a transpose (T), or not at all, so that a copy comes first.
 
     Raises:
         DeviceError: The device is not there.

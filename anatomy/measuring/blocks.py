@@ -88,7 +88,9 @@ def run(
     watch = samplers[0].watch
     count = len(samplers)
     orders = balanced_orders(count, seed)
-    per_block = [max(-(-least_samples // looks[0]), round(PART_S / s.sample_s), 1) for s in samplers]
+    per_block = [
+        max(-(-least_samples // looks[0]), round(PART_S / s.sample_s), 1) for s in samplers
+    ]
     measured = Measured([[] for _ in samplers], [[] for _ in samplers])
     seen: list[list[dict]] = [[] for _ in samplers]
     caps: list[list[float]] = [[] for _ in samplers]

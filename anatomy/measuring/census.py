@@ -5,17 +5,19 @@ whether a copy ran first. They are read outside the timed blocks, because a prof
 watches.
 """
 
+import warnings
 from dataclasses import dataclass
 from statistics import median
 
-import torch
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
-from anatomy.measuring.stopwatch import Call
+from anatomy.measuring.stopwatch import Call, Stopwatch
 
 # Calls profiled; enough for a median of their busy times.
 CALLS = 3
+# Each call is queued behind a sleep of this length, whose kernel separates the calls.
+HOLD_S, HOLD_KERNEL = 1e-3, "spin_kernel"
 
 
 @dataclass(frozen=True)
@@ -23,38 +25,62 @@ class Census:
     """The device's work of one call.
 
     `kernels` are names in order of their start, copies and memsets among them. `busy_s` is the
-    union of their intervals in seconds, the median over `CALLS` calls.
+    union of their intervals and `span_s` the time from the first one's start to the last one's
+    end, in seconds, medians over `CALLS` calls. Both come from one timeline: a busy time from here
+    and a span from an event pair would differ with the clock as well as with the gaps.
     """
 
     kernels: tuple[str, ...]
     busy_s: float
+    span_s: float
+
+    @property
+    def gap_share(self) -> float:
+        """Share of the span in which no kernel ran."""
+        return 1 - self.busy_s / self.span_s if self.span_s else 0.0
 
 
-def take(call: Call, device: torch.device) -> Census | None:
+def take(call: Call, watch: Stopwatch) -> Census | None:
     """Profile `call` and list its kernels; None on a device that has none.
 
     Args:
         call: The callable, already warm.
-        device: Where it runs.
+        watch: The stopwatch of the device where it runs; it hides dispatch here too.
     """
-    if device.type != "cuda":
+    if watch.device.type != "cuda":
         return None
-    torch.cuda.synchronize(device)
-    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
-        for _ in range(CALLS):
-            call()
-            torch.cuda.synchronize(device)
-    events = sorted(
+    watch.drain()
+    with warnings.catch_warnings():
+        # The profiler announces that events of one cycle are kept; there is only one here.
+        warnings.filterwarnings("ignore", message=".*Profiler clears events")
+        with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
+            for _ in range(CALLS):
+                watch.hold(HOLD_S)
+                call()
+                watch.drain()
+    calls: list[list] = []
+    for event in sorted(
         (e for e in profiler.events() if e.device_type == DeviceType.CUDA),
         key=lambda event: event.time_range.start,
-    )
-    if not events:
+    ):
+        if HOLD_KERNEL in event.name:
+            calls.append([])
+        elif calls:
+            calls[-1].append(event)
+    calls = [events for events in calls if events]
+    if not calls:
         return None
-    if len(events) % CALLS:  # calls differ (autotuning, caching): the last state is what is timed
-        return Census(tuple(e.name for e in events), _busy(events) / CALLS)
-    size = len(events) // CALLS
-    each = [events[i * size : (i + 1) * size] for i in range(CALLS)]
-    return Census(tuple(e.name for e in each[-1]), median(_busy(call) for call in each))
+    # Calls may differ (autotuning, caches): the last one's state is what is timed.
+    return Census(
+        kernels=tuple(event.name for event in calls[-1]),
+        busy_s=median(_busy(events) for events in calls),
+        span_s=median(_span(events) for events in calls),
+    )
+
+
+def _span(events) -> float:
+    """Seconds from the first start to the last end."""
+    return (max(e.time_range.end for e in events) - events[0].time_range.start) * 1e-6
 
 
 def _busy(events) -> float:

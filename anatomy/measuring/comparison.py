@@ -1,14 +1,14 @@
 """`compare`: named callables in, one honest table out."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import quantiles
 
 import pandas as pd
 import torch
 
 from anatomy import agreement, intervals, machine, units
-from anatomy.errors import BadParameter
+from anatomy.errors import BadParameter, MeasurementError
 from anatomy.measuring import blocks, census, gates, sampling
 from anatomy.measuring.stopwatch import Call, Stopwatch, stopwatch_for
 
@@ -70,6 +70,7 @@ def compare(
     budget_s: float = 30.0,
     seed: int = 0,
     profile: bool = True,
+    share_gpu: bool = False,
     watch: Stopwatch | None = None,
 ) -> Comparison:
     """Measure variants of one computation against a control, interleaved, with intervals.
@@ -97,18 +98,23 @@ def compare(
         budget_s: Seconds of measuring after which a figure that is not narrow is marked `wide`.
         seed: Of the order of variants in a block.
         profile: Whether to list the kernels of each variant; not in the timed blocks.
+        share_gpu: Measure although another process computes on the GPU.
         watch: Another clock; tests pass one.
 
     Returns:
         The comparison; its `table` is what recordings keep.
 
     Raises:
-        BadParameter: No variants, or a control that is none of them.
+        BadParameter: No variants, a control that is none of them, or an unknown quantity.
         DisagreementError: A variant computes something else.
         MeasurementError: Another process uses the GPU, or blocks were disturbed throughout.
     """
     control = _control(variants, control, against)
+    if quantity not in sampling.QUANTITIES:
+        known = ", ".join(sampling.QUANTITIES)
+        raise BadParameter(f"quantity={quantity!r} is none of {known}.")
     watch = watch or stopwatch_for(device)
+    _require_alone(watch, share_gpu)
     rings = {n: [v] if callable(v) else list(v) for n, v in variants.items()}
     first = {name: ring[0] for name, ring in rings.items()}
     references = (
@@ -119,13 +125,14 @@ def compare(
         else dict.fromkeys(first, reference)
     )
     errors = agreement.check(first, references, allowed)
-    seen = {n: census.take(call, watch.device) if profile else None for n, call in first.items()}
+    seen = {n: census.take(call, watch) if profile else None for n, call in first.items()}
     settle(watch, rings)
 
     again = f"{control} (again)"
     names = [*rings, again]
-    samplers = {n: sampling.prepare(watch, rings[control if n == again else n], quantity)
-                for n in names}  # fmt: skip
+    samplers = {name: sampling.prepare(watch, ring, quantity) for name, ring in rings.items()}
+    # The duplicate is sampled exactly as the control is, or it would measure the method instead.
+    samplers[again] = replace(samplers[control])
     measured = blocks.run(
         list(samplers.values()),
         narrow_enough=lambda medians: all(
@@ -189,7 +196,9 @@ def settle(watch: Stopwatch, rings: Mapping[str, Sequence[Call]]) -> float:
     while watch.now() - started < SETTLE_CAP_S:
         took = watch.wall(calls * repeats) / repeats
         if took * repeats < SETTLE_ROUND_S:
-            repeats = min(1000, max(repeats + 1, int(repeats * SETTLE_ROUND_S / max(took * repeats, 1e-9))))
+            repeats = min(
+                1000, max(repeats + 1, int(repeats * SETTLE_ROUND_S / max(took * repeats, 1e-9)))
+            )
             continue
         if last and abs(took - last) <= SETTLED * last:
             return watch.now() - started
@@ -209,6 +218,15 @@ def _control(variants: Variants, control: str | None, against: Mapping[str, str]
         if name not in variants:
             raise BadParameter(f"control {name!r} is not among the variants {', '.join(variants)}.")
     return control
+
+
+def _require_alone(watch: Stopwatch, share_gpu: bool) -> None:
+    others = watch.disturbances().get("foreign processes")
+    if others and not share_gpu:
+        raise MeasurementError(
+            f"{others} other process{'es' if others > 1 else ''} computing on {watch.device} would "
+            "be measured too: stop them, or allow them with share_gpu=True."
+        )
 
 
 def _of(value: Each, name: str):
@@ -269,7 +287,6 @@ def _regime(watch, sampler: sampling.Sampler, row: dict, seen: census.Census | N
         return None
     calls = max(3, min(200, int(2e-3 / sampler.period_s)))
     period_s = watch.wall(list(sampler.ring[:1]) * calls) / calls
-    busy_s = seen.busy_s if seen and row["quantity"] == "gpu_warm" else None
     return gates.regime(
-        enqueue_s=sampler.enqueue_s, period_s=period_s, span_s=row["median_s"], busy_s=busy_s
+        enqueue_s=sampler.enqueue_s, period_s=period_s, gap_share=seen.gap_share if seen else None
     )

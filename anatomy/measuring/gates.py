@@ -11,22 +11,20 @@ GAP_BOUND_SHARE = 0.10
 BANDWIDTH_MARGIN = 1.02
 
 
-def regime(
-    *, enqueue_s: float, period_s: float, span_s: float, busy_s: float | None
-) -> str | None:
+def regime(*, enqueue_s: float, period_s: float, gap_share: float | None) -> str | None:
     """What bounds a call: `launch-bound`, `gap-bound` or `kernel-bound`; None if unknown.
 
     Args:
         enqueue_s: Host time of one call.
         period_s: Steady period of back-to-back calls as the host sees it.
-        span_s: Device span of one call with its dispatch hidden.
-        busy_s: Union of its kernels' intervals, None where no profile was taken.
+        gap_share: Share of its span, dispatch hidden, in which no kernel ran; None where no
+            profile was taken.
     """
     if enqueue_s >= LAUNCH_BOUND_SHARE * period_s:
         return "launch-bound"
-    if busy_s is None:
+    if gap_share is None:
         return None
-    return "gap-bound" if span_s - busy_s > GAP_BOUND_SHARE * span_s else "kernel-bound"
+    return "gap-bound" if gap_share > GAP_BOUND_SHARE else "kernel-bound"
 
 
 def impossible(

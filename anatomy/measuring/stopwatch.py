@@ -70,7 +70,12 @@ class Stopwatch:
     def drain(self) -> None:
         """Wait until everything queued on the device is done."""
 
-    def spans(self, calls: Sequence[Call], *, cold: bool, hold_s: float) -> tuple[list[float], bool]:
+    def hold(self, seconds: float) -> None:
+        """Keep the device busy for so long, so that the host can queue work behind it."""
+
+    def spans(
+        self, calls: Sequence[Call], *, cold: bool, hold_s: float
+    ) -> tuple[list[float], bool]:
         """One span per call, each taken alone; and whether dispatch leaked into any of them."""
         raise NotImplementedError
 
@@ -115,7 +120,9 @@ class CpuStopwatch(Stopwatch):
         self.flush = Flush(device)
         self.calibration = calibrate(self)
 
-    def spans(self, calls: Sequence[Call], *, cold: bool, hold_s: float) -> tuple[list[float], bool]:
+    def spans(
+        self, calls: Sequence[Call], *, cold: bool, hold_s: float
+    ) -> tuple[list[float], bool]:
         taken = []
         for call in calls:
             if cold:
@@ -148,14 +155,16 @@ class CudaStopwatch(Stopwatch):
     def drain(self) -> None:
         torch.cuda.synchronize(self.device)
 
-    def spans(self, calls: Sequence[Call], *, cold: bool, hold_s: float) -> tuple[list[float], bool]:
+    def spans(
+        self, calls: Sequence[Call], *, cold: bool, hold_s: float
+    ) -> tuple[list[float], bool]:
         pairs = []
         leaked = False
         for call in calls:
             start, end = _event(), _event()
             if cold:
                 self.flush()
-            self._hold(hold_s)
+            self.hold(hold_s)
             start.record()
             call()
             end.record()
@@ -166,7 +175,7 @@ class CudaStopwatch(Stopwatch):
 
     def batch(self, calls: Sequence[Call], *, flushed: bool, hold_s: float) -> tuple[float, bool]:
         start, end = _event(), _event()
-        self._hold(hold_s)
+        self.hold(hold_s)
         start.record()
         for call in calls:
             if flushed:
@@ -179,7 +188,7 @@ class CudaStopwatch(Stopwatch):
 
     def synchronizes(self, call: Call) -> bool:
         self.drain()
-        self._hold(SYNC_PROBE_S)
+        self.hold(SYNC_PROBE_S)
         start = self.now()
         call()
         waited = self.now() - start
@@ -198,8 +207,7 @@ class CudaStopwatch(Stopwatch):
             "foreign processes": None if foreign is None else len(foreign),
         }
 
-    def _hold(self, seconds: float) -> None:
-        """Queue a sleep, so that the host is ahead of the device when the timed call comes."""
+    def hold(self, seconds: float) -> None:
         if seconds > 0:
             torch.cuda._sleep(int(seconds * self._cycles_per_s))
 
@@ -269,7 +277,7 @@ def stopwatch_for(device: str | torch.device) -> CpuStopwatch | CudaStopwatch:
 def account(device: str | torch.device) -> dict:
     """What a recording keeps of the clock that made it: calibration (seconds) and warnings."""
     watch = stopwatch_for(device)
-    calibration = {name: value for name, value in vars(watch.calibration).items()}
+    calibration = dict(vars(watch.calibration).items())
     return {
         "method": {
             "clock": "CUDA events" if watch.device.type == "cuda" else "perf_counter_ns",

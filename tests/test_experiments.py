@@ -1,0 +1,201 @@
+"""Every experiment at toy size on the CPU: the same code path, and the table it promises."""
+
+import math
+from statistics import median
+
+import pandas as pd
+import pytest
+import torch
+
+from anatomy import intervals, signatures
+from anatomy.errors import BadParameter, DeviceError
+from anatomy.experiment import load
+from anatomy.experiments import alignment, contiguity, limits, remedies, tensor_layout
+from anatomy.measuring import blocks, comparison
+
+CPU = {"device": "cpu", "dtype": "fp32", "iters": 6}
+SMALL = CPU | {"m": 32, "n": 32, "k": 64}
+
+# Arguments that let each experiment run in seconds on a laptop.
+TOY = {
+    "tensor_layout.report": {"device": "cpu", "m": 32, "k": 64},
+    "contiguity.bench": SMALL,
+    "alignment.factorial": SMALL,
+    "alignment.thresholds": SMALL,
+    "remedies.payback": SMALL,
+    "remedies.compiled": SMALL,
+    "limits.ceilings": {"device": "cpu", "scale": 0.005, "iters": 6},
+}
+VARIANTS = [
+    "contiguous",
+    "transposed_view",
+    "sliced_offset_view",
+    "as_strided_view",
+    "transposed_contig_copy",
+    "contiguous_half",
+]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Tables of the toy experiments, each measured once, in short blocks."""
+    short = pytest.MonkeyPatch()
+    short.setattr(blocks, "PART_S", 1e-4)
+    short.setattr(blocks, "LOOKS", (6,))
+    short.setattr(comparison, "SETTLE_CAP_S", 0.2)
+    made = {}
+
+    def measure(name: str, **more) -> pd.DataFrame:
+        key = (name, *sorted(more.items()))
+        if key not in made:
+            made[key] = load(name).function(**TOY[name] | more)
+        return made[key]
+
+    yield measure
+    short.undo()
+
+
+def test_every_experiment_has_a_toy_size():
+    assert set(TOY) == set(signatures.experiments())
+
+
+@pytest.mark.parametrize("name", TOY)
+def test_a_table_is_tidy_and_holds_its_own_evidence(name, table):
+    found = table(name)
+    assert len(found) and not found.columns.duplicated().any()
+    if name == "tensor_layout.report":
+        return
+    for row in found.itertuples():
+        assert math.isclose(row.median_s, median(row.blocks_s), rel_tol=1e-4)
+        assert row.samples >= len(row.blocks_s) >= 1
+    for _, group in found[found.op != "first call"].groupby(["op", "quantity"]):
+        roles = group.role.value_counts() if name != "remedies.payback" else None
+        assert roles is None or (roles["control"], roles["again"]) == (1, 1)
+        again = group[group.role == "again"]
+        for row in again.itertuples():
+            control = group[group.variant == row.control].iloc[0]
+            ratio = intervals.ratio_interval(row.blocks_s, control.blocks_s)
+            assert row.ratio == pytest.approx(ratio.median, rel=1e-3)
+
+
+def test_the_layouts_are_the_seeds_five_and_a_control_for_the_half():
+    report = tensor_layout.report(device="cpu", m=32, k=64).set_index("variant")
+    assert list(report.index) == VARIANTS
+    assert report.loc["sliced_offset_view"].offset_bytes == 2
+    assert report.loc["sliced_offset_view"]["shape"] == [32, 63]
+    assert report.loc["as_strided_view"].strides == [64, 2]
+    assert report.loc["transposed_view"].strides == [1, 32]
+    assert list(report.is_contiguous) == [True, False, False, False, True, True]
+    assert list(report.blas) == ["N", "T", "N", "copy", "N", "N"]
+    assert list(report.is_view) == [False, True, True, True, False, False]
+
+
+def test_a_matrix_need_not_be_square():
+    layouts = tensor_layout.layouts(6, 10, "fp32", torch.device("cpu"))
+    shapes = {name: tuple(view.shape) for name, view in layouts.items()}
+    assert shapes["transposed_view"] == shapes["contiguous"] == (6, 10)
+    assert shapes["sliced_offset_view"] == (6, 9) and shapes["as_strided_view"] == (6, 5)
+
+
+def test_three_operations_in_two_quantities_and_the_half_has_its_own_control(table):
+    found = table("contiguity.bench")
+    assert set(found.op) == {"matmul", "layer_norm", "layer_norm_chain"}
+    assert set(found.quantity) == {"gpu_warm", "gpu_cold"}
+    strided = found[found.variant == "as_strided_view"]
+    assert set(strided.control) == {"contiguous_half"}
+    assert len(found) == 3 * 2 * (len(VARIANTS) + 1)
+
+
+def test_the_chain_computes_what_layer_norm_computes():
+    a = torch.randn(5, 33, dtype=torch.float64)
+    weights = [torch.randn(33, dtype=torch.float64) for _ in range(3)]
+    torch.testing.assert_close(contiguity._chain(a, *weights), contiguity._layer_norm(a, *weights))
+
+
+@pytest.mark.parametrize("op", ["matmul", "layer_norm", "pointwise"])
+def test_the_factorial_sets_each_factor_alone_and_together(op, table):
+    found = table("alignment.factorial", op=op).set_index("variant")
+    cells = found[found.role != "again"].drop(index="padded")
+    flags = set(zip(cells.base_aligned, cells.ld_aligned, cells.k_aligned, strict=True))
+    assert len(cells) == len(flags) == 8
+    assert found.loc["base+K"].base_bytes == 4 and found.loc["base+K"].k == 63
+    assert found.loc["ld"].ld_bytes == 65 * 4 and found.loc["padded"].ld_bytes == (64 + 32) * 4
+
+
+def test_the_sweep_moves_one_factor_at_a_time_by_exactly_so_many_bytes(table):
+    found = table("alignment.thresholds")
+    swept = found[found.factor != "aligned"]
+    assert set(swept.factor) == {"base", "ld", "k"}
+    assert set(swept.alignment_bytes) == {4, 8, 16, 32, 64, 128}
+    for row in swept.itertuples():
+        values = {"base": row.base_bytes, "ld": row.ld_bytes, "k": row.k * 4}
+        moved = values.pop(row.factor)
+        assert moved % row.alignment_bytes == 0 and moved % (2 * row.alignment_bytes)
+        assert all(value % 256 == 0 for value in values.values())
+
+
+def test_a_remedy_gives_the_same_product_and_says_when_it_pays(table):
+    found = table("remedies.payback")
+    sliced = found[(found.case == "sliced_offset_view") & (found.role != "again")]
+    assert set(sliced.remedy) == {"none", "contiguous copy", "padded copy", "zero-padded copy"}
+    used = found[(found.step == "use") & (found.remedy != "none")]
+    assert used.pays.notna().all()
+    for row in used.itertuples():
+        assert row.pays == (row.uses == row.uses), "uses is null exactly where it never pays"
+
+
+def test_a_padded_copy_keeps_k_and_aligns_its_rows():
+    a = torch.randn(3, 33)
+    copied = remedies.padded_copy(a)
+    assert copied.shape == a.shape and copied.stride() == (64, 1)
+    assert torch.equal(copied, a)
+
+
+def test_compiling_is_a_row_of_its_own_and_every_layout_runs_three_ways(table):
+    found = table("remedies.compiled")
+    steady = found[(found.op == "matmul") & (found.role != "again")]
+    assert len(steady) == 5 * 3 and set(steady.way) == {
+        "eager",
+        "compiled",
+        "compiled, no padding",
+    }
+    first = found[found.op == "first call"]
+    assert len(first) == 10 and set(first.quantity) == {"step_wall"}
+
+
+def test_the_ceilings_cover_bandwidth_and_every_number_format(table):
+    found = table("limits.ceilings")
+    assert set(found.limit) == {"copy", "read"} | {
+        f"matmul {dtype}" for dtype in ("fp16", "bf16", "tf32", "fp32")
+    }
+    rates = found.bytes.where(found.limit.isin(["copy", "read"]), found.flops) / found.median_s
+    assert (rates > 0).all()
+
+
+@pytest.mark.parametrize(("k", "good"), [(100, 96), (1, 32), (0, 32)])
+def test_a_k_that_is_not_aligned_comes_back_with_one_that_is(k, good):
+    with pytest.raises(BadParameter, match=rf"k={k} is not a multiple of 32; try k={good}\."):
+        alignment.factorial(**SMALL | {"k": k})
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="asks what happens without a GPU")
+@pytest.mark.parametrize("name", TOY)
+def test_without_a_gpu_the_default_device_is_refused_with_advice(name):
+    with pytest.raises(DeviceError, match=r"CUDA requested but torch\.cuda\.is_available\(\) is"):
+        load(name).function()
+
+
+def test_the_switch_for_tf32_is_put_back():
+    before = torch.backends.cuda.matmul.allow_tf32
+    from anatomy import tensors
+
+    with pytest.raises(RuntimeError), tensors.products_in("tf32"):
+        assert torch.backends.cuda.matmul.allow_tf32
+        raise RuntimeError
+    assert torch.backends.cuda.matmul.allow_tf32 == before
+
+
+def test_limits_are_measured_on_random_numbers():
+    call, exact = limits._reads(2048, torch.device("cpu"))["row sums"]
+    torch.testing.assert_close(call().double(), exact(), rtol=1e-5, atol=0)
+    assert call().std() > 0
