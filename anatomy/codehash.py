@@ -67,13 +67,12 @@ def code_hash(
     """
     root = Path(root or signatures.PACKAGE).resolve()
     declared = signatures.signature(name, root)
-    package = _Package(root)
-    module = declared.module.partition(".")[2]
+    package = _package(root.name, signatures.sources(root))
+    reached = package.reached(declared.module.partition(".")[2], declared.function)
     digest = sha256()
-    files = set()
-    for label, content in sorted(package.reached(module, declared.function).items()):
+    files = {f"{root.name}/{package.files[label.partition(':')[0]]}" for label in reached}
+    for label, content in sorted(reached.items()):
         digest.update(_framed(label, content))
-        files.add(package.file(label.partition(":")[0]))
     for file in sorted(set(declared.files)):
         try:
             content = (root.parent / file).read_bytes()
@@ -94,34 +93,47 @@ def _framed(label: str, content: str | bytes) -> bytes:
     return f"{len(label)} {len(content)} {label} ".encode() + content
 
 
+@lru_cache(maxsize=8)
+def _package(name: str, sources: tuple[tuple[str, bytes], ...]) -> "_Package":
+    """A package with these sources; only an edit makes a new one."""
+    return _Package(name, sources)
+
+
 class _Package:
     """The modules of a package, by name without the package's own: `experiments.contiguity`."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, name: str, sources: tuple[tuple[str, bytes], ...]) -> None:
+        self.name = name
+        self._modules: dict[str, _Module] = {}
+        self._reached: dict[tuple[str, str], dict[str, str]] = {}
+        self.files: dict[str, str] = {}  # module -> its file, relative to the package
+        self._texts: dict[str, bytes] = {}
+        for file, text in sources:
+            module = file.removesuffix(".py").replace("/", ".")
+            module = "" if module == "__init__" else module.removesuffix(".__init__")
+            self.files[module], self._texts[module] = file, text
 
     def module(self, name: str) -> "_Module | None":
-        """The module, or None where the package has none of that name."""
-        path = self.path(name)
-        if path is None:
+        """The module, parsed when first asked for, or None where the package has none such."""
+        if name not in self.files:
             return None
-        stamp = path.stat()
-        return _parsed(path, name, self.root.name, stamp.st_mtime_ns, stamp.st_size)
-
-    def path(self, name: str) -> Path | None:
-        """The module's file."""
-        folder = self.root.joinpath(*filter(None, name.split(".")))
-        for path in (folder / "__init__.py", folder.with_suffix(".py")):
-            if path.is_file() and path.is_relative_to(self.root):
-                return path
-        return None
-
-    def file(self, name: str) -> str:
-        """The module's file relative to the checkout."""
-        return self.path(name).relative_to(self.root.parent).as_posix()
+        if name not in self._modules:
+            try:
+                tree = ast.parse(self._texts[name])
+            except SyntaxError as error:
+                place = f"{self.name}/{self.files[name]}:{error.lineno}"
+                raise AnatomyError(f"{place} does not parse: {error.msg}.") from None
+            is_package = self.files[name].endswith("__init__.py")
+            self._modules[name] = _Module(tree, name, self.name, is_package)
+        return self._modules[name]
 
     def reached(self, module: str, function: str) -> dict[str, str]:
         """Every definition reached from a function: label `module:name` -> normalised content."""
+        if (module, function) not in self._reached:
+            self._reached[module, function] = self._follow(module, function)
+        return self._reached[module, function]
+
+    def _follow(self, module: str, function: str) -> dict[str, str]:
         found: dict[str, str] = {}
         waiting = list(self.targets(module, (function,)))
         while waiting:
@@ -160,7 +172,9 @@ class _Package:
             for origin, imported in source.imports.get(head, ()):
                 inner, left = origin, rest if imported is None else (imported, *rest)
                 # Walk down as far as the chain names submodules rather than definitions.
-                while left and not self.has(inner, left[0]) and self.path(_below(inner, left[0])):
+                while (
+                    left and not self.has(inner, left[0]) and _below(inner, left[0]) in self.files
+                ):
                     inner, left = _below(inner, left[0]), left[1:]
                 if left and self.has(inner, left[0]):
                     waiting.append((inner, left))
@@ -236,16 +250,6 @@ class _Module:
             text = "\n".join(serialized(statement) for statement in statements)
             self._definitions[name] = text, uses
         return self._definitions[name]
-
-
-@lru_cache(maxsize=512)
-def _parsed(path: Path, name: str, package: str, _changed_ns: int, _size: int) -> _Module:
-    """A parsed file; its time and size only tell the cache that it was edited."""
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except SyntaxError as error:
-        raise AnatomyError(f"{name}, line {error.lineno}, does not parse: {error.msg}.") from None
-    return _Module(tree, name, package, path.name == "__init__.py")
 
 
 def _imported(

@@ -157,25 +157,31 @@ def experiments(root: Path | None = None) -> dict[str, Signature]:
         AnatomyError: A file does not parse, or declares something that is not a literal.
     """
     root = Path(root or PACKAGE).resolve()
-    found = {}
-    for path in sorted((root / "experiments").glob("*.py")):
-        stamp = path.stat()
-        found.update(_in_file(path, root, stamp.st_mtime_ns, stamp.st_size))
-    return dict(sorted(found.items()))
+    return dict(_experiments(root.name, sources(root)))
 
 
-@lru_cache(maxsize=256)
-def _in_file(path: Path, root: Path, _changed_ns: int, _size: int) -> Mapping[str, Signature]:
-    """Experiments of one file; its time and size only tell the cache that it was edited."""
-    scope = _Scope(path, root)
+def sources(root: Path) -> tuple[tuple[str, bytes], ...]:
+    """Every Python file of a package: path relative to it, and content; sorted."""
+    files = sorted(root.rglob("*.py"))
+    return tuple((path.relative_to(root).as_posix(), path.read_bytes()) for path in files)
+
+
+@lru_cache(maxsize=8)
+def _experiments(package: str, files: tuple[tuple[str, bytes], ...]) -> dict[str, Signature]:
+    """Experiments of a package with these files; only an edit makes them be read again."""
+    texts = dict(files)
     found = {}
-    for node in scope.tree.body:
-        if isinstance(node, ast.FunctionDef):
-            for decorator in node.decorator_list:
-                if is_experiment(decorator):
-                    name = f"{path.stem}.{node.name}"
+    for file in texts:
+        folder, _, topic = file.removesuffix(".py").rpartition("/")
+        if folder != "experiments":
+            continue
+        scope = _Scope(file, package, texts)
+        for node in scope.tree.body:
+            if isinstance(node, ast.FunctionDef):
+                for decorator in filter(is_experiment, node.decorator_list):
+                    name = f"{topic}.{node.name}"
                     found[name] = _read(name, node, decorator, scope)
-    return found
+    return dict(sorted(found.items()))
 
 
 def is_experiment(decorator: ast.expr) -> bool:
@@ -200,10 +206,9 @@ def _read(name: str, node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope"
         parameters.append(_parameter(argument, default, helps.get(argument.arg, ""), scope))
     keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
     declared = {keyword.arg: scope.value(keyword.value) for keyword in keywords}
-    relative = scope.path.relative_to(scope.root).with_suffix("")
     return Signature(
         name=name,
-        module=".".join((scope.root.name, *relative.parts)),
+        module=f"{scope.package}.experiments.{name.partition('.')[0]}",
         function=node.name,
         summary=summary(doc),
         parameters=parameters,
@@ -263,18 +268,18 @@ def _members(annotation: ast.expr, scope: "_Scope") -> tuple[list[str | tuple], 
 class _Scope:
     """Module-level names of one file, and through imports those of its package."""
 
-    def __init__(self, path: Path, root: Path) -> None:
-        self.path, self.root = path, root
+    def __init__(self, file: str, package: str, texts: Mapping[str, bytes]) -> None:
+        self.file, self.package, self.texts = file, package, texts
         try:
-            self.tree = ast.parse(path.read_text(encoding="utf-8"))
+            self.tree = ast.parse(texts[file])
         except SyntaxError as error:
             raise AnatomyError(
-                f"{path.relative_to(root.parent)}:{error.lineno} does not parse: {error.msg}."
+                f"{package}/{file}:{error.lineno} does not parse: {error.msg}."
             ) from None
 
     def error(self, node: ast.AST, what: str) -> AnatomyError:
-        place = f"{self.path.relative_to(self.root.parent).as_posix()}:{node.lineno}"
-        return AnatomyError(f"{place}: {what}.")
+        """An error that names the line of `node`."""
+        return AnatomyError(f"{self.package}/{self.file}:{node.lineno}: {what}.")
 
     def definition(self, name: str) -> "tuple[ast.expr, _Scope] | None":
         """The expression that a module-level name stands for, and the scope to read it in."""
@@ -287,22 +292,22 @@ class _Scope:
                     return node.value, self
             elif isinstance(node, ast.ImportFrom):
                 for alias in node.names:
-                    if (alias.asname or alias.name) == name and (path := self._module(node)):
-                        return _Scope(path, self.root).definition(alias.name)
+                    if (alias.asname or alias.name) == name and (file := self._module(node)):
+                        return _Scope(file, self.package, self.texts).definition(alias.name)
         return None
 
-    def _module(self, node: ast.ImportFrom) -> Path | None:
+    def _module(self, node: ast.ImportFrom) -> str | None:
         """The package's file that `from ... import` reads, or None when it is another package."""
-        parts = (node.module or "").split(".") if node.module else []
+        parts = node.module.split(".") if node.module else []
         if node.level:
-            start = self.path.parents[node.level - 1]
-        elif parts and parts[0] == self.root.name:
-            start, parts = self.root, parts[1:]
+            parts = self.file.split("/")[: -node.level] + parts
+        elif parts[:1] == [self.package]:
+            parts = parts[1:]
         else:
             return None
-        target = start.joinpath(*parts)
-        files = (target.with_suffix(".py"), target / "__init__.py")
-        return next((path for path in files if path.is_file()), None)
+        path = "/".join(parts)
+        files = (f"{path}.py", f"{path}/__init__.py".lstrip("/"))
+        return next((file for file in files if file in self.texts), None)
 
     def value(self, node: ast.expr) -> Any:
         """The value of a literal, of a tuple of literals, or of a constant's name."""

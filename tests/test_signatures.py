@@ -143,6 +143,12 @@ def test_an_edited_file_is_read_again(toys):
     assert signatures.signature("topic.bare", toys).defaults == {"m": 22}
 
 
+def test_an_edited_file_of_choices_is_read_again(toys):
+    assert signatures.signature("topic.measure", toys).bind()["pace"] == "slow"
+    (toys / "kinds.py").write_text("from typing import Literal\nSpeed = Literal['slow', 'swift']\n")
+    assert signatures.signature("topic.measure", toys).bind(pace="swift")["pace"] == "swift"
+
+
 @pytest.mark.parametrize(
     ("source", "match"),
     [
