@@ -169,9 +169,9 @@ def test_a_recompilation_costs_the_block_it_happens_in():
 
 
 def test_another_process_on_the_gpu_is_an_error_unless_it_is_allowed():
-    with pytest.raises(MeasurementError, match=r"2 other processes computing on .* share_gpu=True"):
+    with pytest.raises(MeasurementError, match=r"2 other processes computing on .* allow_foreign=True"):
         measure(FakeStopwatch(foreign=2), {"a": 1e-3})
-    assert len(measure(FakeStopwatch(foreign=2), {"a": 1e-3}, share_gpu=True)) == 2
+    assert len(measure(FakeStopwatch(foreign=2), {"a": 1e-3}, allow_foreign=True)) == 2
 
 
 def test_nothing_is_timed_until_it_agrees_with_the_reference():

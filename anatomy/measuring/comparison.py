@@ -1,5 +1,6 @@
 """`compare`: named callables in, one honest table out."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import quantiles
@@ -70,7 +71,7 @@ def compare(
     budget_s: float = 30.0,
     seed: int = 0,
     profile: bool = True,
-    share_gpu: bool = False,
+    allow_foreign: bool | None = None,
     watch: Stopwatch | None = None,
 ) -> Comparison:
     """Measure variants of one computation against a control, interleaved, with intervals.
@@ -98,7 +99,8 @@ def compare(
         budget_s: Seconds of measuring after which a figure that is not narrow is marked `wide`.
         seed: Of the order of variants in a block.
         profile: Whether to list the kernels of each variant; not in the timed blocks.
-        share_gpu: Measure although another process computes on the GPU.
+        allow_foreign: Measure although another process computes on the GPU; by default only where
+            the environment variable ANATOMY_ALLOW_FOREIGN is 1.
         watch: Another clock; tests pass one.
 
     Returns:
@@ -114,7 +116,7 @@ def compare(
         known = ", ".join(sampling.QUANTITIES)
         raise BadParameter(f"quantity={quantity!r} is none of {known}.")
     watch = watch or stopwatch_for(device)
-    _require_alone(watch, share_gpu)
+    _require_alone(watch, allow_foreign)
     rings = {n: [v] if callable(v) else list(v) for n, v in variants.items()}
     first = {name: ring[0] for name, ring in rings.items()}
     references = (
@@ -220,12 +222,14 @@ def _control(variants: Variants, control: str | None, against: Mapping[str, str]
     return control
 
 
-def _require_alone(watch: Stopwatch, share_gpu: bool) -> None:
+def _require_alone(watch: Stopwatch, allowed: bool | None) -> None:
+    if allowed is None:
+        allowed = os.environ.get("ANATOMY_ALLOW_FOREIGN") == "1"
     others = watch.disturbances().get("foreign processes")
-    if others and not share_gpu:
+    if others and not allowed:
         raise MeasurementError(
             f"{others} other process{'es' if others > 1 else ''} computing on {watch.device} would "
-            "be measured too: stop them, or allow them with share_gpu=True."
+            "be measured too: stop them, or allow them with allow_foreign=True."
         )
 
 
