@@ -1,0 +1,53 @@
+"""One measurement has one form on disk, whatever types it came in."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from toy_recording import DEFAULTS, ROWS, made
+
+from anatomy import recording
+from anatomy.canonical import render
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return recording.save(made(), tmp_path, defaults=DEFAULTS)
+
+
+def test_the_file_is_sorted_one_row_a_line_and_ends_with_a_newline(saved):
+    text = saved.read_text()
+    data = json.loads(text)
+    assert text.endswith("}\n") and text == render(data)
+    assert list(data) == sorted(data)
+    rows = [line for line in text.splitlines() if line.startswith('  {"')]
+    assert [json.loads(line.rstrip(","))["variant"] for line in rows] == ["contiguous", "padded"]
+
+
+def test_the_same_measurement_gives_the_same_bytes(tmp_path, saved):
+    before = saved.read_bytes()
+    backwards = dict(reversed(made().items()))
+    backwards["rows"] = [dict(reversed(row.items())) for row in backwards["rows"]]
+    assert recording.save(backwards, tmp_path, defaults=DEFAULTS) == saved
+    assert saved.read_bytes() == before
+    recording.save(recording.load(saved).data, tmp_path, defaults=DEFAULTS)
+    assert saved.read_bytes() == before
+
+
+def test_floats_are_rounded_and_counts_stay_whole(saved):
+    row = recording.load(saved).data["rows"][0]
+    assert row["median_s"] == 3.33333333e-05
+    assert row["blocks_s"] == [3.33333e-05, 3.22581e-05]
+    assert '"samples": 240,' in saved.read_text()
+
+
+def test_a_table_is_saved_as_its_rows_with_nothing_for_what_is_missing(tmp_path):
+    table = pd.DataFrame(ROWS).assign(clock=[np.float32(1.5), np.nan], when=[pd.NaT, pd.NA])
+    table["sm_count"] = np.array([132, 132])
+    loaded = recording.load(recording.save(made(rows=table), tmp_path, defaults=DEFAULTS))
+    control, padded = loaded.data["rows"]
+    assert (control["samples"], padded["samples"]) == (240, None)
+    assert isinstance(control["samples"], int)  # pandas made it 240.0
+    assert (padded["median_s"], padded["wide"], padded["kernels"]) == (None, None, None)
+    assert (control["clock"], control["when"], control["sm_count"]) == (1.5, None, 132)
