@@ -91,7 +91,9 @@ def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
 
 def as_csv(table: pd.DataFrame) -> str:
     """A table as CSV; lists become JSON text, missing values become nothing."""
-    return table.map(_cell).to_csv(index=False, lineterminator="\n")
+    # Column by column as objects: pandas would turn a count with a gap into 240.0.
+    cells = {name: [_cell(value) for value in table[name]] for name in table}
+    return pd.DataFrame(cells, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def as_json(table: pd.DataFrame) -> str:
