@@ -176,7 +176,7 @@ def ceilings(recordings_root: Path, machine: str) -> Ceilings:
     Raises:
         RecordingError: There is a recording of ceilings, and it can't be used.
     """
-    one = re.sub(r"-x\d+$", "", machine)
+    one = _single(machine)
     folder = Path(recordings_root) / one / EXPERIMENT
     recorded = [recording.load(file, recordings_root) for file in sorted(folder.glob("*.json"))]
     gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
@@ -190,6 +190,11 @@ def ceilings(recordings_root: Path, machine: str) -> Ceilings:
             if ceiling and (best is None or ceiling.value > best.value):
                 measured[ceiling.name] = ceiling
     return Ceilings(machine, found | measured)
+
+
+def _single(machine: str) -> str:
+    """Slug of one of a machine's GPUs: `nvidia-h200` of `nvidia-h200-x4`."""
+    return machine if machine.startswith("cpu-") else re.sub(r"-x\d+$", "", machine)
 
 
 def _stated(sheet: Datasheet) -> Iterator[Ceiling]:

@@ -147,7 +147,6 @@ _TELLING = (
     (re.compile(r"\b(?:GPU|MIG)-[0-9a-fA-F]{8}\b"), "a GPU's UUID"),
     (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "a UUID"),
     (re.compile(r"^\d{10,}$"), "a serial number"),
-    (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.]+"), "an address"),
 )
 _TELLING_FIELD = re.compile(
     r"(?:^|_)(?:serial|uuid|host_?name|user_?name|login|home)(?:_|$)", re.IGNORECASE
