@@ -50,6 +50,7 @@ class Item:
         freshness: How its recording on this machine stands.
         last_seconds: Seconds that measuring it took last time, or None.
         places: Where it is shown, as `page.md:line`.
+        title: The experiment and what is not its default: `contiguity.bench dtype=bf16`.
     """
 
     name: str
@@ -57,11 +58,7 @@ class Item:
     freshness: Freshness
     last_seconds: float | None = None
     places: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """The experiment and what is not its default: `contiguity.bench dtype=bf16`."""
-        return title(self.name, self.params)
+    title: str = ""
 
     @property
     def needs_gpu(self) -> bool:
@@ -92,7 +89,7 @@ class Outcome:
 
 def title(name: str, params: Mapping[str, Any], package: Path | None = None) -> str:
     """An experiment's name and those of its parameters that are not the default."""
-    defaults = signatures.signature(name, package).defaults if params else {}
+    defaults = signatures.signature(name, package).defaults
     given = [f"{key}={value}" for key, value in params.items() if value != defaults.get(key)]
     return " ".join([name, *given])
 
@@ -144,7 +141,8 @@ def _item(name, params, places, root, here, slug, package) -> Item:
         except RecordingError as error:
             broken = Freshness("missing", str(error))
     fresh = broken or recording.freshness(found, None if on_cpu else here, package=package)
-    return Item(name, params, fresh, found.data["seconds"] if found else None, places)
+    last_seconds = found.data["seconds"] if found else None
+    return Item(name, params, fresh, last_seconds, places, title(name, params, package))
 
 
 def run(

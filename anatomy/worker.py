@@ -97,7 +97,8 @@ def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
         # A gap has turned whole numbers into 240.0; they are whole again here.
         known = table[column].dropna()
         if len(known) < len(table) and (known % 1 == 0).all():
-            plain[column] = [None if pd.isna(x) else int(x) for x in table[column]]
+            whole = [None if pd.isna(x) else int(x) for x in table[column]]
+            plain[column] = pd.Series(whole, table.index, dtype=object)
     rows = []
     for _, row in plain.iterrows():
         try:
