@@ -10,7 +10,7 @@ DOC = """Time one operation
     Args:
         m: Rows M of A.
         dtype (str): Number format;
-            tf32 means float32 tensors: products may use TF32.
+            tf32: float32 tensors whose products may use TF32.
         iters: Least number of samples.
 
         Note: an entry too.
@@ -28,7 +28,7 @@ def test_the_summary_is_the_first_paragraph_in_one_line():
 def test_arguments_come_with_their_continuation_lines_and_nothing_else():
     assert arguments(DOC) == {
         "m": "Rows M of A.",
-        "dtype": "Number format; tf32 means float32 tensors: products may use TF32.",
+        "dtype": "Number format; tf32: float32 tensors whose products may use TF32.",
         "iters": "Least number of samples.",
         "Note": "an entry too.",
     }

@@ -118,8 +118,8 @@ def test_a_card_whose_highest_clock_is_unknown_has_no_bound_until_the_driver_tel
 # Ceilings.
 
 ROWS = [
-    {"op": "copy", "limit": "copy", "median_s": 2.0, "bytes": 8.0e12},
     {"op": "copy", "limit": "copy", "median_s": 1.0, "bytes": 4.2e12},
+    {"op": "copy", "limit": "copy", "median_s": 2.0, "bytes": 8.0e12},
     {"op": "read", "limit": "read", "median_s": 1.0, "bytes": 4.4e12},
     {"op": "matmul fp16", "limit": "matmul fp16", "median_s": 1.0, "flops": 7e14, "bytes": 1},
     {"op": "matmul fp16", "limit": "matmul fp16", "median_s": 2.0, "flops": 15e14, "bytes": 1},
@@ -158,7 +158,7 @@ def test_a_measured_ceiling_is_the_best_row_and_the_makers_figure_fills_the_gaps
 
 def test_of_several_recordings_the_best_row_counts(tmp_path):
     save(tmp_path, ROWS)
-    save(tmp_path, [ROWS[0] | {"bytes": 9e12}], device="cuda:1")
+    save(tmp_path, [ROWS[1] | {"bytes": 9e12}], device="cuda:1")
     found = ceilings(tmp_path, "nvidia-h200").get("copy")
     assert found.value == 4.5e12
     assert found.source.startswith("nvidia-h200/limits.ceilings/device=cuda-1")
