@@ -25,6 +25,8 @@ ALLOWED = {
 }
 # TF32 rounds the factors, not the result: 2**-11 each, averaged over the sum.
 ALLOWED_TF32 = 2**-9
+# How far the norm of an output may move between calls; atomics reorder sums, no more.
+SAME_ANSWER = 2**-8
 
 
 def check(
@@ -64,6 +66,32 @@ def against_control(
 ) -> dict[str, Callable[[], Outputs]]:
     """References for code that comes without one: every variant against the control's output."""
     return dict.fromkeys(variants, variants[control])
+
+
+def fingerprint(variant: Callable[[], Outputs], name: str) -> list[float]:
+    """The norms of what `variant` returns: cheap to keep, and different for another answer."""
+    return [float(torch.linalg.vector_norm(t.double())) for t in _tensors(variant(), name)]
+
+
+def unchanged(
+    variants: Mapping[str, Callable[[], Outputs]], before: Mapping[str, list[float]]
+) -> None:
+    """Refuse variants whose answer is no longer what was checked before they were timed.
+
+    Args:
+        variants: The callables that were timed.
+        before: `fingerprint` of each, taken before that.
+
+    Raises:
+        DisagreementError: One returns something else now, so what was timed was not one thing.
+    """
+    for name, variant in variants.items():
+        for old, new in zip(before[name], fingerprint(variant, name), strict=True):
+            if not abs(new - old) <= SAME_ANSWER * abs(old):
+                raise DisagreementError(
+                    f"{name} changed its answer while it was measured: the norm of its output was "
+                    f"{old:.6g} and is {new:.6g}. Let it leave its inputs as they are."
+                )
 
 
 def _tensors(outputs: Outputs, name: str) -> list[Tensor]:

@@ -66,6 +66,9 @@ class FakeStopwatch(Stopwatch):
     leaks_below_s: float = 0.0
     foreign: int | None = 0
     compiled: int = 0
+    side_stream: bool = False
+    leak_bytes: int | None = 0
+    interruptions: int | None = 0
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -97,6 +100,15 @@ class FakeStopwatch(Stopwatch):
 
     def synchronizes(self, call: Callable) -> bool:
         return getattr(call, "syncs", False)
+
+    def leaves_work(self, call: Callable) -> bool:
+        return self.side_stream
+
+    def allocated(self) -> int | None:
+        return None if self.leak_bytes is None else self.timed * self.leak_bytes
+
+    def preemptions(self) -> int | None:
+        return None if self.interruptions is None else int(self.time_s * self.interruptions)
 
     def spans(self, calls, *, cold, hold_s):
         self.timed += len(calls)

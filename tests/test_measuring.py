@@ -101,9 +101,18 @@ def test_blocks_stop_only_at_the_looks():
     assert len(noisy.loc["a"].blocks_s) in (24, 48) and noisy.loc["a"].wide
 
 
-def test_a_spent_budget_ends_at_the_first_look_and_says_wide():
-    table = measure(FakeStopwatch(noise=0.5), {"a": 1e-3}, budget_s=1e-3)
-    assert len(table.loc["a"].blocks_s) == 12 and table.loc["a"].wide
+def test_a_spent_budget_ends_with_three_blocks_that_claim_nothing():
+    table = measure(FakeStopwatch(noise=0.1), {"a": 1e-3, "b": 2e-3}, budget_s=1e-3)
+    assert len(table.loc["a"].blocks_s) == 3 and table.wide.all()
+    assert table.loc["b"].verdict == "undecided"
+
+
+def test_a_callable_of_ten_seconds_is_called_no_more_often_than_three_blocks_need():
+    watch = FakeStopwatch()
+    fake = Fake(watch, warm_s=10.0)
+    row = compare({"a": fake}, watch=watch, **QUIET).table.iloc[0]
+    assert row.median_s == pytest.approx(10.0, rel=1e-3) and row.wide
+    assert fake.calls < 20
 
 
 def test_iters_is_the_least_number_of_samples():
@@ -169,7 +178,9 @@ def test_a_recompilation_costs_the_block_it_happens_in():
 
 
 def test_another_process_on_the_gpu_is_an_error_unless_it_is_allowed():
-    with pytest.raises(MeasurementError, match=r"2 other processes computing on .* allow_foreign=True"):
+    with pytest.raises(
+        MeasurementError, match=r"2 other processes computing on .* allow_foreign=True"
+    ):
         measure(FakeStopwatch(foreign=2), {"a": 1e-3})
     assert len(measure(FakeStopwatch(foreign=2), {"a": 1e-3}, allow_foreign=True)) == 2
 
@@ -180,6 +191,49 @@ def test_nothing_is_timed_until_it_agrees_with_the_reference():
     with pytest.raises(DisagreementError, match=r"wrong strays from its reference by 1\.0e-01"):
         compare(fakes, watch=watch, **QUIET)
     assert watch.timed == 0
+
+
+def test_work_on_another_stream_is_refused_for_no_event_here_can_time_it():
+    with pytest.raises(MeasurementError, match=r"a leaves work on another stream.*wait_stream"):
+        measure(FakeStopwatch(side_stream=True), {"a": 1e-3})
+
+
+def test_a_callable_that_keeps_its_outputs_is_warned_about():
+    watch = FakeStopwatch(leak_bytes=2**20)
+    fakes = {"a": Fake(watch, 1e-3)}
+    result = compare(fakes, watch=watch, **QUIET)
+    assert any("more were allocated" in warning for warning in result.warnings)
+    assert "Something keeps its outputs" in str(result)
+
+
+def test_an_answer_that_changes_while_it_is_timed_is_no_answer():
+    watch = FakeStopwatch()
+    fake = Fake(watch, 1e-3)
+
+    def drift(calls: int) -> None:
+        fake.result = 1.0 if calls < 30 else 1.5
+
+    fake.on_call = drift
+    with pytest.raises(DisagreementError, match=r"a changed its answer while it was measured"):
+        compare({"a": fake}, watch=watch, **QUIET)
+
+
+def test_what_a_callable_raises_comes_out_with_its_name():
+    watch = FakeStopwatch()
+
+    def fail(calls: int) -> None:
+        if watch.timed > 50:
+            raise ValueError("boom")
+
+    with pytest.raises(ValueError, match="boom") as caught:
+        compare({"a": Fake(watch, 1e-3, on_call=fail)}, watch=watch, **QUIET)
+    assert "while 'a' was being measured" in caught.value.__notes__[0]
+
+
+def test_a_host_that_is_interrupted_says_so_where_its_time_is_the_figure():
+    watch = FakeStopwatch(interruptions=1_000_000)
+    measure(watch, {"a": 1e-3}, quantity="host_enqueue")
+    assert any("taken away" in warning for warning in watch.warnings)
 
 
 def test_an_unsteady_callable_is_measured_and_warned_about():

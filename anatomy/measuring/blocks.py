@@ -8,7 +8,7 @@ cause says is thrown away, counted, and measured again; an outlier without a cau
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -18,6 +18,8 @@ from anatomy.measuring.sampling import Sampler
 # When to look whether the figures are narrow enough. Looking after every block would stop at a
 # lucky moment, and the intervals would then cover less often than they say.
 LOOKS = (12, 24, 48)
+# Even a spent budget buys this many blocks; a figure from fewer than six of them says `wide`.
+LEAST_BLOCKS = 3
 # A variant's part of one block lasts about this long, unless more samples are asked for.
 PART_S = 4e-3
 # Counters which, if they rise during a block, make its figures somebody else's.
@@ -64,7 +66,7 @@ def balanced_orders(count: int, seed: int) -> list[list[int]]:
 
 
 def run(
-    samplers: Sequence[Sampler],
+    samplers: Mapping[str, Sampler],
     *,
     narrow_enough: Callable[[list[list[float]]], bool],
     least_samples: int,
@@ -75,16 +77,17 @@ def run(
     """Measure all variants in interleaved blocks until they are narrow enough, or time is up.
 
     Args:
-        samplers: One per variant; the control stands there twice.
+        samplers: One per variant, by name; the control stands there twice.
         narrow_enough: Whether block medians (one list per variant) suffice; asked at the looks.
         least_samples: Least number of samples of each variant.
-        budget_s: Seconds after which no further block is begun, once the first look is reached.
+        budget_s: Seconds after which no further block is begun; `LEAST_BLOCKS` are taken anyway.
         seed: Of the order of variants.
         looks: Numbers of blocks at which to ask.
 
     Raises:
         MeasurementError: More blocks had to be thrown away than could be kept.
     """
+    names, samplers = list(samplers), list(samplers.values())
     watch = samplers[0].watch
     count = len(samplers)
     orders = balanced_orders(count, seed)
@@ -97,7 +100,7 @@ def run(
     started = watch.now()
     attempts = 0
     while measured.blocks < looks[-1]:
-        parts, causes = _block(samplers, orders[attempts % len(orders)], per_block)
+        parts, causes = _block(names, samplers, orders[attempts % len(orders)], per_block)
         attempts += 1
         if causes:
             measured.discarded.update(causes)
@@ -112,7 +115,7 @@ def run(
         if measured.blocks in looks and narrow_enough(measured.medians):
             measured.narrow = True
             break
-        if measured.blocks >= looks[0] and watch.now() - started > budget_s:
+        if measured.blocks >= min(LEAST_BLOCKS, looks[0]) and watch.now() - started > budget_s:
             measured.narrow = narrow_enough(measured.medians)
             break
     measured.power_limited = [any(c) if c and None not in c else None for c in caps]
@@ -120,7 +123,7 @@ def run(
     return measured
 
 
-def _block(samplers, order, per_block):
+def _block(names, samplers, order, per_block):
     """Every variant's part of one block, and the causes (if any) for throwing it away."""
     watch = samplers[0].watch
     causes: list[str] = []
@@ -128,7 +131,11 @@ def _block(samplers, order, per_block):
     counts = watch.disturbances()
     before = watch.conditions()
     for index in order:
-        samples = samplers[index].take(per_block[index])
+        try:
+            samples = samplers[index].take(per_block[index])
+        except Exception as error:
+            error.add_note(f"This was raised while {names[index]!r} was being measured.")
+            raise
         after = watch.conditions()
         capped = _moved(before, after, "power_cap")
         causes += [name for name in INVALIDATING if _moved(before, after, name)]

@@ -40,12 +40,13 @@ class Census:
         return 1 - self.busy_s / self.span_s if self.span_s else 0.0
 
 
-def take(call: Call, watch: Stopwatch) -> Census | None:
+def take(call: Call, watch: Stopwatch, calls: int = CALLS) -> Census | None:
     """Profile `call` and list its kernels; None on a device that has none.
 
     Args:
         call: The callable, already warm.
         watch: The stopwatch of the device where it runs; it hides dispatch here too.
+        calls: How often to call it.
     """
     if watch.device.type != "cuda":
         return None
@@ -54,27 +55,27 @@ def take(call: Call, watch: Stopwatch) -> Census | None:
         # The profiler announces that events of one cycle are kept; there is only one here.
         warnings.filterwarnings("ignore", message=".*Profiler clears events")
         with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
-            for _ in range(CALLS):
+            for _ in range(calls):
                 watch.hold(HOLD_S)
                 call()
                 watch.drain()
-    calls: list[list] = []
+    each: list[list] = []
     for event in sorted(
         (e for e in profiler.events() if e.device_type == DeviceType.CUDA),
         key=lambda event: event.time_range.start,
     ):
         if HOLD_KERNEL in event.name:
-            calls.append([])
-        elif calls:
-            calls[-1].append(event)
-    calls = [events for events in calls if events]
-    if not calls:
+            each.append([])
+        elif each:
+            each[-1].append(event)
+    each = [events for events in each if events]
+    if not each:
         return None
     # Calls may differ (autotuning, caches): the last one's state is what is timed.
     return Census(
-        kernels=tuple(event.name for event in calls[-1]),
-        busy_s=median(_busy(events) for events in calls),
-        span_s=median(_span(events) for events in calls),
+        kernels=tuple(event.name for event in each[-1]),
+        busy_s=median(_busy(events) for events in each),
+        span_s=median(_span(events) for events in each),
     )
 
 

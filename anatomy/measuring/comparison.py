@@ -19,6 +19,8 @@ Each = float | str | Mapping[str, float | str] | None
 # A figure is narrow enough when half its 95 % interval is at most this share of it.
 PRECISION = 0.01
 # Settling ends when two rounds of all variants differ by less than this, or after the cap.
+# Bytes that may stay allocated after the blocks; caches of libraries are smaller than this.
+LEAK_BYTES = 2**20
 SETTLED, SETTLE_ROUND_S, SETTLE_CAP_S = 0.02, 0.1, 5.0
 
 
@@ -34,11 +36,13 @@ class Comparison:
         noise_floor: How far the control strays from itself, as a relative number. No difference
             below it is claimed.
         errors: Relative error of each variant against its reference.
+        warnings: What the reader of the table must know, one sentence each.
     """
 
     table: pd.DataFrame
     noise_floor: float
     errors: dict[str, float]
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         width = max(len(name) for name in self.table.variant)
@@ -51,6 +55,7 @@ class Comparison:
                 against = f"{ratio} of {row.control}, {row.verdict}"
             lines.append(f"{row.variant:<{width}}  {times}  {against}  {row.note or ''}".rstrip())
         lines.append(f"noise floor {units.percent(self.noise_floor)} ({self.table.quantity[0]})")
+        lines += [f"warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
 
@@ -67,7 +72,7 @@ def compare(
     bytes: Each = None,
     limit: Each = None,
     device: str | torch.device = "cuda:0",
-    iters: int = 60,
+    iters: int = 12,
     budget_s: float = 30.0,
     seed: int = 0,
     profile: bool = True,
@@ -127,16 +132,22 @@ def compare(
         else dict.fromkeys(first, reference)
     )
     errors = agreement.check(first, references, allowed)
-    seen = {n: census.take(call, watch) if profile else None for n, call in first.items()}
-    settle(watch, rings)
+    answers = {name: agreement.fingerprint(call, name) for name, call in first.items()}
+    warned = len(watch.warnings)
+    slow = settle(watch, rings) > SETTLE_CAP_S
+    seen = {
+        name: census.take(call, watch, 1 if slow else census.CALLS) if profile else None
+        for name, call in first.items()
+    }
 
     again = f"{control} (again)"
     names = [*rings, again]
-    samplers = {name: sampling.prepare(watch, ring, quantity) for name, ring in rings.items()}
+    samplers = {name: _prepared(watch, name, ring, quantity) for name, ring in rings.items()}
     # The duplicate is sampled exactly as the control is, or it would measure the method instead.
     samplers[again] = replace(samplers[control])
+    allocated, preempted = watch.allocated(), watch.preemptions()
     measured = blocks.run(
-        list(samplers.values()),
+        samplers,
         narrow_enough=lambda medians: all(
             intervals.half_width(intervals.median_interval(m)) <= PRECISION for m in medians
         ),
@@ -144,6 +155,9 @@ def compare(
         budget_s=budget_s,
         seed=seed,
     )
+    agreement.unchanged(first, answers)
+    _warn_of_leaks(watch, op, allocated, samplers)
+    _warn_of_company(watch, op, quantity, preempted)
     medians = dict(zip(names, measured.medians, strict=True))
     floor = intervals.noise_floor(intervals.ratio_interval(medians[again], medians[control]))
     gpu = machine.describe(watch.device) if watch.device.type == "cuda" else None
@@ -182,7 +196,7 @@ def compare(
         if row["note"]:
             row["verdict"] = "impossible"
         rows.append(row)
-    return Comparison(pd.DataFrame(rows), floor, errors)
+    return Comparison(pd.DataFrame(rows), floor, errors, tuple(watch.warnings[warned:]))
 
 
 def settle(watch: Stopwatch, rings: Mapping[str, Sequence[Call]]) -> float:
@@ -233,6 +247,35 @@ def _require_alone(watch: Stopwatch, allowed: bool | None) -> None:
         )
 
 
+def _prepared(watch: Stopwatch, name: str, ring, quantity) -> sampling.Sampler:
+    if watch.leaves_work(ring[0]):
+        raise MeasurementError(
+            f"{name} leaves work on another stream, which no event on this one can time. Let the "
+            "current stream wait for it: torch.cuda.current_stream().wait_stream(other)."
+        )
+    return sampling.prepare(watch, ring, quantity)
+
+
+def _warn_of_leaks(watch: Stopwatch, op: str, before: int | None, samplers: Mapping) -> None:
+    after = watch.allocated()
+    if before is not None and after - before > LEAK_BYTES:
+        watch.warnings.append(
+            f"{op or ', '.join(samplers)}: {units.byte_count(after - before)} more were allocated "
+            "after the blocks than before. Something keeps its outputs; the allocator's work for "
+            "them is in the figures."
+        )
+
+
+def _warn_of_company(watch: Stopwatch, op: str, quantity: str, before: int | None) -> None:
+    on_host = watch.device.type == "cpu" or quantity in ("host_enqueue", "step_wall")
+    now = watch.preemptions()
+    if on_host and before is not None and now > before:
+        watch.warnings.append(
+            f"{op or quantity}: the host's core was taken away {now - before} times during the "
+            "blocks. Something else runs there; a quiet host would show less spread."
+        )
+
+
 def _of(value: Each, name: str):
     return value.get(name) if isinstance(value, Mapping) else value
 
@@ -253,7 +296,7 @@ def _row(measured: blocks.Measured, index: int, sampler: sampling.Sampler) -> di
         "blocks_s": [float(f"{value:.6g}") for value in medians],
         "method": sampler.method,
         "launch_inclusive": sampler.launch_inclusive,
-        "wide": intervals.half_width(middle) > PRECISION,
+        "wide": not middle.exact or intervals.half_width(middle) > PRECISION,
         "throttle": "unknown" if limited is None else "power-limited" if limited else "none",
         "discarded": sum(measured.discarded.values()),
         "discarded_why": ", ".join(sorted(measured.discarded)) or None,
@@ -267,12 +310,12 @@ def _judged(name, row, medians, facing, floor) -> dict:
     if row["role"] == "control":
         return {"ratio": None, "ratio_low": None, "ratio_high": None, "verdict": "control"}
     ratio = intervals.ratio_interval(medians[name], medians[facing])
-    verdict = "again" if row["role"] == "again" else intervals.verdict(ratio, floor)
+    verdict = intervals.verdict(ratio, floor) if ratio.exact else "undecided"
     return {
         "ratio": ratio.median,
         "ratio_low": ratio.low,
         "ratio_high": ratio.high,
-        "verdict": verdict,
+        "verdict": "again" if row["role"] == "again" else verdict,
     }
 
 

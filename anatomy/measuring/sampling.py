@@ -25,6 +25,8 @@ BATCH_S = 400e-6
 WALL_BATCH_S = 2e-3
 # The sleep in front of a sample: this long, and this many times what the host needs to queue it.
 HOLD_MARGIN_S, HOLD_FACTOR = 20e-6, 2.0
+# A call longer than this is called no more often than its samples need.
+SLOW_S = 0.1
 # How often a leaking sample is retaken with twice the sleep before it is called launch-inclusive.
 RETAKES = 4
 # Least time a kernel launch takes the host; bounds how many launches a batch of calls can hold.
@@ -150,17 +152,20 @@ def prepare(
         The sampler; its `launch_inclusive` is set if the callable synchronizes.
     """
     call = ring[0]
-    enqueue_s = median(watch.enqueue(call) for _ in range(5))
+    once_s = watch.wall(ring[:1])
+    repeats = 1 if once_s > SLOW_S else 3
+    enqueue_s = median(watch.enqueue(call) for _ in range(2 * repeats - 1))
     synchronizes = watch.synchronizes(call)
-    period_s = max(median(watch.wall(ring[:1] * 3) / 3 for _ in range(3)), 1e-9)
+    walls = (watch.wall(ring[:1] * repeats) / repeats for _ in range(repeats))
+    period_s = max(once_s if repeats == 1 else median(walls), 1e-9)
     way, calls = _way(watch, ring, quantity, period_s)
-    if way in ("batch", "rotated"):
+    if way in ("batch", "rotated") and repeats > 1:
         # The wall period of a short call is the host's; the device's own decides the batch.
         hold_s = 0.0 if synchronizes else HOLD_MARGIN_S + HOLD_FACTOR * calls * enqueue_s
         total, _ = watch.batch(list(islice(cycle(ring), calls)), flushed=False, hold_s=hold_s)
         period_s = max(total / calls, 1e-9)
         calls = _calls(BATCH_S, period_s, enqueue_s)
-    elif way == "alone":
+    elif way == "alone" and repeats > 1:
         hold_s = 0.0 if synchronizes else HOLD_MARGIN_S + HOLD_FACTOR * enqueue_s
         spans, _ = watch.spans([call] * 3, cold=True, hold_s=hold_s)
         period_s = max(median(spans), 1e-9)

@@ -24,6 +24,8 @@ Call = Callable[[], object]
 SYNC_SHARE = 0.5
 # Sleep in front of the call that is asked whether it synchronizes. Long against any launch.
 SYNC_PROBE_S = 0.01
+# A device still busy for so long after the stream's last event runs something on another stream.
+SIDE_STREAM_S = 100e-6
 # Launches that may be queued ahead before the driver makes the host wait (1024, less a margin).
 QUEUE_LIMIT = 800
 
@@ -102,6 +104,22 @@ class Stopwatch:
     def synchronizes(self, call: Call) -> bool:
         """Whether `call` makes the host wait for the device."""
         return False
+
+    def leaves_work(self, call: Call) -> bool:
+        """Whether work of `call` is still running when the current stream has finished with it."""
+        return False
+
+    def allocated(self) -> int | None:
+        """Bytes that tensors hold on the device now; None where nobody counts them."""
+        return None
+
+    def preemptions(self) -> int | None:
+        """How often the system took the host's core away from this process; None if unknown."""
+        try:
+            import resource
+        except ImportError:  # not a POSIX system
+            return None
+        return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
     def conditions(self) -> dict | None:
         """Clocks, power, temperature and throttle counters now; None where nobody can tell."""
@@ -194,6 +212,19 @@ class CudaStopwatch(Stopwatch):
         waited = self.now() - start
         self.drain()
         return waited > SYNC_SHARE * SYNC_PROBE_S and waited > 2 * self.enqueue(call)
+
+    def leaves_work(self, call: Call) -> bool:
+        self.drain()
+        end = _event()
+        call()
+        end.record()
+        end.synchronize()
+        start = self.now()
+        self.drain()
+        return self.now() - start > SIDE_STREAM_S
+
+    def allocated(self) -> int | None:
+        return torch.cuda.memory_allocated(self.device)
 
     def conditions(self) -> dict | None:
         return machine.conditions(self.device)
