@@ -270,10 +270,12 @@ def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | N
         found = load(expected, root)
         if found.params == wanted:
             return found
-    # After a default has changed, older files keep the names that the old defaults gave them.
+    # After a default has changed, older files keep the names that the old defaults gave them. One
+    # that can't be read is reported when it is asked for itself.
     for other in sorted(expected.parent.glob("*.json")):
-        if other != expected and (found := load(other, root)).params == wanted:
-            return found
+        with suppress(RecordingError):
+            if other != expected and (found := load(other, root)).params == wanted:
+                return found
     return None
 
 

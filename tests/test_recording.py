@@ -214,6 +214,15 @@ def test_a_recording_is_found_although_a_default_has_changed(tmp_path):
     assert recording.find(tmp_path, "nvidia-h200", "contiguity.bench", m=2048).path == file
 
 
+def test_a_broken_file_hides_only_itself(tmp_path):
+    declared = signatures.signature("contiguity.bench")
+    broken = recording.save(made(params=declared.bind(m=2048)), tmp_path)
+    broken.write_text("{")
+    assert recording.find(tmp_path, "nvidia-h200", "contiguity.bench", m=8192) is None
+    with pytest.raises(RecordingError, match=r"m=2048\.json breaks off"):
+        recording.find(tmp_path, "nvidia-h200", "contiguity.bench", m=2048)
+
+
 def test_all_recordings_come_in_order_and_broken_ones_are_collected(tmp_path, saved):
     recording.save(made(params=DEFAULTS), tmp_path, defaults=DEFAULTS)
     other = made(machine=made()["machine"] | {"slug": "nvidia-a100"})

@@ -203,6 +203,7 @@ def test_an_unknown_experiment_comes_back_with_the_closest(toys):
         ({"seed": "none", "tag": None}, {"seed": None, "tag": None}),
         ({"both": "none"}, {"both": None}),
         ({"device": "cpu"}, {"device": "cpu"}),
+        ({"device": "none"}, {"device": "none"}),
     ],
 )
 def test_binding_gives_all_parameters_with_their_types(toys, given, expected):
