@@ -1,0 +1,164 @@
+"""The seed's figures and statements, as data: cited, never measured here."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from anatomy import units
+from anatomy.errors import UnknownName
+
+TABLE = Path(__file__).with_name("seeds.toml")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One time that the seed published.
+
+    Attributes:
+        run: Name of the run, such as `fp16-2048`.
+        op: Operation, by its name here.
+        variant: Layout variant.
+        seconds: Time of one iteration, in seconds.
+        ratio: The same over the run's contiguous variant.
+        gpu: The card.
+        place: File and line of the seed.
+        text: The time as the seed prints it, with its four decimals.
+    """
+
+    run: str
+    op: str
+    variant: str
+    seconds: float
+    ratio: float
+    gpu: str
+    place: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the seed's benchmark: number format as it labels it, side of the matrices."""
+
+    name: str
+    dtype: str
+    size: int
+    iters: int
+    ops: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement of the seed, in our words.
+
+    Attributes:
+        name: Its id.
+        row: Its row in the ledger.
+        says: The statement.
+        place: File and lines of the seed.
+        title: The document.
+        verdict: The verdict of a reading, where no measurement can settle it; else None.
+        because: The reason for that verdict.
+    """
+
+    name: str
+    row: int
+    says: str
+    place: str
+    title: str
+    verdict: str | None = None
+    because: str = ""
+
+
+@cache
+def statements() -> dict[str, Statement]:
+    """All statements by id, in the order of the ledger."""
+    table = _table()
+    found = {}
+    for name, entry in table["statement"].items():
+        source = table["source"][entry["source"]]
+        first, last = entry["lines"][0], entry["lines"][-1]
+        lines = str(first) if len(entry["lines"]) == 1 else f"{first}-{last}"
+        if len(entry["lines"]) > 2:
+            lines = ", ".join(map(str, entry["lines"]))
+        found[name] = Statement(
+            name,
+            entry["row"],
+            entry["says"],
+            f"{source['file']}:{lines}",
+            source["title"],
+            entry.get("verdict"),
+            entry.get("because", ""),
+        )
+    return found
+
+
+@cache
+def runs() -> dict[str, Run]:
+    """The seed's runs by name."""
+    return {
+        name: Run(
+            name,
+            entry["dtype"],
+            entry["size"],
+            entry["iters"],
+            tuple(op for op, value in entry.items() if isinstance(value, dict)),
+        )
+        for name, entry in _table()["figures"]["run"].items()
+    }
+
+
+def run(name: str) -> Run:
+    """The run called `name`.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    if name not in runs():
+        raise UnknownName("run of the seed", name, runs())
+    return runs()[name]
+
+
+def figures(run_name: str, op: str) -> list[Figure]:
+    """The seed's times of one operation in one run, in the order in which it prints them.
+
+    Raises:
+        UnknownName: There is no such run, or it does not time that operation.
+    """
+    found = run(run_name)
+    if op not in found.ops:
+        raise UnknownName(f"operation of the seed's run {run_name}", op, found.ops)
+    cited = _table()["figures"]
+    entry = cited["run"][run_name][op]
+    file = _table()["source"][cited["source"]]["file"]
+    control = entry["ms"]["contiguous"]
+    return [
+        Figure(
+            run_name,
+            op,
+            variant,
+            ms / 1e3,
+            ms / control,
+            cited["gpu"],
+            f"{file}:{entry['line'] + index}",
+            units.format_value(ms / 1e3, "ms.4"),
+        )
+        for index, (variant, ms) in enumerate(entry["ms"].items())
+    ]
+
+
+def figure(run_name: str, op: str, variant: str) -> Figure:
+    """One of the seed's times.
+
+    Raises:
+        UnknownName: There is no such run, operation or variant.
+    """
+    found = {each.variant: each for each in figures(run_name, op)}
+    if variant not in found:
+        raise UnknownName("variant of the seed", variant, found)
+    return found[variant]
+
+
+@cache
+def _table() -> dict:
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))

@@ -1,0 +1,306 @@
+"""Figures of a page: chart, table, caption, notices and run strip in one frame."""
+
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+from anatomy import rows, strips, tables, units
+from anatomy.claims import NOT_RECORDED, Result
+from anatomy.claims.seeds import Figure
+from anatomy.errors import AnatomyError
+from anatomy.limits import Ceilings, datasheet
+from anatomy.rows import Row
+from anatomy.showing import Found, Showing, record_command
+
+# Chart -> the function of `charts` that draws it, and its arguments after the rows.
+CHARTS = {
+    "times": ("times", ()),
+    "ratios": ("ratios", ()),
+    "rates": ("rates", ()),
+    "sweep": ("sweep", ("median_s",)),
+    "sweep-rates": ("sweep", ("rate",)),
+    "sweep-ratios": ("sweep", ("ratio",)),
+}
+SHORTEST, LONGEST = 24, 56  # characters of a kernel's short name
+_NUMBER_COLUMNS = ("#here", "#", "#share")
+
+
+def framed(
+    showing: Showing, found: Sequence[Found], body: str, caption: str | None, *, kind: str = ""
+) -> str:
+    """A figure: what is missing or stale, the body, the caption, and the run strip.
+
+    Args:
+        showing: The page.
+        found: The recordings it is made of.
+        body: Charts and tables.
+        caption: What to see, as HTML; None for the experiment and its parameters alone.
+        kind: Further class of the frame.
+    """
+    calls = list(dict.fromkeys(_call(each) for each in found))
+    code = f"<code>{escape(calls[0])}</code>" if len(calls) == 1 else ""
+    parts = [f'<span class="says">{caption}</span>' if caption else "", code]
+    text = " ".join(part for part in parts if part)
+    told = f"<figcaption>{text}</figcaption>" if text else ""
+    classes = " ".join(filter(None, ("shown", kind)))
+    return (
+        f'<figure class="{classes}" data-search-exclude>{strips.notices(found)}{body}{told}'
+        f"{strips.strip(showing, found)}</figure>\n"
+    )
+
+
+def or_badge(
+    showing: Showing, found: Sequence[Found], caption: str | None, draw: Callable[[], str]
+) -> str:
+    """`draw()`, or the badge alone where a recording that is not current lacks what it asks for.
+
+    Raises:
+        AnatomyError: All recordings are current, so that what is asked for is wrong.
+    """
+    try:
+        return draw()
+    except AnatomyError:
+        if all(each.freshness.state in ("current", "missing") for each in found):
+            raise
+        return framed(showing, found, "", caption)
+
+
+def rows_of(
+    found: Found,
+    ceilings: Ceilings | None,
+    op: str | None,
+    quantity: str | None,
+    variants: Sequence[str] | None,
+) -> list[Row]:
+    """The rows of a recording that are wanted, with what follows from them."""
+    chosen = rows.select(found.recording.data["rows"], op=op, quantity=quantity, variants=variants)
+    return [rows.derived(row, ceilings) for row in chosen]
+
+
+def shown(
+    showing: Showing,
+    found: Found,
+    table: Sequence[Row],
+    columns: Sequence[str] | None,
+    chart: str | None,
+    caption: str | None,
+    *,
+    unfold: bool,
+) -> str:
+    """Rows as a table, or as a chart with the table under it."""
+    timed = any(row.get("median_s") for row in table)
+    body = tables.times(table, columns) if timed else tables.plain(table, columns)
+    if chart is not None:
+        body = _chart(showing, table, chart) + twin(body, unfold=unfold)
+    return framed(showing, [found], body, caption)
+
+
+def twin(table: str, *, unfold: bool) -> str:
+    """A chart's table, which opens without a script."""
+    opened = " open" if unfold else ""
+    return f'<details class="twin"{opened}><summary>The figures</summary>{table}</details>'
+
+
+def limits(showing: Showing, ceilings: Ceilings, caption: str | None) -> str:
+    """The machine's ceilings beside the maker's figures."""
+    found = [showing.find("limits.ceilings")]
+    gpu = found[0].recording.data["machine"].get("gpu") if found[0].recording else None
+    sheet = datasheet(gpu) or datasheet(showing.machine)
+    lines = []
+    for ceiling in ceilings:
+        stated = _stated(sheet, ceiling.name)
+        measured = ceiling.kind == "measured"
+        here = units.rate(ceiling.value, ceiling.unit) if measured else tables.NONE
+        theirs = units.rate(stated, ceiling.unit) if stated else tables.NONE
+        part = units.percent(ceiling.value / stated) if measured and stated else ""
+        source = escape(_source(sheet, ceiling.name)) if stated else ""
+        lines.append(
+            [escape(ceiling.name), here, theirs, part, f'<span class="ci">{source}</span>']
+        )
+    if not lines:
+        return framed(showing, found, "", caption)
+    head = ("ceiling", "#measured here", "#maker's figure", "#reached", "source of that")
+    return framed(showing, found, tables.listed(head, lines, "Ceilings of the machine"), caption)
+
+
+def claims(showing: Showing, results: Sequence[Result], caption: str | None) -> str:
+    """Statements with their sources, what was seen, and the verdicts."""
+    lines = []
+    for result in results:
+        claim = result.claim
+        source = f'<span class="source">{escape(claim.place)}</span>' if claim.place else ""
+        row = f'<span class="source">ledger row {claim.row}</span>' if claim.row else ""
+        how = f' title="{escape(claim.test)}"' if claim.test else ""
+        seen = escape(result.evidence)
+        if result.word == NOT_RECORDED:
+            commands = dict.fromkeys(f.command for f in result.found if not f.freshness.current)
+            first = escape(next(iter(commands)))
+            more = f" and {len(commands) - 1} more" if len(commands) > 1 else ""
+            seen = f'<span class="gap-inline">{seen} <code>{first}</code>{more}</span>'
+        name = (
+            f'<span id="{showing.unique("claim-" + claim.name)}">{escape(claim.statement)}</span>'
+        )
+        lines.append(
+            [
+                f"{name} {source} {row}",
+                f"<span{how}>{seen}</span>",
+                tables.chip(result.word),
+            ]
+        )
+    head = ("the seed says", "here", "verdict")
+    found = list({id(each): each for result in results for each in result.found}.values())
+    table = tables.listed(head, lines, "Claims", "claims")
+    return framed(showing, found, table, caption)
+
+
+def beside(
+    showing: Showing,
+    found: Found,
+    ceilings: Ceilings | None,
+    cited: Sequence[Figure],
+    op: str,
+    quantity: str,
+    caption: str | None,
+    *,
+    chart: bool,
+) -> str:
+    """The seed's figures of one run beside ours."""
+    names = [figure.variant for figure in cited]
+    ours: dict[str, Row] = {}
+    if found.recording is not None:
+        table = rows_of(found, ceilings, op, quantity, names)
+        ours = {row["variant"]: row for row in table}
+    timed = [row["median_s"] for row in ours.values() if row.get("median_s")]
+    size, unit = tables.time_unit(timed)
+    lines = []
+    for figure in cited:
+        row = ours.get(figure.variant, {})
+        ratio = units.ratio(figure.ratio) if figure.variant != "contiguous" else ""
+        here = (row.get(name) for name in ("median_s", "low_s", "high_s"))
+        times = (row.get(name) for name in ("ratio", "ratio_low", "ratio_high"))
+        control = row.get("role") == "control"
+        lines.append(
+            [
+                f"<code>{escape(figure.variant)}</code>",
+                f'<span class="cited" title="{figure.place}">{escape(figure.text)}</span>',
+                f'<span class="cited">{ratio}</span>',
+                tables.figure(*here, size=size),
+                "" if control else tables.figure(*times),
+                (tables.chip(row["verdict"]) if row.get("verdict") else "")
+                + f" {tables.remarks(row)}",
+            ]
+        )
+    gpu = found.recording.data["machine"].get("gpu") if found.recording else showing.machine
+    head = ("variant", f"#{cited[0].gpu} (cited)", "#/ contiguous", f"#{gpu}, {unit}",
+            "#time / control", "verdict here")  # fmt: skip
+    body = tables.listed(head, lines, "The seed's figures beside ours", "beside")
+    if chart and ours:
+        body = _beside_chart(showing, list(ours.values()), cited) + twin(body, unfold=True)
+    source = (
+        f'<p class="cite">{escape(cited[0].gpu)}: cited from {escape(cited[0].place)} and on, one '
+        "run without intervals; not measured by us.</p>"
+    )
+    return framed(showing, [found], body + source, caption)
+
+
+def kernels(showing: Showing, found: Found, table: Sequence[Row], caption: str | None) -> str:
+    """The kernels that one call of each variant launches."""
+    lines, seen = [], set()
+    several = len(rows.names(table, "op")) > 1
+    for row in table:
+        key = (row.get("op"), row.get("variant"))
+        if row.get("role") == "again" or key in seen or row.get("kernels") is None:
+            continue
+        seen.add(key)
+        names = [_kernel(name, count) for name, count in _runs(row["kernels"])]
+        text = tables.variant_name(row)
+        cells = [text, str(len(row["kernels"])), "<br>".join(names)]
+        lines.append([text, escape(str(row["op"])), *cells[1:]] if several else cells)
+    head = (
+        ("variant", "operation", "#kernels", "names")
+        if several
+        else ("variant", "#kernels", "names")
+    )
+    body = tables.listed(head, lines, "Kernels by variant", "kernels") if lines else ""
+    return framed(showing, [found], body, caption)
+
+
+def short_kernel(name: str) -> str:
+    """A kernel's name without return type, template arguments, parameters and namespaces.
+
+    `void at::native::vectorized_layer_norm_kernel<float, float>(int, ...)` is
+    `vectorized_layer_norm_kernel`; a name of LONGEST characters keeps both its ends.
+    """
+    plain = name
+    while (bare := re.sub(r"<[^<>]*>|\([^()]*\)", "", plain)) != plain:
+        plain = bare
+    plain = plain.split("::")[-1].split(" ")[-1].strip() or name
+    if len(plain) <= LONGEST:
+        return plain
+    return f"{plain[:SHORTEST]}…{plain[-(LONGEST - SHORTEST - 1) :]}"
+
+
+def _call(found: Found) -> str:
+    """The call as it would be written, with the parameters that are not the default."""
+    words = record_command(found.name, found.params).split(" ")[3:]
+    pairs = [f"{n.removeprefix('--')}={v}" for n, v in zip(words[::2], words[1::2], strict=True)]
+    return f"{found.name}({', '.join(pairs)})"
+
+
+def _chart(showing: Showing, table: Sequence[Row], chart: str) -> str:
+    from anatomy import charts, svg  # Altair takes a second to import, and only charts need it
+
+    function, arguments = CHARTS[chart]
+    draw = getattr(charts, function)
+    panels, named = [], len(rows.groups_of(table)) > 1
+    for (op, quantity), members in rows.groups_of(table):
+        panels.append((rows.group_name(op, quantity) if named else "", draw(members, *arguments)))
+    which = ", ".join(rows.group_name(*group) for group, _ in rows.groups_of(table))
+    label = f"Chart of {chart} by variant: {which}. The table under it has the figures."
+    return svg.chart(showing, panels, label)
+
+
+def _beside_chart(showing: Showing, ours: Sequence[Row], cited: Sequence[Figure]) -> str:
+    from anatomy import charts, svg
+
+    theirs = [
+        {
+            "variant": figure.variant,
+            "ratio": figure.ratio,
+            "told": f"{figure.gpu}, cited: {figure.variant} {units.ratio(figure.ratio)}",
+        }
+        for figure in cited
+        if figure.variant != "contiguous"
+    ]
+    label = f"Ratios here, filled, beside those cited of the {cited[0].gpu}, hollow."
+    return svg.chart(showing, [("", charts.ratios(ours, theirs))], label)
+
+
+def _kernel(name: str, count: int) -> str:
+    times = f' <span class="ci">× {count}</span>' if count > 1 else ""
+    return f'<code title="{escape(name)}">{escape(short_kernel(name))}</code>{times}'
+
+
+def _runs(names: Sequence[str]) -> list[tuple[str, int]]:
+    """Kernels in order, repetitions in a row counted."""
+    counted: list[tuple[str, int]] = []
+    for name in names:
+        if counted and counted[-1][0] == name:
+            counted[-1] = (name, counted[-1][1] + 1)
+        else:
+            counted.append((name, 1))
+    return counted
+
+
+def _stated(sheet: Any, name: str) -> float | None:
+    if sheet is None:
+        return None
+    if name in ("copy", "read"):
+        return sheet.dram_bytes_per_s
+    return sheet.flops_per_s.get(name.removeprefix("matmul "))
+
+
+def _source(sheet: Any, name: str) -> str:
+    figure = "dram_bytes_per_s" if name in ("copy", "read") else name.removeprefix("matmul ")
+    return sheet.cite(figure)

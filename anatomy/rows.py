@@ -1,0 +1,178 @@
+"""Rows of a recording as pages use them: chosen, with what follows from them, and printed.
+
+What follows from a row is computed when it is read and never stored: the rate it achieved, its
+share of the machine's limit, and the speed-up that its ratio is the inverse of. A row is a dict
+with the columns of `anatomy.measuring.compare`; what was not measured is None or absent.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from anatomy import limits, units
+from anatomy.errors import UnknownName
+
+Row = dict[str, Any]
+
+# Column -> the columns of its 95 % interval.
+INTERVALS = {
+    "median_s": ("low_s", "high_s"),
+    "ratio": ("ratio_low", "ratio_high"),
+    "speedup": ("speedup_low", "speedup_high"),
+    "rate": ("rate_low", "rate_high"),
+}
+# What is computed from a row, in the order of `derived`.
+DERIVED = ("rate", "rate_unit", "speedup", "share", "share_of", "limit_value", "limit_kind")
+
+WORDS = {
+    "op": "operation",
+    "median_s": "time",
+    "ratio": "time / control",
+    "rate": "rate",
+    "share": "share of limit",
+    "noise_floor": "noise floor",
+    "kernels_per_call": "kernels per call",
+    "sm_clock_mhz": "SM clock",
+    "power_w": "power",
+    "temperature_c": "temperature",
+    "base_mod_128": "address mod 128",
+    "is_contiguous": "contiguous",
+    "is_view": "view",
+    "blas": "BLAS reads it as",
+    "ld_bytes": "row distance",
+}
+QUANTITIES = {
+    "gpu_cold": "GPU time, cold L2",
+    "gpu_warm": "GPU time, warm",
+    "host_enqueue": "host time to enqueue",
+    "step_wall": "wall time of a step",
+}
+
+
+def select(
+    rows: Iterable[Row],
+    *,
+    op: str | None = None,
+    quantity: str | None = None,
+    variants: Sequence[str] | None = None,
+) -> list[Row]:
+    """The rows wanted, in the order of `variants` where that is given.
+
+    Args:
+        rows: All rows of a recording.
+        op: The only operation wanted.
+        quantity: The only quantity wanted.
+        variants: Names of the variants wanted; the control's duplicate is one of them.
+
+    Raises:
+        UnknownName: One of the names is in no row; the message lists those that are.
+    """
+    rows = list(rows)
+    for column, wanted in (("op", op), ("quantity", quantity)):
+        if wanted is not None:
+            kept = [row for row in rows if row.get(column) == wanted]
+            if not kept:
+                raise UnknownName(column, wanted, names(rows, column))
+            rows = kept
+    if variants is None:
+        return rows
+    for wanted in variants:
+        if wanted not in names(rows, "variant"):
+            raise UnknownName("row", wanted, names(rows, "variant"))
+    place = {name: index for index, name in enumerate(variants)}
+    kept = [row for row in rows if row.get("variant") in place]
+    groups = list(groups_of(kept))  # stays in the order of the recording
+    return [row for _, group in groups for row in sorted(group, key=lambda r: place[r["variant"]])]
+
+
+def names(rows: Iterable[Row], column: str) -> list[str]:
+    """The different values of a column, in order."""
+    return list(dict.fromkeys(str(row[column]) for row in rows if row.get(column) is not None))
+
+
+def groups_of(rows: Iterable[Row]) -> list[tuple[tuple[str | None, str | None], list[Row]]]:
+    """Rows by (op, quantity): what may be compared with each other, in order."""
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.get("op") or None, row.get("quantity")), []).append(row)
+    return list(groups.items())
+
+
+def group_name(op: str | None, quantity: str | None) -> str:
+    """What a group of rows is called over a table or a panel of a chart."""
+    return ", ".join(part for part in (op, QUANTITIES.get(quantity, quantity)) if part)
+
+
+def derived(row: Row, ceilings: Any | None) -> Row:
+    """`row` with the columns of `DERIVED` and their intervals.
+
+    Args:
+        row: One row of a recording.
+        ceilings: The machine's, from `limits.ceilings`; None leaves the shares out.
+    """
+    found = dict.fromkeys(DERIVED) | row
+    time, low, high = (row.get(name) for name in ("median_s", "low_s", "high_s"))
+    compute = str(row.get("limit") or "").startswith("matmul")
+    work = row.get("flops") if compute else row.get("bytes")
+    if time and work and row.get("verdict") != "impossible":
+        found |= {
+            "rate": work / time,
+            "rate_low": work / high if high else None,
+            "rate_high": work / low if low else None,
+            "rate_unit": "FLOP/s" if compute else "B/s",
+        }
+    if row.get("ratio"):
+        low, high = row.get("ratio_low"), row.get("ratio_high")
+        found |= {
+            "speedup": 1 / row["ratio"],
+            "speedup_low": 1 / high if high else None,
+            "speedup_high": 1 / low if low else None,
+        }
+    if ceilings is not None and time and row.get("verdict") != "impossible":
+        told = limits.share(row, ceilings)
+        if told is not None:
+            fraction, ceiling = told
+            found |= {
+                "share": fraction,
+                "share_of": ceiling.name,
+                "limit_value": ceiling.value,
+                "limit_kind": ceiling.kind,
+            }
+    return found
+
+
+def printed(row: Mapping[str, Any], column: str) -> str:
+    """One value as people read it: with its unit and the digits that its interval pays for."""
+    value = row.get(column)
+    if units.missing(value):
+        return units.NOT_MEASURED
+    low, high = (row.get(name) for name in INTERVALS.get(column, ("", "")))
+    if column == "rate":
+        return units.rate(value, row["rate_unit"], low, high)
+    if column in ("ratio", "speedup"):
+        return units.ratio(value, low, high)
+    if column in ("share", "noise_floor"):
+        return units.percent(value)
+    if column in ("limit_value",):
+        unit = "FLOP/s" if str(row.get("share_of")).startswith("matmul") else "B/s"
+        return units.rate(value, unit)
+    if isinstance(value, list | tuple):
+        inside = units.format_value(value)
+        return f"({inside})" if all(isinstance(item, int) for item in value) else inside
+    if isinstance(value, str | bool):
+        return units.format_value(value)
+    if column.endswith("_s"):
+        return units.seconds(value, low, high)
+    if column.endswith("_bytes"):
+        return units.byte_count(value)
+    for ending, unit in (("_mhz", " MHz"), ("_w", " W"), ("_c", " °C")):
+        if column.endswith(ending):
+            return f"{units.significant(value, 4)}{unit}"
+    return units.format_value(value)
+
+
+def heading(column: str) -> str:
+    """What a column is called in a table."""
+    plain = column
+    for ending in ("_s", "_bytes", "_mhz", "_w", "_c"):
+        plain = plain.removesuffix(ending) if len(plain) > len(ending) + 1 else plain
+    return WORDS.get(column) or plain.replace("_", " ")

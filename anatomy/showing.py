@@ -1,0 +1,250 @@
+"""What is being shown, where, and from which machine's recordings, while a page is rendered.
+
+Pages call functions that return markup; this module is what those functions know without being
+told: the page and line they stand on, the machine the site shows, and whether the page is being
+rendered or only asked what it will show. Blocks of a page are run here too, for both purposes.
+"""
+
+import io
+import os
+import posixpath
+import re
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from anatomy import limits, recording, signatures
+from anatomy.errors import AnatomyError
+from anatomy.freshness import Freshness, freshness
+
+# Folder of the built site that holds the raw files, laid out as the folder of recordings.
+PUBLISHED = "recordings"
+
+
+class PageError(AnatomyError):
+    """Something on a page is wrong; the message begins with `page.md:line`."""
+
+
+class Asked(NamedTuple):
+    """One recording that a page shows: experiment, all its parameters, and `page.md:line`."""
+
+    name: str
+    params: dict[str, Any]
+    place: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """A recording a page asked for, which may be missing or not current.
+
+    Attributes:
+        name: The experiment.
+        params: All its parameters.
+        recording: What was recorded, or None.
+        freshness: How that stands.
+    """
+
+    name: str
+    params: dict[str, Any]
+    recording: recording.Recording | None
+    freshness: Freshness
+
+    @property
+    def command(self) -> str:
+        """The command that makes the recording, or makes it anew."""
+        return record_command(self.name, self.params)
+
+
+@dataclass
+class Showing:
+    """One page (or none, in a plain Python session) and the recordings it draws on.
+
+    Attributes:
+        root: Folder of all recordings.
+        machine: Slug of the machine whose recordings are shown.
+        here: What this GPU host is, for freshness; None where there is none.
+        page: The page's source relative to docs/, such as `benchmarks/summary.md`.
+        url: Its address relative to the site, such as `benchmarks/summary/`.
+        line: Where the block or reference being rendered starts.
+        collecting: Whether functions only note what they would show.
+        asked: What has been noted.
+        shown: What the page as a whole shows, known before it is rendered.
+    """
+
+    root: Path
+    machine: str
+    here: dict[str, Any] | None = None
+    page: str = ""
+    url: str = ""
+    line: int = 0
+    collecting: bool = False
+    asked: list[Asked] = field(default_factory=list)
+    shown: list[Asked] = field(default_factory=list)
+    sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _used: Counter = field(default_factory=Counter)
+    _found: dict[tuple, Found] = field(default_factory=dict)
+    _ceilings: limits.Ceilings | None = None
+
+    @property
+    def place(self) -> str:
+        """`page.md:line` of what is being rendered."""
+        return f"{self.page}:{self.line}" if self.page else "here"
+
+    def find(self, name: str, /, **params: Any) -> Found:
+        """The recording of one call; while collecting, it is only noted and never looked for.
+
+        Raises:
+            UnknownName: No such experiment or parameter.
+            BadParameter: A value that the parameter can't take.
+            RecordingError: There is a file, and it can't be trusted.
+        """
+        wanted = signatures.signature(name).bind(**params)
+        asked = Asked(name, wanted, self.place)
+        self.asked.append(asked)
+        if self.collecting:
+            return Found(name, wanted, None, Freshness("missing", "Only noted so far."))
+        key = (name, *sorted(wanted.items()))
+        if key not in self._found:
+            found = recording.find(self.root, self.machine, name, **wanted)
+            self._found[key] = Found(name, wanted, found, freshness(found, self.here))
+        return self._found[key]
+
+    def looked_up(self) -> list[Found]:
+        """The recordings looked up so far, each once."""
+        return list(self._found.values())
+
+    @property
+    def ceilings(self) -> limits.Ceilings | None:
+        """The machine's ceilings, which every share is of; None while collecting.
+
+        Whoever asks for them shows them, so their recording is noted as the page's.
+        """
+        if limits.EXPERIMENT in signatures.experiments():
+            self.find(limits.EXPERIMENT)
+        if self.collecting:
+            return None
+        if self._ceilings is None:
+            self._ceilings = limits.ceilings(self.root, self.machine)
+        return self._ceilings
+
+    def unique(self, name: str) -> str:
+        """`name`, or `name-2` and so on where this page has used it for another element."""
+        self._used[name] += 1
+        return name if self._used[name] == 1 else f"{name}-{self._used[name]}"
+
+    def raw_link(self, found: recording.Recording) -> str:
+        """Address of a recording's file, relative to the page."""
+        inside = posixpath.join(PUBLISHED, *found.path.parts[-3:])
+        here = self.url if self.url.endswith("/") or not self.url else posixpath.dirname(self.url)
+        return posixpath.relpath(inside, here or ".")
+
+    def run(self, code: str, line: int, session: str = "") -> str:
+        """Run one block of the page and return what it printed.
+
+        Args:
+            code: The block's text.
+            line: Line of its opening fence in the page.
+            session: Blocks of one page with one session name share their variables.
+
+        Raises:
+            PageError: It failed; the message names the line of the page.
+        """
+        self.line = line
+        filename = f"<{self.page}:{line}>"
+        names = self.sessions.setdefault(session, {}) if session else {}
+        printed = io.StringIO()
+        # Only the block's own print is caught: what a package prints belongs to the build's log.
+        names |= {"__name__": "__page__", "print": _printer(printed)}
+        try:
+            with using(self):
+                exec(compile(code, filename, "exec"), names)
+        except (Exception, SystemExit) as error:
+            at = line + _line_of(error, filename)
+            raise PageError(f"{self.page}:{at}: {_told(error)}") from error
+        return printed.getvalue()
+
+
+_current: ContextVar[Showing | None] = ContextVar("anatomy_showing", default=None)
+
+
+def current() -> Showing:
+    """What is being shown; outside of a build, the checkout's recordings of its site's machine."""
+    return _current.get() or Showing(root=recording.default_root(), machine=shown_machine())
+
+
+@contextmanager
+def using(showing: Showing) -> Iterator[Showing]:
+    """Have the functions of `anatomy.page` work for `showing`."""
+    token = _current.set(showing)
+    try:
+        yield showing
+    finally:
+        _current.reset(token)
+
+
+def shown_machine(checkout: Path | None = None) -> str:
+    """Slug of the machine whose recordings are shown: ANATOMY_MACHINE, else mkdocs.yml's.
+
+    Raises:
+        AnatomyError: Neither says.
+    """
+    if given := os.environ.get("ANATOMY_MACHINE"):
+        return given
+    settings = (checkout or signatures.PACKAGE.parent) / "mkdocs.yml"
+    # Not by a YAML parser: a GPU host that only measures has none.
+    text = settings.read_text(encoding="utf-8") if settings.is_file() else ""
+    if extra := re.search(r"^extra:\n(?:[ \t]+.*\n|\n)*?[ \t]+machine:[ \t]*([\w.-]+)", text, re.M):
+        return extra[1]
+    raise AnatomyError(
+        "Nothing says which machine's recordings to show. Name it in ANATOMY_MACHINE, such as "
+        "nvidia-h200, or as extra.machine in mkdocs.yml."
+    )
+
+
+def record_command(name: str, params: dict[str, Any]) -> str:
+    """`pytorch-gpu-anatomy record ...` for one recording, with the parameters worth saying."""
+    declared = signatures.experiments().get(name)
+    defaults = declared.defaults if declared else {}
+    options = [
+        f"--{key.replace('_', '-')} {value}"
+        for key, value in params.items()
+        if value != defaults.get(key)
+    ]
+    return " ".join(["pytorch-gpu-anatomy record", name, *options])
+
+
+def unique(asked: Iterable[Asked]) -> list[Asked]:
+    """`asked` without repetition; the first place of each stands."""
+    seen = {}
+    for each in asked:
+        seen.setdefault((each.name, *sorted(each.params.items())), each)
+    return list(seen.values())
+
+
+def _printer(target: io.StringIO):
+    def say(*values: Any, **options: Any) -> None:
+        options.setdefault("file", target)
+        print(*values, **options)
+
+    return say
+
+
+def _line_of(error: BaseException, filename: str) -> int:
+    """Line of the block, from 1, at which it failed; 0 where the traceback does not say."""
+    if isinstance(error, SyntaxError) and error.filename == filename:
+        return error.lineno or 0
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f.lineno or 0 for f in reversed(frames) if f.filename == filename), 0)
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, AnatomyError):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return f"the block ended with SystemExit({error.code!r}); a page block may not end a build."
+    return f"the block failed with {type(error).__name__}: {error}"

@@ -1,0 +1,174 @@
+"""The run strip under a figure, and what stands in its place when there is no current recording.
+
+A strip says what the figures were made on and where the raw file is. A gap says that nothing was
+recorded, a badge that what was recorded no longer speaks for the code or the machine; both name
+the command that mends it. None of them ever hides a figure's age.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from anatomy import units
+from anatomy.recording import Recording
+from anatomy.showing import Found, Showing
+
+STATES = {
+    "code-changed": "The code has changed since",
+    "software-other": "Recorded with other software",
+    "machine-other": "Recorded on another machine",
+}
+
+
+def strip(showing: Showing, found: Sequence[Found]) -> str:
+    """The line that says where figures come from, for one recording or for several together.
+
+    GPU, torch, CUDA, driver, clocks, power and temperature seen, noise floor, date, commit, and a
+    link to each raw file. On a narrow screen all but the GPU and the date folds away.
+    """
+    there = [each.recording for each in found if each.recording is not None]
+    if not there:
+        return ""
+    facts = _facts(there) + _card_notes(there, showing.here)
+    line = " · ".join(f"<span>{_marked(name, value)}</span>" for name, value in facts)
+    files = _files(showing, there)
+    short = f"{escape(facts[0][1])} · {escape(dict(facts)['recorded'])}"
+    return (
+        '<div class="strip" data-search-exclude>'
+        f'<div class="strip-line">{line} · {files}</div>'
+        f'<details class="strip-fold"><summary>{short}</summary>'
+        f"<div>{line} · {files}</div></details>"
+        f"{_warnings(there)}</div>"
+    )
+
+
+def notices(found: Iterable[Found]) -> str:
+    """Gaps and badges of recordings that are missing or not current; empty if all are."""
+    parts = {}
+    for each in found:
+        if not each.freshness.current:
+            parts.setdefault(each.freshness.state, []).append(each)
+    return "".join(_notice(state, each) for state, each in parts.items())
+
+
+def _notice(state: str, found: list[Found]) -> str:
+    kind = "gap" if state == "missing" else "badge"
+    first = found[0]
+    if state == "missing":
+        what = "Not recorded yet" if len(found) == 1 else f"{len(found)} recordings are missing"
+        why = ""
+    else:
+        what, why = STATES[state], f" {escape(first.freshness.reason)}"
+    commands = "\n".join(dict.fromkeys(each.command for each in found))
+    return (
+        f'<div class="notice {kind}" role="note" data-search-exclude><p><b>{what}.</b>{why} '
+        f"Record {'it' if len(found) == 1 else 'them'} on the GPU host:</p>"
+        f"<pre><code>{escape(commands)}</code></pre></div>"
+    )
+
+
+def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
+    data = [each.data for each in there]
+    rows = [row for each in data for row in each["rows"]]
+    machines = [each["machine"] for each in data]
+    software = [each["software"] for each in data]
+    gpu = _several(m.get("gpu") or m.get("cpu") or m["slug"] for m in machines)
+    facts = [
+        ("GPU" if machines[0].get("gpu") else "CPU", gpu),
+        ("torch", _several(s.get("torch") for s in software)),
+        ("CUDA", _several(s.get("cuda") for s in software)),
+        ("driver", _several(m.get("driver") for m in machines)),
+        ("SM clock", _span(_seen(data, rows, "sm_clock_mhz"), " MHz")),
+        ("power", _span(_seen(data, rows, "power_w"), " W")),
+        ("temperature", _span(_seen(data, rows, "temperature_c"), " °C")),
+        ("noise floor", _floors(data)),
+        ("recorded", _dates(data)),
+        ("commit", _several(_commit(each["code"]) for each in data)),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _marked(name: str, value: str) -> str:
+    """One fact; the GPU, the date and the clocks speak for themselves and need no name."""
+    text = escape(value)
+    return f"<b>{text}</b>" if name in ("GPU", "CPU") else f"{name} {text}"
+
+
+def _several(values: Iterable[str | None]) -> str:
+    return " / ".join(dict.fromkeys(value for value in values if value))
+
+
+def _seen(data: Sequence[dict], rows: Sequence[dict], name: str) -> list[float]:
+    """What was seen while measuring, or before and after where the rows do not say."""
+    seen = [row[name] for row in rows if row.get(name) is not None]
+    if seen:
+        return seen
+    around = [(each.get("conditions") or {}).get(when) or {} for each in data for when in _AROUND]
+    return [reading[name] for reading in around if reading.get(name) is not None]
+
+
+_AROUND = ("before", "after")
+
+
+def _span(values: Sequence[float], unit: str) -> str:
+    if not values:
+        return ""
+    low, high = units.significant(min(values), 4), units.significant(max(values), 4)
+    low, high = (f"{float(text):.0f}" for text in (low, high))
+    return f"{low}{unit}" if low == high else f"{low}–{high}{unit}"
+
+
+def _floors(data: Sequence[dict]) -> str:
+    floors = [floor for each in data for floor in each["noise_floor"].values() if floor is not None]
+    if not floors:
+        return ""
+    low, high = units.percent(min(floors), 2), units.percent(max(floors), 2)
+    return low if low == high else f"{low}–{high}"
+
+
+def _dates(data: Sequence[dict]) -> str:
+    days = sorted({each["started_at"][:10] for each in data})
+    return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+
+
+def _commit(code: dict[str, Any]) -> str:
+    if not code.get("commit"):
+        return "not recorded"
+    return code["commit"][:7] + (" with uncommitted changes" if code.get("dirty") else "")
+
+
+def _card_notes(there: Sequence[Recording], here: dict | None) -> list[tuple[str, str]]:
+    """A note where another card of the model was accepted in place of this host's."""
+    if here is None or os.environ.get("ANATOMY_CARD") != "any":
+        return []
+    cards = {each.data["machine"].get("card") for each in there} - {None}
+    if not cards or cards == {here.get("card")}:
+        return []
+    return [("card:", "another one of this model, accepted by ANATOMY_CARD=any")]
+
+
+def _files(showing: Showing, there: Sequence[Recording]) -> str:
+    links = [(showing.raw_link(each), f"{each.experiment}/{each.path.name}") for each in there]
+    if len(links) == 1:
+        return f'<a class="raw" href="{escape(links[0][0])}">raw JSON</a>'
+    items = "".join(
+        f'<li><a class="raw" href="{escape(link)}">{escape(name)}</a></li>'
+        for link, name in dict.fromkeys(links)
+    )
+    return (
+        f'<details class="strip-files"><summary>{len(links)} raw JSON files</summary>'
+        f"<ul>{items}</ul></details>"
+    )
+
+
+def _warnings(there: Sequence[Recording]) -> str:
+    told = list(dict.fromkeys(text for each in there for text in each.warnings))
+    if not told:
+        return ""
+    items = "".join(f"<li>{escape(text)}</li>" for text in told)
+    word = "1 warning" if len(told) == 1 else f"{len(told)} warnings"
+    return (
+        f'<details class="strip-warnings"><summary>{word} while recording</summary>'
+        f"<ul>{items}</ul></details>"
+    )

@@ -1,0 +1,107 @@
+"""A chart's specification to static SVG: converted once, coloured by the page's own stylesheet.
+
+Colours are CSS custom properties, so that light and dark need no second picture. Each chart is
+converted for two widths and the stylesheet shows one of them: what is legible on a desk is not
+when it is squeezed into a phone. There is no script in it.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Callable
+from hashlib import sha256
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from anatomy import signatures
+from anatomy.showing import Showing
+
+VEGA_LITE = "6.4"
+# Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
+WIDE, NARROW = 680, 330
+CACHE = Path(".cache") / "anatomy" / "svg"
+
+Drawn = Callable[[int], dict[str, Any]]  # width -> Vega-Lite specification
+
+
+def chart(
+    showing: Showing, panels: list[tuple[str, Drawn]], label: str, *, cache: Path | None = None
+) -> str:
+    """The pictures of a chart: one or several panels, each under its title.
+
+    Args:
+        showing: The page that it stands on, which keeps element ids apart.
+        panels: Titles and specifications.
+        label: What a reader who can't see the chart is told; the table beside it has the figures.
+        cache: Folder of converted charts. Default: .cache/anatomy/svg of the checkout.
+    """
+    parts = []
+    for title, drawn in panels:
+        head = f'<p class="panel">{escape(title)}</p>' if title else ""
+        wide = _picture(showing, drawn(WIDE), "wide", cache)
+        narrow = _picture(showing, drawn(NARROW), "narrow", cache)
+        parts.append(head + wide + narrow)
+    return f'<div class="chart" role="img" aria-label="{escape(label)}">{"".join(parts)}</div>'
+
+
+def convert(spec: dict[str, Any], cache: Path | None = None) -> str:
+    """The SVG of a Vega-Lite specification, from the cache if it has been converted before."""
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
+    tool = version("vl-convert-python")
+    name = sha256(f"{tool} {VEGA_LITE} {text}".encode()).hexdigest()[:24]
+    kept = (cache or signatures.PACKAGE.parent / CACHE) / f"{name}.svg"
+    if kept.is_file() and (svg := kept.read_text(encoding="utf-8")).endswith("</svg>"):
+        return svg
+    import vl_convert  # half a second, and needed only for charts not seen before
+
+    svg = vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip()
+    _keep(kept, svg)
+    return svg
+
+
+def _keep(target: Path, svg: str) -> None:
+    """Write to the cache in one step: two builds may convert the same chart at once."""
+    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(svg, encoding="utf-8")
+        temporary.replace(target)
+    except OSError:  # a cache that can't be written costs time and nothing else
+        temporary.unlink(missing_ok=True)
+
+
+def _picture(showing: Showing, spec: dict[str, Any], kind: str, cache: Path | None) -> str:
+    svg = convert(spec, cache)
+    mine = showing.unique("c" + sha256(svg.encode()).hexdigest()[:8])
+    # vl-convert numbers its gradients and clips from 0 in every picture.
+    ids = set(re.findall(r'\bid="([^"]+)"', svg))
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{mine}-\1"', svg)
+    svg = re.sub(
+        r"(url\(#|href=\"#)([^)\"]+)",
+        lambda found: found[1] + (f"{mine}-" if found[2] in ids else "") + found[2],
+        svg,
+    )
+    svg = _with_titles(svg)
+    return svg.replace("<svg ", f'<svg aria-hidden="true" focusable="false" data-{kind} ', 1)
+
+
+def _with_titles(svg: str) -> str:
+    """Labelled marks get a title, which browsers show on hover; the marks' roles are dropped.
+
+    The picture as a whole is one image with a label and has a table beside it, so single marks
+    are not announced.
+    """
+
+    def titled(found: re.Match) -> str:
+        tag, attributes, label = found["tag"], found["attributes"], found["label"]
+        return f"<{tag}{attributes}><title>{label}</title></{tag}>"
+
+    svg = re.sub(
+        r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
+        r"[^>]*?)(?:/>|></(?P=tag)>)",
+        titled,
+        svg,
+    )
+    return re.sub(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"', "", svg)
