@@ -142,7 +142,7 @@ def _expect(place: str, value: Any, kind: str, nullable: bool) -> None:
 _PATH = re.compile(r"""(?:^|[\s"'=(\[{,;<>|`]|file:/?/?)(?:/[\w.@+-]+){2,}|(?:^|\s)~[\w.-]*/""")
 _TELLING = (
     (_PATH, "an absolute path"),
-    (re.compile(r"(?:/home/|/root/|/work/|/Users/)"), "an absolute path"),
+    (re.compile(r"(?:/home/|/root/|/Users/)"), "an absolute path"),
     (re.compile(r"(?<![A-Za-z])[A-Za-z]:\\|^\\\\\w"), "an absolute path"),
     (re.compile(r"\b(?:GPU|MIG)-[0-9a-fA-F]{8}\b"), "a GPU's UUID"),
     (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "a UUID"),

@@ -78,6 +78,7 @@ def test_units_addresses_and_versions_are_no_secrets(tmp_path, text):
         ('File "/opt/app/x.py", line 3', "an absolute path"),
         ("cache=/tmp/torchinductor", "an absolute path"),
         ("file:///srv/data", "an absolute path"),
+        ("PYTHONPATH=a:/srv/data", "an absolute path"),
         ("in /root/", "an absolute path"),
         ("compiled:/Users/ada/x", "an absolute path"),
         (r"C:\Users\ada\repo", "an absolute path"),
