@@ -139,7 +139,7 @@ def _expect(place: str, value: Any, kind: str, nullable: bool) -> None:
 
 
 # A slash at the start of a word and another later: a path. FLOP/s, a / b and https:// are none.
-_PATH = re.compile(r"""(?:^|[\s"'=(\[{,;<>|`]|file:/?/?)(?:/[\w.@+-]+){2,}|(?:^|\s)~[\w.-]*/""")
+_PATH = re.compile(r"""(?:^|[:\s"'=(\[{,;<>|`]|file:/?/?)(?:/[\w.@+-]+){2,}|(?:^|\s)~[\w.-]*/""")
 _TELLING = (
     (_PATH, "an absolute path"),
     (re.compile(r"(?:/home/|/root/|/Users/)"), "an absolute path"),
