@@ -76,9 +76,10 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if prune and targets:
             raise BadParameter("--prune looks at all pages; give it no PAGE or EXPERIMENT.")
         remeasure = remeasure or os.environ.get("ANATOMY_MODE") == "remeasure"
+        wanted = calls.wanted(targets or [], package)
         root = recording.default_root()
         here = machine.here()
-        items = recorder.plan(calls.wanted(targets or [], package), root, here, package=package)
+        items = recorder.plan(wanted, root, here, package=package)
         if prune:
             _prune(items, root, here and here["slug"], dry=plan)
         elif plan:

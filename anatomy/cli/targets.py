@@ -41,18 +41,23 @@ def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
             mine = [call for call in shown if call[0] == name]
             calls += mine or [(name, known[name].bind())]
         else:
-            page = _page(name, known)
-            calls += [call for call in shown if call[2].rpartition(":")[0] == page]
+            calls += collected([_page(name, known)])
     return calls
 
 
-def collected() -> list[Call]:
-    """(experiment, parameters, `page.md:line`) of every recording that a page shows."""
-    if not pages():
-        return []
-    from anatomy.page import collect
+def collected(only: Sequence[str] | None = None) -> list[Call]:
+    """(experiment, parameters, `page.md:line`) of every recording that pages show.
 
-    return [tuple(call) for call in collect([_docs() / page for page in pages()])]
+    Args:
+        only: Pages relative to docs/. Default: all of this checkout; outside one there are none.
+
+    Raises:
+        AnatomyError: A page asks for what does not exist; every such place is listed.
+    """
+    from anatomy.collecting import collect
+
+    asked = pages() if only is None else only
+    return [tuple(call) for call in collect([_docs() / page for page in asked])]
 
 
 def pages() -> list[str]:

@@ -8,6 +8,7 @@ rows: no sentence about speed is fixed here.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.table import Table
 
 from anatomy import rows, units
@@ -164,7 +165,7 @@ def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table
         shown = [name for name in names if name not in HIDDEN and _any(full, name)]
         first = [n for n in ("variant", "median_s", "ratio", "verdict") if n in shown]
         shown = first + [name for name in shown if name not in first]
-        table = Table(title=rows.group_name(op, quantity) or None, title_justify="left")
+        table = Table(title=rows.group_name(op, quantity) or None, title_justify="left", box=SIMPLE)
         for name in shown:
             text = isinstance(next(r[name] for r in full if r.get(name) is not None), str)
             table.add_column(rows.heading(name), justify="left" if text else "right")
