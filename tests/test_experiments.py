@@ -19,6 +19,7 @@ SMALL = CPU | {"m": 32, "n": 32, "k": 64}
 # Arguments that let each experiment run in seconds on a laptop.
 TOY = {
     "tensor_layout.report": {"device": "cpu", "m": 32, "k": 64},
+    "tensor_layout.check": {"device": "cpu", "m": 32, "k": 64},
     "contiguity.bench": SMALL,
     "alignment.factorial": SMALL,
     "alignment.thresholds": SMALL,
@@ -63,7 +64,7 @@ def test_every_experiment_has_a_toy_size():
 def test_a_table_is_tidy_and_holds_its_own_evidence(name, table):
     found = table(name)
     assert len(found) and not found.columns.duplicated().any()
-    if name == "tensor_layout.report":
+    if name.startswith("tensor_layout."):
         return
     for row in found.itertuples():
         assert math.isclose(row.median_s, median(row.blocks_s), rel_tol=1e-4)
@@ -88,6 +89,13 @@ def test_the_layouts_are_the_seeds_five_and_a_control_for_the_half():
     assert list(report.is_contiguous) == [True, False, False, False, True, True]
     assert list(report.blas) == ["N", "T", "N", "copy", "N", "N"]
     assert list(report.is_view) == [False, True, True, True, False, False]
+
+
+def test_the_script_that_pages_show_is_what_is_asked():
+    answers = tensor_layout.check(device="cpu", m=64, k=64).set_index("variant").alignment
+    assert answers["transposed_view"] == "ok" and answers["contiguous"] == "ok"
+    assert answers["sliced_offset_view"] == "base, K"
+    assert answers["as_strided_view"] == "copied first"
 
 
 def test_a_matrix_need_not_be_square():

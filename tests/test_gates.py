@@ -19,6 +19,7 @@ def gate(**known):
         "cache_bytes": CACHE,
         "limit": "copy",
         "gpu": "NVIDIA H200",
+        "max_clock_mhz": 1980,
         "measured": MEASURED,
     }
     return gates.impossible(**asked | known)

@@ -5,6 +5,8 @@ The five layouts of the contiguity benchmark, and a sixth: `contiguous_half` doe
 compared with, because it holds half as many elements as the others.
 """
 
+import runpy
+from pathlib import Path
 from typing import Literal
 
 import pandas as pd
@@ -12,10 +14,13 @@ import torch
 from torch import Tensor
 
 from anatomy import machine, tensors
+from anatomy.errors import AnatomyError
 from anatomy.experiment import experiment
 
 # The grid on which the seed reports an address; one L2 cache line.
 LINE_BYTES = 128
+# The script that pages show and this experiment runs.
+SCRIPT = Path(__file__).parents[2] / "snippets" / "alignment_check.py"
 
 
 @experiment(page="benchmarks/c01_tensor_semantics.md", command="c01 tensor-layout", timeout_s=120)
@@ -48,6 +53,48 @@ def report(
     machine.require_bytes(where, 3 * m * k * tensors.itemsize(dtype), "the layout variants")
     variants = layouts(m, k, dtype, where)
     return pd.DataFrame([_describe(name, view) for name, view in variants.items()])
+
+
+@experiment(
+    page="benchmarks/contiguity_summary.md",
+    command="c01 alignment-check",
+    timeout_s=120,
+    files=("snippets/alignment_check.py",),
+)
+def check(
+    device: str = "cuda:0",
+    dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
+    m: int = 4096,
+    k: int = 4096,
+) -> pd.DataFrame:
+    """Ask each layout variant whether a kernel with 16-byte loads can read it as it lies.
+
+    Args:
+        device: Where the tensors live, such as cuda:0 or cpu.
+        dtype: Number format of the elements; tf32 is stored as float32.
+        m: Rows M of the matrix.
+        k: Columns K of the matrix; the reduction of A @ B.
+
+    Returns:
+        One row per variant: `is_contiguous`, and `alignment`, the answer of the script
+        snippets/alignment_check.py: `ok`, or what is not a multiple of 16 bytes.
+
+    Raises:
+        DeviceError: The device is not there.
+        OutOfMemory: The tensors do not fit.
+        AnatomyError: The script is not there: this is no checkout.
+    """
+    where = tensors.torch_device(device)
+    machine.require_bytes(where, 3 * m * k * tensors.itemsize(dtype), "the layout variants")
+    if not SCRIPT.exists():
+        raise AnatomyError(f"{SCRIPT.name} belongs to the checkout; clone it, and run this there.")
+    alignment = runpy.run_path(str(SCRIPT))["alignment"]
+    return pd.DataFrame(
+        [
+            {"variant": name, "is_contiguous": a.is_contiguous(), "alignment": alignment(a)}
+            for name, a in layouts(m, k, dtype, where).items()
+        ]
+    )
 
 
 def layouts(m: int, k: int, dtype: str, device: torch.device) -> dict[str, Tensor]:

@@ -191,6 +191,7 @@ def compare(
             cache_bytes=watch.flush.cache_bytes,
             limit=row["limit"],
             gpu=gpu["gpu"] if gpu else None,
+            max_clock_mhz=gpu["max_sm_clock_mhz"] if gpu else None,
             measured=ceilings,
         )
         if row["note"]:

@@ -36,6 +36,7 @@ def impossible(
     cache_bytes: int,
     limit: str | None,
     gpu: str | None,
+    max_clock_mhz: float | None,
     measured: Ceilings | None,
 ) -> str | None:
     """Why a figure cannot be true, or None if it can.
@@ -46,7 +47,7 @@ def impossible(
     """
     sheet = datasheet(gpu) if gpu else None
     if flops and limit and limit.startswith("matmul ") and sheet:
-        peak = sheet.peak_at_max_clock(limit.removeprefix("matmul "))
+        peak = sheet.peak_at_max_clock(limit.removeprefix("matmul "), max_clock_mhz)
         if peak and flops / median_s > peak:
             return (
                 f"impossible: {flops / median_s:.3g} FLOP/s is above the {peak:.3g} FLOP/s that "
