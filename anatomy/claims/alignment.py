@@ -6,7 +6,11 @@ from anatomy.claims.contiguity import WARM, bench
 from anatomy.claims.table import Table, told
 
 FACTORIAL = Need("alignment.factorial")
-OPS = ("matmul", "layer_norm", "pointwise")
+# A streaming operation needs more rows than a product before it leaves the cache behind.
+SWEEPS = tuple(
+    Need("alignment.thresholds", {"op": op} | ({} if op == "matmul" else {"m": 16384}))
+    for op in ("matmul", "layer_norm", "pointwise")
+)
 PAYBACK = Need("remedies.payback")
 
 
@@ -28,7 +32,7 @@ def slice_has_alignment_issues(factorial: Table) -> Finding:
     return Finding(HOLDS if alone["base"]["verdict"] == "slower" else FAILS, _said(alone))
 
 
-@claim(*(Need("alignment.thresholds", {"op": op}) for op in OPS))
+@claim(*SWEEPS)
 def offset_mod_128_predicts(*tables: Table) -> Finding:
     """Swept one at a time: slower exactly where the base offset is no multiple of 128 bytes."""
     cases = []
