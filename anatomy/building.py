@@ -23,6 +23,7 @@ MODES = ("auto", "replay", "remeasure")
 LOCK = Path(".cache") / "anatomy" / "build.lock"
 # Statuses of the recorder that end a build: another one measures, and Ctrl-C.
 BUSY, INTERRUPTED = 5, 130
+GRACE_S = 15.0  # for an interrupted recorder to end what it started
 
 Here = dict[str, Any] | None
 
@@ -148,22 +149,35 @@ def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) 
         Busy: Another one is measuring.
         AnatomyError: It was interrupted or could not begin.
     """
-    order = {"shown": asked, "root": str(root), "mode": mode}
+    order = json.dumps({"shown": asked, "root": str(root), "mode": mode})
     path = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
-    done = subprocess.run(
+    recorder = subprocess.Popen(
         [sys.executable, "-m", "anatomy.recorder"],
-        input=json.dumps(order),
+        stdin=subprocess.PIPE,
         text=True,
         cwd=checkout,
         env=os.environ | {"PYTHONPATH": path},
     )
-    if done.returncode == BUSY:
+    try:
+        recorder.communicate(order)
+        status = recorder.returncode
+    except KeyboardInterrupt:  # a terminal interrupts the recorder too; it ends its own process
+        status = _ended(recorder)
+    if status == BUSY:
         raise Busy("Another recorder is measuring on this machine. Wait for it, or end it.")
-    if done.returncode in (INTERRUPTED, -2) or done.returncode < 0:
+    if status < 0 or status >= INTERRUPTED:
         raise AnatomyError("Measuring was interrupted. What was finished is kept; build again.")
-    if done.returncode > 1:
+    if status > 1:
         raise AnatomyError("The recorder could not begin; its message stands above.")
-    return "Not everything could be measured; the pages show gaps there." if done.returncode else ""
+    return "Not everything could be measured; the pages show gaps there." if status else ""
+
+
+def _ended(recorder: subprocess.Popen) -> int:
+    try:
+        recorder.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        recorder.kill()
+    return INTERRUPTED
 
 
 def lock(checkout: Path) -> FileLock:

@@ -1,0 +1,153 @@
+"""MkDocs events, each handed on to `anatomy.building`; nothing is decided here.
+
+Pages are checked and collected before anything is written, the recorder runs before the pages are
+rendered, and whatever is wrong on a page is raised as one error that names page.md:line. Failing
+blocks never get as far as a warning, so neither --strict nor -q changes what a failure is.
+"""
+
+import logging
+import sys
+from pathlib import Path
+
+import markdown_exec
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, get_files
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+log = logging.getLogger("mkdocs.plugins.anatomy")
+
+_command = "build"
+_lock = None
+_building = None
+_wrong: list[str] = []
+
+
+def on_startup(command, dirty):
+    """Let only one build write to this checkout."""
+    global _command, _lock
+    _command = command
+    if command != "serve":
+        _lock = _called(lambda: _anatomy().lock(CHECKOUT))
+    else:
+        # A file edited twice within a second would be taken for its older bytecode.
+        sys.dont_write_bytecode = True
+
+
+def on_shutdown():
+    """Let the next build begin."""
+    if _lock is not None:
+        _lock.release()
+
+
+def on_config(config):
+    """Run Python blocks by our own runner, which knows pages, lines and sessions."""
+    markdown_exec.formatters["python"] = _format
+    return config
+
+
+def on_pre_build(config):
+    """Find what the pages show and measure what is missing, before the old site is removed."""
+    global _building
+    _wrong.clear()
+    if _command == "serve":
+        _anatomy().forget_modules()
+    files = get_files(config).documentation_pages()
+    pages = [(file.src_uri, file.content_string) for file in files]
+    _building = _called(
+        lambda: _anatomy().prepare(
+            pages,
+            checkout=CHECKOUT,
+            shown_machine=config.extra.get("machine"),
+            here=_here,
+            record=_record,
+        )
+    )
+
+
+def on_files(files, config):
+    """Publish the raw recordings with the site."""
+    for address, path in _building.published():
+        files.append(File.generated(config, address, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Check a page's blocks, give them their places, and replace its references."""
+    source = page.file.content_string
+    offset = source[: source.rindex(markdown)].count("\n") if markdown in source else 0
+    text, wrong = _called(
+        lambda: _building.page(page.file.src_uri, page.url, markdown, offset)
+    )
+    _wrong.extend(wrong)
+    return text
+
+
+def on_page_content(html, page, config, files):
+    """Remember what the page lacks."""
+    _building.page_done()
+    return html
+
+
+def on_env(env, config, files):
+    """Fail if a page is wrong, before any page is written; tell what is missing."""
+    if _wrong:
+        raise _failure(_wrong)
+    for gap in _building.gaps:
+        log.info(gap)
+    return env
+
+
+def _format(**options):
+    return markdown_exec.base_format(language="python", run=_run, **options)
+
+
+def _run(code, returncode=None, session=None, id=None, **extra):
+    """What markdown-exec calls for a block; its id is the place that `page` gave it."""
+    try:
+        return _building.block(code, id, session or "")
+    except _errors().AnatomyError as error:
+        _wrong.append(str(error))
+        return ""
+
+
+def _here():
+    from anatomy import machine  # which asks the driver, and does not import torch
+
+    return machine.here()
+
+
+def _record(asked, root, mode):
+    if told := _anatomy().run_recorder(asked, root, mode, CHECKOUT):
+        log.info(told)
+
+
+def _called(call):
+    """What `call` returns; its error without a traceback, as MkDocs wants one to be told."""
+    try:
+        return call()
+    except _errors().AnatomyError as error:
+        raise _failure(getattr(error, "problems", [str(error)])) from None
+
+
+def _failure(wrong):
+    once = list(dict.fromkeys(wrong))
+    if len(once) == 1:
+        return PluginError(once[0])
+    return PluginError("\n  ".join([f"{len(once)} things are wrong on the pages:", *once]))
+
+
+def _anatomy():
+    # Named at every call: `mkdocs serve` reads the package anew, and hooks may not add to the
+    # path while they are loaded.
+    if str(CHECKOUT) not in sys.path:
+        sys.path.insert(0, str(CHECKOUT))
+    from anatomy import building
+
+    return building
+
+
+def _errors():
+    _anatomy()
+    from anatomy import errors
+
+    return errors
