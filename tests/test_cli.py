@@ -145,14 +145,14 @@ def test_text_has_layout_timing_and_notes(run, measured):
     assert "not measured: No FP8 here." in timing[4]
     assert "noise floor 0.40%" in timing[5]
     notes = out[out.index("Notes:") :]
-    assert "matmul, gpu_warm: sliced takes 1.50× the time of the control." in notes
+    assert "  - matmul, gpu_warm: slower: sliced (1.50× of control).\n" in notes
     assert "The toy is a toy." in notes
     assert "4 s, of which 1 s to start" in err
 
 
 def test_notes_say_nothing_that_the_rows_do_not(run, measured):
     notes = run("c01", "toy-bench", "--slowdown", 1)[1].split("Notes:")[1]
-    assert "takes 1.00× the time" in notes and "1.50×" not in notes
+    assert "sliced (1.00× of control)" in notes and "1.50×" not in notes
 
 
 def test_json_is_the_recording_itself(run, measured, tmp_path):

@@ -5,7 +5,7 @@ the control with a verdict, and its share of the machine's limit. The notes are 
 rows: no sentence about speed is fixed here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE
@@ -93,7 +93,10 @@ def timing(op: str | None, quantity: str | None, group: Sequence[Row], ceilings)
     """One block of times: variant, ms per call with interval, ratio and verdict, share of limit."""
     title = TITLES.get(op, f"{op} timing" if op else "Timing")
     if quantity:
-        title += f", {quantity} ({rows.QUANTITIES.get(quantity, quantity)})"
+        words = rows.QUANTITIES.get(quantity, quantity)
+        if any(row.get("device") == "cpu" for row in group):
+            words = words.replace("GPU time", "CPU time").replace("cold L2", "cold cache")
+        title += f", {quantity} ({words})"
     table = [_timing_cells(row, ceilings) for row in group]
     widths = [max(len(cells[column]) for cells in table) for column in range(4)]
     lines = [
@@ -135,18 +138,7 @@ def notes(recording: Recording) -> list[str]:
     said = []
     for (op, quantity), group in rows.groups_of(found):
         where = ", ".join(part for part in (op, quantity) if part)
-        for row in group:
-            if row.get("verdict") in ("slower", "faster"):
-                ratio = units.ratio(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
-                control = row.get("control") or "the control"
-                said.append(f"{where}: {row['variant']} takes {ratio} the time of {control}.")
-        for verdict, meaning in (
-            ("same", "as fast as the control, within 1%"),
-            ("undecided", "not told apart from the control"),
-        ):
-            names = [row["variant"] for row in group if row.get("verdict") == verdict]
-            if names:
-                said.append(f"{where}: {', '.join(names)}: {meaning}.")
+        said += [f"{where}: {finding}." for finding in _findings(group)]
     limited = sum(row.get("throttle") == "power-limited" for row in found)
     if limited:
         said.append(f"The power limit held the clock down in {limited} of {len(found)} rows.")
@@ -154,6 +146,26 @@ def notes(recording: Recording) -> list[str]:
     if wide:
         said.append(f"{wide} of {len(found)} rows are wide: more time would narrow them.")
     return said + list(recording.warnings)
+
+
+def _findings(group: Sequence[Row]) -> Iterator[str]:
+    """What one table of times says: who is slower, faster, the same, or not told apart."""
+    for verdict in ("slower", "faster"):
+        takes = []
+        for row in group:
+            if row.get("verdict") == verdict:
+                ratio = units.ratio(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
+                takes.append(f"{row['variant']} ({ratio} of {row.get('control') or 'control'})")
+        if takes:
+            yield f"{verdict}: {', '.join(takes)}"
+    for verdict, meaning in (
+        ("same", "as fast as the control, within 1%"),
+        ("undecided", "not told apart from the control"),
+        ("impossible", "faster than the hardware can be, so not to be believed"),
+    ):
+        names = [row["variant"] for row in group if row.get("verdict") == verdict]
+        if names:
+            yield f"{meaning}: {', '.join(names)}"
 
 
 def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table]:

@@ -1,0 +1,80 @@
+"""The script behind the README's commands, as far as it can be tried without a fresh machine."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from test_isolation import CHECKOUT
+
+import make
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A folder in the place of the checkout, with requirements of its own."""
+    monkeypatch.setattr(make, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(make, "LOGS", tmp_path / "logs")
+    for name in ("SITE", "TEST"):
+        file = tmp_path / f"{name}.txt"
+        file.write_text("# first\ntorch==2.13.0\ntorchao==0.18.0\n")
+        monkeypatch.setattr(make, name, file)
+    return tmp_path
+
+
+def test_changed_requirements_are_installed_again(checkout):
+    before = make.fingerprint(make.SITE), make.fingerprint(make.TEST)
+    make.SITE.write_text("mkdocs==1.6.1\n")
+    after = make.fingerprint(make.SITE), make.fingerprint(make.TEST)
+    assert before[0] != after[0] and before[1] != after[1]  # the tests need the site's as well
+
+
+def test_a_site_without_a_gpu_does_not_wait_for_torch(checkout, monkeypatch):
+    monkeypatch.setattr(make, "skips_torch", lambda requirements: True)
+    copy = make.without_torch(make.SITE)
+    assert copy.read_text() == "# first\ntorchao==0.18.0\n"
+    monkeypatch.undo()
+    assert not make.skips_torch(make.TEST)
+
+
+def test_a_quiet_step_is_silent_unless_it_fails(checkout, capfd):
+    say = [sys.executable, "-c", "import sys; print('noise'); sys.exit(int(sys.argv[1]))"]
+    assert make.run("good", [*say, "0"], quiet=True) == 0
+    assert "noise" not in "".join(capfd.readouterr())
+    assert make.run("bad", [*say, "7"], quiet=True) == 7
+    out, err = capfd.readouterr()
+    assert "noise" in err and "bad failed; all of its output is in logs/bad.log" in out
+
+
+def test_a_step_does_not_see_another_environment(checkout, monkeypatch, capfd):
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    make.run("look", [sys.executable, "-c", "import os; print('PYTHONPATH' in os.environ)"])
+    assert capfd.readouterr().out == "False\n"
+
+
+def test_an_older_python_is_told_what_is_needed(checkout, monkeypatch, capfd):
+    monkeypatch.setattr(make, "OLDEST", (9, 9))
+    monkeypatch.setattr(make, "KNOWN", ())
+    assert make.main() == 2
+    assert "This needs Python 9.9 or later" in capfd.readouterr().err
+
+
+def test_ci_runs_the_test_command():
+    script = (CHECKOUT / ".ci" / "run").read_text()
+    (command,) = re.findall(r"^exec (.+)$", script, re.M)
+    assert command == "python3 make.py test"
+    if (CHECKOUT / "README.md").exists():
+        assert command in (CHECKOUT / "README.md").read_text()
+
+
+def test_every_package_is_pinned():
+    for file in CHECKOUT.glob("requirements*.txt"):
+        for line in file.read_text().splitlines():
+            if line and not line.startswith(("#", "-r ")):
+                assert re.match(r"[\w.-]+==[\w.]+( *;.*)?( *#.*)?$", line), f"{file.name}: {line}"
+
+
+def test_help_needs_no_environment():
+    command = [sys.executable, str(CHECKOUT / "make.py"), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and "python3 make.py site" in done.stdout
