@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class Building:
         machine: Slug of the machine whose recordings are shown.
         here: What this GPU host is, or None.
         asked: What the pages show, by page.
+        pages: Address, relative to the site, of every page by its source.
         gaps: What is missing or not current, as sentences, once the pages are rendered.
     """
 
@@ -44,6 +45,7 @@ class Building:
     machine: str
     here: Here = None
     asked: dict[str, list[Asked]] = field(default_factory=dict)
+    pages: Mapping[str, str] = field(default_factory=dict)
     gaps: dict[str, None] = field(default_factory=dict)
     _showing: Showing | None = None
 
@@ -60,7 +62,13 @@ class Building:
             The Markdown to render, and what is wrong with it.
         """
         self._showing = Showing(
-            self.root, self.machine, self.here, page=name, url=url, shown=self.asked.get(name, [])
+            self.root,
+            self.machine,
+            self.here,
+            page=name,
+            url=url,
+            shown=self.asked.get(name, []),
+            pages=self.pages,
         )
         wrong = [f"{name}:{line + offset}: {told}" for line, told in fences.problems(text)]
         text = fences.with_places(text, name, offset)
@@ -91,6 +99,7 @@ class Building:
 def prepare(
     pages: Iterable[collecting.Page],
     *,
+    addresses: Mapping[str, str],
     checkout: Path,
     shown_machine: str | None,
     here: Callable[[], Here],
@@ -100,6 +109,7 @@ def prepare(
 
     Args:
         pages: Name and Markdown of every page, front matter included.
+        addresses: Address, relative to the site, of every page by its name.
         checkout: Folder with the package, and with recordings/ unless ANATOMY_RECORDINGS is set.
         shown_machine: Machine to show where there is no GPU.
         here: Tells what this GPU host is, None without a GPU; asked only if it matters.
@@ -136,7 +146,7 @@ def prepare(
             "Nothing says which machine's recordings to show. Name it in ANATOMY_MACHINE, such "
             "as nvidia-h200, or as extra.machine in mkdocs.yml."
         )
-    return Building(root, machine, this, asked)
+    return Building(root, machine, this, asked, addresses)
 
 
 def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) -> str:

@@ -6,6 +6,7 @@ ceiling. Shapes and labels say what colours say.
 """
 
 from collections.abc import Callable, Sequence
+from math import log2
 from typing import Any
 
 import altair as alt
@@ -30,6 +31,7 @@ MARKS = {
 }
 ROW, CHARACTER, GAP = 26, 6.3, 12  # pixels: a row, a letter of a label, its distance from the axis
 FONT = "system-ui, sans-serif"
+LOG_TICKS = [base * 10.0**power for power in range(-3, 4) for base in (1, 1.5, 2, 3, 5, 7)]
 
 
 def times(table: Sequence[Row]) -> Drawn:
@@ -162,10 +164,10 @@ def _axis_of(table: Sequence[Row], column: str) -> tuple[float, str]:
 
 def _bars(data, title, longest, rules, width) -> dict[str, Any]:
     label = _label_width(data, width)
-    beside = 62  # pixels for the value's text at the end of the longest bar
-    scale = alt.Scale(domain=[0, longest * (1 + beside / (width - label))], nice=False)
+    beside = _text_width(data)
+    scale = alt.Scale(domain=[0, longest * (1 + beside / (width - label - beside))], nice=False)
     base = alt.Chart(_values(data)).encode(y=_names(data, label), description="told:N")
-    x = alt.X("value:Q", scale=scale, title=title)
+    x = alt.X("value:Q", scale=scale, title=title, axis=alt.Axis(tickCount=width // 90))
     colour = alt.condition("datum.tone", alt.value(TONE), alt.value(SERIES[0]))
     bars = base.mark_bar(height=12, cornerRadiusEnd=2).encode(x=x, color=colour)
     spans = base.mark_rule(color=TEXT, strokeWidth=1.5).encode(x=alt.X("low:Q"), x2="high:Q")
@@ -188,18 +190,11 @@ def _dots(data, others, floor, width) -> dict[str, Any]:
     label = _label_width(data, width)
     ends = [1 - floor, 1 + floor] + [point[end] for point in data for end in ("low", "high")]
     ends += [other["value"] for other in others]
-    low, high = min(ends), max(ends)
-    logarithmic = high / low > 4
-    margin = (high / low) ** 0.06
-    scale = alt.Scale(
-        type="log" if logarithmic else "linear",
-        domain=[low / margin, high * margin ** (1 + 190 / (width - label))],
-        nice=False,
-        zero=False,
-    )
-    x = alt.X("value:Q", scale=scale, title="time / control (95% interval)")
+    beside = _text_width(data) / (width - label - _text_width(data))
+    scale, axis = _ratio_scale(min(ends), max(ends), 0.05, 0.03 + beside, width // 90)
+    x = alt.X("value:Q", scale=scale, title="time / control (95% interval)", axis=axis)
     band = alt.Chart(_values([{"from": 1 - floor, "to": 1 + floor}]))
-    shade = band.mark_rect(color=BAND).encode(x=alt.X("from:Q", scale=scale, title=""), x2="to:Q")
+    shade = band.mark_rect(color=BAND, stroke=BAND).encode(x=alt.X("from:Q"), x2="to:Q")
     one = alt.Chart(_values([{"value": 1.0}])).mark_rule(color=MUTED, strokeDash=[4, 3])
     base = alt.Chart(_values(data)).encode(y=_names(data, label), description="told:N")
     colour = alt.Color("colour:N", scale=None)
@@ -235,7 +230,9 @@ def _lines(points, reference, title, width) -> dict[str, Any]:
     where = alt.Legend(orient="top", title=None, symbolSize=70)
     colour = alt.Color("factor:N", sort=factors, scale=_series(factors, SERIES), legend=where)
     shape = alt.Shape("factor:N", sort=factors, scale=_series(factors, SHAPES), legend=where)
-    base = alt.Chart(_values(points)).encode(x=x, description="told:N")
+    # Side by side, because factors that cost nothing would cover each other.
+    beside = alt.XOffset("factor:N", sort=factors, scale=alt.Scale(paddingOuter=1))
+    base = alt.Chart(_values(points)).encode(x=x, xOffset=beside, description="told:N")
     layers = [
         base.mark_line(strokeWidth=1.6).encode(y=y, color=colour),
         base.mark_rule(strokeWidth=1.6).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour),
@@ -259,36 +256,23 @@ def _multiples(cells, by, series, floor, width) -> dict[str, Any]:
     members = list(dict.fromkeys(cell["series"] for cell in cells))
     steps = list(dict.fromkeys(cell["by"] for cell in cells))
     ends = [1 - floor, 1 + floor] + [cell[end] for cell in cells for end in ("low", "high")]
-    low, high = min(ends), max(ends)
-    scale = alt.Scale(
-        type="log" if high / low > 4 else "linear",
-        domain=[low * (low / high) ** 0.05, high * (high / low) ** 0.05],
-        nice=False,
-        zero=False,
-    )
-    data = [
-        cell | {"panel": cell["variant"].replace("_", "_\n", 1), "from": 1 - floor, "to": 1 + floor}
-        for cell in cells
-    ]
-    where = alt.Legend(orient="top", title=series, symbolSize=60, titleOrient="left", offset=4)
+    scale, axis = _ratio_scale(min(ends), max(ends), 0.06, 0.06, 5)
+    data = [cell | {"panel": cell["variant"].replace("_", "_\n", 1)} for cell in cells]
+    where = alt.Legend(orient="top", title=series, symbolSize=60, titleOrient="left", offset=12)
     colour = alt.Color("series:N", sort=members, scale=_series(members, SERIES), legend=where)
     shape = alt.Shape("series:N", sort=members, scale=_series(members, SHAPES), legend=where)
-    y = alt.Y("value:Q", scale=scale, title="time / control (95% interval)")
+    y = alt.Y("value:Q", scale=scale, title="time / control (95% interval)", axis=axis)
     x = alt.X("by:O", sort=steps, title=by, axis=alt.Axis(labelAngle=0, grid=False))
     beside = alt.XOffset("series:N", sort=members)
     base = alt.Chart().encode(x=x, xOffset=beside, description="told:N")
-    ground = (
-        alt.Chart()
-        .mark_rect(color=BAND)
-        .encode(y=alt.Y("from:Q", scale=scale, aggregate="min"), y2="to:Q")
-    )
     layers = alt.layer(
-        alt.Chart().mark_rect(color=BAND).encode(y=alt.datum(1 - floor), y2=alt.datum(1 + floor)),
+        alt.Chart()
+        .mark_rect(color=BAND, stroke=BAND)
+        .encode(y=alt.datum(1 - floor), y2=alt.datum(1 + floor)),
         alt.Chart().mark_rule(color=MUTED, strokeDash=[4, 3]).encode(y=alt.datum(1.0)),
         base.mark_rule(strokeWidth=1.6).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour),
         base.mark_point(filled=True, size=45, opacity=1).encode(y=y, color=colour, shape=shape),
     )
-    del ground
     cell = (width - 60) / columns - 16
     drawn = layers.properties(width=cell, height=170, data=_values(data)).facet(
         facet=alt.Facet(
@@ -301,6 +285,28 @@ def _multiples(cells, by, series, floor, width) -> dict[str, Any]:
         spacing=14,
     )
     return _configured(drawn)
+
+
+def _ratio_scale(low, high, before, after, ticks) -> tuple[alt.Scale, alt.Axis]:
+    """Scale and axis of ratios; logarithmic where they are far apart.
+
+    `before` and `after` are free room at the ends, as shares of the span of the data.
+    """
+    if high / low > 4:
+        span = log2(high / low)
+        domain = [low * 2 ** (-before * span), high * 2 ** (after * span)]
+        shown = [tick for tick in LOG_TICKS if domain[0] <= tick <= domain[1]]
+        axis = alt.Axis(values=shown, format="~g")
+    else:
+        domain = [low - before * (high - low), high + after * (high - low)]
+        axis = alt.Axis(tickCount=ticks)
+    kind = "log" if high / low > 4 else "linear"
+    return alt.Scale(type=kind, domain=domain, nice=False, zero=False), axis
+
+
+def _text_width(data) -> float:
+    """Pixels for the longest value that is written beside its mark."""
+    return max(len(point["text"]) for point in data) * CHARACTER + GAP
 
 
 def _series(members, values) -> alt.Scale:

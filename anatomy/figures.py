@@ -11,7 +11,7 @@ from anatomy.claims.seeds import Figure
 from anatomy.errors import AnatomyError
 from anatomy.limits import Ceilings, datasheet
 from anatomy.rows import Row
-from anatomy.showing import Found, Showing, record_command
+from anatomy.showing import Found, Showing
 
 # Chart -> the function of `charts` that draws it, and its arguments after the rows.
 CHARTS = {
@@ -22,8 +22,12 @@ CHARTS = {
     "sweep-rates": ("sweep", ("rate",)),
     "sweep-ratios": ("sweep", ("ratio",)),
 }
-SHORTEST, LONGEST = 24, 56  # characters of a kernel's short name
-_NUMBER_COLUMNS = ("#here", "#", "#share")
+LONGEST = 72  # characters of a kernel's short name
+# Kernels whose name is in their template's argument, and what says which operation a kernel is of.
+_WRAPPER = re.compile(r"^(?:\w+ )?(?:\w+::)*Kernel2?<\s*(?:\w+::)*(\w+)")
+_OPERATION = re.compile(r"\b([A-Za-z]\w*?(?:Functor\w*|_kernel_cuda|_kernel_impl|Ops))\b")
+# Parameters that say how it was measured, not what.
+HOW = ("device", "iters")
 
 
 def framed(
@@ -99,7 +103,7 @@ def shown(
 def twin(table: str, *, unfold: bool) -> str:
     """A chart's table, which opens without a script."""
     opened = " open" if unfold else ""
-    return f'<details class="twin"{opened}><summary>The figures</summary>{table}</details>'
+    return f'<details class="twin"{opened}><summary>Table</summary>{table}</details>'
 
 
 def limits(showing: Showing, ceilings: Ceilings, caption: str | None) -> str:
@@ -182,13 +186,12 @@ def beside(
         control = row.get("role") == "control"
         lines.append(
             [
-                f"<code>{escape(figure.variant)}</code>",
+                f"<code>{escape(figure.variant)}</code>{tables.under(row)}",
                 f'<span class="cited" title="{figure.place}">{escape(figure.text)}</span>',
                 f'<span class="cited">{ratio}</span>',
                 tables.figure(*here, size=size),
                 "" if control else tables.figure(*times),
-                (tables.chip(row["verdict"]) if row.get("verdict") else "")
-                + f" {tables.remarks(row)}",
+                tables.chip(row["verdict"]) if row.get("verdict") else "",
             ]
         )
     gpu = found.recording.data["machine"].get("gpu") if found.recording else showing.machine
@@ -214,7 +217,7 @@ def kernels(showing: Showing, found: Found, table: Sequence[Row], caption: str |
             continue
         seen.add(key)
         names = [_kernel(name, count) for name, count in _runs(row["kernels"])]
-        text = tables.variant_name(row)
+        text = f"<code>{escape(str(row.get('variant')))}</code>"
         cells = [text, str(len(row["kernels"])), "<br>".join(names)]
         lines.append([text, escape(str(row["op"])), *cells[1:]] if several else cells)
     head = (
@@ -230,33 +233,42 @@ def short_kernel(name: str) -> str:
     """A kernel's name without return type, template arguments, parameters and namespaces.
 
     `void at::native::vectorized_layer_norm_kernel<float, float>(int, ...)` is
-    `vectorized_layer_norm_kernel`; a name of LONGEST characters keeps both its ends.
+    `vectorized_layer_norm_kernel`. A CUTLASS kernel is the argument of its template, and an
+    elementwise one is named with the operation in it. A name longer than LONGEST keeps both ends.
     """
+    if wrapped := _WRAPPER.match(name):
+        return _cut(wrapped[1])
     plain = name
     while (bare := re.sub(r"<[^<>]*>|\([^()]*\)", "", plain)) != plain:
         plain = bare
     plain = plain.split("::")[-1].split(" ")[-1].strip() or name
-    if len(plain) <= LONGEST:
-        return plain
-    return f"{plain[:SHORTEST]}…{plain[-(LONGEST - SHORTEST - 1) :]}"
+    operation = next((found for found in _OPERATION.findall(name) if found != plain), None)
+    return _cut(f"{plain} {operation}" if operation else plain)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[1 - LONGEST // 2 :]}"
 
 
 def _call(found: Found) -> str:
-    """The call as it would be written, with the parameters that are not the default."""
-    words = record_command(found.name, found.params).split(" ")[3:]
-    pairs = [f"{n.removeprefix('--')}={v}" for n, v in zip(words[::2], words[1::2], strict=True)]
+    """The call as it would be written, with the parameters that say what was measured."""
+    pairs = [f"{name}={value}" for name, value in found.params.items() if name not in HOW]
     return f"{found.name}({', '.join(pairs)})"
 
 
 def _chart(showing: Showing, table: Sequence[Row], chart: str) -> str:
     from anatomy import charts, svg  # Altair takes a second to import, and only charts need it
 
+    if chart == "ratios":
+        table = rows.findings(table)
     function, arguments = CHARTS[chart]
     draw = getattr(charts, function)
-    panels, named = [], len(rows.groups_of(table)) > 1
-    for (op, quantity), members in rows.groups_of(table):
-        panels.append((rows.group_name(op, quantity) if named else "", draw(members, *arguments)))
-    which = ", ".join(rows.group_name(*group) for group, _ in rows.groups_of(table))
+    groups = rows.groups_of(table)
+    panels = [
+        (rows.group_name(*group) if len(groups) > 1 else "", draw(members, *arguments))
+        for group, members in groups
+    ]
+    which = ", ".join(rows.group_name(*group) for group, _ in groups)
     label = f"Chart of {chart} by variant: {which}. The table under it has the figures."
     return svg.chart(showing, panels, label)
 

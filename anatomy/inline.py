@@ -34,6 +34,7 @@ _SKIPPED_OR_REFERENCE = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
+_LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 # Text columns that say how a row was made, and never which row it is.
 _NOT_SELECTING = ("method", "note", "kernels", "discarded_why", "control")
 
@@ -86,20 +87,30 @@ def note(showing: Showing, text: str, offset: int = 0) -> list[str]:
 
 
 def render_text(showing: Showing, text: str) -> str:
-    """A caption as HTML: references and `code` rendered, the rest escaped.
+    """A caption as HTML: references, `code` and links to pages rendered, the rest escaped.
 
     Raises:
-        AnatomyError: A reference in it is wrong.
+        AnatomyError: A reference or a link in it is wrong.
     """
+
+    def linked(plain: str) -> str:
+        def one(found: re.Match) -> str:
+            target = found["target"]
+            if target.partition("#")[0].endswith(".md"):
+                target = showing.page_link(target)
+            return f'<a href="{escape(target)}">{found["text"]}</a>'
+
+        return _LINK.sub(one, escape(plain, quote=False))
+
     parts, at = [], 0
     for found in _SKIPPED_OR_REFERENCE.finditer(text):
-        parts.append(escape(text[at : found.start()], quote=False))
+        parts.append(linked(text[at : found.start()]))
         if found["body"]:
             parts.append(render(showing, found["body"]))
         elif found["ticks"]:
             parts.append(f"<code>{escape(found[0].strip('`').strip(), quote=False)}</code>")
         at = found.end()
-    return "".join(parts) + escape(text[at:], quote=False)
+    return "".join(parts) + linked(text[at:])
 
 
 def render(showing: Showing, body: str) -> str:

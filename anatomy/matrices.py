@@ -121,9 +121,7 @@ def _cells(found: Found2D, ceilings: Any, wanted: Wanted) -> dict[Key, Row]:
                 raise BadParameter(
                     f"matrix() shows one quantity; choose of {', '.join(quantities)}."
                 )
-            for row in rows.select(table, variants=wanted.variants):
-                if wanted.variants is None and _left_out(row, wanted.value):
-                    continue
+            for row in _chosen(table, wanted):
                 row = rows.derived(row, ceilings)
                 if wanted.value not in row:
                     raise UnknownName("column", wanted.value, row)
@@ -131,8 +129,12 @@ def _cells(found: Found2D, ceilings: Any, wanted: Wanted) -> dict[Key, Row]:
     return cells
 
 
-def _left_out(row: Row, value: str) -> bool:
-    return row.get("role") == "again" or (value == "ratio" and row.get("role") == "control")
+def _chosen(table: Sequence[Row], wanted: Wanted) -> list[Row]:
+    """The variants named, or else all that are findings."""
+    if wanted.variants is not None:
+        return rows.select(table, variants=wanted.variants)
+    kept = rows.findings(table) if wanted.value == "ratio" else table
+    return [row for row in kept if row.get("role") != "again"]
 
 
 def _grid(found: Found2D, cells: dict[Key, Row], wanted: Wanted) -> str:
@@ -163,7 +165,7 @@ def _grid(found: Found2D, cells: dict[Key, Row], wanted: Wanted) -> str:
                 lines.append(f'<tr><th scope="row">{escape(str(down))}</th>{"".join(row)}</tr>')
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
     named = f"{label} by {wanted.rows} and {wanted.by}"
-    return tables.wrapped(top + "".join(bodies), named, "grid")
+    return tables.wrapped(top + "".join(bodies), named, "matrix")
 
 
 def _cell(row: Row | None, value: str, size: float) -> str:

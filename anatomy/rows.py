@@ -97,6 +97,13 @@ def groups_of(rows: Iterable[Row]) -> list[tuple[tuple[str | None, str | None], 
     return list(groups.items())
 
 
+def findings(rows: Iterable[Row]) -> list[Row]:
+    """Rows without the variants that are only there as the control of another one."""
+    rows = list(rows)
+    controls = {row.get("control") for row in rows if row.get("role") == "variant"}
+    return [row for row in rows if row.get("variant") not in controls]
+
+
 def group_name(op: str | None, quantity: str | None) -> str:
     """What a group of rows is called over a table or a panel of a chart."""
     return ", ".join(part for part in (op, QUANTITIES.get(quantity, quantity)) if part)
@@ -163,7 +170,8 @@ def printed(row: Mapping[str, Any], column: str) -> str:
     if column.endswith("_s"):
         return units.seconds(value, low, high)
     if column.endswith("_bytes"):
-        return units.byte_count(value)
+        exact = isinstance(value, int) and value < 2**20  # a layout is about single bytes
+        return f"{value} B" if exact else units.byte_count(value)
     for ending, unit in (("_mhz", " MHz"), ("_w", " W"), ("_c", " °C")):
         if column.endswith(ending):
             return f"{units.significant(value, 4)}{unit}"

@@ -11,7 +11,7 @@ import posixpath
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anatomy import limits, recording, signatures
-from anatomy.errors import AnatomyError
+from anatomy.errors import AnatomyError, UnknownName
 from anatomy.freshness import Freshness, freshness
 
 # Folder of the built site that holds the raw files, laid out as the folder of recordings.
@@ -74,6 +74,7 @@ class Showing:
         collecting: Whether functions only note what they would show.
         asked: What has been noted.
         shown: What the page as a whole shows, known before it is rendered.
+        pages: Address, relative to the site, of every page by its source.
     """
 
     root: Path
@@ -85,6 +86,7 @@ class Showing:
     collecting: bool = False
     asked: list[Asked] = field(default_factory=list)
     shown: list[Asked] = field(default_factory=list)
+    pages: Mapping[str, str] = field(default_factory=dict)
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     _used: Counter = field(default_factory=Counter)
     _found: dict[tuple, Found] = field(default_factory=dict)
@@ -139,9 +141,27 @@ class Showing:
 
     def raw_link(self, found: recording.Recording) -> str:
         """Address of a recording's file, relative to the page."""
-        inside = posixpath.join(PUBLISHED, *found.path.parts[-3:])
+        return self._relative(posixpath.join(PUBLISHED, *found.path.parts[-3:]))
+
+    def page_link(self, target: str) -> str:
+        """Address of another page, relative to this one, for a target such as `other.md#part`.
+
+        Raises:
+            UnknownName: There is no such page.
+        """
+        source, _, part = target.partition("#")
+        source = posixpath.normpath(posixpath.join(posixpath.dirname(self.page), source))
+        if not self.pages:  # in a plain Python session, or while collecting
+            return target
+        if source not in self.pages:
+            raise UnknownName("page", source, self.pages)
+        address = self.pages[source]
+        slash = "/" if address.endswith("/") else ""
+        return self._relative(address) + slash + (f"#{part}" if part else "")
+
+    def _relative(self, inside: str) -> str:
         here = self.url if self.url.endswith("/") or not self.url else posixpath.dirname(self.url)
-        return posixpath.relpath(inside, here or ".")
+        return posixpath.relpath(inside or ".", here or ".")
 
     def run(self, code: str, line: int, session: str = "") -> str:
         """Run one block of the page and return what it printed.
@@ -247,4 +267,4 @@ def _told(error: BaseException) -> str:
         return str(error)
     if isinstance(error, SystemExit):
         return f"the block ended with SystemExit({error.code!r}); a page block may not end a build."
-    return f"the block failed with {type(error).__name__}: {error}"
+    return f"the block failed with {type(error).__name__}: {' '.join(str(error).split())}"

@@ -27,7 +27,8 @@ def strip(showing: Showing, found: Sequence[Found]) -> str:
     GPU, torch, CUDA, driver, clocks, power and temperature seen, noise floor, date, commit, and a
     link to each raw file. On a narrow screen all but the GPU and the date folds away.
     """
-    there = [each.recording for each in found if each.recording is not None]
+    seen = {each.recording.path: each.recording for each in found if each.recording is not None}
+    there = list(seen.values())
     if not there:
         return ""
     facts = _facts(there) + _card_notes(there, showing.here)
@@ -55,16 +56,17 @@ def notices(found: Iterable[Found]) -> str:
 def _notice(state: str, found: list[Found]) -> str:
     kind = "gap" if state == "missing" else "badge"
     first = found[0]
+    commands = list(dict.fromkeys(each.command for each in found))
     if state == "missing":
-        what = "Not recorded yet" if len(found) == 1 else f"{len(found)} recordings are missing"
+        several = len(commands) > 1
+        what = f"{len(commands)} recordings are missing" if several else "Not recorded yet"
         why = ""
     else:
         what, why = STATES[state], f" {escape(first.freshness.reason)}"
-    commands = "\n".join(dict.fromkeys(each.command for each in found))
     return (
         f'<div class="notice {kind}" role="note" data-search-exclude><p><b>{what}.</b>{why} '
-        f"Record {'it' if len(found) == 1 else 'them'} on the GPU host:</p>"
-        f"<pre><code>{escape(commands)}</code></pre></div>"
+        f"Record {'them' if len(commands) > 1 else 'it'} on the GPU host:</p>"
+        f"<pre><code>{escape(chr(10).join(commands))}</code></pre></div>"
     )
 
 

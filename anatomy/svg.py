@@ -23,6 +23,8 @@ VEGA_LITE = "6.4"
 WIDE, NARROW = 680, 330
 CACHE = Path(".cache") / "anatomy" / "svg"
 
+_ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"')
+
 Drawn = Callable[[int], dict[str, Any]]  # width -> Vega-Lite specification
 
 
@@ -56,7 +58,7 @@ def convert(spec: dict[str, Any], cache: Path | None = None) -> str:
         return svg
     import vl_convert  # half a second, and needed only for charts not seen before
 
-    svg = vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip()
+    svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
     _keep(kept, svg)
     return svg
 
@@ -83,7 +85,7 @@ def _picture(showing: Showing, spec: dict[str, Any], kind: str, cache: Path | No
         lambda found: found[1] + (f"{mine}-" if found[2] in ids else "") + found[2],
         svg,
     )
-    svg = _with_titles(svg)
+    svg = _with_titles(svg) if kind == "wide" else _ROLES.sub("", svg)
     return svg.replace("<svg ", f'<svg aria-hidden="true" focusable="false" data-{kind} ', 1)
 
 
@@ -104,4 +106,17 @@ def _with_titles(svg: str) -> str:
         titled,
         svg,
     )
-    return re.sub(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"', "", svg)
+    return _ROLES.sub("", svg)
+
+
+def _shorter(svg: str) -> str:
+    """The same picture with coordinates to a hundredth of a pixel, and without unused classes.
+
+    Only attributes of geometry are touched: a text or a label holds figures with their own digits.
+    """
+
+    def rounded(attribute: re.Match) -> str:
+        return re.sub(r"-?\d+\.\d{3,}", lambda n: f"{float(n[0]):.2f}", attribute[0])
+
+    svg = re.sub(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"', rounded, svg)
+    return re.sub(r' (?:class|pointer-events)="[^"]*"', "", svg)

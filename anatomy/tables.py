@@ -25,7 +25,12 @@ CHIPS = {
     "not recorded": ("○", "open"),
 }
 # Columns that a table of times shows by itself, where any row has them.
-TIMED = ("variant", "median_s", "ratio", "verdict", "share", "kernels_per_call", "remarks")
+TIMED = ("variant", "median_s", "ratio", "verdict", "share", "kernels_per_call")
+# Columns of a report without times, in the order in which they are read; others come after these.
+REPORTED = (
+    *("variant", "shape", "strides", "storage_offset", "offset_bytes", "base_mod_128", "ld_bytes"),
+    *("is_contiguous", "is_view", "blas"),
+)
 # Columns of figures that stand beside another column or make no sense to a reader.
 HIDDEN = (
     *(name for pair in rows.INTERVALS.values() for name in pair),
@@ -33,6 +38,7 @@ HIDDEN = (
     *("rate_unit", "share_of", "limit_value", "limit_kind", "discarded_why", "speedup"),
 )
 
+Tag = tuple[str, str]  # a remark in a word, and what it means
 NONE = '<span class="none">—</span>'  # a cell without a value
 
 
@@ -96,13 +102,18 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
         elif column == "ratio":
             name, note = "time / control", "95% interval"
         elif column == "share":
-            name = f"% of {limit_names[0]}" if len(limit_names) == 1 else "% of limit"
+            name, note = "% of limit", limit_names[0] if len(limit_names) == 1 else ""
+        elif column == "kernels_per_call":
+            name, note = "kernels", "per call"
         heads.append(_head(name, note, number=_is_number(table, column)))
     bodies = []
     for (op, quantity), members in groups:
         title = rows.group_name(op, quantity)
-        lines = [across("group", escape(title), len(wanted))] if title else []
-        lines += [_time_row(row, wanted, size, several=len(limit_names) > 1) for row in members]
+        shared = _shared(members) if title and "remarks" not in wanted else []
+        title = " ".join([escape(title), *map(_tag, shared)])
+        lines = [across("group", title, len(wanted))] if title else []
+        several = len(limit_names) > 1
+        lines += [_time_row(row, wanted, size, shared, several=several) for row in members]
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
     return wrapped(f"<thead><tr>{''.join(heads)}</tr></thead>{''.join(bodies)}", "Measured times")
 
@@ -117,7 +128,7 @@ def plain(table: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = No
     Raises:
         UnknownName: There is no such column.
     """
-    present = list(dict.fromkeys(name for row in table for name in row))
+    present = list(dict.fromkeys([*REPORTED, *(name for row in table for name in row)]))
     filled = [n for n in present if any(not units.missing(row.get(n)) for row in table)]
     _known(columns, present)
     wanted = list(columns) if columns else [n for n in filled if n not in HIDDEN]
@@ -161,8 +172,20 @@ def wrapped(markup: str, label: str, kind: str = "") -> str:
     )
 
 
-def remarks(row: Row) -> str:
-    """What a reader must know of a row beside its figures, as small tags."""
+def remarks(row: Row, shared: Sequence[Tag] = ()) -> str:
+    """What a reader must know of a row beside its figures, as small tags.
+
+    Args:
+        row: The row.
+        shared: Tags that all rows of a group have, which stand at its head instead.
+    """
+    found = [_tag(tag) for tag in _tags(row) if tag not in shared]
+    if row.get("note"):
+        found.append(f'<span class="why">{escape(row["note"])}</span>')
+    return " ".join(found)
+
+
+def _tags(row: Row) -> list[Tag]:
     tags = []
     if row.get("throttle") == "power-limited":
         tags.append(("power-limited", "The power cap lowered the clock in some blocks."))
@@ -174,15 +197,23 @@ def remarks(row: Row) -> str:
         tags.append((row["regime"], "The GPU waits for the host during part of this time."))
     if row.get("role") == "variant" and row.get("control") not in (None, "contiguous"):
         tags.append((f"vs {row['control']}", "The control of this row, which does the same work."))
-    found = [f'<span class="tag" title="{escape(why)}">{escape(tag)}</span>' for tag, why in tags]
-    if row.get("note"):
-        found.append(f'<span class="why">{escape(row["note"])}</span>')
-    return " ".join(found)
+    return tags
 
 
-def variant_name(row: Row) -> str:
-    """A variant's name as code."""
-    return f"<code>{escape(str(row.get('variant')))}</code>"
+def _tag(tag: Tag) -> str:
+    return f'<span class="tag" title="{escape(tag[1])}">{escape(tag[0])}</span>'
+
+
+def _shared(members: Sequence[Row]) -> list[Tag]:
+    """Tags that every row of a group has, where there are several rows."""
+    first, *others = (_tags(row) for row in members)
+    return [tag for tag in first if others and all(tag in tags for tags in others)]
+
+
+def under(row: Row, shared: Sequence[Tag] = ()) -> str:
+    """The remarks on a row, on a line of their own under its name."""
+    told = remarks(row, shared)
+    return f'<span class="remarks">{told}</span>' if told else ""
 
 
 def _columns(table: Sequence[Row], columns: Sequence[str] | None) -> list[str]:
@@ -190,10 +221,7 @@ def _columns(table: Sequence[Row], columns: Sequence[str] | None) -> list[str]:
     _known(columns, present)
     if columns:
         return list(columns)
-    filled = [c for c in TIMED if any(not units.missing(row.get(c)) for row in table)]
-    if any(remarks(row) for row in table):
-        filled.append("remarks")
-    return filled
+    return [c for c in TIMED if any(not units.missing(row.get(c)) for row in table)]
 
 
 def _known(columns: Sequence[str] | None, present: Sequence[str] | set[str]) -> None:
@@ -213,15 +241,18 @@ def _head(name: str, note: str = "", *, number: bool = False) -> str:
     return f'<th scope="col"{flush}>{escape(name)}{small}</th>'
 
 
-def _time_row(row: Row, wanted: Sequence[str], size: float, *, several: bool) -> str:
+def _time_row(
+    row: Row, wanted: Sequence[str], size: float, shared: Sequence[Tag], *, several: bool
+) -> str:
     special: dict[str, Callable[[], str]] = {
-        "variant": lambda: variant_name(row),
+        "variant": lambda: f"<code>{escape(str(row.get('variant')))}</code>{aside}",
         "median_s": lambda: figure(row.get("median_s"), row.get("low_s"), row.get("high_s"), size),
         "ratio": lambda: figure(row.get("ratio"), row.get("ratio_low"), row.get("ratio_high")),
         "verdict": lambda: chip(row["verdict"], title=_why(row)) if row.get("verdict") else "",
         "share": lambda: _share(row, several=several),
         "remarks": lambda: remarks(row),
     }
+    aside = "" if "remarks" in wanted else under(row, shared)
     cells = []
     for index, column in enumerate(wanted):
         if column not in special:

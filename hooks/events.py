@@ -56,6 +56,7 @@ def on_pre_build(config):
     _building = _called(
         lambda: _anatomy().prepare(
             pages,
+            addresses={file.src_uri: file.url for file in files},
             checkout=CHECKOUT,
             shown_machine=config.extra.get("machine"),
             here=_here,
@@ -75,9 +76,7 @@ def on_page_markdown(markdown, page, config, files):
     """Check a page's blocks, give them their places, and replace its references."""
     source = page.file.content_string
     offset = source[: source.rindex(markdown)].count("\n") if markdown in source else 0
-    text, wrong = _called(
-        lambda: _building.page(page.file.src_uri, page.url, markdown, offset)
-    )
+    text, wrong = _called(lambda: _building.page(page.file.src_uri, page.url, markdown, offset))
     _wrong.extend(wrong)
     return text
 

@@ -5,6 +5,7 @@ saved by `recording.save`, so they pass the same checks as real ones, and they g
 folder, never under recordings/.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import numpy as np
 
 from anatomy import counts, intervals, recording, signatures
 from anatomy.codehash import code_hash
+from anatomy.showing import Asked
 
 MACHINE = "toy-gpu"
 BLOCKS = 24
+CONTIGUOUS = ("contiguous", "transposed_contig_copy", "contiguous_half")
 FLOPS_PER_S = {"fp16": 800e12, "bf16": 790e12, "tf32": 400e12, "fp32": 50e12}
 BYTES_PER_S = 4e12
 ITEM_BYTES = {"fp16": 2, "bf16": 2, "tf32": 4, "fp32": 4}
@@ -139,6 +142,8 @@ def compared(
             "power_w": 640.0,
             "temperature_c": 44.0,
             "note": None,
+            "kernels": ["toy_kernel"],
+            "kernels_per_call": 1,
         } | common
         if name != control:
             ratio = intervals.ratio_interval(blocks[name], blocks[facing])
@@ -175,42 +180,76 @@ def bench(root: Path, dtype: str = "fp16", size: int = 4096) -> Path:
     return record(root, "contiguity.bench", rows, dtype=dtype, m=size, n=size, k=size)
 
 
-def layouts(root: Path, size: int = 4096) -> Path:
+def layouts(root: Path, **params: Any) -> Path:
     """A recording of `tensor_layout.report`, which has no times."""
-    strides = {"contiguous": [size, 1], "transposed_view": [1, size]}
+    size = params.get("k", 4096)
+    offset = {"sliced_offset_view": 1}
     rows = [
         {
             "variant": name,
             "shape": [size, size],
-            "strides": strides.get(name, [size, 1]),
-            "storage_offset": int(name == "sliced_offset_view"),
-            "offset_bytes": 2 * int(name == "sliced_offset_view"),
-            "base_mod_128": 2 * int(name == "sliced_offset_view"),
-            "is_contiguous": name in ("contiguous", "transposed_contig_copy"),
-            "is_view": name not in ("contiguous", "transposed_contig_copy"),
+            "strides": [1, size] if name == "transposed_view" else [size, 1],
+            "storage_offset": offset.get(name, 0),
+            "offset_bytes": 2 * offset.get(name, 0),
+            "base_mod_128": 2 * offset.get(name, 0),
+            "ld_bytes": 2 * size,
+            "is_contiguous": name in CONTIGUOUS,
+            "is_view": name not in CONTIGUOUS,
+            "blas": "T" if name == "transposed_view" else "N",
         }
-        for name in ("contiguous", "transposed_view", "sliced_offset_view", "as_strided_view")
+        for name in ("contiguous", *SLOWDOWN)
     ]
-    return record(root, "tensor_layout.report", rows, m=size, k=size)
+    return record(root, "tensor_layout.report", rows, **params)
 
 
-def thresholds(root: Path, op: str = "matmul") -> Path:
+def check(root: Path, **params: Any) -> Path:
+    """A recording of `tensor_layout.check`."""
+    rows = [
+        {"variant": name, "is_contiguous": name in CONTIGUOUS, "alignment": "ok"}
+        for name in ("contiguous", *SLOWDOWN)
+    ]
+    return record(root, "tensor_layout.check", rows, **params)
+
+
+def _aligned(
+    op: str, slowdowns: dict[str, float], dtype: str = "fp16", m: int = 4096, **_: Any
+) -> list[dict]:
+    """Rows of an operation on places in a buffer, its control called `aligned`."""
+    size, item = 4096, ITEM_BYTES[dtype]
+    product = op == "matmul"
+    work = counts.matmul_flops(m, size, size)
+    moved = counts.pointwise_bytes(m * size, item)
+    rows = compared(
+        op,
+        "gpu_cold",
+        work / FLOPS_PER_S[dtype] if product else moved / BYTES_PER_S,
+        slowdowns,
+        control="aligned",
+        flops=work if product else None,
+        bytes=moved,
+        limit=f"matmul {dtype}" if product else "copy",
+        kernels=KERNELS["matmul" if product else "layer_norm"],
+        kernels_per_call=1,
+    )
+    return rows
+
+
+def factorial(root: Path, op: str = "matmul", **params: Any) -> Path:
+    """A recording of `alignment.factorial`: base, ld and K alone are enough to be slow."""
+    names = ("base", "ld", "base+ld", "K", "base+K", "ld+K", "base+ld+K")
+    rows = _aligned(op, dict.fromkeys(names, 2.0) | {"padded": 1.0}, **params)
+    return record(root, "alignment.factorial", rows, op=op, **params)
+
+
+def thresholds(root: Path, op: str = "matmul", **params: Any) -> Path:
     """A recording of `alignment.thresholds`: K costs below 16 bytes, nothing else does."""
     slowdowns = {
         f"{factor} {step} B": 2.0 if factor == "k" and step < 16 else 1.0
         for step in (2, 4, 8, 16, 32, 64, 128)
         for factor in ("base", "ld", "k")
+        if step >= ITEM_BYTES[params.get("dtype", "fp16")]
     }
-    size = 4096
-    rows = compared(
-        op,
-        "gpu_cold",
-        counts.matmul_flops(size, size, size) / FLOPS_PER_S["fp16"],
-        slowdowns,
-        control="aligned",
-        flops=counts.matmul_flops(size, size, size),
-        limit="matmul fp16",
-    )
+    rows = _aligned(op, slowdowns, **params)
     for row in rows:
         factor, _, step = row["variant"].removesuffix(" B").partition(" ")
         swept = step.isdigit()
@@ -218,10 +257,62 @@ def thresholds(root: Path, op: str = "matmul") -> Path:
             "factor": factor if swept else "aligned",
             "alignment_bytes": int(step) if swept else None,
         }
-    return record(root, "alignment.thresholds", rows, op=op)
+    return record(root, "alignment.thresholds", rows, op=op, **params)
 
 
-def ceilings(root: Path) -> Path:
+def payback(root: Path, **params: Any) -> Path:
+    """A recording of `remedies.payback`: zero-padding pays after three uses, nothing else does."""
+    ways = {
+        "sliced_offset_view": ("contiguous copy", "padded copy", "zero-padded copy"),
+        "transposed_view": ("contiguous copy",),
+        "as_strided_view": ("contiguous copy",),
+    }
+    labels = {}
+    for case, remedies in ways.items():
+        labels[f"{case} use"] = (case, "none", "use")
+        for remedy in remedies:
+            labels[f"{case} {remedy} copy"] = (case, remedy, "copy")
+            labels[f"{case} {remedy} use"] = (case, remedy, "use")
+    control, *others = labels
+    slowdowns = {name: 0.5 if "zero-padded" in name else 1.0 for name in others}
+    rows = compared("matmul", "gpu_cold", 2e-4, slowdowns, control=control, limit="matmul fp16")
+    for row in rows:
+        case, remedy, step = labels[row["variant"].removesuffix(" (again)")]
+        used = remedy != "none" and step == "use"
+        pays = "zero-padded" in remedy if used else None
+        row |= {"case": case, "remedy": remedy, "step": step, "pays": pays}
+        row |= {"op": "copy" if step == "copy" else "matmul"}
+        row |= dict.fromkeys(("uses", "uses_low", "uses_high"), 3.0 if pays else None)
+    return record(root, "remedies.payback", rows, **params)
+
+
+def compiled(root: Path, **params: Any) -> Path:
+    """A recording of `remedies.compiled`: compiling mends K."""
+    places = ("aligned", "base", "ld", "K", "base+K")
+    ways = ("eager", "compiled", "compiled, no padding")
+    names = [f"{place}, {way}" for place in places for way in ways]
+    slowdowns = {n: 1.0 if "aligned" in n or "K, compiled" in n else 2.0 for n in names[1:]}
+    rows = compared(
+        "matmul",
+        "gpu_cold",
+        2e-4,
+        slowdowns,
+        control=names[0],
+        flops=counts.matmul_flops(4096, 4096, 4096),
+        limit="matmul fp16",
+        kernels=["triton_poi_fused_constant_pad_nd_0", *KERNELS["matmul"]],
+        kernels_per_call=2,
+    )
+    for name in names:
+        if "compiled" in name:
+            first = {"op": "first call", "variant": name, "role": "variant", "median_s": 1.5}
+            rows.append(first | {"quantity": "step_wall", "samples": 1, "blocks_s": [1.5]})
+    for row in rows:
+        row["layout"], _, row["way"] = row["variant"].removesuffix(" (again)").partition(", ")
+    return record(root, "remedies.compiled", rows, **params)
+
+
+def ceilings(root: Path, **params: Any) -> Path:
     """A recording of `limits.ceilings`: what the toy machine can do at most."""
     rows = []
     for name in ("copy", "read"):
@@ -230,17 +321,42 @@ def ceilings(root: Path) -> Path:
         work = counts.matmul_flops(8192, 8192, 8192)
         limit = f"matmul {dtype}"
         rows += compared(limit, "gpu_warm", work / peak, {}, flops=work, limit=limit)[:1]
-    return record(root, "limits.ceilings", rows)
+    return record(root, "limits.ceilings", rows, **params)
+
+
+def _bench_of(root: Path, **params: Any) -> Path:
+    return bench(root, params.get("dtype", "fp16"), params.get("m", 4096))
+
+
+MAKERS = {
+    "contiguity.bench": _bench_of,
+    "tensor_layout.report": layouts,
+    "tensor_layout.check": check,
+    "alignment.factorial": factorial,
+    "alignment.thresholds": thresholds,
+    "remedies.payback": payback,
+    "remedies.compiled": compiled,
+    "limits.ceilings": ceilings,
+}
+
+
+def for_pages(root: Path, asked: Iterable[Asked]) -> Path:
+    """Recordings of all that pages ask for.
+
+    Raises:
+        KeyError: A page shows an experiment that nothing here makes up; add it to MAKERS.
+    """
+    for each in asked:
+        MAKERS[each.name](root, **each.params)
+    return root
 
 
 def everything(root: Path) -> Path:
-    """All recordings that the tests' pages show."""
+    """The recordings that the tests' own pages show."""
     for dtype in FLOPS_PER_S:
         for size in (2048, 4096, 8192):
             bench(root, dtype, size)
     layouts(root)
-    for op in ("matmul", "layer_norm"):
-        thresholds(root, op)
-    if "limits.ceilings" in signatures.experiments():
-        ceilings(root)
+    thresholds(root)
+    ceilings(root)
     return root
