@@ -67,7 +67,10 @@ def test_a_flush_makes_the_next_read_come_from_memory(watch):
 
 def test_the_census_names_each_kernel_of_one_call_and_the_sleep_is_none_of_them(watch):
     x = torch.rand(512, 512, device=DEVICE)
-    seen = census.take(lambda: (x.t() + 1).contiguous() @ x, watch)
+    calls = {"three": lambda: (x.t() + 1).contiguous() @ x, "one": lambda: x + 1}
+    found = census.take(calls, watch)
+    assert len(found["one"].kernels) == 1
+    seen = found["three"]
     assert len(seen.kernels) >= 2 and not any("spin" in name for name in seen.kernels)
     assert 0 < seen.busy_s <= seen.span_s
 

@@ -18,8 +18,9 @@ from anatomy.measuring.sampling import Sampler
 # When to look whether the figures are narrow enough. Looking after every block would stop at a
 # lucky moment, and the intervals would then cover less often than they say.
 LOOKS = (12, 24, 48)
-# Even a spent budget buys this many blocks; a figure from fewer than six of them says `wide`.
-LEAST_BLOCKS = 3
+# A spent budget ends the blocks at the first look, and before it only if reaching that would take
+# so many budgets; this many blocks are taken anyway, and a figure from fewer than 6 says `wide`.
+PATIENCE, LEAST_BLOCKS = 4, 3
 # A variant's part of one block lasts about this long, unless more samples are asked for.
 PART_S = 4e-3
 # Counters which, if they rise during a block, make its figures somebody else's.
@@ -80,7 +81,7 @@ def run(
         samplers: One per variant, by name; the control stands there twice.
         narrow_enough: Whether block medians (one list per variant) suffice; asked at the looks.
         least_samples: Least number of samples of each variant.
-        budget_s: Seconds after which no further block is begun; `LEAST_BLOCKS` are taken anyway.
+        budget_s: Seconds after which no further block is begun; but see `PATIENCE`.
         seed: Of the order of variants.
         looks: Numbers of blocks at which to ask.
 
@@ -94,6 +95,8 @@ def run(
     per_block = [
         max(-(-least_samples // looks[0]), round(PART_S / s.sample_s), 1) for s in samplers
     ]
+    first_look_s = looks[0] * sum(n * s.sample_s for n, s in zip(per_block, samplers, strict=True))
+    least = min(LEAST_BLOCKS, looks[0]) if first_look_s > PATIENCE * budget_s else looks[0]
     measured = Measured([[] for _ in samplers], [[] for _ in samplers])
     seen: list[list[dict]] = [[] for _ in samplers]
     caps: list[list[float]] = [[] for _ in samplers]
@@ -115,7 +118,7 @@ def run(
         if measured.blocks in looks and narrow_enough(measured.medians):
             measured.narrow = True
             break
-        if measured.blocks >= min(LEAST_BLOCKS, looks[0]) and watch.now() - started > budget_s:
+        if measured.blocks >= least and watch.now() - started > budget_s:
             measured.narrow = narrow_enough(measured.medians)
             break
     measured.power_limited = [any(c) if c and None not in c else None for c in caps]

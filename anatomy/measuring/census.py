@@ -6,6 +6,7 @@ watches.
 """
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -40,13 +41,15 @@ class Census:
         return 1 - self.busy_s / self.span_s if self.span_s else 0.0
 
 
-def take(call: Call, watch: Stopwatch, calls: int = CALLS) -> Census | None:
-    """Profile `call` and list its kernels; None on a device that has none.
+def take(
+    calls: Mapping[str, Call], watch: Stopwatch, times: int = CALLS
+) -> dict[str, Census] | None:
+    """Profile callables in one session and list the kernels of each; None where there are none.
 
     Args:
-        call: The callable, already warm.
-        watch: The stopwatch of the device where it runs; it hides dispatch here too.
-        calls: How often to call it.
+        calls: The callables by name, already warm.
+        watch: The stopwatch of the device where they run; it hides dispatch here too.
+        times: How often to call each.
     """
     if watch.device.type != "cuda":
         return None
@@ -55,32 +58,47 @@ def take(call: Call, watch: Stopwatch, calls: int = CALLS) -> Census | None:
         # The profiler announces that events of one cycle are kept; there is only one here.
         warnings.filterwarnings("ignore", message=".*Profiler clears events")
         with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
-            for _ in range(calls):
-                watch.hold(HOLD_S)
-                call()
-                watch.drain()
+            for call in calls.values():
+                for _ in range(times):
+                    watch.hold(HOLD_S)
+                    call()
+                    watch.drain()
+    each = _split(profiler.events())
+    if len(each) != times * len(calls):
+        return None  # the tracer lost events: no list is better than one of another callable
+    return {
+        name: _census(each[index * times : (index + 1) * times]) for index, name in enumerate(calls)
+    }
+
+
+def _split(events) -> list[list]:
+    """The device's events in order of their start, cut where a call's sleep ended."""
     each: list[list] = []
     for event in sorted(
-        (e for e in profiler.events() if e.device_type == DeviceType.CUDA),
+        (e for e in events if e.device_type == DeviceType.CUDA),
         key=lambda event: event.time_range.start,
     ):
         if HOLD_KERNEL in event.name:
             each.append([])
         elif each:
             each[-1].append(event)
-    each = [events for events in each if events]
-    if not each:
-        return None
-    # Calls may differ (autotuning, caches): the last one's state is what is timed.
+    return each
+
+
+def _census(runs: list[list]) -> Census:
+    """The census of one callable from the events of its calls."""
     return Census(
-        kernels=tuple(event.name for event in each[-1]),
-        busy_s=median(_busy(events) for events in each),
-        span_s=median(_span(events) for events in each),
+        # Calls may differ (autotuning, caches): the last one's state is what is timed.
+        kernels=tuple(event.name for event in runs[-1]),
+        busy_s=median(_busy(events) for events in runs),
+        span_s=median(_span(events) for events in runs),
     )
 
 
 def _span(events) -> float:
     """Seconds from the first start to the last end."""
+    if not events:
+        return 0.0
     return (max(e.time_range.end for e in events) - events[0].time_range.start) * 1e-6
 
 

@@ -36,12 +36,14 @@ class Comparison:
         noise_floor: How far the control strays from itself, as a relative number. No difference
             below it is claimed.
         errors: Relative error of each variant against its reference.
+        census: The kernels of each variant, by name; empty where none were listed.
         warnings: What the reader of the table must know, one sentence each.
     """
 
     table: pd.DataFrame
     noise_floor: float
     errors: dict[str, float]
+    census: Mapping[str, census.Census]
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -75,7 +77,7 @@ def compare(
     iters: int = 12,
     budget_s: float = 30.0,
     seed: int = 0,
-    profile: bool = True,
+    profile: bool | Mapping[str, census.Census] = True,
     allow_foreign: bool | None = None,
     watch: Stopwatch | None = None,
 ) -> Comparison:
@@ -103,7 +105,8 @@ def compare(
         iters: Least number of samples of each variant.
         budget_s: Seconds of measuring after which a figure that is not narrow is marked `wide`.
         seed: Of the order of variants in a block.
-        profile: Whether to list the kernels of each variant; not in the timed blocks.
+        profile: Whether to list the kernels of each variant, outside the timed blocks; or the
+            `census` of an earlier comparison of the same callables, whose names are not repeated.
         allow_foreign: Measure although another process computes on the GPU; by default only where
             the environment variable ANATOMY_ALLOW_FOREIGN is 1.
         watch: Another clock; tests pass one.
@@ -135,10 +138,9 @@ def compare(
     answers = {name: agreement.fingerprint(call, name) for name, call in first.items()}
     warned = len(watch.warnings)
     slow = settle(watch, rings) > SETTLE_CAP_S
-    seen = {
-        name: census.take(call, watch, 1 if slow else census.CALLS) if profile else None
-        for name, call in first.items()
-    }
+    seen = profile if isinstance(profile, Mapping) else {}
+    if profile is True:
+        seen = census.take(first, watch, 1 if slow else census.CALLS) or {}
 
     again = f"{control} (again)"
     names = [*rings, again]
@@ -180,9 +182,9 @@ def compare(
             "limit": _of(limit, origin),
             "error": errors[origin],
         }
-        row |= _kernels(seen[origin])
+        row |= _kernels(seen.get(origin), named=profile is True and name != again)
         row |= _judged(name, row, medians, facing, floor)
-        row["regime"] = _regime(watch, samplers[name], row, seen[origin])
+        row["regime"] = _regime(watch, samplers[name], row, seen.get(origin))
         row["note"] = gates.impossible(
             median_s=row["median_s"],
             flops=row["flops"],
@@ -197,7 +199,7 @@ def compare(
         if row["note"]:
             row["verdict"] = "impossible"
         rows.append(row)
-    return Comparison(pd.DataFrame(rows), floor, errors, tuple(watch.warnings[warned:]))
+    return Comparison(pd.DataFrame(rows), floor, errors, seen, tuple(watch.warnings[warned:]))
 
 
 def settle(watch: Stopwatch, rings: Mapping[str, Sequence[Call]]) -> float:
@@ -320,11 +322,12 @@ def _judged(name, row, medians, facing, floor) -> dict:
     }
 
 
-def _kernels(seen: census.Census | None) -> dict:
+def _kernels(seen: census.Census | None, *, named: bool) -> dict:
+    """What the census says; the names only once, for they are long."""
     if seen is None:
         return {"kernels": None, "kernels_per_call": None, "busy_s": None}
     return {
-        "kernels": list(seen.kernels),
+        "kernels": list(seen.kernels) if named else None,
         "kernels_per_call": len(seen.kernels),
         "busy_s": seen.busy_s,
     }
