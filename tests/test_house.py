@@ -33,7 +33,8 @@ ROOMS = {
     ),
     "read": (
         *("claims", "rows", "tables", "charts", "svg", "strips", "page", "inline", "facts"),
-        *("spans", "fences", "showing", "collecting"),
+        *("spans", "fences", "showing", "collecting", "commands", "figures", "matrices"),
+        "building",
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -50,7 +51,7 @@ DOORS = {
     "typer": {"cli"},
     "rich": {"cli", "progress"},
     "pynvml": {"driver"},
-    "filelock": {"isolation"},
+    "filelock": {"isolation", "building"},
     "mkdocs": set(),
     "torch": {"tensors", "agreement", "measuring", "experiments", "machine"},
     "numpy": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"]},
