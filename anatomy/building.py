@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from anatomy import collecting, fences, inline
 from anatomy.errors import AnatomyError, BadParameter, Busy
-from anatomy.showing import PUBLISHED, Asked, Showing, unique
+from anatomy.showing import PUBLISHED, Asked, Found, Showing, unique
 
 MODES = ("auto", "replay", "remeasure")
 LOCK = Path(".cache") / "anatomy" / "build.lock"
@@ -48,6 +48,7 @@ class Building:
     pages: Mapping[str, str] = field(default_factory=dict)
     gaps: dict[str, None] = field(default_factory=dict)
     _showing: Showing | None = None
+    _found: dict[tuple, Found] = field(default_factory=dict)
 
     def page(self, name: str, url: str, text: str, offset: int) -> tuple[str, list[str]]:
         """Begin a page: check its fences, give its blocks their places, replace its references.
@@ -69,6 +70,7 @@ class Building:
             url=url,
             shown=self.asked.get(name, []),
             pages=self.pages,
+            found=self._found,
         )
         wrong = [f"{name}:{line + offset}: {told}" for line, told in fences.problems(text)]
         text = fences.with_places(text, name, offset)

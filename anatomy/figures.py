@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from anatomy import rows, strips, tables, units
+from anatomy import rows, strips, svg, tables, units
 from anatomy.claims import NOT_RECORDED, Result
 from anatomy.claims.seeds import Figure
 from anatomy.errors import AnatomyError
@@ -257,15 +257,15 @@ def _call(found: Found) -> str:
 
 
 def _chart(showing: Showing, table: Sequence[Row], chart: str) -> str:
-    from anatomy import charts, svg  # Altair takes a second to import, and only charts need it
-
     if chart == "ratios":
         table = rows.findings(table)
     function, arguments = CHARTS[chart]
-    draw = getattr(charts, function)
     groups = rows.groups_of(table)
     panels = [
-        (rows.group_name(*group) if len(groups) > 1 else "", draw(members, *arguments))
+        (
+            rows.group_name(*group) if len(groups) > 1 else "",
+            svg.Drawing(function, (members, *arguments)),
+        )
         for group, members in groups
     ]
     which = ", ".join(rows.group_name(*group) for group, _ in groups)
@@ -274,8 +274,6 @@ def _chart(showing: Showing, table: Sequence[Row], chart: str) -> str:
 
 
 def _beside_chart(showing: Showing, ours: Sequence[Row], cited: Sequence[Figure]) -> str:
-    from anatomy import charts, svg
-
     theirs = [
         {
             "variant": figure.variant,
@@ -286,7 +284,7 @@ def _beside_chart(showing: Showing, ours: Sequence[Row], cited: Sequence[Figure]
         if figure.variant != "contiguous"
     ]
     label = f"Ratios here, filled, beside those cited of the {cited[0].gpu}, hollow."
-    return svg.chart(showing, [("", charts.ratios(ours, theirs))], label)
+    return svg.chart(showing, [("", svg.Drawing("ratios", (ours, theirs)))], label)
 
 
 def _kernel(name: str, count: int) -> str:

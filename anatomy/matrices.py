@@ -6,7 +6,7 @@ from html import escape
 from itertools import product
 from typing import Any
 
-from anatomy import figures, rows, signatures, tables, units
+from anatomy import figures, rows, signatures, svg, tables, units
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.rows import Row
 from anatomy.showing import Found, Showing
@@ -185,14 +185,13 @@ def _cell(row: Row | None, value: str, size: float) -> str:
 
 
 def _chart(showing: Showing, cells: dict[Key, Row], wanted: Wanted) -> str:
-    from anatomy import charts, svg  # Altair takes a second to import, and only charts need it
-
     panels = []
     for op in _members(key[0] for key in cells):
         marks = [_mark(key, row) for key, row in cells.items() if key[0] == op and row.get("ratio")]
         floor = max((row.get("noise_floor") or 0.0 for key, row in cells.items() if key[0] == op))
         if marks:
-            panels.append((op, charts.matrix(marks, wanted.by, wanted.rows, floor)))
+            arguments = (marks, wanted.by, wanted.rows, floor)
+            panels.append((op, svg.Drawing("matrix", arguments)))
     if not panels:
         return ""
     label = (

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,6 +76,7 @@ class Showing:
         asked: What has been noted.
         shown: What the page as a whole shows, known before it is rendered.
         pages: Address, relative to the site, of every page by its source.
+        found: What was looked up before, by this page or an earlier one of the build.
     """
 
     root: Path
@@ -89,7 +91,8 @@ class Showing:
     pages: Mapping[str, str] = field(default_factory=dict)
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     _used: Counter = field(default_factory=Counter)
-    _found: dict[tuple, Found] = field(default_factory=dict)
+    found: dict[tuple, Found] = field(default_factory=dict)
+    _looked_up: dict[tuple, Found] = field(default_factory=dict)
     _ceilings: limits.Ceilings | None = None
 
     @property
@@ -105,20 +108,20 @@ class Showing:
             BadParameter: A value that the parameter can't take.
             RecordingError: There is a file, and it can't be trusted.
         """
-        wanted = signatures.signature(name).bind(**params)
-        asked = Asked(name, wanted, self.place)
-        self.asked.append(asked)
+        wanted = _signature(name).bind(**params)
+        self.asked.append(Asked(name, wanted, self.place))
         if self.collecting:
             return Found(name, wanted, None, Freshness("missing", "Only noted so far."))
         key = (name, *sorted(wanted.items()))
-        if key not in self._found:
-            found = recording.find(self.root, self.machine, name, **wanted)
-            self._found[key] = Found(name, wanted, found, freshness(found, self.here))
-        return self._found[key]
+        if key not in self.found:
+            there = recording.find(self.root, self.machine, name, **wanted)
+            self.found[key] = Found(name, wanted, there, freshness(there, self.here))
+        self._looked_up[key] = self.found[key]
+        return self.found[key]
 
     def looked_up(self) -> list[Found]:
-        """The recordings looked up so far, each once."""
-        return list(self._found.values())
+        """The recordings that this page looked up so far, each once."""
+        return list(self._looked_up.values())
 
     @property
     def ceilings(self) -> limits.Ceilings | None:
@@ -126,8 +129,7 @@ class Showing:
 
         Whoever asks for them shows them, so their recording is noted as the page's.
         """
-        if limits.EXPERIMENT in signatures.experiments():
-            self.find(limits.EXPERIMENT)
+        self.find(limits.EXPERIMENT)
         if self.collecting:
             return None
         if self._ceilings is None:
@@ -228,14 +230,20 @@ def shown_machine(checkout: Path | None = None) -> str:
 
 def record_command(name: str, params: dict[str, Any]) -> str:
     """`pytorch-gpu-anatomy record ...` for one recording, with the parameters worth saying."""
-    declared = signatures.experiments().get(name)
-    defaults = declared.defaults if declared else {}
+    defaults = _signature(name).defaults
     options = [
         f"--{key.replace('_', '-')} {value}"
         for key, value in params.items()
         if value != defaults.get(key)
     ]
     return " ".join(["pytorch-gpu-anatomy record", name, *options])
+
+
+@cache
+def _signature(name: str) -> signatures.Signature:
+    # A page asks a hundred times, and each time all sources would be read. `mkdocs serve` imports
+    # this module anew when one of them changes.
+    return signatures.signature(name)
 
 
 def unique(asked: Iterable[Asked]) -> list[Asked]:

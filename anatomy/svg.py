@@ -1,66 +1,88 @@
-"""A chart's specification to static SVG: converted once, coloured by the page's own stylesheet.
+"""Charts to static SVG: drawn and converted once, coloured by the page's own stylesheet.
 
 Colours are CSS custom properties, so that light and dark need no second picture. Each chart is
-converted for two widths and the stylesheet shows one of them: what is legible on a desk is not
-when it is squeezed into a phone. There is no script in it.
+drawn for two widths and the stylesheet shows one of them: what is legible on a desk is not when it
+is squeezed into a phone. There is no script in it.
+
+Pictures are kept under a key of all that they follow from, so that a build whose charts were drawn
+before loads neither Altair nor the converter.
 """
 
 import json
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from anatomy import signatures
 from anatomy.showing import Showing
 
 VEGA_LITE = "6.4"
 # Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
-WIDE, NARROW = 680, 330
+WIDTHS = {"wide": 680, "narrow": 330}
 CACHE = Path(".cache") / "anatomy" / "svg"
-
 _ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"')
 
-Drawn = Callable[[int], dict[str, Any]]  # width -> Vega-Lite specification
+
+class Drawing(NamedTuple):
+    """A picture to be drawn: a function of `anatomy.charts` and its arguments, all plain data."""
+
+    function: str
+    arguments: tuple[Any, ...]
 
 
 def chart(
-    showing: Showing, panels: list[tuple[str, Drawn]], label: str, *, cache: Path | None = None
+    showing: Showing,
+    panels: Sequence[tuple[str, Drawing]],
+    label: str,
+    *,
+    folder: Path | None = None,
 ) -> str:
     """The pictures of a chart: one or several panels, each under its title.
 
     Args:
         showing: The page that it stands on, which keeps element ids apart.
-        panels: Titles and specifications.
+        panels: Titles and drawings.
         label: What a reader who can't see the chart is told; the table beside it has the figures.
-        cache: Folder of converted charts. Default: .cache/anatomy/svg of the checkout.
+        folder: Where pictures are kept. Default: .cache/anatomy/svg of the checkout.
     """
     parts = []
-    for title, drawn in panels:
-        head = f'<p class="panel">{escape(title)}</p>' if title else ""
-        wide = _picture(showing, drawn(WIDE), "wide", cache)
-        narrow = _picture(showing, drawn(NARROW), "narrow", cache)
-        parts.append(head + wide + narrow)
+    for title, drawing in panels:
+        parts.append(f'<p class="panel">{escape(title)}</p>' if title else "")
+        parts += [_picture(showing, picture(drawing, w, folder), k) for k, w in WIDTHS.items()]
     return f'<div class="chart" role="img" aria-label="{escape(label)}">{"".join(parts)}</div>'
 
 
-def convert(spec: dict[str, Any], cache: Path | None = None) -> str:
-    """The SVG of a Vega-Lite specification, from the cache if it has been converted before."""
-    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
-    tool = version("vl-convert-python")
-    name = sha256(f"{tool} {VEGA_LITE} {text}".encode()).hexdigest()[:24]
-    kept = (cache or signatures.PACKAGE.parent / CACHE) / f"{name}.svg"
+def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
+    """The SVG of a drawing, `width` pixels wide; kept from an earlier build if it can be."""
+    what = json.dumps([drawing, width], sort_keys=True, separators=(",", ":"))
+    name = sha256(f"{_tools()} {what}".encode()).hexdigest()[:24]
+    kept = (folder or signatures.PACKAGE.parent / CACHE) / f"{name}.svg"
     if kept.is_file() and (svg := kept.read_text(encoding="utf-8")).endswith("</svg>"):
         return svg
-    import vl_convert  # half a second, and needed only for charts not seen before
+    import vl_convert  # half a second, as Altair is a whole one
 
+    from anatomy import charts
+
+    spec = getattr(charts, drawing.function)(*drawing.arguments)(width)
+    text = json.dumps(spec, sort_keys=True)
     svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
     _keep(kept, svg)
     return svg
+
+
+@cache
+def _tools() -> str:
+    """All that decides how data is drawn, beside the data."""
+    drawn_by = ("charts", "rows", "tables", "units", "svg")
+    sources = [(signatures.PACKAGE / f"{name}.py").read_bytes() for name in drawn_by]
+    versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]
+    return f"{versions} {sha256(b''.join(sources)).hexdigest()}"
 
 
 def _keep(target: Path, svg: str) -> None:
@@ -74,8 +96,8 @@ def _keep(target: Path, svg: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _picture(showing: Showing, spec: dict[str, Any], kind: str, cache: Path | None) -> str:
-    svg = convert(spec, cache)
+def _picture(showing: Showing, svg: str, kind: str) -> str:
+    """One picture with ids of its own on this page."""
     mine = showing.unique("c" + sha256(svg.encode()).hexdigest()[:8])
     # vl-convert numbers its gradients and clips from 0 in every picture.
     ids = set(re.findall(r'\bid="([^"]+)"', svg))
