@@ -263,12 +263,14 @@ def test_telling_what_there_is_does_not_load_torch(arguments):
 def test_a_pipe_that_closes_early_is_quiet(tmp_path):
     for size in range(300):  # more than a pipe holds
         recording.save(made(params={"size": size}), tmp_path, defaults={"size": 4})
+    environment = os.environ | {"ANATOMY_RECORDINGS": str(tmp_path)}
+    environment.pop("PYTHONUNBUFFERED", None)  # under which Python itself never notices
     command = subprocess.Popen(
         [sys.executable, "-m", "anatomy", "export"],
         cwd=CHECKOUT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | {"ANATOMY_RECORDINGS": str(tmp_path)},
+        env=environment,
     )
     assert command.stdout.read(20) == b"machine,experiment,p"
     command.stdout.close()
