@@ -107,9 +107,12 @@ def environment(requirements: Path) -> str:
         pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check"]
         listed = without_torch(requirements) if skips_torch(requirements) else requirements
         print(f"Installing {requirements.name} into .venv; this takes minutes.", file=sys.stderr)
-        install = run("install", [*pip, "-r", str(listed)], quiet=True)
-        if install:
-            sys.exit(install)
+        # The project itself without what it asks for, which the list has with its exact versions.
+        steps = (["-r", str(listed)], ["--no-deps", "--editable", "."])
+        for name, step in zip(("install", "install-project"), steps):
+            status = run(name, [*pip, *step], quiet=True)  # no walrus: Python 3.7 must read this
+            if status:
+                sys.exit(status)
         kept = [sys.version.split()[0], wanted]
         if requirements == TEST:  # which includes the packages of the site
             kept.append(fingerprint(SITE))

@@ -3,8 +3,10 @@
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
+from packaging.requirements import Requirement
 from test_isolation import CHECKOUT
 
 import make
@@ -72,6 +74,30 @@ def test_every_package_is_pinned():
         for line in file.read_text().splitlines():
             if line and not line.startswith(("#", "-r ")):
                 assert re.match(r"[\w.-]+==[\w.]+( *;.*)?( *#.*)?$", line), f"{file.name}: {line}"
+
+
+def pins(name: str) -> dict[str, str]:
+    lines = (CHECKOUT / name).read_text().splitlines()
+    pairs = (line.split("==") for line in lines if "==" in line and not line.startswith("#"))
+    return {package: version.split()[0] for package, version in pairs}
+
+
+def test_the_extras_have_the_pins_of_the_requirements():
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for extra, file in (("site", "requirements.txt"), ("test", "requirements-test.txt")):
+        for requirement in extras[extra]:
+            package, _, version = requirement.partition("==")
+            assert pins(file).get(package) == version, f"{package} differs in {file}"
+    assert {each.partition("==")[0] for each in extras["test"]} == set(
+        pins("requirements-test.txt")
+    )
+
+
+def test_what_is_pinned_is_what_the_package_asks_for():
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    for requirement in map(Requirement, project["dependencies"]):
+        assert pins("requirements.txt")[requirement.name] in requirement.specifier
 
 
 def test_help_needs_no_environment():
