@@ -115,6 +115,25 @@ def test_a_callable_of_ten_seconds_is_called_no_more_often_than_three_blocks_nee
     assert fake.calls < 20
 
 
+def test_a_quick_comparison_is_done_in_its_budget_and_looks_at_no_width():
+    watch = FakeStopwatch(noise=0.002)
+    fake = Fake(watch, 1e-3)
+    table = compare(
+        {"a": fake}, watch=watch, budget_s=0.3, precision=0.0, settle_cap_s=0.0, **QUIET
+    ).table
+    assert 24 < len(table.blocks_s[0]) < 48, "narrow at the first look, and measured on"
+    assert watch.now() == pytest.approx(0.3, rel=0.1)
+    assert not table.wide.any() and not watch.warnings
+
+
+def test_settling_is_no_part_of_the_budget():
+    watch = FakeStopwatch(drift_per_s=1.0)
+    fake = Fake(watch, 1e-3)
+    compare({"a": fake}, watch=watch, budget_s=0.3, settle_cap_s=2.0, **QUIET)
+    assert watch.now() == pytest.approx(2.3, abs=0.2)
+    assert "not steady after 2 s" in watch.warnings[0]
+
+
 def test_iters_is_the_least_number_of_samples():
     table = measure(FakeStopwatch(), {"a": 20e-3, "b": 20e-3}, iters=200)
     assert (table.samples >= 200).all()

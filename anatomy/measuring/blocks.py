@@ -45,6 +45,7 @@ class Measured:
 
     @property
     def blocks(self) -> int:
+        """How many blocks were kept."""
         return len(self.medians[0])
 
 

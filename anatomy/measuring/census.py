@@ -6,7 +6,7 @@ watches.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -19,6 +19,9 @@ from anatomy.measuring.stopwatch import Call, Stopwatch
 CALLS = 3
 # Each call is queued behind a sleep of this length, whose kernel separates the calls.
 HOLD_S, HOLD_KERNEL = 1e-3, "spin_kernel"
+
+# A kernel on the device: when it began and ended, in seconds of one timeline, and its name.
+Kernel = tuple[float, float, str]
 
 
 @dataclass(frozen=True)
@@ -53,17 +56,15 @@ def take(
     """
     if watch.device.type != "cuda":
         return None
-    watch.drain()
-    with warnings.catch_warnings():
-        # The profiler announces that events of one cycle are kept; there is only one here.
-        warnings.filterwarnings("ignore", message=".*Profiler clears events")
-        with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
-            for call in calls.values():
-                for _ in range(times):
-                    watch.hold(HOLD_S)
-                    call()
-                    watch.drain()
-    each = _split(profiler.events())
+
+    def act() -> None:
+        for call in calls.values():
+            for _ in range(times):
+                watch.hold(HOLD_S)
+                call()
+                watch.drain()
+
+    each = split(kernels_during(act, watch))[1:]
     if len(each) != times * len(calls):
         return None  # the tracer lost events: no list is better than one of another callable
     return {
@@ -71,42 +72,51 @@ def take(
     }
 
 
-def _split(events) -> list[list]:
-    """The device's events in order of their start, cut where a call's sleep ended."""
-    each: list[list] = []
-    for event in sorted(
-        (e for e in events if e.device_type == DeviceType.CUDA),
-        key=lambda event: event.time_range.start,
-    ):
-        if HOLD_KERNEL in event.name:
-            each.append([])
-        elif each:
-            each[-1].append(event)
-    return each
-
-
-def _census(runs: list[list]) -> Census:
-    """The census of one callable from the events of its calls."""
+def _census(runs: Sequence[Sequence[Kernel]]) -> Census:
+    """The census of one callable from the kernels of its calls."""
     return Census(
         # Calls may differ (autotuning, caches): the last one's state is what is timed.
-        kernels=tuple(event.name for event in runs[-1]),
-        busy_s=median(_busy(events) for events in runs),
-        span_s=median(_span(events) for events in runs),
+        kernels=tuple(name for _, _, name in runs[-1]),
+        busy_s=median(busy(kernels) for kernels in runs),
+        span_s=median(span(kernels) for kernels in runs),
     )
 
 
-def _span(events) -> float:
-    """Seconds from the first start to the last end."""
-    if not events:
-        return 0.0
-    return (max(e.time_range.end for e in events) - events[0].time_range.start) * 1e-6
+def kernels_during(act: Call, watch: Stopwatch) -> list[Kernel]:
+    """What ran on the device during `act`, which must wait for it; in order of start."""
+    watch.drain()
+    with warnings.catch_warnings():
+        # The profiler announces that events of one cycle are kept; there is only one here.
+        warnings.filterwarnings("ignore", message=".*Profiler clears events")
+        with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
+            act()
+    return sorted(
+        (event.time_range.start * 1e-6, event.time_range.end * 1e-6, event.name)
+        for event in profiler.events()
+        if event.device_type == DeviceType.CUDA
+    )
 
 
-def _busy(events) -> float:
-    """Union of the events' intervals, in seconds; kernels of two streams count once."""
+def split(kernels: Sequence[Kernel]) -> list[list[Kernel]]:
+    """Kernels in groups, parted by the sleeps between them; what ran before any sleep is first."""
+    groups: list[list[Kernel]] = [[]]
+    for kernel in kernels:
+        if HOLD_KERNEL in kernel[2]:
+            groups.append([])
+        else:
+            groups[-1].append(kernel)
+    return groups
+
+
+def span(kernels: Sequence[Kernel]) -> float:
+    """Seconds from the first start to the last end; 0 where nothing ran."""
+    return max(end for _, end, _ in kernels) - kernels[0][0] if kernels else 0.0
+
+
+def busy(kernels: Sequence[Kernel]) -> float:
+    """Seconds in which a kernel ran; kernels of two streams count once."""
     total, reached = 0.0, float("-inf")
-    for event in events:
-        start, end = event.time_range.start, event.time_range.end
+    for start, end, _ in kernels:
         total += max(0.0, end - max(start, reached))
         reached = max(reached, end)
-    return total * 1e-6
+    return total

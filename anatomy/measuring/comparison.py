@@ -76,6 +76,8 @@ def compare(
     device: str | torch.device = "cuda:0",
     iters: int = 12,
     budget_s: float = 30.0,
+    precision: float = PRECISION,
+    settle_cap_s: float | None = None,
     seed: int = 0,
     profile: bool | Mapping[str, census.Census] = True,
     allow_foreign: bool | None = None,
@@ -103,7 +105,12 @@ def compare(
         limit: The ceiling its share is of: `matmul fp16`, `copy`, `read`; likewise.
         device: `cuda:0` or `cpu`.
         iters: Least number of samples of each variant.
-        budget_s: Seconds of measuring after which a figure that is not narrow is marked `wide`.
+        budget_s: Seconds, settling apart, after which no block is begun; a figure that is not
+            narrow by then is marked `wide`.
+        precision: Half width of an interval, as a share of its median, that suffices at a look; 0
+            measures until the budget is spent.
+        settle_cap_s: Seconds after which settling gives up, by default 5; 0 leaves it out, for
+            callables that have just run.
         seed: Of the order of variants in a block.
         profile: Whether to list the kernels of each variant, outside the timed blocks; or the
             `census` of an earlier comparison of the same callables, whose names are not repeated.
@@ -124,6 +131,7 @@ def compare(
         known = ", ".join(sampling.QUANTITIES)
         raise BadParameter(f"quantity={quantity!r} is none of {known}.")
     watch = watch or stopwatch_for(device)
+    began = watch.now()
     _require_alone(watch, allow_foreign)
     rings = {n: [v] if callable(v) else list(v) for n, v in variants.items()}
     first = {name: ring[0] for name, ring in rings.items()}
@@ -137,10 +145,10 @@ def compare(
     errors = agreement.check(first, references, allowed)
     answers = {name: agreement.fingerprint(call, name) for name, call in first.items()}
     warned = len(watch.warnings)
-    slow = settle(watch, rings) > SETTLE_CAP_S
+    settled_s = settle(watch, rings, settle_cap_s)
     seen = profile if isinstance(profile, Mapping) else {}
     if profile is True:
-        seen = census.take(first, watch, 1 if slow else census.CALLS) or {}
+        seen = census.take(first, watch, 1 if settled_s > SETTLE_CAP_S else census.CALLS) or {}
 
     again = f"{control} (again)"
     names = [*rings, again]
@@ -151,10 +159,10 @@ def compare(
     measured = blocks.run(
         samplers,
         narrow_enough=lambda medians: all(
-            intervals.half_width(intervals.median_interval(m)) <= PRECISION for m in medians
+            intervals.half_width(intervals.median_interval(m)) <= precision for m in medians
         ),
         least_samples=iters,
-        budget_s=budget_s,
+        budget_s=budget_s - (watch.now() - began - settled_s),
         seed=seed,
     )
     agreement.unchanged(first, answers)
@@ -202,17 +210,23 @@ def compare(
     return Comparison(pd.DataFrame(rows), floor, errors, seen, tuple(watch.warnings[warned:]))
 
 
-def settle(watch: Stopwatch, rings: Mapping[str, Sequence[Call]]) -> float:
+def settle(
+    watch: Stopwatch, rings: Mapping[str, Sequence[Call]], cap_s: float | None = None
+) -> float:
     """Call all variants until two rounds take equally long; returns the seconds it took.
 
     The first calls compile, tune, allocate and wake the clocks; none of that belongs in a steady
-    figure. Gives up after `SETTLE_CAP_S`, with a warning.
+    figure. Gives up after `cap_s` seconds, by default `SETTLE_CAP_S`, with a warning; 0 means that
+    the caller has seen to it.
     """
+    cap_s = SETTLE_CAP_S if cap_s is None else cap_s
+    if not cap_s:
+        return 0.0
     started = watch.now()
     calls = [call for ring in rings.values() for call in ring]
     last = None
     repeats = 1
-    while watch.now() - started < SETTLE_CAP_S:
+    while watch.now() - started < cap_s:
         took = watch.wall(calls * repeats) / repeats
         if took * repeats < SETTLE_ROUND_S:
             repeats = min(
@@ -223,7 +237,7 @@ def settle(watch: Stopwatch, rings: Mapping[str, Sequence[Call]]) -> float:
             return watch.now() - started
         last = took
     watch.warnings.append(
-        f"{', '.join(rings)}: not steady after {SETTLE_CAP_S:g} s; two rounds still differ by "
+        f"{', '.join(rings)}: not steady after {cap_s:g} s; two rounds still differ by "
         f"more than {SETTLED:.0%}"
     )
     return watch.now() - started
