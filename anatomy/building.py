@@ -192,14 +192,14 @@ def _ended(recorder: subprocess.Popen) -> int:
     return INTERRUPTED
 
 
-def lock(checkout: Path) -> FileLock:
-    """Keep other builds out of this checkout until the lock is released.
+def lock(project: Path) -> FileLock:
+    """Keep other builds of the project in this folder out until the lock is released.
 
     Raises:
         Busy: Another build is at work.
     """
-    held = FileLock(checkout / LOCK)
-    (checkout / LOCK).parent.mkdir(parents=True, exist_ok=True)
+    held = FileLock(project / LOCK)
+    (project / LOCK).parent.mkdir(parents=True, exist_ok=True)
     try:
         held.acquire(timeout=0)
     except Timeout:

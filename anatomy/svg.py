@@ -12,6 +12,7 @@ import json
 import re
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -93,7 +94,8 @@ def _keep(target: Path, svg: str) -> None:
         temporary.write_text(svg, encoding="utf-8")
         temporary.replace(target)
     except OSError:  # a cache that can't be written costs time and nothing else
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _picture(showing: Showing, svg: str, kind: str) -> str:
@@ -108,7 +110,7 @@ def _picture(showing: Showing, svg: str, kind: str) -> str:
         svg,
     )
     svg = _with_titles(svg) if kind == "wide" else _ROLES.sub("", svg)
-    return svg.replace("<svg ", f'<svg aria-hidden="true" focusable="false" data-{kind} ', 1)
+    return svg.replace("<svg ", f'<svg aria-hidden="true" focusable="false" data-{kind}="" ', 1)
 
 
 def _with_titles(svg: str) -> str:

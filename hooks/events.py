@@ -23,12 +23,10 @@ _wrong: list[str] = []
 
 
 def on_startup(command, dirty):
-    """Let only one build write to this checkout."""
-    global _command, _lock
+    """Remember whether this is a preview, which writes nothing that another build reads."""
+    global _command
     _command = command
-    if command != "serve":
-        _lock = _called(lambda: _anatomy().lock(CHECKOUT))
-    else:
+    if command == "serve":
         # A file edited twice within a second would be taken for its older bytecode.
         sys.dont_write_bytecode = True
 
@@ -40,7 +38,10 @@ def on_shutdown():
 
 
 def on_config(config):
-    """Run Python blocks by our own runner, which knows pages, lines and sessions."""
+    """Let only one build write to this project, and run its Python blocks by our own runner."""
+    global _lock
+    if _command != "serve":
+        _lock = _called(lambda: _anatomy().lock(Path(config.config_file_path).parent))
     markdown_exec.formatters["python"] = _format
     return config
 

@@ -6,14 +6,16 @@ folder, never under recordings/.
 """
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from anatomy import counts, intervals, recording, signatures
 from anatomy.codehash import code_hash
-from anatomy.showing import Asked
+from anatomy.showing import Asked, Showing
 
 MACHINE = "toy-gpu"
 BLOCKS = 24
@@ -360,3 +362,18 @@ def everything(root: Path) -> Path:
     thresholds(root)
     ceilings(root)
     return root
+
+
+@cache
+def shared() -> Path:
+    """A folder with `everything`, made once in a test run. Tests that write make their own."""
+    _kept.append(TemporaryDirectory(prefix="anatomy-synthetic-"))
+    return everything(Path(_kept[-1].name))
+
+
+_kept: list[TemporaryDirectory] = []
+
+
+def showing(root: Path | None = None, **given: Any) -> Showing:
+    """A page that shows synthetic recordings."""
+    return Showing(root=root or shared(), machine=MACHINE, **{"page": "page.md"} | given)

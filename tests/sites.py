@@ -1,0 +1,99 @@
+"""Small MkDocs projects for tests: the site's own settings, with other pages and recordings."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copytree
+
+import synthetic
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+SETTINGS = """\
+INHERIT: {checkout}/mkdocs.yml
+docs_dir: docs
+site_dir: site
+theme:
+  custom_dir: {checkout}/overrides
+hooks: [{checkout}/hooks/events.py]
+watch: []
+nav:
+{nav}
+extra:
+  machine: {machine}
+"""
+
+
+@dataclass
+class Built:
+    """What a build left: its status, all that it said, and the folder of the site."""
+
+    status: int
+    said: str
+    site: Path
+
+    def read(self, path: str = "index.html") -> str:
+        """A file of the site."""
+        return (self.site / path).read_text(encoding="utf-8")
+
+    def files(self) -> dict[str, bytes]:
+        """Every file of the site."""
+        return {
+            path.relative_to(self.site).as_posix(): path.read_bytes()
+            for path in sorted(self.site.rglob("*"))
+            if path.is_file()
+        }
+
+
+@dataclass
+class Project:
+    """A MkDocs project in a temporary folder, shown with the recordings in `recordings`."""
+
+    folder: Path
+    recordings: Path
+    machine: str = synthetic.MACHINE
+
+    def write(self, **pages: str) -> "Project":
+        """Write pages (`index` for index.md) and the settings that name them all."""
+        docs = self.folder / "docs"
+        if not docs.exists():
+            copytree(CHECKOUT / "docs" / "assets", docs / "assets")
+        for name, text in pages.items():
+            (docs / f"{name}.md").write_text(text, encoding="utf-8")
+        nav = "\n".join(f"  - {page.name}" for page in sorted(docs.glob("*.md")))
+        settings = SETTINGS.format(checkout=CHECKOUT, nav=nav, machine=self.machine)
+        (self.folder / "mkdocs.yml").write_text(settings, encoding="utf-8")
+        return self
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """The environment of a build of this project: it replays unless told otherwise."""
+        plain = {k: v for k, v in os.environ.items() if not k.startswith("ANATOMY_")}
+        return plain | {
+            "ANATOMY_MODE": "replay",
+            "ANATOMY_RECORDINGS": str(self.recordings),
+            "NO_MKDOCS_2_WARNING": "1",
+            "PYTHONWARNINGS": "ignore",
+            **more,
+        }
+
+    def command(self, *options: str) -> list[str]:
+        """The command that builds it."""
+        return [sys.executable, "-m", "mkdocs", "build", *options]
+
+    def build(self, *options: str, **environment: str) -> Built:
+        """Build it in a process of its own, strictly unless options say otherwise."""
+        done = subprocess.run(
+            self.command(*(options or ("--strict",))),
+            cwd=self.folder,
+            env=self.environment(**environment),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return Built(done.returncode, done.stdout + done.stderr, self.folder / "site")
+
+
+def block(code: str, options: str = 'exec="on" html="1"') -> str:
+    """An executed block of a page."""
+    return f"```python {options}\n{code}\n```\n"
