@@ -109,7 +109,7 @@ def environment(requirements: Path) -> str:
         print(f"Installing {requirements.name} into .venv; this takes minutes.", file=sys.stderr)
         # The project itself without what it asks for, which the list has with its exact versions.
         steps = (["-r", str(listed)], ["--no-deps", "--editable", "."])
-        for name, step in zip(("install", "install-project"), steps):
+        for name, step in zip(("install", "install-project"), steps, strict=True):
             status = run(name, [*pip, *step], quiet=True)  # no walrus: Python 3.7 must read this
             if status:
                 sys.exit(status)

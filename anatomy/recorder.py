@@ -77,6 +77,8 @@ class Outcome:
 
     def report(self) -> str:
         """A few lines for a person: how many, how long, and what is wrong with each failure."""
+        if not (self.saved or self.left or self.failed):
+            return "Everything is current; nothing was measured."
         lines = [f"{len(self.saved)} measured in {duration(self.seconds)}."]
         if self.left:
             lines.append(f"{len(self.left)} left for the next call, which goes on from there:")
@@ -108,7 +110,7 @@ def plan(
         shown: (experiment, parameters) or (experiment, parameters, place), as pages show them.
         root: Folder of all recordings.
         here: This GPU host as `machine.here` tells it; None elsewhere.
-        slug: The machine whose recordings are looked at. Default: this one.
+        slug: The machine whose recordings are looked at for what needs a GPU. Default: this one.
         package: Folder of another package that has the experiments.
 
     Raises:
@@ -128,7 +130,7 @@ def plan(
 
 def _item(name, params, places, root, here, slug, package) -> Item:
     on_cpu = str(params.get("device", "cpu")).startswith("cpu")
-    slug = slug or (machine.cpu_slug() if on_cpu else here and here["slug"])
+    slug = machine.cpu_slug() if on_cpu else slug or (here and here["slug"])
     found, broken = None, None
     if slug:
         declared = signatures.signature(name, package)

@@ -97,24 +97,24 @@ def test_pages_of_the_checkout_are_collected_by_the_read_half(tmp_path, monkeypa
 
 
 def test_check_fails_on_each_recording_that_is_not_current(run, root, monkeypatch, toylab):
-    shows(monkeypatch, ("toy.fine", {}, "b.md:3"), ("toy.fine", {"size": 8}, "b.md:5"))
-    save(root, toylab)
-    save(root, toylab, size=8, current=False)
+    gpu = {"device": "cuda:0"}
+    shows(monkeypatch, ("toy.fine", gpu, "b.md:3"), ("toy.fine", gpu | {"size": 8}, "b.md:5"))
+    save(root, toylab, **gpu)
+    save(root, toylab, **gpu, size=8, current=False)
     status, out, _ = run("check")
     assert status == 1
-    assert "b.md:5: toy.fine size=8: code-changed. The code that measures it" in out
+    assert "b.md:5: toy.fine device=cuda:0 size=8: code-changed. The code that measures" in out
     assert "b.md:3" not in out
-    (command,) = [line for line in out.splitlines() if "anatomy record toy.fine" in line]
-    assert "--size 8" in command
-    save(root, toylab, size=8)
+    assert out.endswith("  pytorch-gpu-anatomy record toy.fine --device cuda:0 --size 8\n")
+    save(root, toylab, **gpu, size=8)
     status, out, _ = run("check")
     assert (status, out) == (0, "Every recording that a page shows is there and current.\n")
     assert run("check", "--machine", "another")[0] == 1
 
 
 def test_check_says_what_is_wrong_with_a_broken_file(run, root, monkeypatch, toylab):
-    shows(monkeypatch, ("toy.fine", {}, "b.md:3"))
-    file = save(root, toylab)
+    shows(monkeypatch, ("toy.fine", {"device": "cuda:0"}, "b.md:3"))
+    file = save(root, toylab, device="cuda:0")
     file.write_text(file.read_text().replace('"samples": 240', '"samples": 241'))
     status, out, _ = run("check")
     assert status == 1 and "was changed after it was recorded" in out
@@ -126,8 +126,25 @@ def test_prune_deletes_what_no_page_shows(run, root, monkeypatch, toylab):
     status, out, _ = run("record", "--prune", "--plan")
     assert status == 0 and gone.exists()
     assert f"would delete {SLUG}/toy.fine/size=8.json" in out
-    status, out, _ = run("record", "--prune")
+    ceilings = recording.save(
+        made(experiment="limits.ceilings", params={"device": "cuda:0"}), root, defaults={}
+    )
+    broken = save(root, toylab, size=16)
+    broken.write_text("{")
+    status, out, err = run("record", "--prune")
     assert status == 0 and kept.exists() and not gone.exists()
+    assert ceilings.exists(), "every share of a limit needs them"
+    assert broken.exists() and "left alone" in err
+
+
+def test_a_plan_without_a_gpu_tells_how_the_machine_of_the_site_stands(
+    run, root, monkeypatch, toylab
+):
+    shows(monkeypatch, ("toy.fine", {"device": "cuda:0"}, "b.md:3"))
+    monkeypatch.setattr(machine, "here", lambda: None)
+    assert "1 of 1 to measure" in run("record", "--plan")[1]
+    save(root, toylab, device="cuda:0")
+    assert "0 of 1 to measure" in run("record", "--plan")[1]
 
 
 def test_show_prints_a_recorded_table(run, root, toylab):
@@ -146,7 +163,7 @@ def test_show_says_what_is_recorded_instead(run, root, toylab):
     status, out, err = run("show", "toy.fine", "--size", 16)
     assert status == 1 and out == ""
     assert "There is no recording of toy.fine size=16 on toy-gpu. Recorded with: size=8." in err
-    assert "Measure it: pytorch-gpu-anatomy record toy.fine" in err and "--size 16" in err
+    assert "Measure it: pytorch-gpu-anatomy record toy.fine --size 16\n" in err
 
 
 def test_show_of_an_unknown_machine_names_the_known_ones(run, root, toylab):

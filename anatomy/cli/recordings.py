@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from anatomy.cli import targets as calls
 from anatomy.cli.output import DataFormat, Format, FormatOption, as_csv, as_json, say, show, tidy
 from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
 from anatomy.recording import Recording
-from anatomy.showing import record_command, shown_machine
+from anatomy.showing import shown_machine
 from anatomy.signatures import Signature
 
 MachineOption = Annotated[
@@ -79,9 +79,11 @@ def add(app: typer.Typer, package: Path | None) -> None:
         wanted = calls.wanted(targets or [], package)
         root = recording.default_root()
         here = machine.here()
-        items = recorder.plan(wanted, root, here, package=package)
+        # Without a GPU nothing is measured, but it can be said how the site's machine stands.
+        slug = None if here or not plan else _told(shown_machine)
+        items = recorder.plan(wanted, root, here, slug=slug, package=package)
         if prune:
-            _prune(items, root, here and here["slug"], dry=plan)
+            _prune({(item.name, _hashable(item.params)) for item in items}, root, dry=plan)
         elif plan:
             _print_plan(items, recorder.estimate_s(items))
         else:
@@ -104,10 +106,11 @@ def add(app: typer.Typer, package: Path | None) -> None:
         for name, params, fresh, places in stale:
             say(f"{places[0]}: {_title(name, params, package)}: {fresh.state}. {fresh.reason}")
         if stale:
-            commands = dict.fromkeys(record_command(name, params) for name, params, *_ in stale)
+            known = signatures.experiments(package)
+            words = dict.fromkeys(calls.asking(known[name], params) for name, params, *_ in stale)
             say(f"\n{len(stale)} not current. On the GPU host, `pytorch-gpu-anatomy record` mends")
             say("all of it; one at a time:")
-            say("\n".join(f"  {command}" for command in commands))
+            say("\n".join(f"  pytorch-gpu-anatomy record {each}" for each in words))
             raise typer.Exit(1)
         say("Every recording that a page shows is there and current.")
 
@@ -168,7 +171,7 @@ def _none_such(
     return (
         f"There is no recording of {asked} on {slug}. "
         + (f"Recorded with: {have}. " if have else "None of its others is recorded either. ")
-        + f"Measure it: {record_command(experiment.name, dict(wanted))}"
+        + f"Measure it: pytorch-gpu-anatomy record {calls.asking(experiment, wanted)}"
     )
 
 
@@ -189,17 +192,20 @@ def _standing(machine: str | None, package: Path | None) -> list[tuple]:
     return [(each.name, each.params, each.freshness, each.places) for each in items]
 
 
-def _prune(items: Sequence[Any], root: Path, slug: str | None, *, dry: bool) -> None:
-    """Delete recordings of this machine (without a GPU: of all) that no page shows."""
-    shown = {(each.name, _hashable(each.params)) for each in items}
+def _prune(shown: set[tuple], root: Path, *, dry: bool) -> None:
+    """Delete recordings, of all machines, that no page shows; ceilings stay, for every share."""
     count = 0
-    for each in recording.all_recordings(root, slug, broken=[]):
-        if (each.experiment, _hashable(each.params)) not in shown:
+    broken: list[RecordingError] = []
+    for each in recording.all_recordings(root, broken=broken):
+        call = (each.experiment, _hashable(each.params))
+        if call not in shown and each.experiment != limits.EXPERIMENT:
             count += 1
             say(f"{'would delete' if dry else 'deleted'} {each.path.relative_to(root)}")
             if not dry:
                 each.path.unlink()
     say(f"{count} recordings that no page shows{' would be' if dry else ' were'} deleted.")
+    for error in broken:
+        print(f"left alone: {error}", file=sys.stderr)
 
 
 def _hashable(params: Mapping[str, Any]) -> tuple:
@@ -245,14 +251,19 @@ def _machine(machine: str | None, root: Path, experiment: Signature) -> str:
     if machine:
         return _known(machine)
     known = recording.machines(root)
-    try:
-        if (told := shown_machine()) in known:
-            return told
-    except AnatomyError:
-        pass  # nothing says which; then there must be only one
+    if (told := _told(shown_machine)) in known:
+        return told
     if len(known) == 1:
         return known[0]
     raise BadParameter(
         f"{experiment.name} is recorded on several machines ({', '.join(known) or 'none'}); "
         "name one with --machine."
     )
+
+
+def _told(ask: Callable[[], str]) -> str | None:
+    """What `ask` says, or None where nothing says it."""
+    try:
+        return ask()
+    except AnatomyError:
+        return None
