@@ -233,12 +233,24 @@ def test_importing_does_not_load_torch_or_altair(modules):
 
 
 def test_the_read_half_runs_where_torch_can_not_be_imported():
+    pytest.importorskip("altair", reason="the site's packages are not installed here")
     modules = [f"anatomy.{m}" for m in ROOMS["read"] if list(PACKAGE.glob(f"{m}*"))]
-    code = f"import sys; sys.modules['torch'] = None; import {', '.join(modules)}"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT
-    )
+    done = importing(modules, forbidden=["torch"])
     assert done.returncode == 0, done.stderr
+
+
+def test_pages_are_collected_where_only_measuring_is_installed():
+    done = importing(["anatomy.page", "anatomy.collecting"], ["torch", "altair", "vl_convert"])
+    assert done.returncode == 0, done.stderr
+
+
+def importing(modules: list[str], forbidden: list[str]) -> subprocess.CompletedProcess:
+    """Import modules in a process in which the forbidden libraries can not be imported."""
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({forbidden})); import {', '.join(modules)}"
+    )
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT)
 
 
 def test_no_experiment_has_a_parameter_that_a_command_needs_for_itself():
