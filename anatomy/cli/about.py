@@ -64,7 +64,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         elif format is Format.CSV:
             _print_data(ceilings, format)
         else:
-            show(*_machine_tables(told, ceilings, slug))
+            show(*_machine_tables(told, ceilings, device))
 
 
 def _as_row(each: signatures.Signature) -> dict[str, Any]:
@@ -103,7 +103,9 @@ def _limits(slug: str, gpu: str | None) -> Iterator[dict[str, Any]]:
         }
 
 
-def _machine_tables(told: dict, ceilings: list[dict], slug: str) -> Iterator[Table | str]:
+def _machine_tables(told: dict, ceilings: list[dict], device: str) -> Iterator[Table | str]:
+    option = "" if device == "cuda:0" else f" --device {device}"
+    mend = f"Measure them: pytorch-gpu-anatomy record {limits.EXPERIMENT}{option}"
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, label, unit in MACHINE_LINES:
         value = told["machine"].get(name)
@@ -115,7 +117,7 @@ def _machine_tables(told: dict, ceilings: list[dict], slug: str) -> Iterator[Tab
             table.add_row(name, told["software"][name])
     yield table
     if not ceilings:
-        yield "\nNo limits are known of this machine. Measure them: pytorch-gpu-anatomy limits"
+        yield f"\nNo limits are known of this machine. {mend}"
         return
     table = Table("limit", title="\nLimits", title_justify="left")
     for column in ("measured", "datasheet", "measured / datasheet"):
@@ -132,7 +134,7 @@ def _machine_tables(told: dict, ceilings: list[dict], slug: str) -> Iterator[Tab
         )
     yield table
     if all(each["measured"] is None for each in ceilings):
-        yield f"None was measured on {slug} yet: pytorch-gpu-anatomy record limits.ceilings"
+        yield f"None was measured on {told['machine']['slug']} yet. {mend}"
 
 
 def _print_data(rows: list[dict[str, Any]], format: Format) -> None:
