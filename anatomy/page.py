@@ -159,7 +159,9 @@ def strip(experiment: str | None = None, **params: Any) -> str:
         found = [showing.find(asked.name, **asked.params) for asked in showing.shown]
     if showing.collecting:
         return ""
-    return f'<div class="run">{strips.notices(found)}{strips.strip(showing, found)}</div>'
+    # An element of its own kind: the search leaves out all up to the first end tag of that kind.
+    inside = strips.notices(found) + strips.strip(showing, found)
+    return f'<aside class="run" data-search-exclude>{inside}</aside>'
 
 
 def limits(caption: str | None = None) -> str:

@@ -18,7 +18,6 @@ theme:
   custom_dir: {checkout}/overrides
 hooks: [{checkout}/hooks/events.py]
 watch: []
-nav:
 {nav}
 extra:
   machine: {machine}
@@ -61,8 +60,16 @@ class Project:
             copytree(CHECKOUT / "docs" / "assets", docs / "assets")
         for name, text in pages.items():
             (docs / f"{name}.md").write_text(text, encoding="utf-8")
-        nav = "\n".join(f"  - {page.name}" for page in sorted(docs.glob("*.md")))
-        settings = SETTINGS.format(checkout=CHECKOUT, nav=nav, machine=self.machine)
+        return self._settle(["nav:", *(f"  - {page.name}" for page in sorted(docs.glob("*.md")))])
+
+    def copy_site(self) -> "Project":
+        """Take the pages and snippets of the site itself, with its own navigation."""
+        for name in ("docs", "snippets"):
+            copytree(CHECKOUT / name, self.folder / name)
+        return self._settle([])
+
+    def _settle(self, nav: list[str]) -> "Project":
+        settings = SETTINGS.format(checkout=CHECKOUT, nav="\n".join(nav), machine=self.machine)
         (self.folder / "mkdocs.yml").write_text(settings, encoding="utf-8")
         return self
 
