@@ -207,7 +207,9 @@ def _dots(data, others, floor, width) -> dict[str, Any]:
     )
     layers = [shade, one.encode(x=alt.X("value:Q")), spans, dots, text]
     if others:
-        theirs = alt.Chart(_values(others)).mark_point(size=70, color=SERIES[3], strokeWidth=1.6)
+        theirs = alt.Chart(_values(others)).mark_point(
+            size=60, color=SERIES[3], strokeWidth=1.6, yOffset=8
+        )
         layers.append(
             theirs.encode(x=alt.X("value:Q"), y=_names(data, label), description="told:N")
         )
@@ -316,7 +318,13 @@ def _series(members, values) -> alt.Scale:
 def _names(data, label: float) -> alt.Y:
     names = list(dict.fromkeys(point["label"] for point in data))
     axis = alt.Axis(
-        title=None, ticks=False, domain=False, grid=False, minExtent=label, maxExtent=label
+        title=None,
+        ticks=False,
+        domain=False,
+        grid=False,
+        labelPadding=6,
+        minExtent=label,
+        maxExtent=label,
     )
     return alt.Y("label:N", sort=names, axis=axis)
 

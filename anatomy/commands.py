@@ -10,6 +10,7 @@ from anatomy.showing import Found, Showing
 from anatomy.signatures import Parameter, Signature
 
 PROGRAM = "pytorch-gpu-anatomy"
+WIDEST = 76  # characters that fit a page's column
 
 
 def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) -> str:
@@ -37,7 +38,7 @@ def shown(showing: Showing, declared: Signature, found: Found, command: str) -> 
     ident = showing.unique("command-" + declared.name.replace(".", "-").replace("_", "-"))
     block = (
         f'<div class="language-sh highlight"><pre id="{ident}"><span></span>'
-        f"<code>{escape(command)}\n</code></pre></div>"
+        f"<code>{escape(_broken(command))}\n</code></pre></div>"
     )
     flags = [
         [f"<code>--{p.name.replace('_', '-')}</code>", _meaning(p), _values(p), _default(p)]
@@ -48,6 +49,20 @@ def shown(showing: Showing, declared: Signature, found: Found, command: str) -> 
         f'<div class="command">{block}{_took(found)}'
         f"{tables.listed(head, flags, f'Options of {declared.command}', 'flags')}</div>"
     )
+
+
+def _broken(command: str) -> str:
+    """A long command over several lines, in the way that a shell reads as one."""
+    if len(command) <= WIDEST:
+        return command
+    first, *options = command.split(" --")
+    lines = [first]
+    for option in options:
+        if len(lines) > 1 and len(lines[-1]) + len(option) + 3 <= WIDEST:
+            lines[-1] += f" --{option}"
+        else:
+            lines.append(f"  --{option}")
+    return " \\\n".join(lines)
 
 
 def _took(found: Found) -> str:

@@ -174,7 +174,7 @@ def beside(
     ours: dict[str, Row] = {}
     if found.recording is not None:
         table = rows_of(found, ceilings, op, quantity, names)
-        ours = {row["variant"]: row for row in table}
+        ours = {row["variant"]: row for row in rows.against(table, "contiguous")}
     timed = [row["median_s"] for row in ours.values() if row.get("median_s")]
     size, unit = tables.time_unit(timed)
     lines = []
@@ -186,7 +186,7 @@ def beside(
         control = row.get("role") == "control"
         lines.append(
             [
-                f"<code>{escape(figure.variant)}</code>{tables.under(row)}",
+                f"<code>{escape(figure.variant)}</code>",
                 f'<span class="cited" title="{figure.place}">{escape(figure.text)}</span>',
                 f'<span class="cited">{ratio}</span>',
                 tables.figure(*here, size=size),
@@ -196,7 +196,7 @@ def beside(
         )
     gpu = found.recording.data["machine"].get("gpu") if found.recording else showing.machine
     head = ("variant", f"#{cited[0].gpu} (cited)", "#/ contiguous", f"#{gpu}, {unit}",
-            "#time / control", "verdict here")  # fmt: skip
+            "#/ contiguous", "verdict")  # fmt: skip
     body = tables.listed(head, lines, "The seed's figures beside ours", "beside")
     if chart and ours:
         body = _beside_chart(showing, list(ours.values()), cited) + twin(body, unfold=True)
@@ -283,8 +283,9 @@ def _beside_chart(showing: Showing, ours: Sequence[Row], cited: Sequence[Figure]
         for figure in cited
         if figure.variant != "contiguous"
     ]
+    title = f"Filled: here. Hollow: {cited[0].gpu}, cited."
     label = f"Ratios here, filled, beside those cited of the {cited[0].gpu}, hollow."
-    return svg.chart(showing, [("", svg.Drawing("ratios", (ours, theirs)))], label)
+    return svg.chart(showing, [(title, svg.Drawing("ratios", (ours, theirs)))], label)
 
 
 def _kernel(name: str, count: int) -> str:

@@ -8,7 +8,7 @@ with the columns of `anatomy.measuring.compare`; what was not measured is None o
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from anatomy import limits, units
+from anatomy import intervals, limits, units
 from anatomy.errors import UnknownName
 
 Row = dict[str, Any]
@@ -102,6 +102,29 @@ def findings(rows: Iterable[Row]) -> list[Row]:
     rows = list(rows)
     controls = {row.get("control") for row in rows if row.get("role") == "variant"}
     return [row for row in rows if row.get("variant") not in controls]
+
+
+def against(rows: Sequence[Row], control: str) -> list[Row]:
+    """Rows of one operation and quantity with the ratios, and verdicts, over another control.
+
+    The ratios are taken block by block, as `compare` takes them. A row that already is over this
+    control, or was not measured, stays as it is.
+
+    Args:
+        rows: Rows with their `blocks_s`.
+        control: Name of the variant that all are compared with.
+    """
+    base = next((row for row in rows if row.get("variant") == control), None)
+    found = []
+    for row in rows:
+        other = row.get("role") == "variant" and row.get("control") != control
+        if base and other and row.get("blocks_s") and base.get("blocks_s"):
+            ratio = intervals.ratio_interval(row["blocks_s"], base["blocks_s"])
+            row = row | {"control": control, "ratio": ratio.median, "ratio_low": ratio.low}
+            row |= {"ratio_high": ratio.high}
+            row |= {"verdict": intervals.verdict(ratio, row.get("noise_floor"))}
+        found.append(row)
+    return found
 
 
 def group_name(op: str | None, quantity: str | None) -> str:

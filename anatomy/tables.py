@@ -297,5 +297,7 @@ def _cell(row: Mapping[str, Any], name: str, *, first: bool) -> str:
         text = f"<code>{text}</code>"
     if first:
         return f'<th scope="row">{text}</th>'
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f'<td class="n">{text}</td>' if number else f"<td>{text}</td>"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f'<td class="n">{text}</td>'
+    whole = isinstance(value, list) and len(value) <= 3  # a shape is not broken over lines
+    return f'<td class="whole">{text}</td>' if whole else f"<td>{text}</td>"

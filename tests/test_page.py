@@ -210,6 +210,13 @@ def test_the_seeds_figures_stand_beside_ours_and_are_called_cited():
     assert "Toy GPU, µs" in told
 
 
+def test_beside_the_seed_everything_is_over_the_contiguous_matrix_as_it_was_there():
+    told = text(call("seed_beside", "fp16-2048", "matmul"))
+    strided = told.partition("as_strided_view")[2].partition("transposed_contig_copy")[0]
+    assert "0.555×" in strided and "▼ faster" in strided  # half the work, in both columns
+    assert " 0.65" in strided, "the synthetic rule: 0.65 of the contiguous time"
+
+
 def test_the_command_writes_out_its_options_and_the_seconds_it_took():
     html = call("command", "contiguity.bench", dtype="bf16")
     assert "<code>pytorch-gpu-anatomy c01 contiguity-bench --dtype bf16\n</code>" in html
@@ -217,7 +224,10 @@ def test_the_command_writes_out_its_options_and_the_seconds_it_took():
     flags = {p.name for p in signatures.signature("contiguity.bench").parameters}
     assert all(f"<code>--{flag}</code>" in html for flag in flags)
     every = call("command", "contiguity.bench")
-    assert "--device cuda:0 --dtype fp16 --m 4096 --n 4096 --k 4096 --iters 200" in every
+    assert (
+        "<code>pytorch-gpu-anatomy c01 contiguity-bench \\\n"
+        "  --device cuda:0 --dtype fp16 --m 4096 --n 4096 --k 4096 --iters 200\n</code>"
+    ) in every
 
 
 @pytest.mark.parametrize(
