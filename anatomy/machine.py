@@ -7,19 +7,16 @@ which machine this is (`here`) without waiting for it. No host name, user name o
 ever read; a card is known by a hash of its UUID.
 """
 
-import ctypes
 import functools
 import hashlib
-import importlib.metadata
-import importlib.util
 import os
 import platform
 import re
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from anatomy import driver, units
+from anatomy import driver, units, versions
 from anatomy.errors import BadParameter, DeviceError, OutOfMemory
 
 Device = Any  # str or torch.device, and this module must not import torch to say so
@@ -71,12 +68,10 @@ def require_device(device: Device) -> tuple[str, int]:
 
 def no_cuda() -> DeviceError:
     """The error of a command that needs a GPU where there is none; does not import torch."""
-    build = torch_build()
-    return (
-        _rocm(build.version)
-        if build.hip
-        else DeviceError(f"{NO_CUDA} {_why_no_cuda(build.version, build.cuda)}")
-    )
+    build = versions.require_torch()
+    if build.hip:
+        return _rocm(build.version)
+    return DeviceError(f"{NO_CUDA} {_why_no_cuda(build.version, build.cuda)}")
 
 
 def _rocm(version: str) -> DeviceError:
@@ -159,7 +154,7 @@ def here() -> dict[str, str | None] | None:
         `slug`, `card`, `torch`, `driver` and `cuda` of the first GPU that torch would see; None
         where torch would see none: no driver, every card hidden, or a torch built for the CPU.
     """
-    build = torch_build()
+    build = versions.torch_build()
     cards = driver.visible_cards() if build.cuda else []
     if not cards:
         return None
@@ -180,43 +175,6 @@ def cpu_slug() -> str:
 def gpu_present() -> bool:
     """Whether measuring on a GPU can be tried here, without importing torch."""
     return here() is not None
-
-
-class Build(NamedTuple):
-    """An installed torch: its version, and the CUDA or ROCm it is built for, if any."""
-
-    version: str
-    cuda: str | None = None
-    hip: str | None = None
-
-
-def torch_build() -> Build:
-    """Which torch is installed, without importing it: read from its own version.py."""
-    spec = importlib.util.find_spec("torch")
-    if spec is None or not spec.origin:
-        return Build("not installed")
-    told = (Path(spec.origin).parent / "version.py").read_text()
-    found = dict(re.findall(r"^(\w+)[^=\n]*= *'([^']+)'", told, re.MULTILINE))
-    return Build(found.get("__version__", "unknown"), found.get("cuda"), found.get("hip"))
-
-
-def software() -> dict[str, str | None]:
-    """The software block of a recording: versions, None for what is not installed."""
-    import torch
-
-    cudnn = torch.backends.cudnn.version() if torch.version.cuda else None
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda,
-        # 91002 is 9.10.2 since cuDNN 9 (cudnn_version.h).
-        "cudnn": f"{cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100}" if cudnn else None,
-        "cublas": _cublas(torch.version.cuda),
-        "triton": _version("triton"),
-        "numpy": _version("numpy"),
-        "pandas": _version("pandas"),
-        "os": _operating_system(),
-    }
 
 
 def conditions(device: Device) -> dict[str, Any] | None:
@@ -348,35 +306,3 @@ def _free_host_bytes() -> int | None:
     except (OSError, ValueError):
         pass  # no such group, or no limit
     return max(min(free), 0)
-
-
-def _cublas(cuda: str | None) -> str | None:
-    """Version of the cuBLAS that torch has loaded; it is no Python package on every host."""
-    if cuda is None:
-        return None
-    try:
-        ask = ctypes.CDLL(f"libcublas.so.{cuda.split('.')[0]}").cublasGetProperty
-    except (OSError, AttributeError):
-        return _version("nvidia-cublas") or _version(f"nvidia-cublas-cu{cuda.split('.')[0]}")
-    parts = []
-    for part in range(3):  # libraryPropertyType: major, minor, patch (library_types.h)
-        value = ctypes.c_int()
-        if ask(part, ctypes.byref(value)):
-            return None
-        parts.append(str(value.value))
-    return ".".join(parts)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _operating_system() -> str:
-    try:
-        name = platform.freedesktop_os_release()["PRETTY_NAME"]
-    except (OSError, KeyError):
-        name = f"{platform.system()} {platform.release()}"
-    return f"{name} ({platform.machine()})"

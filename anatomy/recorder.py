@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from anatomy import isolation, machine, recording, signatures
+from anatomy import isolation, machine, recording, signatures, versions
 from anatomy.codehash import code_hash
 from anatomy.errors import AnatomyError, MeasurementError, RecordingError
 from anatomy.freshness import Freshness
@@ -180,6 +180,7 @@ def _measure(name, params, timeout_s, allow_foreign, root, package) -> dict[str,
     declared = signatures.signature(name, package)
     full = declared.bind(**params)
     machine.parse_device(full.get("device", "cpu"))  # a wrong name need not wait for torch
+    versions.require_torch()
     code = code_hash(name, full, root=package)
     commit, dirty = source_state(package)
     spec = {
@@ -286,6 +287,8 @@ def describe(device: str, timeout_s: float = 120.0) -> dict[str, Any]:
     Raises:
         BadParameter, DeviceError: There is no such device; says what to do.
     """
+    machine.parse_device(device)
+    versions.require_torch()
     return isolation.ask({"describe": device}, timeout_s=timeout_s)
 
 

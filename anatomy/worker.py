@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anatomy import experiment, machine, units
+from anatomy import experiment, machine, units, versions
 from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 
 # What allocators say when there is no memory left: CUDA's, cuBLAS's, and torch's on the CPU.
@@ -65,7 +65,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
         "machine": machine.describe(device, int(table.attrs.get("gpus", 1))),
-        "software": machine.software(),
+        "software": versions.installed(),
         "method": {
             **account["method"],
             **table.attrs.get("method", {}),
@@ -211,7 +211,7 @@ def main() -> None:
     try:
         if spec.get("describe"):
             device = spec["describe"]
-            outcome = {"machine": machine.describe(device), "software": machine.software()}
+            outcome = {"machine": machine.describe(device), "software": versions.installed()}
         else:
             outcome = measure(spec)
     except Exception as error:

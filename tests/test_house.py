@@ -28,7 +28,16 @@ ROOMS = {
         *("codehash", "syntax", "canonical", "schema", "freshness", "recording"),
     ),
     "record": (
-        *("driver", "machine", "agreement", "tensors", "measuring", "experiment", "experiments"),
+        *(
+            "driver",
+            "machine",
+            "versions",
+            "agreement",
+            "tensors",
+            "measuring",
+            "experiment",
+            "experiments",
+        ),
         *("isolation", "progress", "recorder", "worker"),
     ),
     "read": (
@@ -53,12 +62,12 @@ DOORS = {
     "pynvml": {"driver"},
     "filelock": {"isolation", "building"},
     "mkdocs": set(),
-    "torch": {"tensors", "agreement", "measuring", "experiments", "machine"},
+    "torch": {"tensors", "agreement", "measuring", "experiments", "machine", "versions"},
     "numpy": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"]},
     "pandas": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"], "cli"},
 }
 # Modules of the record half that a process without torch runs: they import it in functions alone.
-WITHOUT_TORCH = ("driver", "machine", "experiment", "isolation", "progress", "recorder")
+WITHOUT_TORCH = ("driver", "machine", "versions", "experiment", "isolation", "progress", "recorder")
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "base", "misc"}
 
 FILES = sorted(PACKAGE.rglob("*.py"))

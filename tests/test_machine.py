@@ -12,7 +12,7 @@ import pytest
 import torch
 from fake_driver import FIRST, SECOND, FakeCuda, FakeNvml
 
-from anatomy import driver, machine
+from anatomy import driver, machine, versions
 from anatomy.errors import BadParameter, DeviceError, OutOfMemory
 
 H200 = SimpleNamespace(
@@ -42,8 +42,8 @@ def two_h200(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_properties", properties)
-    build = machine.Build("2.11.0+cu130", "13.0")
-    monkeypatch.setattr(machine, "torch_build", lambda: build)
+    build = versions.Build("2.11.0+cu130", "13.0")
+    monkeypatch.setattr(versions, "torch_build", lambda: build)
     cached = (driver._nvml, driver._handle, machine._describe, machine._uuid)
     for each in cached:
         each.cache_clear()
@@ -80,7 +80,7 @@ def test_this_host_is_known_without_torch_by_the_same_words(two_h200):
 
 
 def test_a_torch_for_the_cpu_makes_no_gpu_host(two_h200, monkeypatch):
-    monkeypatch.setattr(machine, "torch_build", lambda: machine.Build("2.13.0+cpu"))
+    monkeypatch.setattr(versions, "torch_build", lambda: versions.Build("2.13.0+cpu"))
     assert machine.here() is None
     assert not machine.gpu_present()
 
@@ -125,9 +125,9 @@ def test_the_cpu_is_a_machine_of_its_own_and_nobody_is_named():
 
 
 def test_the_installed_torch_is_read_without_importing_it():
-    build = machine.torch_build()
+    build = versions.torch_build()
     assert build == (torch.__version__, torch.version.cuda, torch.version.hip)
-    assert machine.software()["torch"] == torch.__version__
+    assert versions.installed()["torch"] == torch.__version__
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "0", "", "cuda:0:1"])
@@ -151,6 +151,14 @@ def test_without_cuda_the_sentence_of_the_documentation_comes_with_a_cure():
     assert str(machine.no_cuda()) == said
 
 
+def test_without_torch_measuring_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(versions.importlib.util, "find_spec", lambda name: None)
+    assert machine.here() is None
+    for ask in (versions.require_torch, machine.no_cuda):
+        with pytest.raises(DeviceError, match=r"Measuring needs PyTorch.*pip install torch"):
+            ask()
+
+
 def test_hidden_gpus_are_named_as_the_cause(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert "unset it" in machine._why_no_cuda("2.11.0+cu130", "13.0")
@@ -167,7 +175,7 @@ def test_rocm_is_refused_in_one_line(monkeypatch):
     monkeypatch.setattr(torch.version, "hip", "6.4")
     with pytest.raises(DeviceError, match="is a ROCm build"):
         machine.require_device("cuda:0")
-    monkeypatch.setattr(machine, "torch_build", lambda: machine.Build("2.11+rocm", None, "6.4"))
+    monkeypatch.setattr(versions, "torch_build", lambda: versions.Build("2.11+rocm", None, "6.4"))
     assert "ROCm" in str(machine.no_cuda())
 
 
