@@ -6,7 +6,6 @@ zero-padded product also makes K even, with a row of zeros in B that changes not
 """
 
 import os
-import tempfile
 from collections.abc import Callable
 from typing import Literal
 
@@ -51,7 +50,8 @@ def payback(
         One row per layout (`case`), `remedy` (`none` where A is used as it is) and `step`: `use`
         for the product, `copy` for making the copy. A `use` row with a remedy also has `uses`,
         `uses_low` and `uses_high`: products after which copying once is cheaper than never, from
-        the same blocks; null, and `pays` false, if no number of uses is enough.
+        the same blocks. They are null where `pays` is false (the product with the copy is not
+        faster) or null (that is undecided).
 
     Raises:
         DeviceError: The device is not there.
@@ -177,10 +177,9 @@ def _with_break_even(table: pd.DataFrame, labels: dict[str, tuple]) -> pd.DataFr
             blocks[row.case, NONE, "use"],
             blocks[row.case, row.remedy, "use"],
         )
-        pays.append(found.median != float("inf"))
-        uses.append(
-            tuple(None if x == float("inf") else x for x in (found.median, found.low, found.high))
-        )
+        pays.append({"faster": True, "undecided": None}.get(row.verdict, False))
+        known = (found.median, found.low, found.high) if pays[-1] else (None, None, None)
+        uses.append(tuple(None if x == float("inf") else x for x in known))
     table["pays"] = pays
     table[["uses", "uses_low", "uses_high"]] = uses
     return table
@@ -209,7 +208,8 @@ def compiled(
         One row per `layout` of A and `way` to run the product: `eager`; `compiled`, with
         torch.compile's defaults; `compiled, no padding`, with its option shape_padding off. Each
         layout's eager row is the control of the others. Rows of op `first call` give what the
-        first compiled call cost, as step_wall, with an empty compiler cache; one sample each.
+        first compiled call cost, as step_wall, without the compiler's caches; one sample each. Its
+        row `compiler` is that of an addition compiled before all others, which pays the imports.
 
     Raises:
         DeviceError: The device is not there, or torch.compile does not work on it.
@@ -236,20 +236,21 @@ def compiled(
     }
     watch = stopwatch_for(where)
     first_calls, variants, against = [], {}, {}
-    with (
-        tensors.products_in(dtype),
-        torch.inference_mode(),
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache,
-    ):
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
+    # Read when the compiler is imported, by the first compilation of this process.
+    os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+    with tensors.products_in(dtype), torch.inference_mode():
+        warm_up = _compiled(torch.add, b, b, {})
+        first_calls.append(_first_call("compiler", "any", "compiled", watch.wall([warm_up])))
         for layout, (a, cut) in operands.items():
             for way, options in ways.items():
-                call = _compiled_product(a, cut, options)
                 name = f"{layout}, {way}"
-                if options is not None:
-                    against[name] = f"{layout}, eager"
-                    first_calls.append(_first_call(name, layout, way, watch.wall([call])))
-                variants[name] = call
+                if options is None:
+                    variants[name] = _product(a, cut)
+                    continue
+                variants[name] = _compiled(torch.matmul, a, cut, options)
+                against[name] = f"{layout}, eager"
+                seconds = watch.wall([variants[name]])
+                first_calls.append(_first_call(name, layout, way, seconds))
         columns = {name: operands[name.split(", ")[0]][0].shape[1] for name in variants}
         table = compare(
             variants,
@@ -268,11 +269,10 @@ def compiled(
     return pd.concat([table, pd.DataFrame(first_calls)], ignore_index=True)
 
 
-def _compiled_product(a: Tensor, b: Tensor, options: dict | None) -> Callable[[], Tensor]:
-    if options is None:
-        return _product(a, b)
+def _compiled(function, a: Tensor, b: Tensor, options: dict) -> Callable[[], Tensor]:
+    """`function` of two matrices, compiled anew."""
     torch.compiler.reset()  # else the second way would reuse the first one's graph
-    run = torch.compile(torch.matmul, options=options, dynamic=False)
+    run = torch.compile(function, options=options, dynamic=False)
     return lambda: run(a, b)
 
 

@@ -18,8 +18,9 @@ from anatomy.measuring.sampling import Sampler
 # When to look whether the figures are narrow enough. Looking after every block would stop at a
 # lucky moment, and the intervals would then cover less often than they say.
 LOOKS = (12, 24, 48)
-# A spent budget ends the blocks at the first look, and before it only if reaching that would take
-# so many budgets; this many blocks are taken anyway, and a figure from fewer than 6 says `wide`.
+# A spent budget ends the blocks once the samples asked for are taken. It ends them earlier only if
+# single samples up to the first look would take so many budgets; this many blocks are taken anyway,
+# and a figure from fewer than 6 of them says `wide`.
 PATIENCE, LEAST_BLOCKS = 4, 3
 # A variant's part of one block lasts about this long, unless more samples are asked for.
 PART_S = 4e-3
@@ -41,7 +42,6 @@ class Measured:
     discarded: Counter = field(default_factory=Counter)
     power_limited: list[bool | None] = field(default_factory=list)
     conditions: list[dict[str, float | None]] = field(default_factory=list)
-    narrow: bool = False
 
     @property
     def blocks(self) -> int:
@@ -93,11 +93,10 @@ def run(
     watch = samplers[0].watch
     count = len(samplers)
     orders = balanced_orders(count, seed)
-    per_block = [
-        max(-(-least_samples // looks[0]), round(PART_S / s.sample_s), 1) for s in samplers
-    ]
-    first_look_s = looks[0] * sum(n * s.sample_s for n, s in zip(per_block, samplers, strict=True))
-    least = min(LEAST_BLOCKS, looks[0]) if first_look_s > PATIENCE * budget_s else looks[0]
+    # Many short parts rather than few long ones: what is compared is then closer in time.
+    least_a_block = -(-least_samples // looks[-1])
+    per_block = [max(least_a_block, round(PART_S / s.sample_s), 1) for s in samplers]
+    patient = looks[0] * sum(s.sample_s for s in samplers) <= PATIENCE * budget_s
     measured = Measured([[] for _ in samplers], [[] for _ in samplers])
     seen: list[list[dict]] = [[] for _ in samplers]
     caps: list[list[float]] = [[] for _ in samplers]
@@ -116,11 +115,13 @@ def run(
             if after:
                 seen[index].append(after)
                 caps[index].append(capped)
-        if measured.blocks in looks and narrow_enough(measured.medians):
-            measured.narrow = True
+        enough = measured.blocks >= looks[0] and all(
+            len(samples) >= least_samples for samples in measured.raw
+        )
+        if enough and measured.blocks in looks and narrow_enough(measured.medians):
             break
-        if measured.blocks >= least and watch.now() - started > budget_s:
-            measured.narrow = narrow_enough(measured.medians)
+        spent = watch.now() - started > budget_s
+        if spent and (enough or (not patient and measured.blocks >= min(LEAST_BLOCKS, looks[0]))):
             break
     measured.power_limited = [any(c) if c and None not in c else None for c in caps]
     measured.conditions = [_typical(readings) for readings in seen]
