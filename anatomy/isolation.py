@@ -52,7 +52,7 @@ def ask(
         OutOfMemory: It ran out of memory, or was killed for it.
         AnatomyError: What the experiment itself refused, by the same name.
     """
-    with tempfile.TemporaryDirectory(prefix="anatomy-") as folder:
+    with _temporary_folder() as folder:
         result = Path(folder) / "result.json"
         task = {**spec, "result": str(result), "recorder": os.getpid(), "spawned": time.time()}
         worker = _start(environment or {})
@@ -95,21 +95,19 @@ def only_recorder() -> Iterator[None]:
 
     Raises:
         Busy: Another process of this user holds it; names its number.
+        MeasurementError: There is no room for temporary files.
     """
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    folder = Path(tempfile.gettempdir()) / f"pytorch-gpu-anatomy-{user}"
-    holder = folder / "measuring.json"
     try:
+        folder = Path(tempfile.gettempdir()) / f"pytorch-gpu-anatomy-{user}"
+        holder = folder / "measuring.json"
         folder.mkdir(mode=0o700, exist_ok=True)
         lock = FileLock(folder / "measuring.lock", timeout=0)
         lock.acquire()
     except Timeout:
         raise Busy(_who(holder)) from None
     except OSError as error:
-        raise Busy(
-            f"The lock in {tempfile.gettempdir()} can't be taken: {error.strerror}. Give write "
-            "access there, or name another folder in the environment as TMPDIR."
-        ) from None
+        raise _no_temporary(error) from None
     try:
         now = datetime.now().astimezone().strftime("%H:%M:%S")
         with contextlib.suppress(OSError):  # a full disk must not keep anybody from measuring
@@ -119,6 +117,20 @@ def only_recorder() -> Iterator[None]:
         with contextlib.suppress(OSError):
             holder.unlink(missing_ok=True)
         lock.release()
+
+
+def _temporary_folder() -> tempfile.TemporaryDirectory:
+    try:
+        return tempfile.TemporaryDirectory(prefix="anatomy-")
+    except OSError as error:
+        raise _no_temporary(error) from None
+
+
+def _no_temporary(error: OSError) -> MeasurementError:
+    return MeasurementError(
+        f"The folder for temporary files can't be used: {error.strerror}. Make room or give write "
+        "access there, or name another in the environment as TMPDIR."
+    )
 
 
 def _who(holder: Path) -> str:

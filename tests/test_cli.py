@@ -213,11 +213,19 @@ def test_a_second_measurement_at_once_is_refused_with_status_5(run, monkeypatch)
     assert run("run", "toy.fine")[0] == 5
 
 
-def test_a_folder_that_can_not_be_written_leaves_nothing(run, measured, tmp_path):
+def test_a_folder_that_can_not_be_written_is_refused_before_measuring(run, monkeypatch, tmp_path):
+    def measured(*_, **__):
+        raise AssertionError("minutes were spent first")
+
+    monkeypatch.setattr(recorder, "run", measured)
     file = tmp_path / "file"
     file.write_text("not a folder")
-    status, out, err = run("run", "toy.fine", "--save", file)
-    assert status == 1 and out == "" and "name a folder" in err
+    for folder in (file, file / "inside"):
+        status, out, err = run("run", "toy.fine", "--save", folder)
+        assert status == 1 and out == "" and "is a file; name a folder" in err
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    status, _, err = run("run", "toy.fine", "--save", tmp_path / "new" / "folder")
+    assert status == 1 and f"there is no write access to {tmp_path}." in err
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["file"]
 
 

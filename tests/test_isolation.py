@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -119,10 +120,12 @@ def test_two_recorders_at_once_are_refused_with_the_number_of_the_first(own_lock
         pass  # it is free again
 
 
-def test_a_folder_without_write_access_is_said(own_lock, monkeypatch):
+@pytest.mark.parametrize(("place", "name"), [(Path, "mkdir"), (tempfile, "mkdtemp")])
+def test_a_full_disk_is_said_before_anything_is_started(own_lock, monkeypatch, toylab, place, name):
     def refuse(*_, **__):
-        raise PermissionError(13, "Permission denied")
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(Busy, match=r"can't be taken: Permission denied"), isolation.only_recorder():
-        pass
+    monkeypatch.setattr(place, name, refuse)
+    said = r"temporary files can't be used: No space left on device\. Make room"
+    with pytest.raises(MeasurementError, match=said), isolation.only_recorder():
+        ask(toylab, "toy.fine")

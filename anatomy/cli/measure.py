@@ -1,5 +1,6 @@
 """Commands that measure: every experiment, by its name or by the command it declares."""
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -56,8 +57,8 @@ def measure(
         AnatomyError: It could not be measured, or not be saved; nothing half-written is left.
     """
     folder = options["save"]
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise RecordingError(f"--save {folder}: that is a file; name a folder.")
+    if folder is not None:
+        _require_folder(folder)
     parts = []
     first = LAYOUT_FIRST.get(experiment.name)
     if first and options["format"] is Format.TEXT and package is None:
@@ -76,6 +77,15 @@ def measure(
         say("\n\n".join([text.provenance(found), *parts, *said.split("\n\n")[1:]]))
     if found.path is not None:
         print(f"saved as {found.path}", file=sys.stderr)
+
+
+def _require_folder(folder: Path) -> None:
+    """Refuse a folder that can't be written before minutes are spent on measuring."""
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise RecordingError(f"--save {folder}: {there} is a file; name a folder.")
+    if not os.access(there, os.W_OK):
+        raise RecordingError(f"--save {folder}: there is no write access to {there}.")
 
 
 def _measured(experiment, params, options, package, folder=None) -> Recording:
