@@ -91,22 +91,32 @@ def sweep(table: Sequence[Row], column: str = "median_s") -> Drawn:
     """A column against the alignment in bytes, one line for each factor.
 
     Args:
-        table: Rows with `factor` and `alignment_bytes`; a row without alignment is the reference
-            that the lines are compared with, drawn as a rule with its interval.
+        table: Rows with `factor` and `alignment_bytes`; the one without alignment is the control
+            that the lines are compared with, drawn as a rule with its interval. Ratios have the
+            noise band around 1 in its place, and rates the machine's ceiling beside it.
         column: `median_s`, `rate` or `ratio`.
     """
+    floor = max((row.get("noise_floor") or 0.0 for row in table), default=0.0)
+    control = next((str(row["variant"]) for row in table if row.get("role") == "control"), "1")
     if column not in rows.INTERVALS:
         raise UnknownName("column with an interval", column, rows.INTERVALS)
     table = _measured(table, column)
     size, title = _axis_of(table, column)
-    points, reference = [], []
+    points, lines = [], []
     for row in table:
         point = _point(row, column, size) | {"factor": row.get("factor")}
         if row.get("alignment_bytes"):
             points.append(point | {"bytes": int(row["alignment_bytes"])})
-        elif row.get("role") != "again":
-            reference.append(point)
-    return lambda width: _lines(points, reference, title, width)
+        elif row.get("role") == "control":
+            lines.append(point | {"name": f"{control}: {point['text']}", "dy": 11})
+    if column == "ratio":
+        lines.append({"value": 1, "low": 1 - floor, "high": 1 + floor, "name": control, "dy": 11})
+    limit = next((row for row in table if column == "rate" and row.get("limit_value")), None)
+    if limit:
+        name = f"{limit['share_of']} {rows.printed(limit, 'limit_value')} ({limit['limit_kind']})"
+        ends = dict.fromkeys(("value", "low", "high"), limit["limit_value"] / size)
+        lines.append(ends | {"name": name, "dy": -6})
+    return lambda width: _lines(points, lines, title, width)
 
 
 def matrix(cells: Sequence[dict[str, Any]], by: str, series: str, floor: float) -> Drawn:
@@ -241,13 +251,14 @@ def _lines(points, reference, title, width) -> dict[str, Any]:
         base.mark_point(filled=True, size=70, opacity=1).encode(y=y, color=colour, shape=shape),
     ]
     for each in reference:
-        flat = alt.Chart(_values([each | {"name": f"{each['label']}: {each['text']}"}]))
-        layers.insert(0, flat.mark_rect(color=BAND).encode(y=alt.Y("low:Q"), y2="high:Q"))
+        flat = alt.Chart(_values([each]))
+        band = flat.mark_rect(color=BAND, stroke=BAND)
+        layers.insert(0, band.encode(y=alt.Y("low:Q"), y2="high:Q"))
         layers.append(flat.mark_rule(color=MUTED, strokeDash=[4, 3]).encode(y=alt.Y("value:Q")))
         layers.append(
-            flat.mark_text(align="right", dy=11, x=alt.expr("width - 4"), color=MUTED).encode(
-                y=alt.Y("value:Q"), text="name:N"
-            )
+            flat.mark_text(
+                align="right", dy=each["dy"], x=alt.expr("width - 4"), color=MUTED
+            ).encode(y=alt.Y("value:Q"), text="name:N")
         )
     return _spec(alt.layer(*layers), width, height=240)
 

@@ -22,7 +22,7 @@ CHARTS = {
     "sweep-rates": ("sweep", ("rate",)),
     "sweep-ratios": ("sweep", ("ratio",)),
 }
-LONGEST = 72  # characters of a kernel's short name
+LONGEST = 120  # characters of a kernel's short name
 # Kernels whose name is in their template's argument, and what says which operation a kernel is of.
 _WRAPPER = re.compile(r"^(?:\w+ )?(?:\w+::)*Kernel2?<\s*(?:\w+::)*(\w+)")
 _OPERATION = re.compile(r"\b([A-Za-z]\w*?(?:Functor\w*|_kernel_cuda|_kernel_impl|Ops))\b")

@@ -14,12 +14,6 @@ from anatomy import units
 from anatomy.recording import Recording
 from anatomy.showing import Found, Showing
 
-STATES = {
-    "code-changed": "The code has changed since",
-    "software-other": "Recorded with other software",
-    "machine-other": "Recorded on another machine",
-}
-
 
 def strip(showing: Showing, found: Sequence[Found]) -> str:
     """The line that says where figures come from, for one recording or for several together.
@@ -62,7 +56,7 @@ def _notice(state: str, found: list[Found]) -> str:
         what = f"{len(commands)} recordings are missing" if several else "Not recorded yet"
         why = ""
     else:
-        what, why = STATES[state], f" {escape(first.freshness.reason)}"
+        what, why = "Out of date", f" {escape(first.freshness.reason)}"
     return (
         f'<div class="notice {kind}" role="note" data-search-exclude><p><b>{what}.</b>{why} '
         f"Record {'them' if len(commands) > 1 else 'it'} on the GPU host:</p>"

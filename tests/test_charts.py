@@ -72,6 +72,12 @@ def test_a_sweep_tells_factors_by_colour_and_shape_and_shows_the_aligned_time():
     assert '"shape"' in text and '"color"' in text
     assert {p["factor"] for p in data(spec)} == {"aligned", "base", "ld", "k"}
     assert any(str(p.get("name", "")).startswith("aligned: ") for p in data(spec))
+    found = table("alignment.thresholds")
+    floor = found[0]["noise_floor"]
+    band = next(p for p in data(charts.sweep(found, "ratio")(330)) if p.get("name") == "aligned")
+    assert (band["low"], band["high"]) == (1 - floor, 1 + floor)
+    rates = [str(p.get("name")) for p in data(charts.sweep(found, "rate")(680))]
+    assert any(name.startswith("matmul fp16") and name.endswith("(measured)") for name in rates)
     with pytest.raises(UnknownName, match="column with an interval 'samples'"):
         charts.sweep(table("alignment.thresholds"), "samples")
 
