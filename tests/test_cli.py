@@ -176,7 +176,7 @@ def test_csv_is_tidy(run, measured):
     ("arguments", "status", "said"),
     [
         (["run", "toy.fine", "--dtype", "fp8"], 2, "'fp8' is not one of 'fp16', 'fp32'"),
-        (["run", "toy.fine", "--size", "many"], 2, "integer"),
+        (["run", "toy.fine", "--size", "many"], 2, "Invalid value for '--size'"),
         (["run", "toy.fine", "--siez", "4"], 2, "No such option"),
         (["run", "toy.fine", "--device", "gpu"], 2, "error: device='gpu' is not a device"),
         (["run", "toy.fine", "--device", "mps"], 3, "error: device='mps' is not measured here"),

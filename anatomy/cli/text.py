@@ -29,7 +29,7 @@ HIDDEN = (
     *("blocks_s", "p5_s", "p95_s", "op", "quantity", "role", "control", "device", "method"),
     *("error", "kernels", "rate_unit", "speedup", "share_of", "limit_value", "limit_kind"),
     *("discarded", "discarded_why", "enqueue_s", "flops", "bytes", "noise_floor", "busy_s"),
-    *("launch_inclusive", "wide", "samples", "sm_clock_mhz", "power_w", "temperature_c"),
+    *("limit", "launch_inclusive", "wide", "samples", "sm_clock_mhz", "power_w", "temperature_c"),
 )
 
 
