@@ -44,6 +44,8 @@ def test_ratios_have_intervals_a_noise_band_and_a_line_at_one(width):
     spec = charts.ratios(found)(width)
     floor = max(row["noise_floor"] for row in found)
     assert {"from": 1 - floor, "to": 1 + floor} in data(spec)
+    band = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "rect")["encoding"]
+    assert (band["x"]["field"], band["x2"]["field"]) == ("from", "to")
     assert {"value": 1.0} in data(spec)
     point = next(p for p in data(spec) if p.get("label") == "sliced_offset_view")
     row = next(row for row in found if row["variant"] == "sliced_offset_view")

@@ -2,11 +2,12 @@
 
 import json
 import re
+from html import unescape
 
 import pytest
 import synthetic
 
-from anatomy import inline, units
+from anatomy import inline, spans, units
 from anatomy.errors import AnatomyError, BadParameter, UnknownName
 from anatomy.freshness import Freshness
 
@@ -177,6 +178,15 @@ def test_the_markup_survives_markdown():
     assert html.count("<em>") == 2
     assert 'class="measured"' in html and "&lt;span" not in html
     assert "--m 512" in re.sub(r"&#(\d+);", lambda code: chr(int(code[1])), html)
+
+
+def test_text_in_a_sentence_is_text_for_html_and_for_markdown():
+    from markdown import markdown
+
+    told = '<b a="1">*x* _y_ `z` [1](2) ![i](j) & \\* |'
+    html = markdown(f"word {spans.literal(told)} word")
+    assert unescape(re.sub(r"^<p>word | word</p>$", "", html)) == told
+    assert "<b" not in html and "<em>" not in html and "<a" not in html
 
 
 def test_captions_take_references_code_and_links():
