@@ -183,9 +183,10 @@ def test_the_markup_survives_markdown():
 def test_text_in_a_sentence_is_text_for_html_and_for_markdown():
     from markdown import markdown
 
-    told = '<b a="1">*x* _y_ `z` [1](2) ![i](j) & \\* |'
+    told = '<b>"x"</b> *x* _y_ `z` [1](2) ![i](j) & \\* |'
     html = markdown(f"word {spans.literal(told)} word")
     assert unescape(re.sub(r"^<p>word | word</p>$", "", html)) == told
+    assert not set(spans.literal(told)) & set("<>\"'*_`[]")  # it also goes into attributes
     assert "<b" not in html and "<em>" not in html and "<a" not in html
 
 
