@@ -113,7 +113,9 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
         title = " ".join([escape(title), *map(_tag, shared)])
         lines = [across("group", title, len(wanted))] if title else []
         several = len(limit_names) > 1
-        lines += [_time_row(row, wanted, size, shared, several=several) for row in members]
+        numeric = {name for name in wanted if _is_number(table, name)}
+        for row in members:
+            lines.append(_time_row(row, wanted, size, shared, numeric, several=several))
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
     return wrapped(f"<thead><tr>{''.join(heads)}</tr></thead>{''.join(bodies)}", "Measured times")
 
@@ -133,9 +135,10 @@ def plain(table: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = No
     _known(columns, present)
     wanted = list(columns) if columns else [n for n in filled if n not in HIDDEN]
     heads = [_head(rows.heading(n), number=_is_number(table, n)) for n in wanted]
+    numeric = {name for name in wanted if _is_number(table, name)}
     lines = []
     for row in table:
-        cells = [_cell(row, name, first=name == wanted[0]) for name in wanted]
+        cells = [_cell(row, n, n in numeric, first=n == wanted[0]) for n in wanted]
         lines.append(f"<tr>{''.join(cells)}</tr>")
     body = f"<thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(lines)}</tbody>"
     return wrapped(body, "Recorded rows")
@@ -242,7 +245,13 @@ def _head(name: str, note: str = "", *, number: bool = False) -> str:
 
 
 def _time_row(
-    row: Row, wanted: Sequence[str], size: float, shared: Sequence[Tag], *, several: bool
+    row: Row,
+    wanted: Sequence[str],
+    size: float,
+    shared: Sequence[Tag],
+    numeric: set[str],
+    *,
+    several: bool,
 ) -> str:
     special: dict[str, Callable[[], str]] = {
         "variant": lambda: f"<code>{escape(str(row.get('variant')))}</code>{aside}",
@@ -256,7 +265,7 @@ def _time_row(
     cells = []
     for index, column in enumerate(wanted):
         if column not in special:
-            cells.append(_cell(row, column, first=index == 0))
+            cells.append(_cell(row, column, column in numeric, first=index == 0))
             continue
         text = special[column]()
         if index == 0:
@@ -288,7 +297,7 @@ def _share(row: Row, *, several: bool) -> str:
     return f'<span title="of {escape(limit)}">{text}</span>{name}'
 
 
-def _cell(row: Mapping[str, Any], name: str, *, first: bool) -> str:
+def _cell(row: Mapping[str, Any], name: str, number: bool, *, first: bool) -> str:
     value = row.get(name)
     text = escape(rows.printed(dict(row), name))
     if units.missing(value):
@@ -297,7 +306,7 @@ def _cell(row: Mapping[str, Any], name: str, *, first: bool) -> str:
         text = f"<code>{text}</code>"
     if first:
         return f'<th scope="row">{text}</th>'
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if number:
         return f'<td class="n">{text}</td>'
     whole = isinstance(value, list) and len(value) <= 3  # a shape is not broken over lines
     return f'<td class="whole">{text}</td>' if whole else f"<td>{text}</td>"

@@ -118,3 +118,8 @@ def test_selection_keeps_the_order_asked_for_and_knows_its_names(bench):
 def test_the_control_of_another_variant_is_no_finding(bench):
     kept = [row["variant"] for row in rows.findings(bench)]
     assert "contiguous_half" not in kept and "as_strided_view" in kept
+
+
+def test_a_column_of_numbers_is_flush_right_where_one_is_missing_too():
+    html = tables.plain([{"variant": "a", "uses": 3.5}, {"variant": "b", "uses": None}])
+    assert html.count('<td class="n">') == 2
