@@ -1,6 +1,7 @@
 """The sampler, asked about callables whose cost is known."""
 
 from itertools import pairwise
+from statistics import median
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from fake_stopwatch import FLUSH_S, Fake, FakeStopwatch
 
 from anatomy.errors import BadParameter, DisagreementError, MeasurementError
 from anatomy.measuring import blocks, compare, sampling
+from anatomy.measuring.cache import Flush
 
 QUIET = {"profile": False, "iters": 12, "op": "toy"}
 
@@ -132,6 +134,14 @@ def test_settling_is_no_part_of_the_budget():
     compare({"a": fake}, watch=watch, budget_s=0.3, settle_cap_s=2.0, **QUIET)
     assert watch.now() == pytest.approx(2.3, abs=0.2)
     assert "not steady after 2 s" in watch.warnings[0]
+
+
+def test_raw_samples_are_kept_on_demand_and_give_the_blocks_medians():
+    row = measure(FakeStopwatch(noise=0.01), {"a": 1e-3}, keep_samples=True, iters=60).loc["a"]
+    each = len(row.samples_s) // len(row.blocks_s)
+    assert each * len(row.blocks_s) == len(row.samples_s) == row.samples and each > 1
+    assert median(row.samples_s[each : 2 * each]) == pytest.approx(row.blocks_s[1], rel=1e-5)
+    assert "samples_s" not in measure(FakeStopwatch(), {"a": 1e-3})
 
 
 def test_iters_is_the_least_number_of_samples():
@@ -291,6 +301,13 @@ def test_the_real_clock_of_the_cpu_runs_the_same_protocol():
     assert list(result.table.variant) == ["once", "twice", "once (again)"]
     assert set(result.table.device) == {"cpu"}
     assert "once" in str(result) and "noise floor" in str(result)
+
+
+def test_a_flush_made_in_inference_mode_works_outside_of_it():
+    with torch.inference_mode():
+        flush = Flush(torch.device("cpu"))
+        flush()
+    flush()
 
 
 def test_every_quantity_is_known_to_the_sampler():

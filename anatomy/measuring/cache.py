@@ -34,11 +34,14 @@ class Flush:
         self.cache_bytes = last_level_cache_bytes(device)
         self.bytes = FLUSH_FACTOR * self.cache_bytes
         elements = max(self.cache_bytes // 4, 1)
-        self._written = torch.zeros(elements, dtype=torch.int32, device=device)
-        self._read: Tensor = torch.zeros(
-            FLUSH_FACTOR * elements, dtype=torch.float32, device=device
-        )
-        self._sink = torch.empty((), dtype=torch.float32, device=device)
+        # Not inference tensors, though the first comparison of a process may run in that mode: the
+        # next one may not, and writing to them would then be refused.
+        with torch.inference_mode(False):
+            self._written = torch.zeros(elements, dtype=torch.int32, device=device)
+            self._read: Tensor = torch.zeros(
+                FLUSH_FACTOR * elements, dtype=torch.float32, device=device
+            )
+            self._sink = torch.empty((), dtype=torch.float32, device=device)
 
     def __call__(self) -> None:
         """Queue the flush on the current stream (CUDA), or do it (CPU)."""

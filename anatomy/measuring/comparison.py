@@ -80,6 +80,7 @@ def compare(
     settle_cap_s: float | None = None,
     seed: int = 0,
     profile: bool | Mapping[str, census.Census] = True,
+    keep_samples: bool = False,
     allow_foreign: bool | None = None,
     watch: Stopwatch | None = None,
 ) -> Comparison:
@@ -114,6 +115,8 @@ def compare(
         seed: Of the order of variants in a block.
         profile: Whether to list the kernels of each variant, outside the timed blocks; or the
             `census` of an earlier comparison of the same callables, whose names are not repeated.
+        keep_samples: Whether rows keep their raw samples, as `samples_s`, in seconds: equally many
+            of each block, in its order. Recordings grow by them.
         allow_foreign: Measure although another process computes on the GPU; by default only where
             the environment variable ANATOMY_ALLOW_FOREIGN is 1.
         watch: Another clock; tests pass one.
@@ -177,6 +180,8 @@ def compare(
         origin = control if name == again else name
         facing = (against or {}).get(name, control)
         row = _row(measured, index, samplers[name])
+        if keep_samples:
+            row["samples_s"] = [float(f"{sample:.6g}") for sample in measured.raw[index]]
         row |= {
             "op": op,
             "variant": name,
