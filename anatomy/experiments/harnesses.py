@@ -1,0 +1,133 @@
+"""The package's stopwatch against the public ones: the same workloads, quantities and wall budget.
+
+The rules of measuring, written before the first run. The rules of judging are in
+`anatomy.standings`.
+
+1. Ten workloads, from an addition of one element to a training step of a small GPT, by the names
+   in `anatomy.harnesses.workloads`. Nothing is tuned to a harness.
+2. A harness is compared with ours in the quantity that it reports and in no other: `gpu_cold` with
+   triton's do_bench (its mean, which is its default, and its median) and inductor's benchmarker;
+   `gpu_warm` with do_bench_cudagraph; `step_wall` with torch.utils.benchmark's blocked_autorange
+   and adaptive_autorange.
+3. Each gets a wall budget of 0.3 s an estimate with its warm-up inside, by its own knob: do_bench
+   60 ms of warm-up and 240 ms of measuring, do_bench_cudagraph its default of 20 ms a replay,
+   inductor as many iterations as fill the budget, Timer half of the budget for its blocks, whose
+   size it looks for in the other half. Ours is `compare` with one variant and its duplicate, told
+   to use the whole budget and not to settle. What an estimate really took is its cost and is
+   shown; a harness that overruns the budget keeps what it gained by it.
+4. Before every run the GPU multiplies matrices for 0.03 s, so that none begins on an idle clock.
+5. Six fresh processes, and in each three replicates. In a replicate every harness estimates every
+   workload once, in an order that is a row of a Williams square: each stands in each place, and
+   behind each other one, equally often.
+6. A/A: in every replicate `compare` gets each workload twice, as two variants and its duplicate,
+   in one of the three quantities in turn; with those on the effects' own calls that is 34 pairs a
+   process and 204 in all. Of the other harnesses, two successive replicates of one process are a
+   pair.
+7. Effect: a copy of 1.02 N bytes against N, and a spin kernel of 1.02 N cycles against N; three
+   comparisons in each process in `gpu_cold` and in `gpu_warm`. The other harnesses estimate first
+   the one and then the other, once in each process.
+8. Reference: CUPTI's record of each kernel in three further processes, in the cache regime of the
+   quantity: for `gpu_cold` a call's span after a flush, for `gpu_warm` the time from one call's
+   start to the next one's, back to back. A wall time has no record on the GPU: there the reference
+   is plain loops of calls with one synchronize each, of 0.4 s together.
+9. What an estimate's interval should cover is what the rest of its process says: the median of all
+   other blocks of that workload and quantity.
+10. A harness that fails on a workload is a row with its error, and its runs there are missing. A
+   process that dies is run again with the same number. No row is left out or measured again
+   because of what it says.
+"""
+
+import pandas as pd
+import torch
+
+from anatomy import machine, tensors
+from anatomy.errors import AnatomyError, BadParameter
+from anatomy.experiment import experiment
+from anatomy.harnesses import adapters, cupti
+from anatomy.harnesses.protocol import Process
+from anatomy.harnesses.workloads import WORKLOADS
+from anatomy.measuring import stopwatch_for
+
+# The largest workload copies 2 GiB; everything else is small beside it.
+LARGEST_BYTES = 6 * 2**30
+
+
+@experiment(page="how-we-measure.md", timeout_s=480)
+def estimates(
+    process: int = 0,
+    device: str = "cuda:0",
+    replicates: int = 3,
+    budget_s: float = 0.3,
+    scale: float = 1.0,
+) -> pd.DataFrame:
+    """Let every harness estimate every workload in one process; pairs and effects come behind.
+
+    Args:
+        process: Number of the process, from 0; it turns the orders, and is recorded by itself.
+        device: Where to run, such as cuda:0 or cpu.
+        replicates: Estimates of each workload by each harness.
+        budget_s: Wall time of one estimate in seconds, warm-up included.
+        scale: Factor on every size; 1 for a GPU, less for a quick look or a CPU.
+
+    Returns:
+        One row per figure. `part` says what it is: `estimate`; `pair`, two variants that are the
+        same; `effect`, two that are 2 % apart; `overhead`, a whole comparison. `op` is the
+        workload, `variant` the harness, `median_s` its figure, `cost_s` the wall time it took,
+        `place` its place in the order. Rows of `compare` have an interval, and beside it `rest_s`,
+        what the other blocks of the process say; pairs and effects have ratio and verdict.
+
+    Raises:
+        DeviceError: The device is not there.
+        OutOfMemory: The largest workload does not fit.
+        BadParameter: A budget, scale or number is not possible.
+    """
+    if process < 0 or replicates < 1 or budget_s <= 0 or scale <= 0:
+        raise BadParameter("process counts from 0; replicates, budget_s and scale are above 0.")
+    where = tensors.torch_device(device)
+    machine.require_bytes(where, int(scale * LARGEST_BYTES), "the workloads, a copy of 2 GiB first")
+    watch = stopwatch_for(where)
+    one = Process(watch, process, replicates, budget_s, scale, adapters.harnesses(watch, budget_s))
+    table = pd.DataFrame(one.run())
+    table.attrs["warnings"] = [f"{count} x {told}" for told, count in one.warned.most_common(10)]
+    table.attrs["method"] = {"budget_s": budget_s, "settle": "0.03 s of matrix products"}
+    return table
+
+
+@experiment(page="how-we-measure.md", timeout_s=300)
+def reference(process: int = 0, device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
+    """Take every workload's time from CUPTI's record of its kernels, in one process.
+
+    Args:
+        process: Number of the process, from 0; each is recorded by itself.
+        device: Where to run, such as cuda:0; a cpu has wall times alone.
+        scale: Factor on every size, as for the estimates.
+
+    Returns:
+        One row per workload and quantity: `median_s` with the interval over `samples` calls,
+        `busy_s`, the time in which a kernel of one call ran, and the kernels of a call. A wall
+        time is a plain loop's. What could not be measured has a `note`.
+
+    Raises:
+        DeviceError: The device is not there.
+        OutOfMemory: The largest workload does not fit.
+    """
+    where = tensors.torch_device(device)
+    machine.require_bytes(where, int(scale * LARGEST_BYTES), "the workloads, a copy of 2 GiB first")
+    watch = stopwatch_for(where)
+    ways = {"step_wall": cupti.wall}
+    if where.type == "cuda":
+        ways |= {"gpu_cold": cupti.cold, "gpu_warm": cupti.warm}
+    rows = []
+    for op, build in WORKLOADS.items():
+        torch.manual_seed(process)
+        call = build(where, scale)
+        watch.wall([call] * 10)
+        for quantity, way in ways.items():
+            variant = "loop" if quantity == "step_wall" else "CUPTI"
+            row = {"op": op, "quantity": quantity, "variant": variant}
+            try:
+                row |= cupti.columns(way(call, watch))
+            except (AnatomyError, RuntimeError) as error:
+                row["note"] = f"{type(error).__name__}: {str(error)[:160]}"
+            rows.append(row)
+    return pd.DataFrame(rows)
