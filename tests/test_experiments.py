@@ -26,7 +26,12 @@ TOY = {
     "remedies.payback": SMALL,
     "remedies.compiled": SMALL,
     "limits.ceilings": {"device": "cpu", "scale": 0.005, "iters": 6},
+    "harnesses.estimates": {"device": "cpu", "scale": 0.005, "replicates": 1, "budget_s": 0.01},
+    "worked_example.kernel": {"device": "cpu", "dtype": "fp32", "m": 64, "k": 64},
+    "harnesses.reference": {"device": "cpu", "scale": 0.005},
 }
+# Tables of another form than a comparison's: a report without times, and harnesses' figures.
+OTHER_FORMS = ("tensor_layout.", "harnesses.")
 VARIANTS = [
     "contiguous",
     "transposed_view",
@@ -64,7 +69,7 @@ def test_every_experiment_has_a_toy_size():
 def test_a_table_is_tidy_and_holds_its_own_evidence(name, table):
     found = table(name)
     assert len(found) and not found.columns.duplicated().any()
-    if name.startswith("tensor_layout."):
+    if name.startswith(OTHER_FORMS):
         return
     for row in found.itertuples():
         assert math.isclose(row.median_s, median(row.blocks_s), rel_tol=1e-4)
@@ -179,6 +184,33 @@ def test_the_ceilings_cover_bandwidth_and_every_number_format(table):
     }
     rates = found.bytes.where(found.limit.isin(["copy", "read"]), found.flops) / found.median_s
     assert (rates > 0).all()
+
+
+def test_one_process_of_the_harnesses_has_every_part_and_says_what_is_missing(table):
+    found = table("harnesses.estimates")
+    assert set(found.part) == {"estimate", "pair", "effect", "overhead"}
+    figures = found[(found.part == "estimate") & found.median_s.notna()]
+    assert set(figures.variant) == {"compare", "blocked_autorange", "adaptive_autorange"}
+    assert len(set(figures.op)) == 10
+    assert set(found[found.op == "all"].note) == {"needs CUDA; this is cpu"}
+    plain = found[found.op == "W8 matmul 8192"]
+    assert plain.rest_s.notna().sum() == 1, "one replicate: the pair alone is beside an estimate"
+
+
+def test_the_worked_example_keeps_the_samples_behind_its_blocks(table):
+    found = table("worked_example.kernel")
+    assert list(found.quantity) == ["gpu_cold"] * 3 + ["gpu_warm"] * 3
+    for row in found.itertuples():
+        each = len(row.samples_s) // len(row.blocks_s)
+        assert math.isclose(median(row.samples_s[:each]), row.blocks_s[0], rel_tol=1e-4)
+        assert len(row.samples_s) == row.samples
+    assert found.bytes[1] / found.bytes[0] == pytest.approx(1.02, abs=0.01)
+
+
+def test_the_reference_on_a_cpu_has_wall_times_of_every_workload(table):
+    found = table("harnesses.reference")
+    assert set(found.quantity) == {"step_wall"} and len(found) == 10
+    assert (found.low_s <= found.median_s).all() and (found.median_s <= found.high_s).all()
 
 
 @pytest.mark.parametrize(("k", "good"), [(100, 96), (1, 32), (0, 32)])
