@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from anatomy import claims, recording, spans, tables, units
+from anatomy import boards, claims, recording, scoreboard, spans, tables, units
 from anatomy.claims import seeds
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.showing import Showing
@@ -66,6 +66,24 @@ def machine(showing: Showing, name: str, spec: str) -> str:
     return spans.gap_because(f"nothing recorded on {showing.machine} yet")
 
 
+def target(showing: Showing, name: str, spec: str) -> str:
+    """`[[target:power]]`, whether one of the harnesses' targets is met; `| found`, its figure."""
+    if spec not in ("", "verdict", "found", "detail"):
+        raise BadParameter(f"a target has verdict, found and detail; got {spec!r}.")
+    calls = boards.found(showing)
+    if showing.collecting:
+        return ""
+    board = boards.board(calls)
+    if board.empty:
+        return spans.gap(*calls)
+    one = board.target(name)
+    if spec == "found":
+        return spans.literal(scoreboard.found_text(one)) + spans.stale(*calls)
+    if spec == "detail":
+        return spans.literal(one.detail or "") + spans.stale(*calls)
+    return boards.chip(one) + spans.stale(*calls)
+
+
 def _field(found: recording.Recording, name: str, spec: str) -> str:
     known: dict[str, Any] = found.data["software"] | found.data["machine"]
     if name not in known:
@@ -80,4 +98,5 @@ REFERENCES: dict[str, Callable[[Showing, str, str], str]] = {
     "limit": limit,
     "seed": seed,
     "machine": machine,
+    "target": target,
 }

@@ -7,6 +7,7 @@
     [[limit:matmul fp16]]  [[limit:copy | TB/s.2]]  a ceiling of the machine
     [[seed:fp16-2048.matmul.sliced_offset_view | ratio]]  a figure that the seed published
     [[machine:gpu]]  [[machine:torch]]              what the figures were made on
+    [[target:power]]  [[target:power | found]]      a target of the harnesses' comparison
 
 An experiment with its parameters is followed by selectors, each the value of a text column (op,
 quantity, variant, ...) or `column=value`, and last by the column wanted. The selectors must meet

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from anatomy import boards, commands, figures, inline, scoreboard, signatures, strips, tables
 from anatomy import claims as ledger
-from anatomy import commands, figures, inline, signatures, strips, tables
 from anatomy import matrices as grids
 from anatomy.claims import seeds
 from anatomy.collecting import collect
@@ -30,9 +30,11 @@ __all__ = [
     "claims",
     "collect",
     "command",
+    "harnesses",
     "kernels",
     "limits",
     "matrix",
+    "samples",
     "seed_beside",
     "show",
     "strip",
@@ -270,6 +272,64 @@ def kernels(
     def draw() -> str:
         table = figures.rows_of(found, None, op, quantity, rows)
         return figures.kernels(showing, found, table, told)
+
+    return figures.or_badge(showing, [found], told, draw)
+
+
+def harnesses(part: str, quantity: str = "gpu_cold", *, caption: str | None = None) -> str:
+    """One part of the comparison of our stopwatch with the public ones, of all its recordings.
+
+        harnesses("targets")
+        harnesses("spread", "step_wall")
+
+    Args:
+        part: `targets`, `spread`, `bias`, `coverage`, `errors` or `cost`.
+        quantity: Of `spread` and `bias`: gpu_cold, gpu_warm or step_wall.
+        caption: What to see.
+
+    Raises:
+        UnknownName: There is no such part or quantity.
+    """
+    showing = current()
+    for kind, name, known in (
+        ("part of the comparison", part, scoreboard.PARTS),
+        ("quantity", quantity, scoreboard.QUANTITIES),
+    ):
+        if name not in known:
+            raise UnknownName(kind, name, known)
+    found = boards.found(showing)
+    told = inline.render_text(showing, caption) if caption else None
+    if showing.collecting:
+        return ""
+    return figures.or_badge(
+        showing, found, told, lambda: boards.part(showing, found, part, quantity, told)
+    )
+
+
+def samples(experiment: str, *, quantity: str | None = None, caption: str | None = None) -> str:
+    """The raw samples of a control and of its duplicate, over the blocks they were taken in.
+
+        samples("worked_example.kernel")
+
+    Args:
+        experiment: One that keeps them, by its defaults.
+        quantity: The only quantity.
+        caption: What to see.
+
+    Raises:
+        BadParameter: It keeps none.
+    """
+    showing = current()
+    found = showing.find(experiment)
+    told = inline.render_text(showing, caption) if caption else None
+    if showing.collecting:
+        return ""
+    if found.recording is None:
+        return figures.framed(showing, [found], "", told)
+
+    def draw() -> str:
+        table = figures.rows_of(found, None, None, quantity, None)
+        return boards.samples(showing, found, table, told)
 
     return figures.or_badge(showing, [found], told, draw)
 

@@ -26,6 +26,7 @@ ROOMS = {
     "shared": (
         *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings"),
         *("codehash", "syntax", "canonical", "schema", "freshness", "recording"),
+        *("scoring", "standings"),
     ),
     "record": (
         *(
@@ -38,12 +39,12 @@ ROOMS = {
             "experiment",
             "experiments",
         ),
-        *("isolation", "progress", "recorder", "worker"),
+        *("harnesses", "isolation", "progress", "recorder", "worker"),
     ),
     "read": (
         *("claims", "rows", "tables", "charts", "svg", "strips", "page", "inline", "facts"),
         *("spans", "fences", "showing", "collecting", "commands", "figures", "matrices"),
-        "building",
+        *("building", "boards", "clouds", "scoreboard"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -55,14 +56,23 @@ MAY_IMPORT = {
 }
 # Library -> the only modules that import it.
 DOORS = {
-    "altair": {"charts"},
+    "altair": {"charts", "clouds"},
     "vl_convert": {"svg"},
     "typer": {"cli"},
     "rich": {"cli", "progress"},
     "pynvml": {"driver"},
     "filelock": {"isolation", "building"},
     "mkdocs": set(),
-    "torch": {"tensors", "agreement", "measuring", "experiments", "machine", "versions"},
+    "torch": {
+        "tensors",
+        "agreement",
+        "measuring",
+        "experiments",
+        "machine",
+        "versions",
+        "harnesses",
+    },
+    "triton": {"harnesses"},
     "numpy": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"]},
     "pandas": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"], "cli"},
 }
