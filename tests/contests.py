@@ -25,9 +25,19 @@ QUANTITY = {rival: q for q, rivals in standings.RIVALS.items() for rival in riva
 def record(root: Path, processes: int = standings.PROCESSES, references: int = 3) -> None:
     """Save a whole comparison on the toy machine."""
     for process in range(references):
-        synthetic.record(root, standings.REFERENCE, _reference(), process=process)
+        reference(root, process=process)
     for process in range(processes):
-        synthetic.record(root, standings.ESTIMATES, _estimates(process), process=process)
+        estimates(root, process=process)
+
+
+def reference(root: Path, **params: Any) -> Path:
+    """A recording of `harnesses.reference`."""
+    return synthetic.record(root, standings.REFERENCE, _reference(), **params)
+
+
+def estimates(root: Path, **params: Any) -> Path:
+    """A recording of `harnesses.estimates`."""
+    return synthetic.record(root, standings.ESTIMATES, _estimates(params["process"]), **params)
 
 
 def _reference() -> list[dict[str, Any]]:
@@ -76,8 +86,8 @@ def _pair(add, generator, part: str, op: str, ratio: float, replicate: int = 0) 
     )  # fmt: skip
 
 
-def example(root: Path) -> None:
-    """Save a worked example whose blocks are those of its samples."""
+def example(root: Path, **params: Any) -> Path:
+    """A recording of `worked_example.kernel` whose blocks are those of its samples."""
     rows = []
     for quantity, time_s in (("gpu_cold", 58e-6), ("gpu_warm", 43e-6)):
         generator = np.random.default_rng(5)
@@ -92,4 +102,4 @@ def example(root: Path) -> None:
             samples = np.array(row["blocks_s"])[:, None] * (1 + noise)
             row["samples_s"] = [float(f"{sample:.6g}") for sample in samples.ravel()]
         rows += found
-    synthetic.record(root, "worked_example.kernel", rows)
+    return synthetic.record(root, "worked_example.kernel", rows, **params)

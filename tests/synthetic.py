@@ -330,7 +330,19 @@ def _bench_of(root: Path, **params: Any) -> Path:
     return bench(root, params.get("dtype", "fp16"), params.get("m", 4096))
 
 
+def _of_contests(maker: str) -> Any:
+    def make(root: Path, **params: Any) -> Path:
+        import contests  # it makes its recordings with this module
+
+        return getattr(contests, maker)(root, **params)
+
+    return make
+
+
 MAKERS = {
+    "harnesses.estimates": _of_contests("estimates"),
+    "harnesses.reference": _of_contests("reference"),
+    "worked_example.kernel": _of_contests("example"),
     "contiguity.bench": _bench_of,
     "tensor_layout.report": layouts,
     "tensor_layout.check": check,
