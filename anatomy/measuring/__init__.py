@@ -9,10 +9,11 @@ their own code. What each step is for stands in the module that does it:
 * `blocks` the order in which variants alternate, when to look, what to throw away
 * `gates` what no measurement may be: faster than the hardware, or labelled with a wrong cause
 * `census` which kernels ran, by name, as CUPTI saw them
-* `comparison` puts the steps together
+* `comparison` puts the steps together, and `result` words what came of it
 """
 
-from anatomy.measuring.comparison import Comparison, compare
+from anatomy.measuring.comparison import compare
+from anatomy.measuring.result import Comparison
 from anatomy.measuring.stopwatch import account, stopwatch_for
 
 __all__ = ["Comparison", "account", "compare", "stopwatch_for"]

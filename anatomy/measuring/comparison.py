@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import quantiles
 
 import pandas as pd
@@ -11,6 +11,7 @@ import torch
 from anatomy import agreement, intervals, machine, units
 from anatomy.errors import BadParameter, MeasurementError
 from anatomy.measuring import blocks, census, gates, sampling
+from anatomy.measuring.result import Comparison
 from anatomy.measuring.stopwatch import Call, Stopwatch, stopwatch_for
 
 Variants = Mapping[str, Call | Sequence[Call]]
@@ -22,43 +23,6 @@ PRECISION = 0.01
 # Bytes that may stay allocated after the blocks; caches of libraries are smaller than this.
 LEAK_BYTES = 2**20
 SETTLED, SETTLE_ROUND_S, SETTLE_CAP_S = 0.02, 0.1, 5.0
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What `compare` found.
-
-    Attributes:
-        table: One row per variant in the order given, the control's duplicate last. Times end in
-            `_s` and are seconds; `blocks_s` holds the block medians, from which `median_s`, its
-            exact 95 % interval `low_s` to `high_s`, and the paired `ratio` (time over the
-            control's time) with `ratio_low` and `ratio_high` follow. `samples` are raw samples.
-        noise_floor: How far the control strays from itself, as a relative number. No difference
-            below it is claimed.
-        errors: Relative error of each variant against its reference.
-        census: The kernels of each variant, by name; empty where none were listed.
-        warnings: What the reader of the table must know, one sentence each.
-    """
-
-    table: pd.DataFrame
-    noise_floor: float
-    errors: dict[str, float]
-    census: Mapping[str, census.Census]
-    warnings: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        width = max(len(name) for name in self.table.variant)
-        lines = []
-        for row in self.table.itertuples():
-            times = units.seconds_range(row.median_s, row.low_s, row.high_s)
-            against = "control"
-            if row.role != "control":
-                ratio = units.ratio(row.ratio, row.ratio_low, row.ratio_high)
-                against = f"{ratio} of {row.control}, {row.verdict}"
-            lines.append(f"{row.variant:<{width}}  {times}  {against}  {row.note or ''}".rstrip())
-        lines.append(f"noise floor {units.percent(self.noise_floor)} ({self.table.quantity[0]})")
-        lines += [f"warning: {warning}" for warning in self.warnings]
-        return "\n".join(lines)
 
 
 def compare(
