@@ -57,7 +57,8 @@ class FakeStopwatch(Stopwatch):
     `noise` is the relative spread of one call, `drift_per_s` how much slower everything becomes
     in a second. `throttle` maps a counter's name to the chance that it rises in a reading; None
     means a device without counters. `leaks_below_s` is the sleep that dispatch needs to be hidden,
-    `step_s` the step in which the clock counts.
+    `step_s` the step in which the clock counts. `clock_jump_s` comes to what the clock adds to a
+    cold span in every other millisecond.
     """
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -72,6 +73,7 @@ class FakeStopwatch(Stopwatch):
     leak_bytes: int | None = 0
     interruptions: int | None = 0
     step_s: float = 0.0
+    clock_jump_s: float = 0.0
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -112,6 +114,9 @@ class FakeStopwatch(Stopwatch):
         call()
         return (self.time_s - before) * self._factor()
 
+    def clock_now(self) -> float:
+        return CLOCK_S + (self.clock_jump_s if int(self.time_s * 1e3) % 2 else 0.0)
+
     def synchronizes(self, call: Callable) -> bool:
         return getattr(call, "syncs", False)
 
@@ -127,7 +132,8 @@ class FakeStopwatch(Stopwatch):
     def spans(self, calls, *, cold, hold_s):
         self.timed += len(calls)
         self.holds.append(hold_s)
-        taken = [self._device_time(call, cold=cold) + CLOCK_S for call in calls]
+        clock_s = self.clock_now()
+        taken = [self._device_time(call, cold=cold) + clock_s for call in calls]
         if self.step_s:
             taken = [round(span / self.step_s) * self.step_s for span in taken]
         return taken, 0 < hold_s < self.leaks_below_s

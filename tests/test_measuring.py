@@ -53,6 +53,13 @@ def test_a_cold_call_shorter_than_the_clock_itself_is_what_is_left_without_the_c
     assert row.median_s == pytest.approx(1e-6, rel=1e-3) and row.median_s < CLOCK_S
 
 
+def test_a_clock_whose_own_time_jumps_is_asked_in_every_block():
+    watch = FakeStopwatch(clock_jump_s=0.8e-6)
+    fakes = {"a": Fake(watch, warm_s=1e-6, cold_s=2e-6)}
+    row = compare(fakes, watch=watch, quantity="gpu_cold", **QUIET | {"iters": 400}).table.iloc[0]
+    assert row.median_s == pytest.approx(2e-6, rel=0.01)
+
+
 def test_a_clock_that_counts_in_steps_is_read_between_them():
     watch = FakeStopwatch(noise=0.01, step_s=0.1e-6)
     fakes = {"a": Fake(watch, warm_s=1e-6, cold_s=1.83e-6)}

@@ -144,6 +144,10 @@ def _block(names, samplers, order, per_block):
     causes: list[str] = []
     parts = {}
     counts = watch.disturbances()
+    if alone := [sampler for sampler in samplers if sampler.way == "alone"]:
+        clock_s = watch.clock_now()
+        for sampler in alone:
+            sampler.clock_s = clock_s
     before = watch.conditions()
     for index in order:
         try:

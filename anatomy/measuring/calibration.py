@@ -1,17 +1,19 @@
-"""What the clock itself costs on a device, measured once a process.
+"""What the clock itself costs on a device, measured once a process, and again in every block.
 
 An event pair around a kernel spans more than the kernel: the first time stamp is written before
 the kernel is launched, the last one after it has flushed its results. On an H200 that is about
 3 us, which is more than a short kernel takes. So a kernel that does nothing is timed both ways, by
 an event pair and by CUPTI's record of when it began and ended; the difference is the clock's, and
-is taken off every span. What it differs by from kernel to kernel, a few tenths of a microsecond,
-stays: figures of less than about ten microseconds are no better than that.
+is taken off every span. After a flush it is larger, and jumps by up to 0.8 us from one second to
+the next, for all kernels alike: there it is measured beside the samples, in each block of them.
+What it differs by from kernel to kernel, a few tenths of a microsecond, stays: cold figures of less
+than about ten microseconds are no better than that.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
+from statistics import median, median_grouped
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,10 +21,10 @@ import torch
 if TYPE_CHECKING:
     from anatomy.measuring.stopwatch import Stopwatch
 
-# Spans of the null kernel (in rounds that the launch queue holds), and records of it.
-SPANS, ROUNDS, RECORDS = 40, 3, 40
+# Spans of the null kernel, records of it, and its spans beside the samples of one block.
+SPANS, RECORDS, BESIDE = 40, 40, 16
 # A sleep in front of a kernel, long enough to hide its launch, profiler or not.
-HOLD_S = 200e-6
+HOLD_S = 100e-6
 # A read after a flush must take at least so many times a read of what the cache holds.
 COLDER = 1.05
 
@@ -35,7 +37,7 @@ class Calibration:
         event_pair_s: An empty event pair; on a CPU two readings of its clock.
         null_kernel_s: Span of an event pair around a kernel that does nothing; None on a CPU.
         null_record_s: The same kernel by CUPTI's record; None where there is no record.
-        clock_s: What a span holds beside the work in it, and what is taken off.
+        clock_s: What a span holds beside the work in it, without a flush: what is taken off.
         resolution_s: The step in which the clock counts; 0 where it is too fine to matter.
         host_clock_s: Two readings of the host's clock.
         synchronize_s: A bare synchronize.
@@ -76,7 +78,9 @@ def calibrate(watch: "Stopwatch") -> Calibration:
         return median(watch.spans([call] * times, cold=cold, hold_s=HOLD_S)[0])
 
     empty_s = typical(lambda: None)
-    spans = _null_spans(watch) if on_gpu else []
+    if on_gpu:
+        typical(watch.flush, times=100)  # a device that was idle has yet to wake its clocks
+    spans = watch.spans([_null] * SPANS, cold=False, hold_s=HOLD_S)[0] if on_gpu else []
     null_s = median(spans) if spans else None
     record_s = _null_record(watch) if on_gpu else None
     if on_gpu and record_s is None:
@@ -109,9 +113,15 @@ def _null() -> None:
     torch.cuda._sleep(1)
 
 
-def _null_spans(watch: "Stopwatch") -> list[float]:
-    rounds = [watch.spans([_null] * SPANS, cold=True, hold_s=HOLD_S)[0] for _ in range(ROUNDS)]
-    return [span for spans in rounds for span in spans]
+def clock_beside(watch: "Stopwatch") -> float:
+    """Seconds that the clock adds to a span after a flush, as it is now; 0 on a CPU."""
+    known = watch.calibration
+    if known.null_record_s is None:
+        return known.clock_s
+    spans = watch.spans([_null] * BESIDE, cold=True, hold_s=HOLD_S)[0]
+    step = known.resolution_s
+    middle = median_grouped(spans, interval=step) if step else median(spans)
+    return middle - known.null_record_s
 
 
 def _null_record(watch: "Stopwatch") -> float | None:

@@ -31,6 +31,8 @@ HOLD_MARGIN_S, HOLD_FACTOR = 20e-6, 2.0
 SLOW_S = 0.1
 # How often a leaking sample is retaken with twice the sleep before it is called launch-inclusive.
 RETAKES = 4
+# No kernel is shorter than this.
+LEAST_S = 0.2e-6
 # Least time a kernel launch takes the host; bounds how many launches a batch of calls can hold.
 LAUNCH_S = 2e-6
 
@@ -41,7 +43,8 @@ class Sampler:
 
     `ring` holds the same callable over one or more sets of buffers; `calls` of them make one
     sample. `enqueue_s` is what the host needs for one call, `period_s` a first estimate of the
-    call itself; both in seconds.
+    call itself; both in seconds. `clock_s` is what the clock adds to a span, and what is taken
+    off; blocks bring it up to date.
     """
 
     watch: Stopwatch
@@ -53,9 +56,11 @@ class Sampler:
     calls: int
     launch_inclusive: bool
     hold_s: float = 0.0
+    clock_s: float = 0.0
 
     def __post_init__(self) -> None:
         self._next = cycle(self.ring)
+        self.clock_s = self.clock_s or self.watch.calibration.clock_s
         if not self.launch_inclusive and self.way not in ("enqueue", "wall"):
             queued = 1 if self.way == "alone" else self.calls
             self.hold_s = HOLD_MARGIN_S + HOLD_FACTOR * queued * self.enqueue_s
@@ -74,7 +79,9 @@ class Sampler:
         if self.watch.device.type == "cpu":
             words = words.replace("event pair", "host clock")
         elif self.way in ("alone", "batch", "rotated"):
-            words += ", less the clock's own time"
+            words += ", less the clock's own time" + (
+                " in each block" if self.way == "alone" else ""
+            )
         return words + (", launch included" if self.launch_inclusive else "")
 
     @property
@@ -111,12 +118,12 @@ class Sampler:
                     calls, cold=self.quantity == "gpu_cold", hold_s=self.hold_s
                 )
             )
-        return [span - self.watch.calibration.clock_s for span in taken]
+        return [span - self.clock_s for span in taken]
 
     def _batch(self) -> float:
         calls = list(islice(self._next, self.calls))
         total = self._hidden(lambda: self.watch.batch(calls, hold_s=self.hold_s))
-        return (total - self.watch.calibration.clock_s) / self.calls
+        return (total - self.clock_s) / self.calls
 
     def _wall(self) -> float:
         return self.watch.wall(list(islice(self._next, self.calls))) / self.calls
@@ -161,23 +168,24 @@ def prepare(
         # The wall period of a short call is the host's; the device's own decides the batch.
         hold_s = 0.0 if synchronizes else HOLD_MARGIN_S + HOLD_FACTOR * calls * enqueue_s
         total, _ = watch.batch(list(islice(cycle(ring), calls)), hold_s=hold_s)
-        period_s = _work(watch, total) / calls
+        period_s = _work(watch, total, watch.calibration.clock_s) / calls
         calls = _calls(BATCH_S, period_s, enqueue_s)
     elif way == "alone" and repeats > 1:
         hold_s = 0.0 if synchronizes else HOLD_MARGIN_S + HOLD_FACTOR * enqueue_s
         spans, _ = watch.spans([call] * 3, cold=True, hold_s=hold_s)
-        period_s = _work(watch, median(spans))
+        period_s = _work(watch, median(spans), watch.clock_now())
     return Sampler(watch, ring, quantity, enqueue_s, period_s, way, calls, synchronizes)
 
 
-def _work(watch: Stopwatch, span_s: float) -> float:
+def _work(watch: Stopwatch, span_s: float, clock_s: float) -> float:
     """What is left of a span without the clock's own time.
 
     Raises:
         MeasurementError: Nothing is left: no kernel ran.
     """
-    left = span_s - watch.calibration.clock_s
-    if left <= watch.calibration.resolution_s and watch.device.type == "cuda":
+    left = span_s - clock_s
+    # A kernel that does nothing takes 0.6 us; what is well below it is the clock's own jitter.
+    if watch.device.type == "cuda" and left < LEAST_S:
         raise MeasurementError(
             f"Nothing ran on {watch.device}'s current stream that an event pair can see. Time it "
             "with quantity='host_enqueue' or 'step_wall', or check what the callable does."

@@ -17,7 +17,7 @@ import torch
 
 from anatomy import machine
 from anatomy.measuring.cache import Flush
-from anatomy.measuring.calibration import Calibration, calibrate
+from anatomy.measuring.calibration import Calibration, calibrate, clock_beside
 
 Call = Callable[[], object]
 
@@ -36,7 +36,7 @@ class Stopwatch:
     """Times callables on one device. Every duration is in seconds.
 
     Subclasses say how a span is taken. What the clock itself adds to a span is still in it here:
-    `calibration.clock_s` says how much, and `sampling` takes it off.
+    `calibration.clock_s` and `clock_now` say how much, and `sampling` takes it off.
     """
 
     device: torch.device
@@ -78,6 +78,10 @@ class Stopwatch:
             call()
         self.drain()
         return self.now() - start
+
+    def clock_now(self) -> float:
+        """Seconds that the clock adds to a cold span now; see `calibration`."""
+        return clock_beside(self)
 
     def synchronizes(self, call: Call) -> bool:
         """Whether `call` makes the host wait for the device."""
