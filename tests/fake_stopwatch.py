@@ -84,6 +84,7 @@ class FakeStopwatch(Stopwatch):
             null_record_s=1e-6,
             clock_s=CLOCK_S,
             resolution_s=self.step_s,
+            queue_s=15e-6,
             host_clock_s=1e-7,
             synchronize_s=3e-6,
             flush_s=FLUSH_S,

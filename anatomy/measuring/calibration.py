@@ -4,10 +4,9 @@ An event pair around a kernel spans more than the kernel: the first time stamp i
 the kernel is launched, the last one after it has flushed its results. On an H200 that is about
 3 us, which is more than a short kernel takes. So a kernel that does nothing is timed both ways, by
 an event pair and by CUPTI's record of when it began and ended; the difference is the clock's, and
-is taken off every span. After a flush it is larger, and jumps by up to 0.8 us from one second to
-the next, for all kernels alike: there it is measured beside the samples, in each block of them.
-What it differs by from kernel to kernel, a few tenths of a microsecond, stays: cold figures of less
-than about ten microseconds are no better than that.
+is taken off every span. It depends on what the device does beside, so for cold calls it is measured
+with a flush too, in each block anew. What it differs by from kernel to kernel, a few tenths of a
+microsecond, stays: cold figures of less than about ten microseconds are no better than that.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,9 +21,10 @@ if TYPE_CHECKING:
     from anatomy.measuring.stopwatch import Stopwatch
 
 # Spans of the null kernel, records of it, and its spans beside the samples of one block.
-SPANS, RECORDS, BESIDE = 40, 40, 16
-# A sleep in front of a kernel, long enough to hide its launch, profiler or not.
-HOLD_S = 100e-6
+SPANS, RECORDS, BESIDE = 40, 40, 12
+# A sleep in front of queued work, for each call of it: a profiler slows launches, and a flush has
+# several.
+HOLD_S = 60e-6
 # A read after a flush must take at least so many times a read of what the cache holds.
 COLDER = 1.05
 
@@ -39,6 +39,7 @@ class Calibration:
         null_record_s: The same kernel by CUPTI's record; None where there is no record.
         clock_s: What a span holds beside the work in it, without a flush: what is taken off.
         resolution_s: The step in which the clock counts; 0 where it is too fine to matter.
+        queue_s: Host time to queue a flush and an event pair.
         host_clock_s: Two readings of the host's clock.
         synchronize_s: A bare synchronize.
         flush_s: One cache flush.
@@ -51,6 +52,7 @@ class Calibration:
     null_record_s: float | None
     clock_s: float
     resolution_s: float
+    queue_s: float
     host_clock_s: float
     synchronize_s: float
     flush_s: float
@@ -74,13 +76,18 @@ def calibrate(watch: "Stopwatch") -> Calibration:
         torch.sum(probe, dim=0, out=sink)
 
     def typical(call: Callable[[], object], *, cold: bool = False, times: int = 15) -> float:
-        watch.spans([call] * 3, cold=cold, hold_s=HOLD_S)
-        return median(watch.spans([call] * times, cold=cold, hold_s=HOLD_S)[0])
+        watch.spans([call] * 3, cold=cold, hold_s=3 * HOLD_S)
+        return median(watch.spans([call] * times, cold=cold, hold_s=times * HOLD_S)[0])
+
+    def queue() -> None:
+        watch.flush()
+        for _ in range(2):
+            torch.cuda.Event(enable_timing=True).record()
 
     empty_s = typical(lambda: None)
     if on_gpu:
         typical(watch.flush, times=100)  # a device that was idle has yet to wake its clocks
-    spans = watch.spans([_null] * SPANS, cold=False, hold_s=HOLD_S)[0] if on_gpu else []
+    spans = watch.spans([_null] * SPANS, cold=False, hold_s=SPANS * HOLD_S)[0] if on_gpu else []
     null_s = median(spans) if spans else None
     record_s = _null_record(watch) if on_gpu else None
     if on_gpu and record_s is None:
@@ -101,6 +108,7 @@ def calibrate(watch: "Stopwatch") -> Calibration:
         # Two readings of a CPU's clock are some ten nanoseconds, and no work there is as short.
         clock_s=0.0 if not on_gpu else empty_s if record_s is None else null_s - record_s,
         resolution_s=_resolution(spans),
+        queue_s=median(watch.enqueue(queue) for _ in range(15)) if on_gpu else 0.0,
         host_clock_s=median(watch.enqueue(lambda: None) for _ in range(15)),
         synchronize_s=median(watch.wall([]) for _ in range(15)),
         flush_s=typical(watch.flush, times=5),
@@ -118,7 +126,7 @@ def clock_beside(watch: "Stopwatch") -> float:
     known = watch.calibration
     if known.null_record_s is None:
         return known.clock_s
-    spans = watch.spans([_null] * BESIDE, cold=True, hold_s=HOLD_S)[0]
+    spans = watch.spans([_null] * BESIDE, cold=True, hold_s=BESIDE * HOLD_S)[0]
     step = known.resolution_s
     middle = median_grouped(spans, interval=step) if step else median(spans)
     return middle - known.null_record_s
@@ -126,12 +134,11 @@ def clock_beside(watch: "Stopwatch") -> float:
 
 def _null_record(watch: "Stopwatch") -> float | None:
     """Seconds of the null kernel by CUPTI's record, in the state it was timed in; None without."""
-    from anatomy.measuring.census import HOLD_KERNEL, kernels_during
+    from anatomy.measuring.census import HOLD_KERNEL, kernels_during  # it imports the stopwatch
 
     def act() -> None:
         for _ in range(RECORDS):
             watch.flush()
-            watch.hold(HOLD_S)
             _null()
         watch.drain()
 
@@ -139,9 +146,7 @@ def _null_record(watch: "Stopwatch") -> float | None:
         seen = kernels_during(act, watch)
     except RuntimeError:  # another tool holds CUPTI
         return None
-    # The sleep in front is the same kernel, and far longer.
     nulls = [end - start for start, end, name in seen if HOLD_KERNEL in name]
-    nulls = [seconds for seconds in nulls if seconds < HOLD_S / 2]
     return median(nulls) if nulls else None
 
 

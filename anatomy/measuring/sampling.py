@@ -25,8 +25,11 @@ BATCH_S = 400e-6
 # A wall-clock batch begins with an idle device and ends with one synchronize, about 10 us of it;
 # they must be a small part of the whole.
 WALL_BATCH_S = 8e-3
-# The sleep in front of a sample: this long, and this many times what the host needs to queue it.
+# The sleep in front of queued calls: this long, and this many times what the host needs to queue
+# them.
 HOLD_MARGIN_S, HOLD_FACTOR = 20e-6, 2.0
+# Cold calls that are queued behind one sleep; the sleep is lost time.
+CHUNK = 16
 # A call longer than this is called no more often than its samples need.
 SLOW_S = 0.1
 # How often a leaking sample is retaken with twice the sleep before it is called launch-inclusive.
@@ -43,8 +46,8 @@ class Sampler:
 
     `ring` holds the same callable over one or more sets of buffers; `calls` of them make one
     sample. `enqueue_s` is what the host needs for one call, `period_s` a first estimate of the
-    call itself; both in seconds. `clock_s` is what the clock adds to a span, and what is taken
-    off; blocks bring it up to date.
+    call itself, `hold_s` the sleep in front of queued work for each call of it, `clock_s` what the
+    clock adds to a span, which is taken off and brought up to date in each block; all in seconds.
     """
 
     watch: Stopwatch
@@ -62,8 +65,8 @@ class Sampler:
         self._next = cycle(self.ring)
         self.clock_s = self.clock_s or self.watch.calibration.clock_s
         if not self.launch_inclusive and self.way not in ("enqueue", "wall"):
-            queued = 1 if self.way == "alone" else self.calls
-            self.hold_s = HOLD_MARGIN_S + HOLD_FACTOR * queued * self.enqueue_s
+            own_s = self.watch.calibration.queue_s if self.way == "alone" else 0.0
+            self.hold_s = HOLD_FACTOR * (self.enqueue_s + own_s)
 
     @property
     def method(self) -> str:
@@ -90,7 +93,7 @@ class Sampler:
         flush = self.watch.calibration.flush_s
         if self.way == "alone":
             return self.period_s + flush + self.hold_s
-        return self.calls * self.period_s + self.hold_s
+        return self.calls * (self.period_s + self.hold_s)
 
     @property
     def resolution_s(self) -> float:
@@ -110,28 +113,29 @@ class Sampler:
         taken: list[float] = []
         # Fewer than the queue holds at a time: a full queue makes the host wait inside a call.
         launches = 6 + math.ceil(self.enqueue_s / LAUNCH_S)
-        chunk = max(1, QUEUE_LIMIT // launches)
+        chunk = max(1, min(CHUNK, QUEUE_LIMIT // launches))
         while len(taken) < samples:
             calls = list(islice(self._next, min(chunk, samples - len(taken))))
             taken += self._hidden(
-                lambda calls=calls: self.watch.spans(
-                    calls, cold=self.quantity == "gpu_cold", hold_s=self.hold_s
-                )
+                lambda hold_s, calls=calls: self.watch.spans(
+                    calls, cold=self.quantity == "gpu_cold", hold_s=hold_s
+                ),
+                len(calls),
             )
         return [span - self.clock_s for span in taken]
 
     def _batch(self) -> float:
         calls = list(islice(self._next, self.calls))
-        total = self._hidden(lambda: self.watch.batch(calls, hold_s=self.hold_s))
+        total = self._hidden(lambda hold_s: self.watch.batch(calls, hold_s=hold_s), self.calls)
         return (total - self.clock_s) / self.calls
 
     def _wall(self) -> float:
         return self.watch.wall(list(islice(self._next, self.calls))) / self.calls
 
-    def _hidden(self, take):
-        """Take a sample whose dispatch stays hidden; sleep longer before it if it does not."""
+    def _hidden(self, take, queued: int):
+        """Take samples whose dispatch stays hidden; sleep longer before them if it does not."""
         for _ in range(RETAKES):
-            sample, leaked = take()
+            sample, leaked = take(HOLD_MARGIN_S * (self.hold_s > 0) + queued * self.hold_s)
             if not leaked or self.launch_inclusive:
                 return sample
             self.hold_s *= 2
@@ -171,8 +175,9 @@ def prepare(
         period_s = _work(watch, total, watch.calibration.clock_s) / calls
         calls = _calls(BATCH_S, period_s, enqueue_s)
     elif way == "alone" and repeats > 1:
-        hold_s = 0.0 if synchronizes else HOLD_MARGIN_S + HOLD_FACTOR * enqueue_s
-        spans, _ = watch.spans([call] * 3, cold=True, hold_s=hold_s)
+        queued_s = enqueue_s + watch.calibration.queue_s
+        hold_s = 0.0 if synchronizes else HOLD_MARGIN_S + HOLD_FACTOR * queued_s
+        spans, _ = watch.spans([call] * 3, cold=True, hold_s=3 * hold_s)
         period_s = _work(watch, median(spans), watch.clock_now())
     return Sampler(watch, ring, quantity, enqueue_s, period_s, way, calls, synchronizes)
 

@@ -4,7 +4,9 @@ A GPU runs behind its host: a call returns once its kernels are queued. An event
 therefore measures the host as well, unless the GPU is kept busy until the whole call is queued.
 Every GPU sample here begins with a device-side sleep (`hold_s`) that is longer than the host
 needs, and then asks whether it was: if the start event had already passed when the last kernel was
-queued, dispatch leaked into the sample, and the caller learns of it.
+queued, dispatch leaked into the sample, and the caller learns of it. Several spans are queued as
+one behind one sleep: on an H200 a host that goes on queueing while the device works lengthens every
+span by 0.6 to 1.3 us.
 """
 
 import functools
@@ -56,7 +58,10 @@ class Stopwatch:
     def spans(
         self, calls: Sequence[Call], *, cold: bool, hold_s: float
     ) -> tuple[list[float], bool]:
-        """One span per call, each taken alone; and whether dispatch leaked into any of them."""
+        """One span per call, each taken alone; and whether dispatch leaked into them.
+
+        All are queued before the first one begins, so `hold_s` must be enough for all.
+        """
         raise NotImplementedError
 
     def batch(self, calls: Sequence[Call], *, hold_s: float) -> tuple[float, bool]:
@@ -154,18 +159,15 @@ class CudaStopwatch(Stopwatch):
     def spans(
         self, calls: Sequence[Call], *, cold: bool, hold_s: float
     ) -> tuple[list[float], bool]:
-        pairs = []
-        leaked = False
-        for call in calls:
-            start, end = _event(), _event()
+        pairs = [(_event(), _event()) for _ in calls]
+        self.hold(hold_s)
+        for (start, end), call in zip(pairs, calls, strict=True):
             if cold:
                 self.flush()
-            self.hold(hold_s)
             start.record()
             call()
             end.record()
-            leaked |= hold_s > 0 and start.query()
-            pairs.append((start, end))
+        leaked = hold_s > 0 and pairs[0][0].query()
         self.drain()
         return [start.elapsed_time(end) * 1e-3 for start, end in pairs], leaked
 
