@@ -134,7 +134,7 @@ def _middle(samples: list[float], sampler: Sampler) -> float:
     Most samples of a short kernel fall on one or two steps, and their plain median jumps between
     them; how many lie on either side says where in the step the median is.
     """
-    step = sampler.resolution_s
+    step = sampler.resolution_s if sampler.way == "alone" else 0.0
     return median_grouped(samples, interval=step) if step else median(samples)
 
 

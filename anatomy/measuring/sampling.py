@@ -97,8 +97,9 @@ class Sampler:
 
     @property
     def resolution_s(self) -> float:
-        """The step in which samples come, in seconds; 0 where it is too fine to matter."""
-        return self.watch.calibration.resolution_s if self.way == "alone" else 0.0
+        """The step in which samples come, in seconds; 0 where the clock's is not known."""
+        step = self.watch.calibration.resolution_s
+        return step / self.calls if self.way in ("alone", "batch", "rotated") else 0.0
 
     def take(self, samples: int) -> list[float]:
         """Take `samples` samples, in seconds per call."""
@@ -205,14 +206,18 @@ def _way(
         return "enqueue", 1
     if quantity == "step_wall":
         least = max(WALL_BATCH_S, 100 * watch.calibration.synchronize_s)
-        return "wall", max(1, math.ceil(least / period_s))
+        return "wall", 2 ** math.ceil(math.log2(max(1.0, least / period_s)))
     if quantity == "gpu_warm":
         return "batch", _calls(BATCH_S, period_s, 0.0)
     return ("rotated", len(ring)) if len(ring) > 1 else ("alone", 1)
 
 
 def _calls(least_s: float, period_s: float, enqueue_s: float) -> int:
-    """Calls in a batch of at least `least_s` seconds that the launch queue can hold."""
-    wanted = math.ceil(least_s / period_s)
+    """Calls in a batch of at least `least_s` seconds that the launch queue can hold.
+
+    A power of two: what a batch costs beside its calls is divided by their number, so figures of
+    one callable would differ if each chose a number of its own.
+    """
+    wanted = 2 ** math.ceil(math.log2(max(1.0, least_s / period_s)))
     fits = QUEUE_LIMIT // max(1, math.ceil(enqueue_s / LAUNCH_S))
-    return max(1, min(wanted, fits))
+    return max(1, min(wanted, 2 ** int(math.log2(max(1, fits)))))
