@@ -9,7 +9,7 @@ from anatomy import rows, strips, svg, tables, units
 from anatomy.claims import NOT_RECORDED, Result
 from anatomy.claims.seeds import Figure
 from anatomy.errors import AnatomyError
-from anatomy.limits import Ceilings, datasheet
+from anatomy.limits import DRAM, Ceilings, datasheet
 from anatomy.rows import Row
 from anatomy.showing import Found, Showing
 
@@ -307,11 +307,11 @@ def _runs(names: Sequence[str]) -> list[tuple[str, int]]:
 def _stated(sheet: Any, name: str) -> float | None:
     if sheet is None:
         return None
-    if name in ("copy", "read"):
+    if name in DRAM:
         return sheet.dram_bytes_per_s
     return sheet.flops_per_s.get(name.removeprefix("matmul "))
 
 
 def _source(sheet: Any, name: str) -> str:
-    figure = "dram_bytes_per_s" if name in ("copy", "read") else name.removeprefix("matmul ")
+    figure = "dram_bytes_per_s" if name in DRAM else name.removeprefix("matmul ")
     return sheet.cite(figure)
