@@ -7,7 +7,7 @@ width by a clock that the power budget may not allow.
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -254,16 +254,32 @@ def ceilings(recordings_root: Path, machine: str) -> Ceilings:
     folder = Path(recordings_root) / one / EXPERIMENT
     recorded = [recording.load(file, recordings_root) for file in sorted(folder.glob("*.json"))]
     gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
-    sheet = datasheet(gpu) or datasheet(one)
-    found = {ceiling.name: ceiling for ceiling in _stated(sheet)} if sheet else {}
-    measured: dict[str, Ceiling] = {}
-    for each in recorded:
-        for row in each.data["rows"]:
-            ceiling = _reached(row, f"{one}/{EXPERIMENT}/{each.path.name}")
-            best = measured.get(ceiling.name) if ceiling else None
-            if ceiling and (best is None or ceiling.value > best.value):
-                measured[ceiling.name] = ceiling
-    return Ceilings(machine, found | measured)
+    rows = [
+        (row, f"{one}/{EXPERIMENT}/{each.path.name}")
+        for each in recorded
+        for row in each.data["rows"]
+    ]
+    return Ceilings(machine, (stated(gpu) or stated(one)) | measured(rows))
+
+
+def measured(rows: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Ceiling]:
+    """The best of each ceiling among rows of `limits.ceilings`, each beside its source."""
+    best: dict[str, Ceiling] = {}
+    for row, source in rows:
+        ceiling = _reached(row, source)
+        if ceiling and (ceiling.name not in best or ceiling.value > best[ceiling.name].value):
+            best[ceiling.name] = ceiling
+    return best
+
+
+def stated(gpu: str | None) -> dict[str, Ceiling]:
+    """The ceilings that the maker states of a GPU; none of one that limits.toml does not have.
+
+    Args:
+        gpu: Name as the driver gives it, or the slug of a machine.
+    """
+    sheet = datasheet(gpu)
+    return {each.name: each for each in _stated(sheet)} if sheet else {}
 
 
 def _single(machine: str) -> str:

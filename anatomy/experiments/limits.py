@@ -100,9 +100,7 @@ def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 48) -> pd
         for first in range(0, len(sizes), TOGETHER):
             some = sizes[first : first + TOGETHER]
             tables.append(
-                limits_memory.moved(
-                    some, op, where, iters, profile=False, budget_s=GROUP_BUDGET_S
-                )
+                limits_memory.moved(some, op, where, iters, profile=False, budget_s=GROUP_BUDGET_S)
             )
             _release(where)
     return _joined(tables).assign(cache_bytes=cache)
