@@ -57,9 +57,9 @@ def shown(
     showing: Showing, found: Sequence[Found], part: str, ceilings: Any, caption: str | None
 ) -> str:
     """One part of the page as HTML; a gap where its recording is missing or has nothing of it."""
-    if part == "ceilings":
-        return figures.limits(showing, ceilings, caption)
     table = found[0].recording.data["rows"] if found[0].recording else []
+    if part == "ceilings":  # the maker's figures stand there without any recording
+        return figures.framed(showing, found, _ceilings(showing, table, ceilings), caption)
     draw: dict[str, Callable[[], str]] = {
         "bandwidth": lambda: _bandwidth(showing, table, ceilings),
         "roofline": lambda: _roofline(showing, ceilings),
@@ -73,6 +73,36 @@ def formats(ceilings: Ceilings) -> list[str]:
     """Number formats that a machine has a ceiling of products for, the fastest last."""
     names = [each for each in ceilings if each.name.startswith(limits.MATMUL)]
     return [each.name for each in sorted(names, key=lambda each: each.value)]
+
+
+def _ceilings(showing: Showing, table: Sequence[Row], ceilings: Ceilings) -> str:
+    """Each ceiling beside the maker's figure and the clock that it holds at."""
+    sheet = limits.datasheet(_gpu(showing)) or limits.datasheet(showing.machine)
+    theirs = limits.stated(sheet.slug) if sheet else {}
+    refused = {row["limit"]: row["note"] for row in table if row.get("note")}
+    lines = []
+    for name in dict.fromkeys([*theirs, *(each.name for each in ceilings), *refused]):
+        found, maker = ceilings.get(name), theirs.get(name)
+        known = found is not None and found.kind == "measured"
+        here = units.rate(found.value, found.unit) if known else tables.NONE
+        if not known and name in refused:
+            here = f'<span class="why">{escape(refused[name])}</span>'
+        clock = sheet.peak_clock_mhz.get(name.removeprefix(limits.MATMUL)) if sheet else None
+        lines.append(
+            [
+                escape(name),
+                here,
+                units.rate(maker.value, maker.unit) if maker else tables.NONE,
+                units.percent(found.value / maker.value) if known and maker else "",
+                f"{clock:g} MHz" if clock else "",
+            ]
+        )
+    if not lines:
+        return ""
+    head = ("ceiling", "#measured here", "#maker's figure", "#reached", "#which holds at")
+    sources = "; ".join(dict.fromkeys(escape(each.source) for each in theirs.values()))
+    cited = f'<p class="cite">Maker\'s figures: {sources}.</p>' if sources else ""
+    return tables.listed(head, lines, "Ceilings of the machine") + cited
 
 
 def _bandwidth(showing: Showing, table: Sequence[Row], ceilings: Ceilings) -> str:
@@ -216,7 +246,7 @@ def _graphs(table: Sequence[Row]) -> str:
 
 
 def _gpu(showing: Showing) -> str | None:
-    found = showing.find(BANDWIDTH).recording
+    found = showing.find(limits.EXPERIMENT).recording
     return found.data["machine"].get("gpu") if found else None
 
 
