@@ -4,13 +4,15 @@ They are in the manner of `anatomy.charts`, which has what all charts share.
 """
 
 from collections.abc import Sequence
-from math import log2, log10
+from math import ceil, floor, log2, log10
 from typing import Any
 
 import altair as alt
 
 from anatomy.charts import MUTED, SERIES, SHAPES, TEXT, Drawn, _series, _spec, _values
 
+# Roofs whose peaks are no farther apart than this share their label.
+CLOSE = 1.25
 # Vega names a size in bytes as a power of two.
 BYTES = (
     "datum.value < 1048576 ? format(datum.value / 1024, 'd') + ' KiB' : "
@@ -37,7 +39,8 @@ def roofline(roofs: Sequence[dict[str, Any]], limits: dict[str, Any]) -> Drawn:
     """The most that a call can reach over its operations per byte, a roof for each format.
 
     Args:
-        roofs: `series`, `peak` (FLOP/s), `ridge` (FLOP per byte) and `told` of each number format.
+        roofs: `series`, `peak` (FLOP/s), `ridge` (FLOP per byte), `text` (of the ridge) and `told`
+            of each number format.
         limits: `bandwidth` (B/s) under the slope, and `name` of it.
     """
     data, slope = [dict(each) for each in roofs], dict(limits)
@@ -93,37 +96,53 @@ def _roofline(roofs, slope, width) -> dict[str, Any]:
         named = {"series": roof["series"], "told": roof["told"]}
         for at in (left, roof["ridge"], right):
             lines.append(named | {"at": at, "value": min(roof["peak"], at * slope["bandwidth"])})
-        text = f"{roof['series']}: {roof['text']}"
-        corners.append(named | {"at": roof["ridge"], "value": roof["peak"], "text": text})
+        corners.append(named | {"at": roof["ridge"], "value": roof["peak"]})
+    top = max(roof["peak"] for roof in roofs)
     x = alt.X(
         "at:Q",
         scale=alt.Scale(type="log", domain=[left, right], nice=False),
         title="operations per byte, FLOP/B",
-        axis=alt.Axis(tickCount=5, format="~g", grid=True),
+        axis=alt.Axis(values=_decades(left, right), format="~g"),
     )
-    top = max(roof["peak"] for roof in roofs)
     y = alt.Y(
         "value:Q",
         scale=alt.Scale(type="log", domain=[bottom, top * 2], nice=False),
         title="the most that a call reaches, FLOP/s",
-        axis=alt.Axis(tickCount=5, format="~s"),
+        axis=alt.Axis(values=_decades(bottom, top * 2), format="~s"),
     )
     where = alt.Legend(orient="top", title=None, symbolSize=70)
     colour = alt.Color("series:N", sort=members, scale=_series(members, SERIES), legend=where)
     shape = alt.Shape("series:N", sort=members, scale=_series(members, SHAPES), legend=where)
     base = alt.Chart(_values(lines)).encode(x=x, y=y, description="told:N")
     at = alt.Chart(_values(corners)).encode(x=x, y=y, description="told:N")
-    # Beside a corner its slope runs down to the left and its roof to the right: free is above.
-    words = at.mark_text(
-        align="left", baseline="bottom", dx=5, dy=-3, color=TEXT, fontSize=11, limit=width
-    )
+    # At the right end of a roof nothing else is in the way of its words.
+    ends = alt.Chart(_values(_labels(roofs)))
+    words = ends.mark_text(align="right", baseline="bottom", dx=-2, dy=-3, color=TEXT, fontSize=11)
     under = alt.Chart(_values([{"at": left, "value": bottom, "text": slope["name"]}]))
     layers = [
         base.mark_line(strokeWidth=1.8).encode(color=colour),
         at.mark_point(filled=True, size=70, opacity=1).encode(color=colour, shape=shape),
-        words.encode(text="text:N"),
+        words.encode(x=alt.value("width"), y=y, text="text:N"),
         under.mark_text(align="left", baseline="middle", dx=44, dy=-8, color=MUTED).encode(
             x=x, y=y, text="text:N"
         ),
     ]
     return _spec(alt.layer(*layers), width, height=320)
+
+
+def _labels(roofs) -> list[dict[str, Any]]:
+    """What stands over each roof; roofs too close for two lines of text share one."""
+    labels: list[dict[str, Any]] = []
+    for roof in sorted(roofs, key=lambda each: -each["peak"]):
+        text = f"{roof['series']} from {roof['text']}"
+        if labels and labels[-1]["value"] < CLOSE * roof["peak"]:
+            labels[-1]["text"] += f", {text}"
+        else:
+            labels.append({"value": roof["peak"], "text": text})
+    return labels
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Powers of ten from `low` to `high`."""
+    first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
+    return [10.0**power for power in range(first, last + 1)]

@@ -137,7 +137,8 @@ def _bandwidth(showing: Showing, table: Sequence[Row], ceilings: Ceilings) -> st
     edge = {"bytes": cache, "name": f"cache, {units.byte_count(cache)}"}
     drawn = svg.Drawing("loglog.bandwidth", (points, rules, edge))
     label = "Bandwidth of copy, read and write over working-set size. The tables have the figures."
-    return svg.chart(showing, [("", drawn)], label) + _steps(table, cache) + _curve(best)
+    steps = figures.twin(_steps(table, cache), unfold=True)
+    return svg.chart(showing, [("", drawn)], label) + steps + _curve(best)
 
 
 def _steps(table: Sequence[Row], cache: int) -> str:
@@ -187,7 +188,7 @@ def _roofline(showing: Showing, ceilings: Ceilings) -> str:
                 "series": dtype,
                 "peak": peak.value,
                 "ridge": ridge,
-                "text": at,
+                "text": units.significant(ridge),
                 "told": f"{dtype}: {told} ({peak.kind}), corner at {at}",
             }
         )

@@ -17,6 +17,7 @@ SIZES = [2**power for power in range(16, 30)] + [CACHE // 2 + CACHE // 4, CACHE 
 FP8_FLOPS_PER_S = 1400e12
 # Costs in seconds: fixed part of a replay, and each kernel in it, by quantity.
 GRAPH = {"host_enqueue": (5e-6, 1e-9), "step_wall": (8e-6, 9e-7), "gpu_warm": (3e-6, 9e-7)}
+IDLE = ("record event", "nothing")
 FLOORS = {
     "launch": {
         "add": 3e-6,
@@ -74,6 +75,7 @@ def floors(root: Path, **params: Any) -> Path:
     for op, costs in FLOORS.items():
         for quantity in GRAPH if op == "launch" else ("host_enqueue",):
             first, *others = costs
+            others = [n for n in others if quantity != "gpu_warm" or n not in IDLE]
             slower = {name: costs[name] / costs[first] for name in others}
             rows += synthetic.compared(op, quantity, costs[first], slower, control=first)
     for quantity, (fixed, each) in GRAPH.items():
