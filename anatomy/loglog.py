@@ -89,7 +89,8 @@ def _roofline(roofs, slope, width) -> dict[str, Any]:
     members = [roof["series"] for roof in roofs]
     ridges = [roof["ridge"] for roof in roofs]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
-    right = 10 ** (int(log10(max(ridges))) + 1.3)
+    # The words over a roof stand between its corner and this end.
+    right = 10 ** (int(log10(max(ridges))) + (1.3 if width > 500 else 2))
     bottom = slope["bandwidth"] * left
     lines, corners = [], []
     for roof in roofs:
@@ -134,7 +135,7 @@ def _labels(roofs) -> list[dict[str, Any]]:
     """What stands over each roof; roofs too close for two lines of text share one."""
     labels: list[dict[str, Any]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
-        text = f"{roof['series']} from {roof['text']}"
+        text = f"{roof['series']} {roof['text']}"
         if labels and labels[-1]["value"] < CLOSE * roof["peak"]:
             labels[-1]["text"] += f", {text}"
         else:
