@@ -6,6 +6,7 @@ unwritten cannot pass on what an earlier one left there.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -68,13 +69,24 @@ def against_control(
     return dict.fromkeys(variants, variants[control])
 
 
-def fingerprint(variant: Callable[[], Outputs], name: str) -> list[float]:
+@dataclass(frozen=True)
+class Fingerprint:
+    """What is kept of an answer: the norm of each tensor, and the number format of the first."""
+
+    norms: tuple[float, ...]
+    dtype: torch.dtype
+
+
+def fingerprint(variant: Callable[[], Outputs], name: str) -> Fingerprint:
     """The norms of what `variant` returns: cheap to keep, and different for another answer."""
-    return [float(torch.linalg.vector_norm(t.double())) for t in _tensors(variant(), name)]
+    found = _tensors(variant(), name)
+    return Fingerprint(
+        tuple(float(torch.linalg.vector_norm(t.double())) for t in found), found[0].dtype
+    )
 
 
 def unchanged(
-    variants: Mapping[str, Callable[[], Outputs]], before: Mapping[str, list[float]]
+    variants: Mapping[str, Callable[[], Outputs]], before: Mapping[str, Fingerprint]
 ) -> None:
     """Refuse variants whose answer is no longer what was checked before they were timed.
 
@@ -86,7 +98,7 @@ def unchanged(
         DisagreementError: One returns something else now, so what was timed was not one thing.
     """
     for name, variant in variants.items():
-        for old, new in zip(before[name], fingerprint(variant, name), strict=True):
+        for old, new in zip(before[name].norms, fingerprint(variant, name).norms, strict=True):
             if not abs(new - old) <= SAME_ANSWER * abs(old):
                 raise DisagreementError(
                     f"{name} changed its answer while it was measured: the norm of its output was "
@@ -96,7 +108,8 @@ def unchanged(
 
 def _tensors(outputs: Outputs, name: str) -> list[Tensor]:
     found = [outputs] if isinstance(outputs, Tensor) else outputs
-    if not isinstance(found, tuple | list) or not all(isinstance(t, Tensor) for t in found):
+    each = isinstance(found, tuple | list) and all(isinstance(t, Tensor) for t in found)
+    if not each or not found:
         raise DisagreementError(
             f"{name} returns {type(outputs).__name__}; return the tensor (or tensors) it computes, "
             "so that it can be checked before it is timed."

@@ -40,6 +40,16 @@ def itemsize(dtype: str) -> int:
     return STORAGE[dtype].itemsize
 
 
+def number_format(dtype: torch.dtype) -> str | None:
+    """The number format in which a product with results of `dtype` is computed, as things stand.
+
+    None for a type that no tensor core multiplies.
+    """
+    if dtype == torch.float32:
+        return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "fp32"
+    return next((name for name, kind in STORAGE.items() if kind == dtype), None)
+
+
 @contextmanager
 def products_in(dtype: str) -> Iterator[None]:
     """Matrix products of float32 tensors round their factors to TF32 if `dtype` is `tf32`.

@@ -2,6 +2,7 @@
 
 import pytest
 
+from anatomy.errors import RecordingError
 from anatomy.limits import Ceiling, Ceilings
 from anatomy.measuring import gates
 
@@ -70,5 +71,18 @@ def test_a_call_is_bound_by_its_launches_its_gaps_or_its_kernels(known, regime):
 
 def test_a_machine_without_recorded_ceilings_is_no_error(monkeypatch, tmp_path):
     monkeypatch.setenv("ANATOMY_RECORDINGS", str(tmp_path))
-    found = gates.measured_ceilings("nvidia-h200")
+    found = gates.known_ceilings("nvidia-h200")
     assert found is None or not found.measured
+
+
+def test_outside_a_checkout_the_folder_here_holds_what_was_measured(monkeypatch, tmp_path):
+    monkeypatch.setattr("anatomy.recording.default_root", _no_checkout)
+    monkeypatch.chdir(tmp_path)
+    asked = []
+    monkeypatch.setattr(gates, "ceilings", lambda root, slug: asked.append((root, slug)))
+    gates.known_ceilings("nvidia-h200")
+    assert [(str(root), slug) for root, slug in asked] == [("recordings", "nvidia-h200")]
+
+
+def _no_checkout():
+    raise RecordingError("no checkout")

@@ -8,7 +8,7 @@ from statistics import quantiles
 import pandas as pd
 import torch
 
-from anatomy import agreement, intervals, machine, units
+from anatomy import agreement, intervals, machine, tensors, units
 from anatomy.errors import BadParameter, MeasurementError
 from anatomy.measuring import blocks, census, gates, sampling
 from anatomy.measuring.result import Comparison
@@ -67,7 +67,9 @@ def compare(
         op: The operation's name, kept in the table.
         flops: Floating-point operations of one call, for all variants or for each.
         bytes: Least bytes that one call must move, likewise.
-        limit: The ceiling its share is of: `matmul fp16`, `copy`, `read`; likewise.
+        limit: The ceiling its share is of: `matmul fp16`, `copy`, `read`, `write`; likewise. By
+            default that of products in the result's number format where there are `flops`, and
+            `copy` where there are `bytes` alone.
         device: `cuda:0` or `cpu`.
         iters: Least number of samples of each variant.
         budget_s: Seconds, settling apart, after which no block is begun; a figure that is not
@@ -138,7 +140,7 @@ def compare(
     medians = dict(zip(names, measured.medians, strict=True))
     floor = intervals.noise_floor(intervals.ratio_interval(medians[again], medians[control]))
     gpu = machine.describe(watch.device) if watch.device.type == "cuda" else None
-    ceilings = gates.measured_ceilings(gpu["slug"]) if gpu else None
+    ceilings = gates.known_ceilings(gpu["slug"]) if gpu else None
     rows = []
     for index, name in enumerate(names):
         origin = control if name == again else name
@@ -156,7 +158,8 @@ def compare(
             "noise_floor": floor,
             "flops": _of(flops, origin),
             "bytes": _of(bytes, origin),
-            "limit": _of(limit, origin),
+            "limit": _of(limit, origin)
+            or _limit(_of(flops, origin), _of(bytes, origin), answers[origin].dtype),
             "error": errors[origin],
         }
         row |= _kernels(seen.get(origin), named=profile is True and name != again)
@@ -176,7 +179,8 @@ def compare(
         if row["note"]:
             row["verdict"] = "impossible"
         rows.append(row)
-    return Comparison(pd.DataFrame(rows), floor, errors, seen, tuple(watch.warnings[warned:]))
+    table, warnings = pd.DataFrame(rows), tuple(watch.warnings[warned:])
+    return Comparison(table, floor, errors, seen, warnings, ceilings)
 
 
 def settle(
@@ -264,6 +268,14 @@ def _warn_of_company(watch: Stopwatch, op: str, quantity: str, before: int | Non
 
 def _of(value: Each, name: str):
     return value.get(name) if isinstance(value, Mapping) else value
+
+
+def _limit(flops: float | None, bytes_: float | None, dtype: torch.dtype) -> str | None:
+    """The ceiling of a call of which only the counts are known."""
+    if flops:
+        kind = tensors.number_format(dtype)
+        return f"matmul {kind}" if kind else None
+    return "copy" if bytes_ else None
 
 
 def _row(measured: blocks.Measured, index: int, sampler: sampling.Sampler) -> dict:

@@ -1,7 +1,9 @@
 """What a figure may not be: faster than the hardware, or filed under the wrong cause."""
 
+from pathlib import Path
+
 from anatomy.errors import AnatomyError
-from anatomy.limits import Ceilings, ceilings, datasheet
+from anatomy.limits import DRAM, Ceilings, ceilings, datasheet
 
 # A host that needs this share of the period sets the pace, whatever the GPU does.
 LAUNCH_BOUND_SHARE = 0.9
@@ -54,7 +56,7 @@ def impossible(
                 f"{sheet.name} reaches at its highest clock"
             )
     if bytes_ and cold and bytes_ > 2 * cache_bytes:
-        ceiling = measured.get(limit if limit in ("copy", "read") else "copy") if measured else None
+        ceiling = measured.get(limit if limit in DRAM else "copy") if measured else None
         peak = ceiling.value if ceiling else (sheet.dram_bytes_per_s if sheet else None)
         if peak and bytes_ / median_s > BANDWIDTH_MARGIN * peak:
             return (
@@ -64,11 +66,19 @@ def impossible(
     return None
 
 
-def measured_ceilings(machine_slug: str) -> Ceilings | None:
-    """The ceilings recorded on this machine, if there is a recording of them."""
+def known_ceilings(machine_slug: str) -> Ceilings | None:
+    """The ceilings of this machine: measured where they are recorded, the maker's for the rest.
+
+    Recordings are looked for in the checkout, and outside of one in ./recordings, where
+    `pytorch-gpu-anatomy limits --save recordings` puts them.
+    """
     from anatomy.recording import default_root
 
     try:
-        return ceilings(default_root(), machine_slug)
+        root = default_root()
     except AnatomyError:
-        return None  # outside a checkout, or never recorded: the datasheet alone is the gate
+        root = Path("recordings")
+    try:
+        return ceilings(root, machine_slug)
+    except AnatomyError:
+        return None  # a recording that can't be read: the datasheet alone is the gate

@@ -1,11 +1,12 @@
-"""What a comparison found, as a table and in words."""
+"""What a comparison found: a table that prints itself in a terminal and in a notebook."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 
-from anatomy import units
+from anatomy import printing
+from anatomy.limits import Ceilings
 from anatomy.measuring import census
 
 
@@ -23,6 +24,8 @@ class Comparison:
         errors: Relative error of each variant against its reference.
         census: The kernels of each variant, by name; empty where none were listed.
         warnings: What the reader of the table must know, one sentence each.
+        ceilings: The machine's limits, measured where there is a recording of them; None on a
+            CPU and on a GPU that nobody knows.
     """
 
     table: pd.DataFrame
@@ -30,17 +33,14 @@ class Comparison:
     errors: dict[str, float]
     census: Mapping[str, census.Census]
     warnings: tuple[str, ...] = ()
+    ceilings: Ceilings | None = None
 
     def __str__(self) -> str:
-        width = max(len(name) for name in self.table.variant)
-        lines = []
-        for row in self.table.itertuples():
-            times = units.seconds_range(row.median_s, row.low_s, row.high_s)
-            against = "control"
-            if row.role != "control":
-                ratio = units.ratio(row.ratio, row.ratio_low, row.ratio_high)
-                against = f"{ratio} of {row.control}, {row.verdict}"
-            lines.append(f"{row.variant:<{width}}  {times}  {against}  {row.note or ''}".rstrip())
-        lines.append(f"noise floor {units.percent(self.noise_floor)} ({self.table.quantity[0]})")
-        lines += [f"warning: {warning}" for warning in self.warnings]
-        return "\n".join(lines)
+        return printing.as_text(*self._told())
+
+    def _repr_html_(self) -> str:
+        return printing.as_html(*self._told())
+
+    def _told(self) -> tuple:
+        rows = self.table.astype(object).where(self.table.notna(), None).to_dict("records")
+        return rows, self.noise_floor, self.warnings, self.ceilings
