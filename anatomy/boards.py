@@ -17,6 +17,8 @@ CHIPS = {
     scoreboard.NOT_MET: "fails",
     scoreboard.OPEN: "not recorded",
 }
+# What is said where a part's table has no line.
+NOTHING = {"misses": "No target that can be decided is missed."}
 # Parts that have a chart, and whether its axis is logarithmic.
 CHARTS = {"spread": True, "bias": False}
 
@@ -47,7 +49,7 @@ def part(
     if one.empty:
         return figures.framed(showing, calls, "", caption)
     sheet = scoreboard.sheet(one, name, quantity)
-    body = _table(sheet)
+    body = _table(sheet) if sheet.lines else f"<p>{NOTHING[name]}</p>" if name in NOTHING else ""
     if name in CHARTS and (points := _points(one, name, quantity)):
         body = _chart(showing, name, quantity, points) + figures.twin(body, unfold=False)
     return figures.framed(showing, calls, body, caption)
@@ -118,7 +120,7 @@ def _table(sheet: Sheet) -> str:
 def _points(one: Board, name: str, quantity: str) -> list[dict[str, Any]]:
     """The marks of a part's chart, in percent."""
     if name == "spread":
-        table, column = standings.spreads(one.estimates), "spread"
+        table, column = standings.spreads(one.estimates, one.reference), "spread"
     else:
         table, column = standings.biases(one.estimates, one.reference), "bias"
     table = table[table.quantity == quantity]
