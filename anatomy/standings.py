@@ -14,13 +14,13 @@ were rewritten after a trial run that was not published; none since.
    reference's processes, of each the median over its rounds. In `gpu_cold` and `gpu_warm` it is
    within 1 % of a reference of 10 us or more, and within 0.5 us of a shorter one, on every
    workload. A wall time has no record on the GPU and is shown without a target.
-3. **Coverage** of 95 % intervals is 91 to 99 %. Over blocks: an interval of one estimate knows
-   its own stretch of time, so it is asked what the long run around it says, the median of all
-   blocks of the other five of six estimates without a pause between them. Over processes: the
-   interval of the six processes' medians, one for each workload and quantity, is asked what the
-   reference says. How many intervals over blocks hold what their process says minutes apart is
-   shown beside it, without a target: between them the card's clock and the buffers' places have
-   moved.
+3. **Coverage** of 95 % intervals is 91 to 99 %, the upper end rounded up to whole intervals: of
+   20, all may hold. Over blocks: an interval of one estimate knows its own stretch of time, so it
+   is asked what the long run around it says, the median of all blocks of the other five of six
+   estimates without a pause between them. Over processes: the interval of the six processes'
+   medians, one for each workload and quantity, is asked what the reference says. How many
+   intervals over blocks hold what their process says minutes apart is shown beside it, without a
+   target: between them the card's clock and the buffers' places have moved.
 4. **A/A false positives**: of pairs that are the same callable twice, at most 5 % get the verdict
    faster or slower; and likewise of threes of processes, since rule 5 judges by those. How many
    intervals of the ratio exclude 1 is shown beside it, and is no claim: a difference that is real
