@@ -17,7 +17,7 @@ from typing import Any
 from anatomy.errors import MeasurementError
 from anatomy.harnesses.workloads import Call
 from anatomy.measuring.census import Kernel, busy, kernels_during, span, split
-from anatomy.measuring.sampling import HOLD_FACTOR, HOLD_MARGIN_S, LAUNCH_S
+from anatomy.measuring.sampling import CHUNK, HOLD_FACTOR, HOLD_MARGIN_S, LAUNCH_S
 from anatomy.measuring.stopwatch import QUEUE_LIMIT, Stopwatch
 
 # The workload runs for so long in the quantity's own way before what counts.
@@ -33,6 +33,8 @@ RUNS, LEAST_RUN = 6, 3
 LOOP_S = 0.15
 # A profiler slows the host's launches, so the sleep in front of them is longer than elsewhere.
 SLOWED = 2.0
+# The sleeps around a cold call.
+APART_S = 1e-6
 # Launches around a cold call: a flush, two sleeps, and a margin.
 AROUND = 8
 # Seconds of one stretch of calls between two waits, where nothing else bounds it.
@@ -55,41 +57,52 @@ class Reference:
 
 
 def cold(call: Call, watch: Stopwatch) -> Reference:
-    """The span of one call's kernels after a cache flush, its dispatch hidden.
+    """The span of one call's kernels after a cache flush, queued as the stopwatch queues them.
 
     Raises:
         MeasurementError: The profiler saw no kernels, or lost some.
     """
     enqueue_s = watch.enqueue(call)
-    hold_s = HOLD_MARGIN_S + SLOWED * HOLD_FACTOR * enqueue_s
+    queued_s = enqueue_s + watch.calibration.queue_s
     launches = AROUND + _launches(enqueue_s)
-    chunk = max(1, QUEUE_LIMIT // launches)
+    chunk = max(1, min(CHUNK, QUEUE_LIMIT // launches))
 
     def act(calls: int) -> None:
         for first in range(0, calls, chunk):
-            for _ in range(min(chunk, calls - first)):
+            now = min(chunk, calls - first)
+            watch.hold(HOLD_MARGIN_S + SLOWED * HOLD_FACTOR * now * queued_s)
+            for _ in range(now):
                 watch.flush()
-                watch.hold(hold_s)  # sleeps around the call tell its kernels from the flush's
+                watch.hold(APART_S)  # the sleeps tell the call's kernels from the flush's
                 call()
-                watch.hold(1e-6)
+                watch.hold(APART_S)
             watch.drain()
 
     each_s = max(watch.wall([lambda: act(3)]) / 3, 1e-9)
     calls = int(min(CALLS, max(LEAST_CALLS, ABOUT_S / each_s)))
-    ahead = _warmed(watch, act, each_s, launches, least=1)
+    ahead = _warmed(watch, act, each_s, launches)
 
     def recorded() -> None:
         act(ahead)
         act(calls)
 
-    groups = _seen(split(kernels_during(recorded, watch)), 2 * (ahead + calls))
-    kernels = groups[::2][ahead:]
+    chunks = [-(-count // chunk) for count in (ahead, calls)]
+    groups = split(kernels_during(recorded, watch))
+    groups = _seen(groups, 2 * (ahead + calls) + sum(chunks))[2 * ahead + chunks[0] :]
+    # In each chunk: a flush, a call, a flush, a call, ..., and nothing behind the last one.
+    whole = 2 * chunk + 1
+    kernels = [group for at in range(0, len(groups), whole) for group in _calls(groups, at, whole)]
     if not all(kernels):
         raise MeasurementError("The profiler saw no kernels; CUPTI may be in use by another tool.")
     spans = tuple(span(group) for group in kernels)
     return Reference(
         median(spans), median(busy(group) for group in kernels), spans, len(kernels[-1])
     )
+
+
+def _calls(groups: list[list[Kernel]], first: int, whole: int) -> list[list[Kernel]]:
+    """The calls' kernels in the chunk of groups that begins at `first`."""
+    return groups[first : first + whole][1::2]
 
 
 def warm(call: Call, watch: Stopwatch) -> Reference:
@@ -112,7 +125,7 @@ def warm(call: Call, watch: Stopwatch) -> Reference:
                 call()
             watch.drain()
 
-    ahead = _warmed(watch, act, calls * each_s, calls * launches, least=1)
+    ahead = _warmed(watch, act, calls * each_s, calls * launches)
 
     def recorded() -> None:
         act(ahead)
@@ -141,14 +154,12 @@ def wall(call: Call, watch: Stopwatch) -> Reference:
     return Reference(median(periods), 0.0, tuple(periods), 0)
 
 
-def _warmed(
-    watch: Stopwatch, act: Callable[[int], None], each_s: float, launches: int, *, least: int
-) -> int:
+def _warmed(watch: Stopwatch, act: Callable[[int], None], each_s: float, launches: int) -> int:
     """Warm up by `act`, but for its last steps; returns how many are left to be recorded.
 
     A step of `act` takes `each_s` seconds and `launches`.
     """
-    recorded = max(least, min(int(WARM_UP_S / each_s), RECORDED // launches))
+    recorded = max(1, min(int(WARM_UP_S / each_s), RECORDED // launches))
     stretch = max(1, int(STRETCH_S / each_s))
     begun = watch.now()
     while watch.now() - begun < WARM_UP_S - recorded * each_s:
