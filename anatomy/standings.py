@@ -100,8 +100,7 @@ def spreads(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
             name: {p: list(runs.median_s) for p, runs in runs.groupby("process")}
             for name, runs in group.groupby("variant", sort=False)
         }
-        typical = float(group.groupby("variant").median_s.median().median())
-        per_s = truths.get((op, quantity), typical)
+        per_s = _per(op, quantity, group, truths)
         for name in (OURS, *RIVALS[quantity]):
             runs = [time for times in by_process.get(name, {}).values() for time in times]
             if len(runs) < 2:
@@ -122,6 +121,12 @@ _RATIO = ("ratio", "ratio_low", "ratio_high")
 _SPREAD = ("median_s", "spread_s", "per_s", "spread", *_RATIO)
 
 
+def _per(op: str, quantity: str, group: pd.DataFrame, truths: Mapping) -> float:
+    """What spreads are a share of: the reference, or the median of all harnesses' medians."""
+    typical = float(group.groupby("variant").median_s.median().median())
+    return truths.get((op, quantity), typical)
+
+
 def own_noise(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """What our stopwatch moves by itself, and what else moves it, by rule 8.
 
@@ -130,8 +135,10 @@ def own_noise(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
         `across_s`, that of as many figures from different processes, in seconds; `own` and
         `across`, as the shares that `spreads` gives; NaN where only one process was recorded.
     """
-    wide = spreads(estimates, reference)
-    per = {(row.op, row.quantity): row.per_s for row in wide.itertuples() if row.variant == OURS}
+    per = {
+        (op, quantity): _per(op, quantity, group, _truths(reference))
+        for (op, quantity), group in figures(estimates).groupby(["op", "quantity"])
+    }
     runs = part(estimates, "long").dropna(subset=["median_s"])
     known = figures(estimates)
     ours = known[known.variant == OURS]

@@ -27,8 +27,9 @@ def judged(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
         `met`, None while open; `detail`, a sentence on where it stands.
     """
     rows = []
+    spreads = standings.spreads(estimates, reference)
     for quantity, who in (("gpu_cold", "do_bench"), ("step_wall", "Timer")):
-        rows += _spread_targets(standings.spreads(estimates, reference), quantity, who)
+        rows += _spread_targets(spreads, quantity, who)
     rows.append(_bias_target(standings.biases(estimates, reference)))
     rows += _coverage_targets(standings.coverages(estimates, reference))
     rows += _error_targets(standings.errors(estimates))
@@ -77,12 +78,19 @@ def closest(table: pd.DataFrame, quantity: str) -> pd.DataFrame:
         quantity: One that has a target.
     """
     rivals = table[(table.quantity == quantity) & table.variant.isin(standings.TARGETED[quantity])]
-    return rivals.dropna(subset=["ratio"]).sort_values("ratio").groupby("op", sort=False).tail(1)
+    most = rivals.dropna(subset=["ratio"]).sort_values("ratio").groupby("op", sort=False).tail(1)
+    return most.sort_index()  # the workloads in their order
 
 
 def _but(lost: Sequence[str]) -> str:
     """Where a target is missed, behind a count."""
-    return f"; not on {', '.join(lost)}" if len(lost) else ""
+    return f"; not on {', '.join(map(_short, lost))}" if len(lost) else ""
+
+
+def _short(place: str) -> str:
+    """A workload by its number alone, with its quantity where it has one: `W8 gpu_cold`."""
+    number, *rest = place.split()
+    return " ".join([number, *(word for word in rest if word in standings.RIVALS)])
 
 
 def _bias_target(table: pd.DataFrame) -> dict[str, Any]:
