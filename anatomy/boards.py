@@ -47,7 +47,7 @@ def part(
     if one.empty:
         return figures.framed(showing, calls, "", caption)
     sheet = scoreboard.sheet(one, name, quantity)
-    body = _table(sheet)
+    body = _reasons(sheet) if name == "misses" else _table(sheet)
     if name in CHARTS and (points := _points(one, name, quantity)):
         body = _chart(showing, name, quantity, points) + figures.twin(body, unfold=False)
     return figures.framed(showing, calls, body, caption)
@@ -115,10 +115,24 @@ def _table(sheet: Sheet) -> str:
     return tables.listed(sheet.heads, lines, sheet.title, "board")
 
 
+def _reasons(sheet: Sheet) -> str:
+    """The missed targets as lists, one a target: sentences need more room than a table's cells."""
+    by_target: dict[str, list[str]] = {}
+    for where, says, found, why in sheet.lines:
+        item = f"<li><strong>{escape(where)}</strong>: {escape(found)}. {escape(why)}</li>"
+        by_target.setdefault(says, []).append(item)
+    if not by_target:
+        return "<p>No target that can be decided is missed.</p>"
+    return "".join(
+        f"<p><strong>{escape(says)}</strong></p><ul>{''.join(items)}</ul>"
+        for says, items in by_target.items()
+    )
+
+
 def _points(one: Board, name: str, quantity: str) -> list[dict[str, Any]]:
     """The marks of a part's chart, in percent."""
     if name == "spread":
-        table, column = standings.spreads(one.estimates), "spread"
+        table, column = standings.spreads(one.estimates, one.reference), "spread"
     else:
         table, column = standings.biases(one.estimates, one.reference), "bias"
     table = table[table.quantity == quantity]
@@ -135,7 +149,7 @@ def _points(one: Board, name: str, quantity: str) -> list[dict[str, Any]]:
 
 
 def _chart(showing: Showing, name: str, quantity: str, points: list[dict[str, Any]]) -> str:
-    titles = {"spread": "spread of the figure, %", "bias": "figure above the reference, %"}
+    titles = {"spread": "spread, % of the reference", "bias": "figure above the reference, %"}
     drawn = svg.Drawing("clouds.harnesses", (points, titles[name], CHARTS[name]))
     label = f"{titles[name]} by workload and harness, {quantity}. The table has the figures."
     return svg.chart(showing, [("", drawn)], label)

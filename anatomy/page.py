@@ -307,7 +307,7 @@ def harnesses(part: str, quantity: str = "gpu_cold", *, caption: str | None = No
         harnesses("spread", "step_wall")
 
     Args:
-        part: `targets`, `spread`, `bias`, `coverage`, `errors` or `cost`.
+        part: `targets`, `misses`, `spread`, `bias`, `coverage`, `errors` or `cost`.
         quantity: Of `spread` and `bias`: gpu_cold, gpu_warm or step_wall.
         caption: What to see.
 

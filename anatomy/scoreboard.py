@@ -11,12 +11,20 @@ from typing import Any
 
 import pandas as pd
 
-from anatomy import standings, units
+from anatomy import shortfalls, standings, units
+from anatomy import targets as aims
 from anatomy.errors import UnknownName
 from anatomy.recording import Recording
 
 QUANTITIES = tuple(standings.RIVALS)
 MET, NOT_MET, OPEN = "met", "not met", "open"
+# What an interval is asked about, in words for the table of coverage.
+ASKED = {
+    standings.LONG: "over blocks: the long run around it",
+    standings.APART_IN_TIME: "over blocks: its process, minutes apart (no target)",
+    standings.OVER_PROCESSES: "over processes: the reference",
+}
+OWN_NOISE = "#compare, six in a row"
 BREAKS = "✗"  # beside a figure of ours that breaks its rule
 # What a finding counts, in words for the table of errors.
 BY = {
@@ -64,8 +72,8 @@ class Board:
 
     @cached_property
     def targets(self) -> pd.DataFrame:
-        """`standings.targets` of what is recorded."""
-        return standings.targets(self.estimates, self.reference)
+        """`targets.judged` of what is recorded."""
+        return aims.judged(self.estimates, self.reference)
 
     def target(self, name: str) -> Any:
         """One target.
@@ -136,22 +144,37 @@ def _targets(board: Board, quantity: str) -> Sheet:
     return Sheet("Targets", ("target", "#found", "verdict", "where it stands"), lines)
 
 
+def _misses(board: Board, quantity: str) -> Sheet:
+    says = dict(zip(board.targets.target, board.targets.says, strict=True))
+    lines = [
+        [row.where, says[row.target], row.found, row.why]
+        for row in shortfalls.explained(board.estimates, board.reference)
+    ]
+    heads = ("where", "target", "#found", "the measurement that shows why")
+    return Sheet("Missed targets", heads, lines)
+
+
 def _spread(board: Board, quantity: str) -> Sheet:
-    table = standings.spreads(board.estimates)
+    table = standings.spreads(board.estimates, board.reference)
     table = table[table.quantity == quantity]
+    noise = standings.own_noise(board.estimates, board.reference)
+    noises = {row.op: row.own for row in noise.itertuples() if row.quantity == quantity}
     rivals = [name for name in standings.RIVALS[quantity] if name in set(table.variant)]
     lines = []
     for op, group in table.groupby("op", sort=False):
         by_name = {row.variant: row for row in group.itertuples()}
-        ours = by_name.get(standings.OURS)
         shares = [by_name[name] for name in rivals if name in by_name]
+        shares = [row for row in shares if not units.missing(row.ratio)]
         closest = max(shares, key=lambda row: row.ratio, default=None)
-        cells = [op, units.seconds(ours.median_s) if ours else ""]
+        cells = [op, units.seconds(next(iter(by_name.values())).per_s)]
         cells += [_percent(by_name.get(name)) for name in (standings.OURS, *rivals)]
+        if noises:
+            cells.append(units.percent(noises[op]) if op in noises else "")
         ratio = closest and (closest.ratio, closest.ratio_low, closest.ratio_high)
         cells.append(units.ratio_range(*ratio) if ratio else "")
         lines.append(cells)
-    heads = ("workload", "#time", *(f"#{name}" for name in (standings.OURS, *rivals)))
+    heads = ("workload", "#takes", *(f"#{name}" for name in (standings.OURS, *rivals)))
+    heads += (OWN_NOISE,) if noises else ()
     return Sheet(f"Spread, {quantity}", (*heads, "#ours / best of theirs"), lines)
 
 
@@ -166,32 +189,32 @@ def _bias(board: Board, quantity: str) -> Sheet:
     lines = []
     for op, group in table.groupby("op", sort=False):
         by_name = {row.variant: row for row in group.itertuples()}
-        truth = next(iter(by_name.values())).reference_s
+        truth = next(iter(by_name.values()))
         cells = [_off(by_name.get(name), name == standings.OURS) for name in names]
-        lines.append([op, units.seconds(truth), *cells])
+        rounds = truth.reference_s, truth.reference_low, truth.reference_high
+        lines.append([op, units.seconds_range(*rounds), *cells])
     heads = ("workload", "#reference", *(f"#{name}" for name in names))
     return Sheet(f"Bias, {quantity}", heads, lines)
 
 
 def _off(row: Any, ours: bool) -> str:
-    """A bias in the measure that its rule has: a share of long kernels, microseconds of short."""
     if row is None:
         return ""
-    if row.reference_s >= standings.SHORT_S:
-        text = f"{'+' if row.bias > 0 else ''}{units.format_value(row.bias, '%.2')}"
-    else:
-        text = f"{'+' if row.off_s > 0 else ''}{units.format_value(row.off_s, 'us.2')}"
     breaks = ours and not row.within and row.quantity != "step_wall"
-    return f"{text} {BREAKS}" if breaks else text
+    return f"{shortfalls.off_text(row)} {BREAKS}" if breaks else shortfalls.off_text(row)
 
 
 def _coverage(board: Board, quantity: str) -> Sheet:
     table = standings.coverages(board.estimates, board.reference)
     lines = [
-        [f"over {row.kind}", row.quantity if row.quantity != "all" else "GPU times", *_share(row)]
+        [ASKED[row.kind], row.quantity if row.quantity != "all" else "GPU times", *_share(row)]
         for row in table.itertuples()
     ]
-    return Sheet("Coverage of 95% intervals", ("interval", "quantity", "#held", "#of"), lines)
+    return Sheet(
+        "Coverage of 95% intervals",
+        ("interval, and what it is asked", "quantity", "#held", "#of"),
+        lines,
+    )
 
 
 def _errors(board: Board, quantity: str) -> Sheet:
@@ -219,6 +242,7 @@ def _cost(board: Board, quantity: str) -> Sheet:
 
 PARTS: dict[str, Callable[[Board, str], Sheet]] = {
     "targets": _targets,
+    "misses": _misses,
     "spread": _spread,
     "bias": _bias,
     "coverage": _coverage,

@@ -38,7 +38,10 @@ class Share:
 
 
 def spread(figures: ArrayLike) -> float:
-    """Distance from the 2.5 % to the 97.5 % quantile of `figures`, as a share of their median.
+    """Distance from the 2.5 % to the 97.5 % quantile of `figures`, in their unit.
+
+    It is no share of their median: a clock that adds the same to every figure would look steadier
+    for it. Who wants a share divides all harnesses' spreads by one and the same time.
 
     Args:
         figures: What one harness reported for one workload, one number per run, in one unit.
@@ -49,8 +52,8 @@ def spread(figures: ArrayLike) -> float:
     found = _figures(figures)
     if len(found) < 2:
         raise MeasurementError(f"A spread needs two figures or more; got {len(found)}.")
-    low, middle, high = np.quantile(found, [LOW_TAIL, 0.5, HIGH_TAIL])
-    return float((high - low) / middle)
+    low, high = np.quantile(found, [LOW_TAIL, HIGH_TAIL])
+    return float(high - low)
 
 
 def spread_ratio(
@@ -123,8 +126,8 @@ def _resampled(groups: Sequence[ArrayLike], draws: np.ndarray) -> np.ndarray:
         row[: len(figures)] = figures
     drawn = padded[draws].reshape(len(draws), -1)
     quantile = np.nanquantile if np.isnan(padded).any() else np.quantile
-    low, middle, high = quantile(drawn, [LOW_TAIL, 0.5, HIGH_TAIL], axis=1)
-    return (high - low) / middle
+    low, high = quantile(drawn, [LOW_TAIL, HIGH_TAIL], axis=1)
+    return high - low
 
 
 def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:

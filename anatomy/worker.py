@@ -83,6 +83,9 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
 def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
     """The rows of a table as plain JSON values; NaN, NaT, NA and infinities become None.
 
+    A table whose attribute `sparse` is set has rows of several kinds, each with a few of the
+    columns: there a row leaves out what it lacks.
+
     Raises:
         MeasurementError: It is no table, is empty, or holds something JSON has no word for.
     """
@@ -105,6 +108,8 @@ def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
             rows.append({str(column): _plain(value) for column, value in row.items()})
         except TypeError as error:
             raise MeasurementError(f"{name} returned a row with {error}.") from None
+    if table.attrs.get("sparse"):
+        return [{key: value for key, value in row.items() if value is not None} for row in rows]
     return rows
 
 

@@ -19,6 +19,7 @@ from anatomy import (
     recorder,
     recording,
     scoreboard,
+    shortfalls,
     standings,
     svg,
 )
@@ -58,13 +59,53 @@ def test_a_comparison_is_six_processes_and_three_for_the_reference():
 
 def test_the_sheets_have_the_figures_with_units_and_the_closest_rival(board):
     spread = lines(scoreboard.sheet(board, "spread", "gpu_cold"))["W5 softmax"]
-    assert spread["#time"].endswith("µs")
+    assert spread["#takes"].endswith("µs")
     ours, rivals = float(spread["#compare"][:-1]), [spread["#do_bench mean"], spread["#inductor"]]
     assert ours < 1.1 < min(float(text[:-1]) for text in rivals)
-    found = standings.spreads(board.estimates)
+    found = standings.spreads(board.estimates, board.reference)
     closest = found[(found.op == "W5 softmax") & (found.quantity == "gpu_cold")].ratio.max()
     shown = float(spread["#ours / best of theirs"].partition("×")[0])
     assert shown == pytest.approx(closest, rel=0.1)
+
+
+def test_what_the_stopwatch_moves_by_itself_stands_beside_the_spread(board):
+    cold = lines(scoreboard.sheet(board, "spread", "gpu_cold"))["W5 softmax"]
+    own = float(cold[scoreboard.OWN_NOISE][:-1])
+    assert own < 0.2 < float(cold["#compare"][:-1])
+    wall = scoreboard.sheet(board, "spread", "step_wall")
+    assert scoreboard.OWN_NOISE not in wall.heads, "no long run has wall times"
+    assert {len(line) for line in wall.lines} == {len(wall.heads)}
+
+
+def test_a_board_without_long_runs_or_reference_has_its_other_figures(board):
+    short = board.estimates[board.estimates.part != "long"]
+    for reference in (board.reference, board.reference.iloc[:0]):
+        bare = Board(short, reference)
+        for part in scoreboard.PARTS:
+            sheet = scoreboard.sheet(bare, part, "gpu_cold")
+            assert {len(line) for line in sheet.lines} <= {len(sheet.heads)}
+        assert lines(scoreboard.sheet(bare, "spread", "gpu_cold"))["W5 softmax"]["#compare"]
+        says = {row.target: scoreboard.verdict(row) for row in bare.targets.itertuples()}
+        assert says["coverage-blocks"] == scoreboard.OPEN
+
+
+def test_a_reference_is_shown_with_its_lowest_and_highest_round(board):
+    bias = lines(scoreboard.sheet(board, "bias", "gpu_cold"))
+    assert bias["W8 matmul 8192"]["#reference"] == "1.600 ms [1.597, 1.603]"
+
+
+def test_each_missed_target_is_explained_where_it_is_missed(board):
+    sheet = scoreboard.sheet(board, "misses")
+    missed = {row.says for row in board.targets.itertuples() if row.met is False}
+    assert missed and {line[1] for line in sheet.lines} <= missed
+    assert all(line[3].endswith(".") for line in sheet.lines)
+
+
+def test_where_nothing_is_missed_the_page_says_so(showing, monkeypatch):
+    monkeypatch.setattr(shortfalls, "explained", lambda *_: [])
+    with using(showing):
+        html = page.harnesses("misses")
+    assert "No target that can be decided is missed." in html and "<table" not in html
 
 
 def test_a_bias_is_a_share_of_long_kernels_and_microseconds_of_short_ones(board):
@@ -231,7 +272,7 @@ def test_the_command_goes_on_where_it_stopped_and_prints_how_it_stands(run):
 
 def test_what_was_never_measured_is_expected_to_take_its_time(run, tmp_path):
     _, out, err, asked = run(folder=tmp_path)
-    assert {each.last_seconds for each in asked[0][0]} == {45.0, 160.0}
+    assert {each.last_seconds for each in asked[0][0]} == {60.0, 165.0}
     assert out == "" and "9 of 9 processes are missing or not current" in err
 
 

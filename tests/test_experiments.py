@@ -286,12 +286,12 @@ def test_a_gpu_without_fp8_says_which_it_is(capability, why, monkeypatch):
 
 def test_one_process_of_the_harnesses_has_every_part_and_says_what_is_missing(table):
     found = table("harnesses.estimates")
-    assert set(found.part) == {"estimate", "pair", "effect", "overhead"}
+    assert set(found.part) == {"estimate", "long", "pair", "effect", "overhead"}
     figures = found[(found.part == "estimate") & found.median_s.notna()]
     assert set(figures.variant) == {"compare", "blocked_autorange", "adaptive_autorange"}
     assert len(set(figures.op)) == 10
     assert set(found[found.op == "all"].note) == {"needs CUDA; this is cpu"}
-    plain = found[found.op == "W8 matmul 8192"]
+    plain = found[(found.op == "W8 matmul 8192") & (found.part == "estimate")]
     assert plain.rest_s.notna().sum() == 1, "one replicate: the pair alone is beside an estimate"
 
 

@@ -14,8 +14,8 @@ import pytest
 import torch
 from fake_stopwatch import Fake, FakeStopwatch
 
-from anatomy import standings
-from anatomy.errors import BadParameter
+from anatomy import standings, targets
+from anatomy.errors import BadParameter, MeasurementError
 from anatomy.experiments import harnesses
 from anatomy.harnesses import adapters, cupti, workloads
 from anatomy.harnesses.adapters import Figure, Harness
@@ -74,6 +74,27 @@ def test_one_process_leaves_one_row_for_each_figure():
     assert parts["pair", "compare"] == 3 * 2 + 2, "each replicate, and the effect's own call"
     assert parts["effect", "compare"] == 2 * 2 and parts["effect", "inductor"] == 1
     assert parts["overhead", "compare"] == 2
+    assert parts["long", "compare"] == 3 * 2 * 6, "workloads, quantities, one after the other"
+    assert all(value is not None for row in rows for value in row.values())
+    times = {value for row in rows for name, value in row.items() if name.endswith("_s")}
+    assert all(float(f"{time:.6g}") == time for time in times)
+
+
+def test_a_long_run_has_no_pause_and_asks_each_estimate_about_the_others():
+    watch = FakeStopwatch(noise=0.002)
+    loads = Fake(watch, 5e-3)
+    one = process(watch, load=loads)
+    one._long_run("W0", "gpu_warm", Fake(watch, COST_S))
+    assert loads.calls == round(0.03 / 5e-3), "the settle load ran once, before the first"
+    assert [row["replicate"] for row in one.rows] == list(range(6))
+    assert all(row["rest_s"] == pytest.approx(COST_S, rel=0.002) for row in one.rows)
+    assert all(row["low_s"] <= row["median_s"] <= row["high_s"] for row in one.rows)
+
+    def fail():
+        raise RuntimeError("CUDA error: out of luck")
+
+    one._long_run("W1", "gpu_cold", fail)
+    assert one.rows[-1]["note"] == "RuntimeError: CUDA error: out of luck"
 
 
 def test_a_known_bias_and_effect_come_back_through_protocol_and_judging():
@@ -98,7 +119,7 @@ def test_a_known_bias_and_effect_come_back_through_protocol_and_judging():
     assert bias["W0", "gpu_cold", "do_bench mean"] == pytest.approx(0.05, abs=0.01)
     assert bias["W0", "gpu_cold", "do_bench median"] == pytest.approx(-0.02, abs=0.01)
     assert abs(bias["W0", "gpu_warm", "compare"]) < 0.002
-    found = standings.targets(estimates, reference).set_index("target")
+    found = targets.judged(estimates, reference).set_index("target")
     assert found.loc["power"].found == 1.0
     assert found.loc["false-positives"].found == found.loc["false-positives-of-threes"].found == 0
     assert found.loc["worst-cold"].found < 0.5, "ours spreads by far less than 2 %"
@@ -233,18 +254,113 @@ def test_a_workload_gives_the_same_answer_again(name):
 
 
 def test_the_effect_is_two_percent_more_of_the_same():
-    plain, more = workloads.EFFECTS["E1 copy 256 MiB"](CPU, 0.01)
-    sizes = [call.__closure__[-1].cell_contents for call in (plain, more)]
-    counts = [tensor.numel() for tensor in sizes]
-    assert counts[1] / counts[0] == pytest.approx(1.02, rel=1e-5)
+    plain, more = workloads.EFFECTS["E1 copy 250 MiB"](CPU, 0.01)
+    sizes = [
+        next(cell.cell_contents for cell in call.__closure__ if cell.cell_contents.numel() > 1024)
+        for call in (plain, more)
+    ]
+    assert sizes[1].numel() * 50 == sizes[0].numel() * 51
     assert torch.equal(plain(), more())
+    assert torch.equal(sizes[0], sizes[1][: sizes[0].numel()]), "the copies are there"
 
 
-def test_the_wall_reference_is_a_loop():
+def test_the_effects_sizes_are_what_its_name_says_and_whole_pages():
+    small, large = (parts * workloads.EFFECT_PART * 4 for parts in workloads.EFFECT_PARTS)
+    assert small == 250 * 2**20 and large / small == workloads.EFFECT
+    assert small % 2**20 == large % 2**20 == 0
+
+
+def test_a_reference_is_the_median_of_its_rounds_and_keeps_them():
     watch = FakeStopwatch(noise=0.001)
-    found = cupti.columns(cupti.wall(Fake(watch, COST_S), watch))
-    assert found["median_s"] == pytest.approx(COST_S, rel=0.002)
-    assert found["samples"] == cupti.RUNS and found["busy_s"] is None
+    begun = watch.now()
+    rounds = [cupti.wall(Fake(watch, COST_S * off), watch) for off in (1.0, 1.2, 1.1)]
+    assert watch.now() - begun > 3 * cupti.WARM_UP_S, "each has run for a while before"
+    found = cupti.columns(rounds)
+    assert found["median_s"] == pytest.approx(1.1 * COST_S, rel=0.002)
+    assert found["low_s"] == pytest.approx(COST_S, rel=0.002)
+    assert found["high_s"] == pytest.approx(1.2 * COST_S, rel=0.002)
+    assert found["rounds_s"][1] == pytest.approx(found["high_s"], rel=1e-5)
+    assert found["samples"] == 3 * cupti.RUNS and found["busy_s"] is None
+
+
+class Traced(FakeStopwatch):
+    """A device whose kernels are listed as a profiler would; they and the host take turns."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.kernels, self.drains = [], 0
+        self.flush = lambda: self.kernel("flush", 60e-6)
+
+    def kernel(self, name, seconds):
+        self.kernels.append((self.time_s, self.time_s + seconds, name))
+        self.time_s += seconds
+
+    def hold(self, seconds):
+        self.kernel("spin_kernel", seconds)
+
+    def drain(self):
+        self.drains += 1
+
+    def wall(self, calls):
+        begun = self.now()
+        for call in calls:
+            call()
+        return self.now() - begun
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    def during(act, watch):
+        watch.kernels.clear()
+        act()
+        return list(watch.kernels)
+
+    monkeypatch.setattr(cupti, "kernels_during", during)
+    return Traced()
+
+
+@pytest.mark.parametrize("seconds", [3e-6, COST_S, 2e-3])
+def test_the_cold_reference_is_the_span_of_the_calls_own_kernels(traced, seconds):
+    def call():
+        traced.kernel("first", 0.4 * seconds)
+        traced.time_s += 0.1 * seconds  # a gap
+        traced.kernel("second", 0.5 * seconds)
+
+    found = cupti.cold(call, traced)
+    assert found.seconds == pytest.approx(seconds) and found.kernels_per_call == 2
+    assert found.busy_s == pytest.approx(0.9 * seconds)
+    assert cupti.LEAST_CALLS <= len(found.values) <= cupti.CALLS
+    assert traced.now() > cupti.WARM_UP_S
+
+
+@pytest.mark.parametrize("seconds", [3e-6, COST_S, 2e-3])
+def test_the_warm_reference_is_the_period_of_calls_behind_one_sleep(traced, seconds):
+    def call():
+        traced.kernel("only", 0.8 * seconds)
+        traced.time_s += 0.2 * seconds
+
+    found = cupti.warm(call, traced)
+    assert found.seconds == pytest.approx(seconds)
+    assert found.busy_s == pytest.approx(0.8 * seconds) and found.kernels_per_call == 1
+    assert traced.now() > cupti.WARM_UP_S
+
+
+def test_calls_of_the_cold_reference_are_queued_ahead_with_one_wait_for_many(traced, monkeypatch):
+    monkeypatch.setattr(cupti, "WARM_UP_S", 0.0)
+    found = cupti.cold(lambda: traced.kernel("only", 5e-6), traced)
+    assert len(found.values) == cupti.CALLS
+    longest = max(end - start for start, end, name in traced.kernels if name == "spin_kernel")
+    assert traced.drains < cupti.CALLS / 4 and longest > 10 * traced.calibration.queue_s
+
+
+def test_a_profiler_that_lost_events_gives_no_reference(traced, monkeypatch):
+    during = cupti.kernels_during
+    monkeypatch.setattr(cupti, "kernels_during", lambda act, watch: during(act, watch)[3:])
+    with pytest.raises(MeasurementError, match="sleeps: it lost events"):
+        cupti.cold(lambda: traced.kernel("only", COST_S), traced)
+    monkeypatch.setattr(cupti, "kernels_during", lambda act, watch: [])
+    with pytest.raises(MeasurementError, match="saw 0 of"):
+        cupti.warm(lambda: traced.kernel("only", COST_S), traced)
 
 
 def test_the_script_that_the_page_shows_runs_as_it_stands():

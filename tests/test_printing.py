@@ -102,11 +102,15 @@ def test_a_comparison_prints_itself_both_ways():
 
 
 def test_a_limit_follows_from_what_was_counted_and_the_results_number_format():
-    watch = FakeStopwatch()
-
     def limit(result, **counts):
-        table = compare({"a": lambda: result}, watch=watch, profile=False, **counts).table
-        return table.limit[0]
+        watch = FakeStopwatch()
+        fake = Fake(watch, 1e-3)
+
+        def call():
+            fake()
+            return result
+
+        return compare({"a": call}, watch=watch, profile=False, **counts).table.limit[0]
 
     half = torch.ones(4, dtype=torch.bfloat16)
     assert limit(half, bytes=8) == "copy"

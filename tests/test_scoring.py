@@ -7,11 +7,12 @@ from anatomy import scoring
 from anatomy.errors import MeasurementError
 
 
-def test_a_spread_runs_from_one_tail_to_the_other_as_a_share_of_the_median():
+def test_a_spread_runs_from_one_tail_to_the_other_in_the_unit_of_the_figures():
     # 41 figures from 0.8 to 1.2: their quantiles at 2.5 % and 97.5 % are the 2nd and the 40th.
     figures = np.linspace(0.8, 1.2, 41)
     assert scoring.spread(figures) == pytest.approx(0.38)
-    assert scoring.spread(figures[::-1] * 7e-6) == pytest.approx(0.38), "no matter unit or order"
+    assert scoring.spread(figures[::-1] * 7e-6) == pytest.approx(0.38 * 7e-6), "no matter the order"
+    assert scoring.spread(figures + 100) == pytest.approx(0.38), "what is added to all is no spread"
     assert scoring.spread([3.0, 3.0, 3.0]) == 0.0
 
 

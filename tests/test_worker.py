@@ -43,6 +43,15 @@ def test_a_gap_does_not_turn_a_count_into_a_fraction():
     assert type(rows[0]["samples"]) is int
 
 
+def test_rows_of_a_sparse_table_leave_out_what_they_lack():
+    table = pd.DataFrame([{"part": "pair", "ratio": 1.01}, {"part": "estimate", "samples": 12}])
+    table.attrs["sparse"] = True
+    assert worker.rows_of(table, "toy") == [
+        {"part": "pair", "ratio": 1.01},
+        {"part": "estimate", "samples": 12},
+    ]
+
+
 @pytest.mark.parametrize(
     ("table", "said"),
     [

@@ -15,7 +15,7 @@ from anatomy.errors import BadParameter, MeasurementError, RecordingError
 
 # What a process takes on a fast card, until one was recorded: so that none is begun that a budget
 # would cut short.
-EXPECTED_S = {"harnesses.estimates": 160.0, "harnesses.reference": 45.0}
+EXPECTED_S = {"harnesses.estimates": 165.0, "harnesses.reference": 60.0}
 
 
 def add(app: typer.Typer) -> None:
@@ -117,7 +117,8 @@ def _print(board: scoreboard.Board, format: Format) -> None:
         say(json.dumps(lines, indent=1, ensure_ascii=False))
     else:
         # The verdicts last, where a terminal leaves the reader's eye.
-        show(*(_as_table(sheet) for *_, sheet in [*sheets[1:], sheets[0]] if sheet.lines))
+        shown = [*sheets[2:], *sheets[1::-1]]  # the first two are why targets are missed, and which
+        show(*(_as_table(sheet) for *_, sheet in shown if sheet.lines))
 
 
 def _as_table(sheet: scoreboard.Sheet) -> Table:

@@ -88,8 +88,7 @@ def ours(watch: Stopwatch, budget_s: float, quantity: str, call: Call) -> dict[s
     given; settling is left out because the settle load has just run.
     """
     control, again = quick(watch, budget_s, quantity, {"it": call})
-    more = {name: again[name] for name in ("ratio", "ratio_low", "ratio_high", "noise_floor")}
-    more["wide"] = control["wide"]
+    more = {"noise_floor": again["noise_floor"], "wide": control["wide"]}
     blocks = (*control["blocks_s"], *again["blocks_s"])
     figure = Figure(
         control["median_s"], control["samples"], control["low_s"], control["high_s"], more, blocks

@@ -1,31 +1,44 @@
 """What a workload takes by the driver's own record: when each of its kernels began and ended.
 
 CUPTI stamps kernels on the device; no event, no host clock and no subtraction stands between. The
-calls are put into the state that the quantity is defined by: after a flush and behind a sleep for
-`gpu_cold`, back to back behind one sleep for `gpu_warm`. A profiler slows the host, so this is done
-in processes of its own, and the wall time of a step is taken there by a long plain loop instead.
+calls are put into the state that the quantity is defined by, and the card into the one that an
+estimate has it in: the workload runs in that same way for a while before, so that its clocks are
+those of the work and not of an idle card, and calls are queued ahead, with one wait for many. A
+profiler slows the host, so this is done in processes of its own, and the wall time of a step is
+taken there by plain loops instead.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from anatomy import intervals
 from anatomy.errors import MeasurementError
 from anatomy.harnesses.workloads import Call
-from anatomy.measuring.census import busy, kernels_during, span, split
-from anatomy.measuring.sampling import HOLD_FACTOR, HOLD_MARGIN_S, LAUNCH_S
+from anatomy.measuring.census import Kernel, busy, kernels_during, span, split
+from anatomy.measuring.sampling import CHUNK, HOLD_FACTOR, HOLD_MARGIN_S, LAUNCH_S
 from anatomy.measuring.stopwatch import QUEUE_LIMIT, Stopwatch
 
-# Calls of the cold reference, and seconds after which fewer will do.
-CALLS, LEAST_CALLS, ABOUT_S = 40, 8, 0.2
-# Runs of back-to-back calls of the warm reference.
-RUNS = 6
-# The wall reference is loops of this length together.
-LOOP_S = 0.4
+# The workload runs for so long in the quantity's own way before what counts.
+WARM_UP_S = 0.3
+# Launches of it that are recorded; those of a short kernel are run before the profiler begins,
+# since it needs longer to read its record than the card needs to cool down by a clock step.
+RECORDED = 2000
+# Calls of one round of the cold reference, and seconds after which fewer will do.
+CALLS, LEAST_CALLS, ABOUT_S = 40, 8, 0.08
+# Runs of back-to-back calls in one round of the warm reference, and the least calls in one.
+RUNS, LEAST_RUN = 6, 3
+# One round of the wall reference is loops of this length together.
+LOOP_S = 0.15
 # A profiler slows the host's launches, so the sleep in front of them is longer than elsewhere.
 SLOWED = 2.0
+# The sleeps around a cold call.
+APART_S = 1e-6
+# Launches around a cold call: a flush, two sleeps, and a margin.
+AROUND = 8
+# Seconds of one stretch of calls between two waits, where nothing else bounds it.
+STRETCH_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -34,7 +47,7 @@ class Reference:
 
     `seconds` is what the quantity is about: for `gpu_cold` from the first kernel's start to the
     last one's end, for `gpu_warm` from one call's start to the next one's. `busy_s` is the time in
-    which a kernel of one call ran. `values` are the single ones behind `seconds`.
+    which a kernel of one call ran. `values` are the single ones behind `seconds`, in one round.
     """
 
     seconds: float
@@ -44,31 +57,52 @@ class Reference:
 
 
 def cold(call: Call, watch: Stopwatch) -> Reference:
-    """The span of one call's kernels after a cache flush, its dispatch hidden.
+    """The span of one call's kernels after a cache flush, queued as the stopwatch queues them.
 
     Raises:
-        MeasurementError: The profiler saw no kernels.
+        MeasurementError: The profiler saw no kernels, or lost some.
     """
-    hold_s = HOLD_MARGIN_S + SLOWED * HOLD_FACTOR * watch.enqueue(call)
-    period_s = max(watch.wall([call] * 3) / 3, 1e-9)
-    calls = int(min(CALLS, max(LEAST_CALLS, ABOUT_S / (period_s + hold_s))))
+    enqueue_s = watch.enqueue(call)
+    queued_s = enqueue_s + watch.calibration.queue_s
+    launches = AROUND + _launches(enqueue_s)
+    chunk = max(1, min(CHUNK, QUEUE_LIMIT // launches))
 
-    def act() -> None:
-        for _ in range(calls):
-            watch.flush()
-            watch.hold(hold_s)  # a sleep on either side tells the call's kernels from the flush's
-            call()
-            watch.hold(1e-6)
+    def act(calls: int) -> None:
+        for first in range(0, calls, chunk):
+            now = min(chunk, calls - first)
+            watch.hold(HOLD_MARGIN_S + SLOWED * HOLD_FACTOR * now * queued_s)
+            for _ in range(now):
+                watch.flush()
+                watch.hold(APART_S)  # the sleeps tell the call's kernels from the flush's
+                call()
+                watch.hold(APART_S)
             watch.drain()
 
-    groups = split(kernels_during(act, watch))[1::2]
-    spans = [span(group) for group in groups if group]
-    if not spans:
+    each_s = max(watch.wall([lambda: act(3)]) / 3, 1e-9)
+    calls = int(min(CALLS, max(LEAST_CALLS, ABOUT_S / each_s)))
+    ahead = _warmed(watch, act, each_s, launches)
+
+    def recorded() -> None:
+        act(ahead)
+        act(calls)
+
+    chunks = [-(-count // chunk) for count in (ahead, calls)]
+    groups = split(kernels_during(recorded, watch))
+    groups = _seen(groups, 2 * (ahead + calls) + sum(chunks))[2 * ahead + chunks[0] :]
+    # In each chunk: a flush, a call, a flush, a call, ..., and nothing behind the last one.
+    whole = 2 * chunk + 1
+    kernels = [group for at in range(0, len(groups), whole) for group in _calls(groups, at, whole)]
+    if not all(kernels):
         raise MeasurementError("The profiler saw no kernels; CUPTI may be in use by another tool.")
-    kernels = [group for group in groups if group]
+    spans = tuple(span(group) for group in kernels)
     return Reference(
-        median(spans), median(busy(group) for group in kernels), tuple(spans), len(kernels[-1])
+        median(spans), median(busy(group) for group in kernels), spans, len(kernels[-1])
     )
+
+
+def _calls(groups: list[list[Kernel]], first: int, whole: int) -> list[list[Kernel]]:
+    """The calls' kernels in the chunk of groups that begins at `first`."""
+    return groups[first : first + whole][1::2]
 
 
 def warm(call: Call, watch: Stopwatch) -> Reference:
@@ -78,19 +112,26 @@ def warm(call: Call, watch: Stopwatch) -> Reference:
         MeasurementError: The kernels do not divide into calls.
     """
     enqueue_s = watch.enqueue(call)
-    period_s = max(watch.wall([call] * 3) / 3, 1e-9)
-    fits = QUEUE_LIMIT // max(1, round(enqueue_s / LAUNCH_S))
-    calls = int(max(3, min(fits, ABOUT_S / RUNS / period_s)))
+    each_s = max(watch.wall([call] * 3) / 3, 1e-9)
+    launches = _launches(enqueue_s)
+    fits = max(LEAST_RUN, QUEUE_LIMIT // launches)
+    calls = int(max(LEAST_RUN, min(fits, ABOUT_S / RUNS / each_s)))
     hold_s = HOLD_MARGIN_S + SLOWED * HOLD_FACTOR * calls * enqueue_s
 
-    def act() -> None:
-        for _ in range(RUNS):
+    def act(runs: int) -> None:
+        for _ in range(runs):
             watch.hold(hold_s)
             for _ in range(calls):
                 call()
             watch.drain()
 
-    runs = [group for group in split(kernels_during(act, watch))[1:] if group]
+    ahead = _warmed(watch, act, calls * each_s, calls * launches)
+
+    def recorded() -> None:
+        act(ahead)
+        act(RUNS)
+
+    runs = _seen(split(kernels_during(recorded, watch)), ahead + RUNS)[ahead:]
     periods, busies, each = [], [], 0
     for run in runs:
         each, rest = divmod(len(run), calls)
@@ -99,26 +140,64 @@ def warm(call: Call, watch: Stopwatch) -> Reference:
         starts = [run[first][0] for first in range(0, len(run), each)]
         periods += [later - earlier for earlier, later in pairwise(starts)]
         busies += [busy(run[first : first + each]) for first in range(0, len(run), each)]
-    if not periods:
-        raise MeasurementError("The profiler saw no kernels; CUPTI may be in use by another tool.")
     return Reference(median(periods), median(busies), tuple(periods), each)
 
 
 def wall(call: Call, watch: Stopwatch) -> Reference:
     """The steady period as the host sees it: long loops, each ended by one synchronize."""
-    calls = max(1, round(LOOP_S / RUNS / max(watch.wall([call] * 3) / 3, 1e-9)))
+    each_s = max(watch.wall([call] * 3) / 3, 1e-9)
+    calls = max(1, round(LOOP_S / RUNS / each_s))
+    begun = watch.now()
+    while watch.now() - begun < WARM_UP_S:
+        watch.wall([call] * calls)
     periods = [watch.wall([call] * calls) / calls for _ in range(RUNS)]
     return Reference(median(periods), 0.0, tuple(periods), 0)
 
 
-def columns(found: Reference) -> dict[str, Any]:
-    """A reference as columns of a row."""
-    middle = intervals.median_interval(found.values)
+def _warmed(watch: Stopwatch, act: Callable[[int], None], each_s: float, launches: int) -> int:
+    """Warm up by `act`, but for its last steps; returns how many are left to be recorded.
+
+    A step of `act` takes `each_s` seconds and `launches`.
+    """
+    recorded = max(1, min(int(WARM_UP_S / each_s), RECORDED // launches))
+    stretch = max(1, int(STRETCH_S / each_s))
+    begun = watch.now()
+    while watch.now() - begun < WARM_UP_S - recorded * each_s:
+        act(stretch)
+        watch.drain()
+    return recorded
+
+
+def _launches(enqueue_s: float) -> int:
+    """About how many launches the host makes in so many seconds."""
+    return max(1, round(enqueue_s / LAUNCH_S))
+
+
+def _seen(groups: list[list[Kernel]], expected: int) -> list[list[Kernel]]:
+    """The groups of kernels behind the first sleep, if they are as many as there were sleeps.
+
+    Raises:
+        MeasurementError: They are not.
+    """
+    found = groups[1:]
+    if len(found) != expected:
+        raise MeasurementError(
+            f"The profiler saw {len(found)} of {expected} sleeps: it lost events, or CUPTI is in "
+            "use by another tool."
+        )
+    return found
+
+
+def columns(rounds: Sequence[Reference]) -> dict[str, Any]:
+    """The rounds of a reference as columns of a row: their median, the lowest and the highest."""
+    each = [found.seconds for found in rounds]
+    last = rounds[-1]
     return {
-        "median_s": middle.median,
-        "low_s": middle.low,
-        "high_s": middle.high,
-        "samples": len(found.values),
-        "busy_s": found.busy_s or None,
-        "kernels_per_call": found.kernels_per_call or None,
+        "median_s": median(each),
+        "low_s": min(each),
+        "high_s": max(each),
+        "rounds_s": [float(f"{seconds:.6g}") for seconds in each],
+        "samples": sum(len(found.values) for found in rounds),
+        "busy_s": median(found.busy_s for found in rounds) or None,
+        "kernels_per_call": last.kernels_per_call or None,
     }

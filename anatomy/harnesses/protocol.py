@@ -1,4 +1,4 @@
-"""One process of the comparison: every harness on every workload, then pairs and effects.
+"""One process of the comparison: every harness on every workload, long runs, pairs and effects.
 
 What is drawn here is decided by the process's number alone, so a process that died can be run
 again as it was. A harness that fails on a workload leaves a row that says so, and the rest goes on.
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from anatomy.errors import AnatomyError
-from anatomy.harnesses.adapters import Figure, Harness, quick
+from anatomy.harnesses.adapters import Figure, Harness, ours, quick
 from anatomy.harnesses.workloads import CUDA_ONLY, EFFECTS, WORKLOADS, Call
 from anatomy.measuring import compare
 from anatomy.measuring.blocks import balanced_orders
@@ -23,6 +23,9 @@ from anatomy.measuring.stopwatch import Stopwatch
 QUANTITIES = ("gpu_cold", "gpu_warm", "step_wall")
 # The effects are put into the GPU's work, so they are looked for in the GPU's times.
 EFFECT_QUANTITIES = ("gpu_cold", "gpu_warm")
+# Estimates of a long run, one behind the other without a pause, and the quantities that have one.
+SUCCESSIVE, LONG_QUANTITIES = 6, ("gpu_cold", "gpu_warm")
+DIGITS = 6  # significant ones of a figure; a recording has hundreds
 # Products of matrices for so long before every run give each harness the same clocks to begin with.
 SETTLE_S, SETTLE_SIDE = 0.03, 4096
 SETTLE_CALLS = 1000  # on the fastest GPU of a decade from now, or under a clock that stands still
@@ -60,9 +63,7 @@ class Process:
 
     def __post_init__(self) -> None:
         if self.load is None:
-            side = max(8, round(SETTLE_SIDE * self.scale))
-            square = torch.randn(side, side, dtype=torch.bfloat16, device=self.watch.device)
-            self.load = lambda: square @ square
+            self.load = settle_load(self.watch.device, self.scale)
 
     def run(self) -> list[Row]:
         """Everything that one process does, in order; returns the rows."""
@@ -79,6 +80,9 @@ class Process:
                 found = self._pair("pair", op, quantity, {"a": call, "b": call}, replicate)
                 blocks[op, quantity]["pair", replicate] = found
         self._tell_the_truth(blocks)
+        for op, call in calls.items():
+            for quantity in LONG_QUANTITIES:
+                self._long_run(op, quantity, call)
         pairs = dict(self._built(self.effects))
         for op, (plain, more) in pairs.items():
             for quantity in EFFECT_QUANTITIES:
@@ -173,10 +177,35 @@ class Process:
         the estimate's own blocks are left out, or its interval would be asked about itself.
         """
         for row in self.rows:
-            if row["part"] == "estimate" and row["variant"] == "compare" and not row.get("note"):
+            if row["part"] == "estimate" and row.get("variant") == "compare" and "note" not in row:
                 runs = blocks[row["op"], row["quantity"]]
                 others = [b for key, run in runs.items() if key != row["replicate"] for b in run]
-                row["rest_s"] = median(others) if others else None
+                if others:
+                    row["rest_s"] = _short(median(others))
+
+    def _long_run(self, op: str, quantity: str, call: Call) -> None:
+        """Successive estimates by `compare`; beside each what the other ones say together."""
+        found, cost_s, note = self._timed(
+            lambda: [
+                ours(self.watch, self.budget_s, quantity, call)["compare"]
+                for _ in range(SUCCESSIVE)
+            ]
+        )
+        if note:
+            self._add("long", op, quantity, "compare", note=note)
+            return
+        for index, figure in enumerate(found):
+            others = [block for other in found if other is not figure for block in other.blocks_s]
+            self._add(
+                "long",
+                op,
+                quantity,
+                "compare",
+                replicate=index,
+                cost_s=cost_s / SUCCESSIVE,
+                rest_s=median(others) if others else None,
+                **_columns(figure),
+            )
 
     def _overhead(self, op: str, calls: tuple[Call, Call]) -> None:
         """What a whole comparison of two kernels costs that have run before, by its defaults."""
@@ -198,11 +227,7 @@ class Process:
 
     def _timed(self, act: Callable[[], Any]) -> tuple[Any, float | None, str | None]:
         """What `act` gave after the settle load, the wall seconds it took, and why it failed."""
-        begun = self.watch.now()
-        for _ in range(SETTLE_CALLS):
-            self.watch.wall([self.load])
-            if self.watch.now() - begun >= SETTLE_S:
-                break
+        settle(self.watch, self.load)
         known = len(self.watch.warnings)
         try:
             begun = self.watch.now()
@@ -218,7 +243,33 @@ class Process:
             del self.watch.warnings[known:]
 
     def _add(self, part: str, op: str, quantity: str | None, variant: str | None, **more) -> None:
-        self.rows.append({"part": part, "op": op, "quantity": quantity, "variant": variant, **more})
+        named = {"part": part, "op": op, "quantity": quantity, "variant": variant}
+        self.rows.append(compact(named | more))
+
+
+def settle_load(device: torch.device, scale: float) -> Call:
+    """What is run before each measurement to settle the clocks: a product of two matrices."""
+    side = max(8, round(SETTLE_SIDE * scale))
+    square = torch.randn(side, side, dtype=torch.bfloat16, device=device)
+    return lambda: square @ square
+
+
+def settle(watch: Stopwatch, load: Call) -> None:
+    """Run the load for `SETTLE_S`."""
+    begun = watch.now()
+    for _ in range(SETTLE_CALLS):
+        watch.wall([load])
+        if watch.now() - begun >= SETTLE_S:
+            break
+
+
+def compact(row: Row) -> Row:
+    """A row without what it lacks, its numbers as short as their digits are worth."""
+    return {name: _short(value) for name, value in row.items() if value is not None}
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def _columns(figure: Figure) -> Row:
