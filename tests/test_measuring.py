@@ -173,10 +173,10 @@ def test_iters_is_the_least_number_of_samples():
 
 
 def test_the_sleep_grows_until_dispatch_is_hidden():
-    watch = FakeStopwatch(leaks_below_s=1e-3)
+    watch = FakeStopwatch(leaks_below_s=400e-6)
     row = measure(watch, {"a": 1e-3}, quantity="gpu_cold").loc["a"]
     assert not row.launch_inclusive
-    assert max(watch.holds) >= 1e-3 > min(h for h in watch.holds if h)
+    assert max(watch.holds) >= 400e-6 > min(h for h in watch.holds if h)
 
 
 def test_dispatch_that_cannot_be_hidden_is_said():

@@ -54,14 +54,14 @@ def test_a_share_is_of_the_ceiling_that_binds():
     # 6e11 FLOP at 8e14 FLOP/s take 0.75 ms, 2e9 bytes at 4e12 B/s half a millisecond.
     compute = row("b", limit="matmul bf16", flops=6e11, bytes=2e9)
     assert (
-        printing.cells([compute], CEILINGS)[0]["of the limit"] == "75% of matmul bf16 (datasheet)"
+        printing.cells([compute], CEILINGS)[0]["of the limit"] == "75.0% of matmul bf16 (datasheet)"
     )
     assert "compute-bound" in printing.cells([compute], CEILINGS)[0]["regime"]
     memory = row("b", limit="matmul bf16", flops=1e9, bytes=2e9)
-    assert printing.cells([memory], CEILINGS)[0]["of the limit"] == "50% of copy"
+    assert printing.cells([memory], CEILINGS)[0]["of the limit"] == "50.0% of copy"
     assert "memory-bound" in printing.cells([memory], CEILINGS)[0]["regime"]
     assert printing.cells([row("b", limit="copy", bytes=1e9)], CEILINGS)[0]["of the limit"] == (
-        "25% of copy"
+        "25.0% of copy"
     )
 
 
@@ -69,7 +69,9 @@ def test_a_share_is_of_the_ceiling_that_binds():
     "more", [{"verdict": "impossible", "note": "too fast"}, {"limit": None}, {"bytes": None}]
 )
 def test_nothing_is_said_of_a_limit_where_nothing_is_known(more):
-    found = printing.cells([row("b", **{"limit": "copy", "bytes": 1e9} | more)], CEILINGS)[0]
+    found = printing.cells(
+        [row("b", control=None, **{"limit": "copy", "bytes": 1e9} | more)], CEILINGS
+    )[0]
     assert "of the limit" not in found
     assert found.get("note", "") == more.get("note", "")
 

@@ -24,6 +24,9 @@ LOOKS = (12, 24, 48)
 PATIENCE, LEAST_BLOCKS = 4, 3
 # A variant's part of one block lasts about this long, unless more samples are asked for.
 PART_S = 4e-3
+# Reading the counters takes as long as a part of a block, and a GPU that rests in between is not
+# the one that works: they are read around every block, and around each part in every so many.
+READ_PARTS = 4
 # Counters which, if they rise during a block, make its figures somebody else's.
 INVALIDATING = ("software_thermal", "hardware_thermal", "power_brake", "sync_boost")
 
@@ -103,7 +106,8 @@ def run(
     started = watch.now()
     attempts = 0
     while measured.blocks < looks[-1]:
-        parts, causes = _block(names, samplers, orders[attempts % len(orders)], per_block)
+        order, each = orders[attempts % len(orders)], attempts % READ_PARTS == 0
+        parts, causes = _block(names, samplers, order, per_block, read_each=each)
         attempts += 1
         if causes:
             measured.discarded.update(causes)
@@ -138,32 +142,34 @@ def _middle(samples: list[float], sampler: Sampler) -> float:
     return median_grouped(samples, interval=step) if step else median(samples)
 
 
-def _block(names, samplers, order, per_block):
+def _block(names, samplers, order, per_block, *, read_each):
     """Every variant's part of one block, and the causes (if any) for throwing it away."""
     watch = samplers[0].watch
-    causes: list[str] = []
+    causes: set[str] = set()
     parts = {}
-    counts = watch.disturbances()
-    if alone := [sampler for sampler in samplers if sampler.way == "alone"]:
+    if asking := [sampler for sampler in samplers if sampler.asks_the_clock]:
         clock_s = watch.clock_now()
-        for sampler in alone:
+        for sampler in asking:
             sampler.clock_s = clock_s
+    counts = watch.disturbances()
     before = watch.conditions()
-    for index in order:
+    for place, index in enumerate(order):
         try:
             samples = samplers[index].take(per_block[index])
         except Exception as error:
             error.add_note(f"This was raised while {names[index]!r} was being measured.")
             raise
-        after = watch.conditions()
-        capped = _moved(before, after, "power_cap")
-        causes += [name for name in INVALIDATING if _moved(before, after, name)]
-        parts[index] = (samples, after, capped)
-        before = after
+        after, capped = None, None
+        if read_each or place == len(order) - 1:
+            after = watch.conditions()
+            causes |= {name for name in INVALIDATING if _moved(before, after, name)}
+        if read_each:
+            capped, before = _moved(before, after, "power_cap"), after
+        parts[index] = (samples, after if read_each else None, capped)
     for name, value in watch.disturbances().items():
         if value is not None and counts[name] is not None and value > counts[name]:
-            causes.append(name)
-    return parts, sorted(set(causes))
+            causes.add(name)
+    return parts, sorted(causes)
 
 
 def _moved(before: dict | None, after: dict | None, counter: str) -> bool | None:

@@ -22,12 +22,16 @@ QUANTITIES: tuple[Quantity, ...] = ("gpu_cold", "gpu_warm", "host_enqueue", "ste
 
 # A batch lasts at least this long, so that an event pair of about 1.3 us is 0.3 % of it or less.
 BATCH_S = 400e-6
+# So many at least, or a long call would be timed alone, with a rest before each.
+BATCH_CALLS = 4
 # A wall-clock batch begins with an idle device and ends with one synchronize, about 10 us of it;
 # they must be a small part of the whole.
 WALL_BATCH_S = 8e-3
 # The sleep in front of queued calls: this long, and this many times what the host needs to queue
 # them.
-HOLD_MARGIN_S, HOLD_FACTOR = 20e-6, 2.0
+HOLD_MARGIN_S, HOLD_FACTOR = 20e-6, 1.5
+# What the clock adds jumps by less than 1 us, which is a tenth of a percent of this.
+CLOCK_MATTERS_S = 500e-6
 # Cold calls that are queued behind one sleep; the sleep is lost time.
 CHUNK = 16
 # A call longer than this is called no more often than its samples need.
@@ -63,7 +67,6 @@ class Sampler:
 
     def __post_init__(self) -> None:
         self._next = cycle(self.ring)
-        self.clock_s = self.clock_s or self.watch.calibration.clock_s
         if not self.launch_inclusive and self.way not in ("enqueue", "wall"):
             own_s = self.watch.calibration.queue_s if self.way == "alone" else 0.0
             self.hold_s = HOLD_FACTOR * (self.enqueue_s + own_s)
@@ -82,10 +85,14 @@ class Sampler:
         if self.watch.device.type == "cpu":
             words = words.replace("event pair", "host clock")
         elif self.way in ("alone", "batch", "rotated"):
-            words += ", less the clock's own time" + (
-                " in each block" if self.way == "alone" else ""
-            )
+            words += ", less the clock's own time"
+            words += " in each block" if self.asks_the_clock else ""
         return words + (", launch included" if self.launch_inclusive else "")
+
+    @property
+    def asks_the_clock(self) -> bool:
+        """Whether a jump of what the clock adds would show, so that every block asks for it."""
+        return self.way == "alone" and self.period_s < CLOCK_MATTERS_S
 
     @property
     def sample_s(self) -> float:
@@ -169,18 +176,22 @@ def prepare(
     walls = (watch.wall(ring[:1] * repeats) / repeats for _ in range(repeats))
     period_s = max(once_s if repeats == 1 else median(walls), 1e-9)
     way, calls = _way(watch, ring, quantity, period_s)
+    clock_s = watch.calibration.clock_s
     if way in ("batch", "rotated") and repeats > 1:
         # The wall period of a short call is the host's; the device's own decides the batch.
         hold_s = 0.0 if synchronizes else HOLD_MARGIN_S + HOLD_FACTOR * calls * enqueue_s
         total, _ = watch.batch(list(islice(cycle(ring), calls)), hold_s=hold_s)
-        period_s = _work(watch, total, watch.calibration.clock_s) / calls
+        period_s = _work(watch, total, clock_s) / calls
         calls = _calls(BATCH_S, period_s, enqueue_s)
     elif way == "alone" and repeats > 1:
         queued_s = enqueue_s + watch.calibration.queue_s
         hold_s = 0.0 if synchronizes else HOLD_MARGIN_S + HOLD_FACTOR * queued_s
         spans, _ = watch.spans([call] * 3, cold=True, hold_s=3 * hold_s)
-        period_s = _work(watch, median(spans), watch.clock_now())
-    return Sampler(watch, ring, quantity, enqueue_s, period_s, way, calls, synchronizes)
+        clock_s = watch.clock_now()
+        period_s = _work(watch, median(spans), clock_s)
+    return Sampler(
+        watch, ring, quantity, enqueue_s, period_s, way, calls, synchronizes, clock_s=clock_s
+    )
 
 
 def _work(watch: Stopwatch, span_s: float, clock_s: float) -> float:
@@ -218,6 +229,7 @@ def _calls(least_s: float, period_s: float, enqueue_s: float) -> int:
     A power of two: what a batch costs beside its calls is divided by their number, so figures of
     one callable would differ if each chose a number of its own.
     """
-    wanted = 2 ** math.ceil(math.log2(max(1.0, least_s / period_s)))
+    least = BATCH_CALLS if period_s < SLOW_S else 1
+    wanted = 2 ** math.ceil(math.log2(max(least, least_s / period_s)))
     fits = QUEUE_LIMIT // max(1, math.ceil(enqueue_s / LAUNCH_S))
     return max(1, min(wanted, 2 ** int(math.log2(max(1, fits)))))
