@@ -26,7 +26,7 @@ ROOMS = {
     "shared": (
         *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings"),
         *("codehash", "syntax", "canonical", "schema", "freshness", "recording"),
-        *("scoring", "standings"),
+        *("scoring", "standings", "replication", "merging"),
     ),
     "record": (
         *(
