@@ -3,7 +3,7 @@
 Where a process puts its buffers and code shifts every one of its blocks alike: blocks of one
 process are independent draws of its clock, and one single draw of its placement. Concatenating
 them as if all were independent gives an interval that is too narrow: with a placement effect of
-0.5 % for each variant it calls equals different in 19 of 100 tables, and one process alone in 48
+0.5 % for each variant it calls equals different in 19 of 100 tables, and one process alone in 49
 (`tests/test_replication.py` simulates both). Hence:
 
 **A figure** is the median of one median per process, each process counting once however many
