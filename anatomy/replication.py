@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import Any
 
-from anatomy import intervals
+from anatomy import intervals, units
 from anatomy.errors import MeasurementError
 from anatomy.intervals import Interval
 
@@ -58,6 +58,19 @@ class Replicated:
     interval: Interval
     runs: list[float]
     label: str
+
+
+def described(count: int) -> str:
+    """How many processes a table is of, and what its intervals then are, in a line."""
+    if count == 1:
+        return "one fresh process"
+    if count >= EXACT_FROM:
+        return f"{count} fresh processes; intervals are those of the processes' medians"
+    least = units.percent(1 - 2 / 2**count)
+    return (
+        f"{count} fresh processes; intervals are the envelope of theirs, and hold the median in at "
+        f"least {least} of cases"
+    )
 
 
 def pooled(found: Sequence[Interval], *, logarithmic: bool = False) -> Replicated:

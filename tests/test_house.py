@@ -26,7 +26,7 @@ ROOMS = {
     "shared": (
         *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings"),
         *("codehash", "syntax", "canonical", "schema", "freshness", "recording"),
-        *("scoring", "standings", "replication", "merging"),
+        *("scoring", "standings", "replication", "merging", "handover"),
     ),
     "record": (
         *(
@@ -39,7 +39,7 @@ ROOMS = {
             "experiment",
             "experiments",
         ),
-        *("harnesses", "isolation", "progress", "recorder", "worker"),
+        *("harnesses", "isolation", "progress", "recorder", "scripts", "worker"),
     ),
     "read": (
         *("claims", "rows", "tables", "charts", "svg", "strips", "page", "inline", "facts"),
@@ -77,7 +77,16 @@ DOORS = {
     "pandas": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"], "cli"},
 }
 # Modules of the record half that a process without torch runs: they import it in functions alone.
-WITHOUT_TORCH = ("driver", "machine", "versions", "experiment", "isolation", "progress", "recorder")
+WITHOUT_TORCH = (
+    "driver",
+    "machine",
+    "versions",
+    "experiment",
+    "isolation",
+    "progress",
+    "recorder",
+    "scripts",
+)
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "base", "misc"}
 
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anatomy import limits, recording
+from anatomy import limits, recording, replication
 from anatomy.cli import text
 from anatomy.cli.output import Format, FormatOption, as_csv, say, tidy
 from anatomy.errors import RecordingError
@@ -95,7 +95,7 @@ def measure(
 def _origin(found: Recording) -> str:
     """What was measured on what, and in how many processes if there were several."""
     method = found.data.get("method", {})
-    told = [method["process"]] if "processes" in method else []
+    told = [replication.described(method["processes"])] if "processes" in method else []
     return "\n".join([text.provenance(found), *told])
 
 
