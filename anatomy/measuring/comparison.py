@@ -8,7 +8,7 @@ from statistics import quantiles
 import pandas as pd
 import torch
 
-from anatomy import agreement, intervals, machine, units
+from anatomy import agreement, handover, intervals, machine, units
 from anatomy.errors import BadParameter, MeasurementError
 from anatomy.measuring import blocks, census, gates, sampling
 from anatomy.measuring.result import Comparison
@@ -176,6 +176,7 @@ def compare(
         if row["note"]:
             row["verdict"] = "impossible"
         rows.append(row)
+    handover.hand_over(pd.DataFrame(rows), floor, watch.warnings[warned:])
     return Comparison(pd.DataFrame(rows), floor, errors, seen, tuple(watch.warnings[warned:]))
 
 
