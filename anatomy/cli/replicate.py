@@ -26,7 +26,7 @@ def add(app: typer.Typer) -> None:
         ],
         arguments: Annotated[
             list[str] | None,
-            typer.Argument(metavar="[-- ARGUMENT...]", help="What the script is called with."),
+            typer.Argument(metavar="ARGUMENT", help="After --, what the script is called with."),
         ] = None,
         processes: Annotated[
             int,
