@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from anatomy import boards, claims, recording, scoreboard, spans, tables, units
+from anatomy import boards, claims, limits, recording, scoreboard, spans, tables, units
 from anatomy.claims import seeds
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.showing import Showing
@@ -26,20 +26,41 @@ def claim(showing: Showing, name: str, spec: str) -> str:
 
 
 def limit(showing: Showing, name: str, spec: str) -> str:
-    """`[[limit:matmul fp16]]`, a ceiling of the machine shown, measured or else the maker's."""
+    """`[[limit:matmul fp16]]`, a ceiling of the machine shown, measured or else the maker's.
+
+    `| reached` is the share of the maker's figure that was measured, `| maker` that figure, and
+    `| ridge` the operations per byte from which on a product of this format is compute-bound.
+    """
     ceilings = showing.ceilings
     if ceilings is None:
         return ""
     ceiling = ceilings.get(name)
     if ceiling is None:
         raise UnknownName("limit", name, [each.name for each in ceilings])
-    text = (
-        units.format_value(ceiling.value, spec) if spec else units.rate(ceiling.value, ceiling.unit)
-    )
+    stated = limits.stated(showing.machine).get(name)
+    if spec in ("reached", "maker") and stated is None:
+        return spans.gap_because(f"no datasheet of {showing.machine} is known")
+    if spec == "maker":
+        return spans.cited(units.rate(stated.value, stated.unit), stated.source)
+    if spec == "reached" and ceiling.kind != "measured":
+        return spans.gap(showing.find(limits.EXPERIMENT))
+    if spec == "reached":
+        text = units.percent(ceiling.value / stated.value)
+    elif spec == "ridge":
+        corner = limits.ridge(ceilings, name)
+        if corner is None:
+            raise BadParameter(f"{name} has no ridge: only products have, and only beside copies.")
+        text = f"{units.significant(corner)} FLOP/B"
+    else:
+        text = units.format_value(ceiling.value, spec) if spec else _rate(ceiling)
     title = f"{ceiling.name}, {ceiling.kind}: {ceiling.source}"
     if ceiling.kind == "datasheet":
         return spans.cited(text, title)
     return f'<span class="measured" title="{spans.literal(title)}">{spans.literal(text)}</span>'
+
+
+def _rate(ceiling: limits.Ceiling) -> str:
+    return units.rate(ceiling.value, ceiling.unit)
 
 
 def seed(showing: Showing, name: str, spec: str) -> str:

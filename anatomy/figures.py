@@ -3,13 +3,12 @@
 import re
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
 
 from anatomy import rows, strips, svg, tables, units
 from anatomy.claims import NOT_RECORDED, Result
 from anatomy.claims.seeds import Figure
 from anatomy.errors import AnatomyError
-from anatomy.limits import Ceilings, datasheet
+from anatomy.limits import Ceilings
 from anatomy.rows import Row
 from anatomy.showing import Found, Showing
 
@@ -104,28 +103,6 @@ def twin(table: str, *, unfold: bool) -> str:
     """A chart's table, which opens without a script."""
     opened = " open" if unfold else ""
     return f'<details class="twin"{opened}><summary>Table</summary>{table}</details>'
-
-
-def limits(showing: Showing, ceilings: Ceilings, caption: str | None) -> str:
-    """The machine's ceilings beside the maker's figures."""
-    found = [showing.find("limits.ceilings")]
-    gpu = found[0].recording.data["machine"].get("gpu") if found[0].recording else None
-    sheet = datasheet(gpu) or datasheet(showing.machine)
-    lines = []
-    for ceiling in ceilings:
-        stated = _stated(sheet, ceiling.name)
-        measured = ceiling.kind == "measured"
-        here = units.rate(ceiling.value, ceiling.unit) if measured else tables.NONE
-        theirs = units.rate(stated, ceiling.unit) if stated else tables.NONE
-        part = units.percent(ceiling.value / stated) if measured and stated else ""
-        source = escape(_source(sheet, ceiling.name)) if stated else ""
-        lines.append(
-            [escape(ceiling.name), here, theirs, part, f'<span class="ci">{source}</span>']
-        )
-    if not lines:
-        return framed(showing, found, "", caption)
-    head = ("ceiling", "#measured here", "#maker's figure", "#reached", "source of that")
-    return framed(showing, found, tables.listed(head, lines, "Ceilings of the machine"), caption)
 
 
 def claims(showing: Showing, results: Sequence[Result], caption: str | None) -> str:
@@ -302,16 +279,3 @@ def _runs(names: Sequence[str]) -> list[tuple[str, int]]:
         else:
             counted.append((name, 1))
     return counted
-
-
-def _stated(sheet: Any, name: str) -> float | None:
-    if sheet is None:
-        return None
-    if name in ("copy", "read"):
-        return sheet.dram_bytes_per_s
-    return sheet.flops_per_s.get(name.removeprefix("matmul "))
-
-
-def _source(sheet: Any, name: str) -> str:
-    figure = "dram_bytes_per_s" if name in ("copy", "read") else name.removeprefix("matmul ")
-    return sheet.cite(figure)

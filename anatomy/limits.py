@@ -7,7 +7,7 @@ width by a clock that the power budget may not allow.
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,8 @@ from anatomy.units import missing
 
 TABLE = Path(__file__).with_name("limits.toml")
 EXPERIMENT = "limits.ceilings"
-DRAM = ("copy", "read")  # ceilings of the memory: bytes both ways, or read alone
+# Ceilings of the memory: bytes both ways, read alone, or written alone.
+DRAM = ("copy", "read", "write")
 MATMUL = "matmul "  # prefix of the ceiling of a product; the number format follows
 
 
@@ -90,7 +91,7 @@ class Ceiling:
     """One upper bound.
 
     Attributes:
-        name: What it bounds: `copy`, `read` or `matmul <format>`.
+        name: What it bounds: `copy`, `read`, `write` or `matmul <format>`.
         value: In `unit`.
         unit: `B/s` or `FLOP/s`.
         kind: `measured` on the machine, or `datasheet`.
@@ -125,6 +126,79 @@ class Ceilings:
     def measured(self) -> bool:
         """Whether any of them was measured on the machine."""
         return any(ceiling.kind == "measured" for ceiling in self)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What holds one call back on a machine, and the least time that it can take there.
+
+    Attributes:
+        kind: `compute-bound` or `memory-bound`.
+        least_s: Seconds that the call takes at the least: the longer of the next two.
+        compute_s: Seconds that its operations take at the machine's best rate of products.
+        memory_s: Seconds that its bytes take at the machine's best bandwidth.
+        measured: Whether both rates were measured on the machine; otherwise at least one is the
+            maker's, and the machine may sustain less.
+    """
+
+    kind: str
+    least_s: float
+    compute_s: float
+    memory_s: float
+    measured: bool
+
+
+def bound(
+    flops: float | None,
+    bytes_: float | None,
+    ceilings: Ceilings | None,
+    matmul: str | None,
+    memory: str = "copy",
+) -> Bound | None:
+    """The roofline's answer for one call: do its operations or its bytes take longer?
+
+    Args:
+        flops: Floating-point operations of one call; 0 for one that only moves bytes.
+        bytes_: Least bytes that one call must move.
+        ceilings: Those of the machine that it runs on.
+        matmul: The ceiling of its operations: `matmul fp16`, or the number format `fp16` alone.
+        memory: The ceiling of its bytes: `copy`, `read` or `write`.
+
+    Returns:
+        None where a count or a ceiling is missing, for a guess would name the wrong cause. Where
+        both take equally long (at the ridge) the call is `compute-bound`.
+
+    Source: Williams, Waterman and Patterson 2009, Roofline, doi:10.1145/1498765.1498785.
+    """
+    if missing(flops) or missing(bytes_) or missing(matmul) or ceilings is None:
+        return None
+    peak = ceilings.get(matmul if matmul.startswith(MATMUL) else MATMUL + matmul)
+    bandwidth = ceilings.get(memory)
+    if peak is None or bandwidth is None:
+        return None
+    compute_s, memory_s = flops / peak.value, bytes_ / bandwidth.value
+    return Bound(
+        kind="compute-bound" if compute_s >= memory_s else "memory-bound",
+        least_s=max(compute_s, memory_s),
+        compute_s=compute_s,
+        memory_s=memory_s,
+        measured=peak.kind == bandwidth.kind == "measured",
+    )
+
+
+def ridge(ceilings: Ceilings, matmul: str, memory: str = "copy") -> float | None:
+    """FLOP per byte from which on a call is compute-bound: the corner of the roofline.
+
+    Args:
+        ceilings: Those of the machine.
+        matmul: `matmul fp16`, or the number format `fp16` alone.
+        memory: `copy`, `read` or `write`.
+
+    Returns:
+        None where one of the two ceilings is not known.
+    """
+    found = bound(1.0, 1.0, ceilings, matmul, memory)
+    return found.memory_s / found.compute_s if found else None
 
 
 @cache
@@ -180,16 +254,32 @@ def ceilings(recordings_root: Path, machine: str) -> Ceilings:
     folder = Path(recordings_root) / one / EXPERIMENT
     recorded = [recording.load(file, recordings_root) for file in sorted(folder.glob("*.json"))]
     gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
-    sheet = datasheet(gpu) or datasheet(one)
-    found = {ceiling.name: ceiling for ceiling in _stated(sheet)} if sheet else {}
-    measured: dict[str, Ceiling] = {}
-    for each in recorded:
-        for row in each.data["rows"]:
-            ceiling = _reached(row, f"{one}/{EXPERIMENT}/{each.path.name}")
-            best = measured.get(ceiling.name) if ceiling else None
-            if ceiling and (best is None or ceiling.value > best.value):
-                measured[ceiling.name] = ceiling
-    return Ceilings(machine, found | measured)
+    rows = [
+        (row, f"{one}/{EXPERIMENT}/{each.path.name}")
+        for each in recorded
+        for row in each.data["rows"]
+    ]
+    return Ceilings(machine, (stated(gpu) or stated(one)) | measured(rows))
+
+
+def measured(rows: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Ceiling]:
+    """The best of each ceiling among rows of `limits.ceilings`, each beside its source."""
+    best: dict[str, Ceiling] = {}
+    for row, source in rows:
+        ceiling = _reached(row, source)
+        if ceiling and (ceiling.name not in best or ceiling.value > best[ceiling.name].value):
+            best[ceiling.name] = ceiling
+    return best
+
+
+def stated(gpu: str | None) -> dict[str, Ceiling]:
+    """The ceilings that the maker states of a GPU; none of one that limits.toml does not have.
+
+    Args:
+        gpu: Name as the driver gives it, or the slug of a machine.
+    """
+    sheet = datasheet(gpu)
+    return {each.name: each for each in _stated(sheet)} if sheet else {}
 
 
 def _single(machine: str) -> str:

@@ -28,7 +28,7 @@ def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
     A merged row has `runs` (their number), `run_medians_s`, `run_ratios`, `run_blocks` (blocks of
     each) and `interval` beside the usual columns. `blocks_s` are those of all processes, one after
     the other; `samples_s` those of the first. `samples` and `discarded` are sums; `p5_s` and
-    `p95_s` the lowest and the highest, so that nine tenths of every process's samples lie between;
+    `p95_s` (and `p99_s`) the lowest and the highest, so that nine tenths of every process's samples lie between;
     clock, power, temperature, enqueue and busy times medians; `error` the largest; `wide` and
     `power-limited` are said if one process says so. Where the table has another number, it is the
     median (for names with `low` or `high` the lowest or highest). What should be equal and is not
@@ -239,6 +239,7 @@ MERGE: dict[str, Callable[[list], Any]] = {
     "discarded_why": _united,
     "p5_s": _of_all(min),
     "p95_s": _of_all(max),
+    "p99_s": _of_all(max),
     "noise_floor": _of_all(max),
     "error": _of_known(max),
     "throttle": _held_back,

@@ -17,13 +17,23 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from anatomy import boards, commands, figures, inline, scoreboard, signatures, strips, tables
+from anatomy import (
+    boards,
+    commands,
+    figures,
+    inline,
+    rooflines,
+    scoreboard,
+    signatures,
+    strips,
+    tables,
+)
 from anatomy import claims as ledger
 from anatomy import matrices as grids
 from anatomy.claims import seeds
 from anatomy.collecting import collect
 from anatomy.errors import BadParameter, UnknownName
-from anatomy.showing import current
+from anatomy.showing import current, selectors
 
 __all__ = [
     "card",
@@ -77,7 +87,7 @@ def show(
         UnknownName: No such experiment, parameter, op, quantity, row, column or chart.
     """
     showing = current()
-    params, op, quantity = _split(experiment, params, op, quantity)
+    params, op, quantity = selectors(experiment, params, op, quantity)
     if chart is not None and chart not in figures.CHARTS:
         raise UnknownName("chart", chart, figures.CHARTS)
     ceilings = showing.ceilings
@@ -166,14 +176,28 @@ def strip(experiment: str | None = None, **params: Any) -> str:
     return f'<aside class="run" data-search-exclude>{inside}</aside>'
 
 
-def limits(caption: str | None = None) -> str:
-    """The machine's ceilings: measured beside the maker's figure, with the share it reaches."""
+def limits(part: str = "ceilings", *, caption: str | None = None) -> str:
+    """The machine's limits: its ceilings beside the maker's figures, or another part of them.
+
+        limits("bandwidth", caption="Copy, read and write over the size of the working set.")
+
+    Args:
+        part: `ceilings`, `roofline` (of them, by number format), `bandwidth` (over working-set
+            size), `floors` (a launch, a wait, a readback) or `graphs` (their cost over length).
+        caption: What to see.
+
+    Raises:
+        UnknownName: There is no such part.
+    """
     showing = current()
-    ceilings = showing.ceilings
+    found, ceilings = rooflines.calls(showing, part)
     told = inline.render_text(showing, caption) if caption else None
     if showing.collecting:
         return ""
-    return figures.limits(showing, ceilings, told)
+
+    return figures.or_badge(
+        showing, found, told, lambda: rooflines.shown(showing, found, part, ceilings, told)
+    )
 
 
 def claims(*ids: str, caption: str | None = None) -> str:
@@ -261,7 +285,7 @@ def kernels(
         params: Parameters of the experiment, where not the default.
     """
     showing = current()
-    params, op, quantity = _split(experiment, params, op, quantity)
+    params, op, quantity = selectors(experiment, params, op, quantity)
     found = showing.find(experiment, **params)
     told = inline.render_text(showing, caption) if caption else None
     if showing.collecting:
@@ -374,14 +398,3 @@ def card(minutes: int | None = None, needs: Sequence[str] = (), touches: Sequenc
         facts.append(("Claims", " ".join(words)))
     items = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts)
     return f'<dl class="page-card" data-search-exclude>{items}</dl>'
-
-
-def _split(
-    experiment: str, params: dict[str, Any], op: str | None, quantity: str | None
-) -> tuple[dict[str, Any], str | None, str | None]:
-    """Selectors that are parameters of the experiment as well are both."""
-    known = signatures.signature(experiment).defaults
-    for name, value in (("op", op), ("quantity", quantity)):
-        if value is not None and name in known:
-            params = params | {name: value}
-    return params, op, quantity

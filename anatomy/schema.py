@@ -52,7 +52,7 @@ FIELDS = {
 COLUMNS = {
     **dict.fromkeys(("op", "variant", "role", "quantity", "verdict", "regime", "method"), TEXT),
     **dict.fromkeys(("throttle", "limit", "note", "interval"), TEXT),
-    **dict.fromkeys(("median_s", "low_s", "high_s", "p5_s", "p95_s", "enqueue_s"), NUMBER),
+    **dict.fromkeys(("median_s", "low_s", "high_s", "p5_s", "p95_s", "p99_s", "enqueue_s"), NUMBER),
     **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "noise_floor"), NUMBER),
     **dict.fromkeys(("samples", "discarded", "flops", "bytes", "kernels_per_call"), NUMBER),
     **dict.fromkeys(("sm_clock_mhz", "power_w", "temperature_c"), NUMBER),

@@ -246,6 +246,17 @@ def _signature(name: str) -> signatures.Signature:
     return signatures.signature(name)
 
 
+def selectors(
+    experiment: str, params: dict[str, Any], op: str | None, quantity: str | None
+) -> tuple[dict[str, Any], str | None, str | None]:
+    """Parameters, op and quantity; selectors that are parameters of the experiment are both."""
+    known = _signature(experiment).defaults
+    for name, value in (("op", op), ("quantity", quantity)):
+        if value is not None and name in known:
+            params = params | {name: value}
+    return params, op, quantity
+
+
 def unique(asked: Iterable[Asked]) -> list[Asked]:
     """`asked` without repetition; the first place of each stands."""
     seen = {}

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from anatomy.measuring.stopwatch import Calibration, Stopwatch
+from anatomy.measuring.calibration import Calibration
+from anatomy.measuring.stopwatch import Stopwatch
 
-FLOOR_S = 1e-6
+CLOCK_S = 3e-6  # what an event pair adds to the work between its events
 FLUSH_S = 50e-6
 
 
@@ -55,7 +56,9 @@ class FakeStopwatch(Stopwatch):
 
     `noise` is the relative spread of one call, `drift_per_s` how much slower everything becomes
     in a second. `throttle` maps a counter's name to the chance that it rises in a reading; None
-    means a device without counters. `leaks_below_s` is the sleep that dispatch needs to be hidden.
+    means a device without counters. `leaks_below_s` is the sleep that dispatch needs to be hidden,
+    `step_s` the step in which the clock counts. `clock_jump_s` comes to what the clock adds to a
+    cold span in every other millisecond.
     """
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -69,11 +72,25 @@ class FakeStopwatch(Stopwatch):
     side_stream: bool = False
     leak_bytes: int | None = 0
     interruptions: int | None = 0
+    step_s: float = 0.0
+    clock_jump_s: float = 0.0
     seed: int = 1
 
     def __post_init__(self) -> None:
         self.flush = FakeFlush()
-        self.calibration = Calibration(FLOOR_S, FLOOR_S, 1e-7, 3e-6, FLUSH_S, 8e-6, 4e-6)
+        self.calibration = Calibration(
+            event_pair_s=1e-6,
+            null_kernel_s=CLOCK_S + 1e-6,
+            null_record_s=1e-6,
+            clock_s=CLOCK_S,
+            resolution_s=self.step_s,
+            queue_s=15e-6,
+            host_clock_s=1e-7,
+            synchronize_s=3e-6,
+            flush_s=FLUSH_S,
+            probe_cold_s=8e-6,
+            probe_warm_s=4e-6,
+        )
         self.time_s = 0.0
         self.timed = 0
         self.holds: list[float] = []
@@ -98,6 +115,9 @@ class FakeStopwatch(Stopwatch):
         call()
         return (self.time_s - before) * self._factor()
 
+    def clock_now(self) -> float:
+        return CLOCK_S + (self.clock_jump_s if int(self.time_s * 1e3) % 2 else 0.0)
+
     def synchronizes(self, call: Callable) -> bool:
         return getattr(call, "syncs", False)
 
@@ -113,14 +133,17 @@ class FakeStopwatch(Stopwatch):
     def spans(self, calls, *, cold, hold_s):
         self.timed += len(calls)
         self.holds.append(hold_s)
-        taken = [self._device_time(call, cold=cold) + FLOOR_S / 2 for call in calls]
+        clock_s = self.clock_now()
+        taken = [self._device_time(call, cold=cold) + clock_s for call in calls]
+        if self.step_s:
+            taken = [round(span / self.step_s) * self.step_s for span in taken]
         return taken, 0 < hold_s < self.leaks_below_s
 
-    def batch(self, calls, *, flushed, hold_s):
+    def batch(self, calls, *, hold_s):
         self.timed += len(calls)
         self.holds.append(hold_s)
-        total = sum(self._device_time(call, cold=flushed) for call in calls)
-        return total + flushed * len(calls) * FLUSH_S, 0 < hold_s < self.leaks_below_s
+        total = sum(self._device_time(call, cold=False) for call in calls)
+        return total + CLOCK_S, 0 < hold_s < self.leaks_below_s
 
     def conditions(self) -> dict | None:
         if self.throttle is None:

@@ -7,6 +7,7 @@ folder, never under recordings/.
 
 from collections.abc import Iterable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -314,35 +315,22 @@ def compiled(root: Path, **params: Any) -> Path:
     return record(root, "remedies.compiled", rows, **params)
 
 
-def ceilings(root: Path, **params: Any) -> Path:
-    """A recording of `limits.ceilings`: what the toy machine can do at most."""
-    rows = []
-    for name in ("copy", "read"):
-        rows += compared(name, "gpu_cold", 2**31 / BYTES_PER_S, {}, bytes=2**31, limit=name)[:1]
-    for dtype, peak in FLOPS_PER_S.items():
-        work = counts.matmul_flops(8192, 8192, 8192)
-        limit = f"matmul {dtype}"
-        rows += compared(limit, "gpu_warm", work / peak, {}, flops=work, limit=limit)[:1]
-    return record(root, "limits.ceilings", rows, **params)
-
-
 def _bench_of(root: Path, **params: Any) -> Path:
     return bench(root, params.get("dtype", "fp16"), params.get("m", 4096))
 
 
-def _of_contests(maker: str) -> Any:
+def _made_in(module: str, maker: str) -> Any:
     def make(root: Path, **params: Any) -> Path:
-        import contests  # it makes its recordings with this module
-
-        return getattr(contests, maker)(root, **params)
+        there = import_module(module)  # it makes its recordings with this module
+        return getattr(there, maker)(root, **params)
 
     return make
 
 
 MAKERS = {
-    "harnesses.estimates": _of_contests("estimates"),
-    "harnesses.reference": _of_contests("reference"),
-    "worked_example.kernel": _of_contests("example"),
+    "harnesses.estimates": _made_in("contests", "estimates"),
+    "harnesses.reference": _made_in("contests", "reference"),
+    "worked_example.kernel": _made_in("contests", "example"),
     "contiguity.bench": _bench_of,
     "tensor_layout.report": layouts,
     "tensor_layout.check": check,
@@ -350,7 +338,9 @@ MAKERS = {
     "alignment.thresholds": thresholds,
     "remedies.payback": payback,
     "remedies.compiled": compiled,
-    "limits.ceilings": ceilings,
+    "limits.ceilings": _made_in("ceilings", "ceilings"),
+    "limits.bandwidth": _made_in("ceilings", "bandwidth"),
+    "limits.floors": _made_in("ceilings", "floors"),
 }
 
 
@@ -372,7 +362,8 @@ def everything(root: Path) -> Path:
             bench(root, dtype, size)
     layouts(root)
     thresholds(root)
-    ceilings(root)
+    for name in ("limits.ceilings", "limits.bandwidth", "limits.floors"):
+        MAKERS[name](root)
     return root
 
 

@@ -224,13 +224,13 @@ def test_machine_shows_what_was_detected(run, root):
 
 
 def test_limits_stand_beside_what_the_maker_states(tmp_path, monkeypatch):
-    from anatomy.cli import about
+    from anatomy.cli import ceilings
 
     monkeypatch.setenv("ANATOMY_RECORDINGS", str(tmp_path))
     row = {"op": "copy", "variant": "64 MiB", "limit": "copy", "bytes": 4e9, "median_s": 1e-3}
     told = made(experiment="limits.ceilings", params={"device": "cuda:0"}, rows=[row])
     recording.save(told, tmp_path, defaults={"device": "cuda:0"})
-    found = {each["limit"]: each for each in about._limits("nvidia-h200", "NVIDIA H200")}
+    found = {each["limit"]: each for each in ceilings.compared("nvidia-h200", "NVIDIA H200")}
     assert found["copy"]["measured"] == 4e12 and found["copy"]["datasheet"] == 4.8e12
     assert found["matmul fp16"]["measured"] is None
     assert found["matmul fp16"]["datasheet"] > 9e14

@@ -1,16 +1,26 @@
 """Every experiment at toy size on the CPU: the same code path, and the table it promises."""
 
 import math
+from itertools import pairwise
 from statistics import median
 
 import pandas as pd
 import pytest
 import torch
 
-from anatomy import intervals, signatures
-from anatomy.errors import BadParameter, DeviceError
+from anatomy import agreement, intervals, signatures
+from anatomy.errors import BadParameter, DeviceError, DisagreementError
 from anatomy.experiment import load
-from anatomy.experiments import alignment, contiguity, limits, remedies, tensor_layout
+from anatomy.experiments import (
+    alignment,
+    contiguity,
+    limits,
+    limits_memory,
+    limits_products,
+    remedies,
+    tensor_layout,
+)
+from anatomy.experiments.limits_memory import WAYS
 from anatomy.measuring import blocks, comparison
 
 CPU = {"device": "cpu", "dtype": "fp32", "iters": 6}
@@ -25,13 +35,17 @@ TOY = {
     "alignment.thresholds": SMALL,
     "remedies.payback": SMALL,
     "remedies.compiled": SMALL,
-    "limits.ceilings": {"device": "cpu", "scale": 0.005, "iters": 6},
+    "limits.ceilings": {"device": "cpu", "scale": 0.001, "iters": 6},
+    "limits.bandwidth": {"device": "cpu", "scale": 0.001, "iters": 6},
+    "limits.floors": {"device": "cpu", "iters": 6},
     "harnesses.estimates": {"device": "cpu", "scale": 0.005, "replicates": 1, "budget_s": 0.01},
     "worked_example.kernel": {"device": "cpu", "dtype": "fp32", "m": 64, "k": 64},
     "harnesses.reference": {"device": "cpu", "scale": 0.005},
 }
 # Tables of another form than a comparison's: a report without times, and harnesses' figures.
 OTHER_FORMS = ("tensor_layout.", "harnesses.")
+# Tables in which several comparisons share an operation, each with a control of its own.
+SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")
 VARIANTS = [
     "contiguous",
     "transposed_view",
@@ -71,11 +85,15 @@ def test_a_table_is_tidy_and_holds_its_own_evidence(name, table):
     assert len(found) and not found.columns.duplicated().any()
     if name.startswith(OTHER_FORMS):
         return
+    if "note" in found:  # what can't be measured here says why, and has no time
+        refused = found[found.note.notna()]
+        assert "median_s" not in found or refused.median_s.isna().all()
+        found = found.drop(refused.index)
     for row in found.itertuples():
         assert math.isclose(row.median_s, median(row.blocks_s), rel_tol=1e-4)
         assert row.samples >= len(row.blocks_s) >= 1
     for _, group in found[found.op != "first call"].groupby(["op", "quantity"]):
-        roles = group.role.value_counts() if name != "remedies.payback" else None
+        roles = group.role.value_counts() if name not in SEVERAL_CONTROLS else None
         assert roles is None or (roles["control"], roles["again"]) == (1, 1)
         again = group[group.role == "again"]
         for row in again.itertuples():
@@ -179,11 +197,91 @@ def test_compiling_is_a_row_of_its_own_and_every_layout_runs_three_ways(table):
 
 def test_the_ceilings_cover_bandwidth_and_every_number_format(table):
     found = table("limits.ceilings")
-    assert set(found.limit) == {"copy", "read"} | {
-        f"matmul {dtype}" for dtype in ("fp16", "bf16", "tf32", "fp32")
-    }
-    rates = found.bytes.where(found.limit.isin(["copy", "read"]), found.flops) / found.median_s
+    memory = ["copy", "read", "write"]
+    formats = ("fp16", "bf16", "tf32", "fp32", "fp8")
+    assert set(found.limit) == {*memory, *(f"matmul {dtype}" for dtype in formats)}
+    refused = found[found.note.notna()]
+    assert list(refused.limit) == ["matmul fp8"]
+    assert refused.note.iloc[0].startswith("not supported on cpu: fp8 products need an NVIDIA GPU")
+    found = found.drop(refused.index)
+    rates = found.bytes.where(found.limit.isin(memory), found.flops) / found.median_s
     assert (rates > 0).all()
+
+
+def test_the_curve_rises_over_working_sets_and_every_way_moves_all_of_its_set(table):
+    found = table("limits.bandwidth")
+    assert set(found.op) == {"copy", "read", "write"} and set(found.quantity) == {"gpu_warm"}
+    assert (found.bytes == found.working_set_bytes).all()
+    assert found.cache_bytes.nunique() == 1
+    for op, group in found.groupby("op"):
+        once = group[group.role != "again"]
+        ways = WAYS[op](2 * limits_memory.COLUMNS, torch.device("cpu"))
+        assert once.groupby("working_set_bytes").way.nunique().eq(len(ways)).all()
+        sizes = list(dict.fromkeys(once.working_set_bytes))
+        assert sizes == sorted(sizes) and len(sizes) >= 6
+
+
+def test_the_working_sets_are_close_where_the_cache_is_full():
+    cache = 60 * 2**20
+    sizes = limits.working_sets(cache)
+    assert sizes == sorted(set(sizes)) and sizes[0] == 2**16 and sizes[-1] == 8 * cache
+    assert cache in sizes and all(size % limits_memory.STEP_BYTES == 0 for size in sizes)
+    steps = [after / before for before, after in pairwise(sizes)]
+    assert max(steps) <= 2.01
+    near = [step for size, step in zip(sizes, steps, strict=False) if cache / 2 <= size < cache]
+    assert len(near) >= 4 and max(near) < 1.3
+
+
+def test_a_cpu_has_no_floors_and_says_so(table):
+    found = table("limits.floors")
+    assert set(found.op) == {"launch", "wait", "graph"} and found.note.notna().all()
+
+
+@pytest.mark.parametrize("op", WAYS)
+def test_every_way_of_moving_bytes_does_what_its_reference_says(op):
+    for way, (call, exact) in WAYS[op](2 * limits_memory.COLUMNS, torch.device("cpu")).items():
+        torch.testing.assert_close(call().double(), exact().double(), rtol=1e-5, atol=0, msg=way)
+
+
+def test_a_write_that_writes_nothing_is_found_out():
+    ways = limits_memory.writes(4096, torch.device("cpu"))
+    (fill, _), (arange, exact) = ways["fill_"], ways["arange"]
+    y = fill()
+    assert arange() is y, "they share their memory"
+
+    def lazy():  # leaves what the other way wrote in the second half
+        fill()
+        torch.arange(2048, out=y[:2048])
+        return y
+
+    with pytest.raises(DisagreementError, match="arange strays"):
+        agreement.check({"arange": lazy}, {"arange": exact})
+
+
+def test_fp8_factors_are_as_the_hardware_asks_and_a_wrong_product_is_refused():
+    a, b = limits_products.fp8_factors(32, 48, 64, torch.device("cpu"))
+    assert a.shape == (32, 64) and b.shape == (64, 48)
+    assert a.stride() == (64, 1) and b.stride() == (1, 64), "B lies column by column"
+    exact = a.double() @ b.double()
+    allowed = limits_products.ALLOWED_FP8
+
+    def check(found, fast):
+        agreement.check({"x": lambda: found.bfloat16()}, {"x": lambda: exact}, allowed[fast])
+
+    check(exact, fast=False)
+    check(exact * (1 + 2**-6), fast=True)
+    for fast in (False, True):
+        with pytest.raises(DisagreementError):
+            check(exact * 1.05, fast=fast)
+
+
+@pytest.mark.parametrize(
+    ("capability", "why"), [((8, 0), "not supported on sm_80: fp8 products need sm_89")]
+)
+def test_a_gpu_without_fp8_says_which_it_is(capability, why, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    found = limits_products.fp8_products([(16, 16, 16)], torch.device("cuda", 0), 6)
+    assert list(found.note) == [why] and "median_s" not in found
 
 
 def test_one_process_of_the_harnesses_has_every_part_and_says_what_is_missing(table):
@@ -237,6 +335,6 @@ def test_the_switch_for_tf32_is_put_back():
 
 
 def test_limits_are_measured_on_random_numbers():
-    call, exact = limits._reads(2048, torch.device("cpu"))["row sums"]
+    call, exact = limits_memory.reads(4096, torch.device("cpu"))["row sums"]
     torch.testing.assert_close(call().double(), exact(), rtol=1e-5, atol=0)
     assert call().std() > 0

@@ -44,7 +44,8 @@ ROOMS = {
     "read": (
         *("claims", "rows", "tables", "charts", "svg", "strips", "page", "inline", "facts"),
         *("spans", "fences", "showing", "collecting", "commands", "figures", "matrices"),
-        *("building", "boards", "clouds", "scoreboard"),
+        *("building", "boards", "clouds", "scoreboard", "curves", "loglog"),
+        "rooflines",
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -56,7 +57,7 @@ MAY_IMPORT = {
 }
 # Library -> the only modules that import it.
 DOORS = {
-    "altair": {"charts", "clouds"},
+    "altair": {"charts", "clouds", "loglog"},
     "vl_convert": {"svg"},
     "typer": {"cli"},
     "rich": {"cli", "progress"},

@@ -143,6 +143,21 @@ def test_claims_limits_seeds_and_the_machine_can_be_named():
     assert inline.render(page, "machine:gpu") == "Toy GPU"
 
 
+def test_a_limit_has_its_share_of_the_makers_figure_and_its_corner(tmp_path, monkeypatch):
+    assert shown("limit:matmul fp16 | ridge").endswith(" FLOP/B")
+    assert "no datasheet" in inline.render(synthetic.showing(), "limit:copy | reached")
+    with pytest.raises(BadParameter, match="no ridge"):
+        shown("limit:copy | ridge")
+    monkeypatch.setattr(synthetic, "MACHINE", "nvidia-h200")
+    synthetic.MAKERS["limits.ceilings"](tmp_path)
+    page = synthetic.showing(tmp_path)
+    assert "4.80 TB/s" in inline.render(page, "limit:copy | maker")
+    share = float(re.search(r">([\d.]+)%<", inline.render(page, "limit:copy | reached"))[1])
+    assert share == pytest.approx(100 * 4.0 / 4.8, rel=0.02)
+    unmeasured = synthetic.showing(tmp_path / "none")
+    assert "record limits.ceilings" in inline.render(unmeasured, "limit:copy | reached")
+
+
 def test_nothing_is_replaced_in_code_comments_and_escapes():
     text = (
         "`[[x]]` and ``a ` [[x]]`` and \\[[x]] <!-- [[x]] -->\n\n"

@@ -8,7 +8,16 @@ from toy_recording import made
 
 from anatomy import recording
 from anatomy.errors import RecordingError
-from anatomy.limits import Ceiling, Ceilings, ceilings, datasheet, datasheets, share
+from anatomy.limits import (
+    Ceiling,
+    Ceilings,
+    bound,
+    ceilings,
+    datasheet,
+    datasheets,
+    ridge,
+    share,
+)
 
 # Operations of one SM in one clock, by architecture: the widths of its units, from the makers'
 # whitepapers. Peaks must be SMs x width x clock; that is how they came about.
@@ -168,7 +177,7 @@ def test_without_a_recording_the_makers_figures_stand(tmp_path):
     found = ceilings(tmp_path, "nvidia-b200")
     assert {ceiling.kind for ceiling in found} == {"datasheet"}
     assert not found.measured
-    assert found.get("copy").value == found.get("read").value == 8e12
+    assert {found.get(name).value for name in ("copy", "read", "write")} == {8e12}
 
 
 def test_several_gpus_have_the_ceilings_of_one(tmp_path):
@@ -225,3 +234,53 @@ def test_a_share_is_the_rate_over_the_ceiling_that_the_row_names(row, expected):
         else:
             assert math.isclose(found[0], expected)
             assert found[1] is KNOWN.get(row["limit"])
+
+
+# Compute-bound or memory-bound.
+
+
+@pytest.mark.parametrize(
+    ("flops", "bytes_", "kind", "least_s"),
+    [
+        (8e14, 1e12, "compute-bound", 1.0),  # 800 FLOP a byte
+        (4e14, 8e12, "memory-bound", 2.0),  # 50 FLOP a byte
+        (8e14, 4e12, "compute-bound", 1.0),  # at the ridge
+        (8e14, 4.004e12, "memory-bound", 1.001),  # just below it
+        (0, 4e12, "memory-bound", 1.0),
+    ],
+)
+def test_the_slower_of_operations_and_bytes_bounds_a_call(flops, bytes_, kind, least_s):
+    for name in ("fp16", "matmul fp16"):
+        found = bound(flops, bytes_, KNOWN, name)
+        assert found.kind == kind and math.isclose(found.least_s, least_s)
+        assert found.least_s == max(found.compute_s, found.memory_s)
+        assert found.measured
+
+
+@pytest.mark.parametrize(
+    ("flops", "bytes_", "matmul", "memory"),
+    [
+        (None, 1e12, "fp16", "copy"),
+        (float("nan"), 1e12, "fp16", "copy"),
+        (1e12, None, "fp16", "copy"),
+        (1e12, 1e12, None, "copy"),
+        (1e12, 1e12, "fp8", "copy"),
+        (1e12, 1e12, "fp16", "write"),
+    ],
+)
+def test_what_is_not_known_bounds_nothing(flops, bytes_, matmul, memory):
+    assert bound(flops, bytes_, KNOWN, matmul, memory) is None
+    assert bound(1e12, 1e12, None, "fp16") is None
+
+
+def test_a_bound_says_whether_both_ceilings_were_measured(tmp_path):
+    save(tmp_path, ROWS)
+    found = ceilings(tmp_path, "nvidia-h200")
+    assert bound(1, 1, found, "fp16").measured
+    assert not bound(1, 1, found, "fp8").measured, "the maker's peak"
+    assert not bound(1, 1, found, "fp16", "write").measured, "the maker's bandwidth"
+
+
+def test_the_ridge_is_where_operations_and_bytes_take_equally_long():
+    assert math.isclose(ridge(KNOWN, "fp16"), 200)
+    assert ridge(KNOWN, "bf16") is None

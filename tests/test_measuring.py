@@ -5,7 +5,7 @@ from statistics import median
 
 import pytest
 import torch
-from fake_stopwatch import FLUSH_S, Fake, FakeStopwatch
+from fake_stopwatch import CLOCK_S, Fake, FakeStopwatch
 
 from anatomy.errors import BadParameter, DisagreementError, MeasurementError
 from anatomy.measuring import blocks, compare, sampling
@@ -25,15 +25,17 @@ def measure(watch, costs, **options):
 def test_a_known_cost_comes_back(quantity, cost):
     watch = FakeStopwatch(noise=0.01)
     row = measure(watch, {"a": cost}, quantity=quantity).loc["a"]
-    # A lone span holds half the clock's floor as well; a wall period is never below the enqueue.
+    # What the clock adds is taken off again; a wall period is never below the enqueue.
     expected = max(cost, 5e-6) if quantity == "step_wall" else cost
     assert row.median_s == pytest.approx(expected, rel=0.02)
     assert row.low_s <= row.median_s <= row.high_s
 
 
 def test_host_enqueue_is_the_hosts_share_alone():
-    table = measure(FakeStopwatch(), {"a": 3e-3}, quantity="host_enqueue")
-    assert table.loc["a"].median_s == pytest.approx(5e-6, rel=1e-6)
+    table = measure(FakeStopwatch(), {"a": 3e-3}, quantity="host_enqueue", iters=200)
+    row = table.loc["a"]
+    assert row.median_s == pytest.approx(5e-6, rel=1e-6)
+    assert row.samples >= 100 and row.median_s <= row.p99_s
 
 
 def test_a_cold_call_costs_what_it_costs_out_of_the_cache():
@@ -44,12 +46,33 @@ def test_a_cold_call_costs_what_it_costs_out_of_the_cache():
     assert "flushed" in row.method
 
 
-def test_a_short_cold_call_is_the_difference_with_and_without_it():
+def test_a_cold_call_shorter_than_the_clock_itself_is_what_is_left_without_the_clock():
     watch = FakeStopwatch()
-    fakes = {"a": Fake(watch, warm_s=1e-6, cold_s=3e-6)}
+    fakes = {"a": Fake(watch, warm_s=0.5e-6, cold_s=1e-6)}
     row = compare(fakes, watch=watch, quantity="gpu_cold", **QUIET).table.iloc[0]
-    assert row.median_s == pytest.approx(3e-6, rel=1e-3)
-    assert "less" in row.method and 10 * row.median_s < FLUSH_S
+    assert row.median_s == pytest.approx(1e-6, rel=1e-3) and row.median_s < CLOCK_S
+
+
+def test_a_clock_whose_own_time_jumps_is_asked_in_every_block():
+    watch = FakeStopwatch(clock_jump_s=0.8e-6)
+    fakes = {"a": Fake(watch, warm_s=1e-6, cold_s=2e-6)}
+    row = compare(fakes, watch=watch, quantity="gpu_cold", **QUIET | {"iters": 400}).table.iloc[0]
+    assert row.median_s == pytest.approx(2e-6, rel=0.01)
+
+
+def test_a_clock_that_counts_in_steps_is_read_between_them():
+    watch = FakeStopwatch(noise=0.01, step_s=0.1e-6)
+    fakes = {"a": Fake(watch, warm_s=1e-6, cold_s=1.83e-6)}
+    row = compare(fakes, watch=watch, quantity="gpu_cold", **QUIET).table.iloc[0]
+    assert len(set(row.blocks_s)) > 1, "plain medians would all be one step"
+    assert row.low_s <= 1.83e-6 <= row.high_s, "half a step is in doubt"
+    assert row.median_s == pytest.approx(1.83e-6, abs=0.05e-6)
+
+
+def test_a_callable_that_runs_nothing_on_the_gpu_is_refused():
+    watch = FakeStopwatch(device=torch.device("cuda", 0))
+    with pytest.raises(MeasurementError, match=r"Nothing ran on cuda:0's current stream"):
+        sampling.prepare(watch, [Fake(watch, 0.0)], "gpu_cold")
 
 
 def test_a_drifting_clock_does_not_tell_two_copies_apart_but_a_later_look_would():
@@ -150,10 +173,10 @@ def test_iters_is_the_least_number_of_samples():
 
 
 def test_the_sleep_grows_until_dispatch_is_hidden():
-    watch = FakeStopwatch(leaks_below_s=150e-6)
+    watch = FakeStopwatch(leaks_below_s=1e-3)
     row = measure(watch, {"a": 1e-3}, quantity="gpu_cold").loc["a"]
     assert not row.launch_inclusive
-    assert max(watch.holds) >= 150e-6 > min(h for h in watch.holds if h)
+    assert max(watch.holds) >= 1e-3 > min(h for h in watch.holds if h)
 
 
 def test_dispatch_that_cannot_be_hidden_is_said():

@@ -22,6 +22,7 @@ def row(variant="fused", time_s=1.012e-4, ratio=1.012, **more):
         "high_s": 1.001 * time_s,
         "p5_s": 0.99 * time_s,
         "p95_s": 1.01 * time_s,
+        "p99_s": 1.02 * time_s,
         "samples": 60,
         "blocks_s": [tile * time_s for tile in TILES],
         "samples_s": [time_s, time_s],
@@ -103,6 +104,7 @@ def test_every_measured_column_follows_from_all_processes():
     assert found["median_s"] == 1.1e-4 and found["run_medians_s"] == [1.0e-4, 1.2e-4, 1.1e-4]
     assert (found["low_s"], found["high_s"]) == pytest.approx((0.999e-4, 1.2012e-4))
     assert (found["p5_s"], found["p95_s"]) == pytest.approx((0.99e-4, 1.212e-4))
+    assert found["p99_s"] == pytest.approx(1.224e-4)
     assert found["samples"] == 150 and found["samples_s"] == [1.0]
     assert found["discarded"] == 3
     assert found["discarded_why"] == "foreign processes, recompile"

@@ -36,6 +36,7 @@ CALLS = [
     ("matrix", ("contiguity.bench", "rate"), GRID | {"variants": ["contiguous"]}),
     ("strip", ("contiguity.bench",), {}),
     ("limits", (), {}),
+    *(("limits", (part,), {}) for part in ("roofline", "bandwidth", "floors", "graphs")),
     ("claims", ("slice-doubles-fp16", "split-transactions"), {}),
     ("seed_beside", ("fp16-2048",), {}),
     ("seed_beside", ("fp32-8192", "layer_norm_chain"), {"dtype": "tf32", "chart": True}),

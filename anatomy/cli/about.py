@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from anatomy import limits, recording, signatures, units
+from anatomy import limits, signatures, units
+from anatomy.cli import ceilings
 from anatomy.cli.output import Format, FormatOption, as_csv, say, show
-from anatomy.errors import RecordingError
 
 # What `machine` prints of each block, and with which unit.
 MACHINE_LINES = (
@@ -58,13 +57,13 @@ def add(app: typer.Typer, package: Path | None) -> None:
 
         told = recorder.describe(device)
         slug = told["machine"]["slug"]
-        ceilings = list(_limits(slug, told["machine"]["gpu"]))
+        found = ceilings.compared(slug, told["machine"]["gpu"])
         if format is Format.JSON:
-            say(json.dumps(told | {"limits": ceilings}, indent=1))
+            say(json.dumps(told | {"limits": found}, indent=1))
         elif format is Format.CSV:
-            _print_data(ceilings, format)
+            _print_data(found, format)
         else:
-            show(*_machine_tables(told, ceilings, device))
+            show(*_machine_tables(told, found, device))
 
 
 def _as_row(each: signatures.Signature) -> dict[str, Any]:
@@ -78,32 +77,7 @@ def _as_row(each: signatures.Signature) -> dict[str, Any]:
     }
 
 
-def _limits(slug: str, gpu: str | None) -> Iterator[dict[str, Any]]:
-    """Each ceiling of the machine with the maker's figure beside the measured one."""
-    root = Path("recordings")
-    with suppress(RecordingError):  # outside a checkout there may be nothing measured
-        root = recording.default_root()
-    sheet = limits.datasheet(gpu)
-    stated: dict[str, tuple[float, str]] = {}
-    if sheet:
-        memory = (sheet.dram_bytes_per_s, sheet.cite("dram_bytes_per_s"))
-        peaks = sheet.flops_per_s.items()
-        stated |= dict.fromkeys(limits.DRAM, memory)
-        stated |= {limits.MATMUL + dtype: (peak, sheet.cite(dtype)) for dtype, peak in peaks}
-    found = {each.name: each for each in limits.ceilings(root, slug) if each.kind == "measured"}
-    for name in dict.fromkeys([*stated, *found]):
-        value, source = stated.get(name, (None, ""))
-        reached = found.get(name)
-        yield {
-            "limit": name,
-            "unit": "B/s" if name in limits.DRAM else "FLOP/s",
-            "measured": reached.value if reached else None,
-            "datasheet": value,
-            "source": "; ".join(filter(None, (reached.source if reached else "", source))),
-        }
-
-
-def _machine_tables(told: dict, ceilings: list[dict], device: str) -> Iterator[Table | str]:
+def _machine_tables(told: dict, found: list[dict], device: str) -> Iterator[Table | str]:
     option = "" if device == "cuda:0" else f" --device {device}"
     mend = f"Measure them: pytorch-gpu-anatomy record {limits.EXPERIMENT}{option}"
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -116,24 +90,12 @@ def _machine_tables(told: dict, ceilings: list[dict], device: str) -> Iterator[T
         if told["software"].get(name) is not None:
             table.add_row(name, told["software"][name])
     yield table
-    if not ceilings:
+    if not found:
         yield f"\nNo limits are known of this machine. {mend}"
         return
-    table = Table("limit", title="\nLimits", title_justify="left")
-    for column in ("measured", "datasheet", "measured / datasheet"):
-        table.add_column(column, justify="right")
-    table.add_column("source")
-    for each in ceilings:
-        measured, maker = each["measured"], each["datasheet"]
-        table.add_row(
-            each["limit"],
-            units.rate(measured, each["unit"]) if measured else "–",
-            units.rate(maker, each["unit"]) if maker else "–",
-            units.percent(measured / maker) if measured and maker else "–",
-            each["source"],
-        )
-    yield table
-    if all(each["measured"] is None for each in ceilings):
+    yield ceilings.table_of(found)
+    yield from ceilings.sources(found)
+    if all(each["measured"] is None for each in found):
         yield f"None was measured on {told['machine']['slug']} yet. {mend}"
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from anatomy import limits, recording, replication
-from anatomy.cli import text
-from anatomy.cli.output import Format, FormatOption, as_csv, say, tidy
+from anatomy.cli import ceilings, text
+from anatomy.cli.output import Format, FormatOption, as_csv, say, show, tidy
 from anatomy.errors import RecordingError
 from anatomy.recording import Recording
 from anatomy.signatures import Signature
@@ -85,6 +85,8 @@ def measure(
         say(recording.render(found.data))
     elif options["format"] is Format.CSV:
         say(as_csv(tidy([found])))
+    elif experiment.name in ceilings.EXPERIMENTS and package is None:
+        show(_origin(found), *ceilings.report(found))
     else:
         said = text.report(found, _ceilings(found.machine))
         say("\n\n".join([_origin(found), *parts, *said.split("\n\n")[1:]]))

@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import median, median_grouped
 
 from anatomy.errors import MeasurementError
 from anatomy.measuring.sampling import Sampler
@@ -110,7 +110,7 @@ def run(
             _refuse_if_hopeless(measured, attempts, looks[0])
             continue
         for index, (samples, after, capped) in parts.items():
-            measured.medians[index].append(median(samples))
+            measured.medians[index].append(_middle(samples, samplers[index]))
             measured.raw[index] += samples
             if after:
                 seen[index].append(after)
@@ -128,12 +128,26 @@ def run(
     return measured
 
 
+def _middle(samples: list[float], sampler: Sampler) -> float:
+    """The median of one part's samples, between the steps of the clock where it counts in steps.
+
+    Most samples of a short kernel fall on one or two steps, and their plain median jumps between
+    them; how many lie on either side says where in the step the median is.
+    """
+    step = sampler.resolution_s if sampler.way == "alone" else 0.0
+    return median_grouped(samples, interval=step) if step else median(samples)
+
+
 def _block(names, samplers, order, per_block):
     """Every variant's part of one block, and the causes (if any) for throwing it away."""
     watch = samplers[0].watch
     causes: list[str] = []
     parts = {}
     counts = watch.disturbances()
+    if alone := [sampler for sampler in samplers if sampler.way == "alone"]:
+        clock_s = watch.clock_now()
+        for sampler in alone:
+            sampler.clock_s = clock_s
     before = watch.conditions()
     for index in order:
         try:

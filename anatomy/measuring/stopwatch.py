@@ -4,7 +4,9 @@ A GPU runs behind its host: a call returns once its kernels are queued. An event
 therefore measures the host as well, unless the GPU is kept busy until the whole call is queued.
 Every GPU sample here begins with a device-side sleep (`hold_s`) that is longer than the host
 needs, and then asks whether it was: if the start event had already passed when the last kernel was
-queued, dispatch leaked into the sample, and the caller learns of it.
+queued, dispatch leaked into the sample, and the caller learns of it. Several spans are queued as
+one behind one sleep: on an H200 a host that goes on queueing while the device works lengthens every
+span by 0.6 to 1.3 us.
 """
 
 import functools
@@ -17,6 +19,7 @@ import torch
 
 from anatomy import machine
 from anatomy.measuring.cache import Flush
+from anatomy.measuring.calibration import Calibration, calibrate, clock_beside
 
 Call = Callable[[], object]
 
@@ -31,34 +34,11 @@ QUEUE_LIMIT = 800
 
 
 @dataclass
-class Calibration:
-    """What the clock itself costs, in seconds: figures under 5 times these mean little.
-
-    `event_pair_s` is an empty event pair, `null_kernel_s` the span of a kernel that does nothing,
-    `host_clock_s` two readings of the host clock, `synchronize_s` a bare synchronize. `flush_s` is
-    one cache flush; `probe_cold_s` and `probe_warm_s` a read of a quarter of the cache after a
-    flush and straight after itself, which shows that the flush works.
-    """
-
-    event_pair_s: float
-    null_kernel_s: float | None
-    host_clock_s: float
-    synchronize_s: float
-    flush_s: float
-    probe_cold_s: float
-    probe_warm_s: float
-
-    @property
-    def floor_s(self) -> float:
-        """The shortest span the clock can show: that of an empty kernel, or of nothing."""
-        return max(self.event_pair_s, self.null_kernel_s or 0.0)
-
-
-@dataclass
 class Stopwatch:
     """Times callables on one device. Every duration is in seconds.
 
-    Subclasses say how a span is taken; `account` says what they found out about themselves.
+    Subclasses say how a span is taken. What the clock itself adds to a span is still in it here:
+    `calibration.clock_s` and `clock_now` say how much, and `sampling` takes it off.
     """
 
     device: torch.device
@@ -78,11 +58,14 @@ class Stopwatch:
     def spans(
         self, calls: Sequence[Call], *, cold: bool, hold_s: float
     ) -> tuple[list[float], bool]:
-        """One span per call, each taken alone; and whether dispatch leaked into any of them."""
+        """One span per call, each taken alone; and whether dispatch leaked into them.
+
+        All are queued before the first one begins, so `hold_s` must be enough for all.
+        """
         raise NotImplementedError
 
-    def batch(self, calls: Sequence[Call], *, flushed: bool, hold_s: float) -> tuple[float, bool]:
-        """One span around all calls (each after a flush, if `flushed`); and whether it leaked."""
+    def batch(self, calls: Sequence[Call], *, hold_s: float) -> tuple[float, bool]:
+        """One span around all calls, back to back; and whether dispatch leaked into it."""
         raise NotImplementedError
 
     def enqueue(self, call: Call) -> float:
@@ -100,6 +83,10 @@ class Stopwatch:
             call()
         self.drain()
         return self.now() - start
+
+    def clock_now(self) -> float:
+        """Seconds that the clock adds to a cold span now; see `calibration`."""
+        return clock_beside(self)
 
     def synchronizes(self, call: Call) -> bool:
         """Whether `call` makes the host wait for the device."""
@@ -136,7 +123,6 @@ class CpuStopwatch(Stopwatch):
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)
         self.flush = Flush(device)
-        self.calibration = calibrate(self)
 
     def spans(
         self, calls: Sequence[Call], *, cold: bool, hold_s: float
@@ -150,11 +136,9 @@ class CpuStopwatch(Stopwatch):
             taken.append(self.now() - start)
         return taken, False
 
-    def batch(self, calls: Sequence[Call], *, flushed: bool, hold_s: float) -> tuple[float, bool]:
+    def batch(self, calls: Sequence[Call], *, hold_s: float) -> tuple[float, bool]:
         start = self.now()
         for call in calls:
-            if flushed:
-                self.flush()
             call()
         return self.now() - start, False
 
@@ -168,7 +152,6 @@ class CudaStopwatch(Stopwatch):
         self.flush = Flush(device)
         self._cycles_per_s = 1e9  # replaced by what this device does, just below
         self._cycles_per_s = self._measure_sleep()
-        self.calibration = calibrate(self)
 
     def drain(self) -> None:
         torch.cuda.synchronize(self.device)
@@ -176,28 +159,23 @@ class CudaStopwatch(Stopwatch):
     def spans(
         self, calls: Sequence[Call], *, cold: bool, hold_s: float
     ) -> tuple[list[float], bool]:
-        pairs = []
-        leaked = False
-        for call in calls:
-            start, end = _event(), _event()
+        pairs = [(_event(), _event()) for _ in calls]
+        self.hold(hold_s)
+        for (start, end), call in zip(pairs, calls, strict=True):
             if cold:
                 self.flush()
-            self.hold(hold_s)
             start.record()
             call()
             end.record()
-            leaked |= hold_s > 0 and start.query()
-            pairs.append((start, end))
+        leaked = hold_s > 0 and pairs[0][0].query()
         self.drain()
         return [start.elapsed_time(end) * 1e-3 for start, end in pairs], leaked
 
-    def batch(self, calls: Sequence[Call], *, flushed: bool, hold_s: float) -> tuple[float, bool]:
+    def batch(self, calls: Sequence[Call], *, hold_s: float) -> tuple[float, bool]:
         start, end = _event(), _event()
         self.hold(hold_s)
         start.record()
         for call in calls:
-            if flushed:
-                self.flush()
             call()
         end.record()
         leaked = hold_s > 0 and start.query()
@@ -257,32 +235,6 @@ class CudaStopwatch(Stopwatch):
         return max(rates)
 
 
-def calibrate(watch: "CpuStopwatch | CudaStopwatch") -> Calibration:
-    """Measure what the clock, an empty kernel, a synchronize and a flush cost on this device."""
-    on_gpu = watch.device.type == "cuda"
-    probe = torch.zeros(
-        max(watch.flush.cache_bytes // 16, 1), dtype=torch.float32, device=watch.device
-    )
-    sink = torch.empty((), dtype=torch.float32, device=watch.device)
-
-    def read() -> None:
-        torch.sum(probe, dim=0, out=sink)
-
-    def typical(call: Call, *, cold: bool = False, times: int = 15) -> float:
-        watch.spans([call] * 3, cold=cold, hold_s=1e-4)
-        return _median(watch.spans([call] * times, cold=cold, hold_s=1e-4)[0])
-
-    return Calibration(
-        event_pair_s=typical(lambda: None),
-        null_kernel_s=typical(lambda: torch.cuda._sleep(1)) if on_gpu else None,
-        host_clock_s=_median([watch.enqueue(lambda: None) for _ in range(15)]),
-        synchronize_s=_median([watch.wall([]) for _ in range(15)]),
-        flush_s=typical(watch.flush, times=5),
-        probe_cold_s=typical(read, cold=True, times=5),
-        probe_warm_s=typical(read, times=5),
-    )
-
-
 def compilations() -> int:
     """How many graphs torch.compile has compiled in this process."""
     # Looked up, not imported: the import takes seconds, and who never compiled never imported it.
@@ -293,7 +245,9 @@ def compilations() -> int:
 @functools.lru_cache
 def _stopwatch(device: str) -> CpuStopwatch | CudaStopwatch:
     kind = torch.device(device)
-    return CudaStopwatch(kind) if kind.type == "cuda" else CpuStopwatch(kind)
+    watch = CudaStopwatch(kind) if kind.type == "cuda" else CpuStopwatch(kind)
+    watch.calibration = calibrate(watch)
+    return watch
 
 
 def stopwatch_for(device: str | torch.device) -> CpuStopwatch | CudaStopwatch:
@@ -308,13 +262,12 @@ def stopwatch_for(device: str | torch.device) -> CpuStopwatch | CudaStopwatch:
 def account(device: str | torch.device) -> dict:
     """What a recording keeps of the clock that made it: calibration (seconds) and warnings."""
     watch = stopwatch_for(device)
-    calibration = dict(vars(watch.calibration).items())
     return {
         "method": {
             "clock": "CUDA events" if watch.device.type == "cuda" else "perf_counter_ns",
             "cache_bytes": watch.flush.cache_bytes,
             "flush_bytes": watch.flush.bytes,
-            "calibration": calibration,
+            "calibration": dict(vars(watch.calibration)),
         },
         "warnings": list(watch.warnings),
     }
@@ -322,7 +275,3 @@ def account(device: str | torch.device) -> dict:
 
 def _event() -> torch.cuda.Event:
     return torch.cuda.Event(enable_timing=True)
-
-
-def _median(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 2]

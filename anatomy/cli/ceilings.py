@@ -1,0 +1,189 @@
+"""A machine's limits for a terminal: ceilings beside the maker's, cache, floors, and what lacks."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from anatomy import curves, limits, recording, rooflines, rows, units
+from anatomy.errors import RecordingError
+from anatomy.intervals import Interval
+from anatomy.recording import Recording
+from anatomy.rows import Row
+
+# Experiments whose text is this one, and what each of them measures.
+EXPERIMENTS = {
+    limits.EXPERIMENT: "the ceilings",
+    rooflines.BANDWIDTH: "bandwidth over working-set size",
+    rooflines.FLOORS: "the floors of launches, waits and graphs",
+}
+NONE = "–"
+
+
+def compared(slug: str, gpu: str | None, fresh: Recording | None = None) -> list[dict[str, Any]]:
+    """Each ceiling of a machine with the maker's figure beside the measured one.
+
+    Args:
+        slug: The machine.
+        gpu: Its GPU's name, or None.
+        fresh: A recording of the ceilings that has just been made and may lie nowhere; it stands
+            in the place of older ones.
+    """
+    theirs, found = limits.stated(gpu), _measured(slug, fresh)
+    told = []
+    for name in dict.fromkeys([*theirs, *found]):
+        stated, reached = theirs.get(name), found.get(name)
+        told.append(
+            {
+                "limit": name,
+                "unit": (stated or reached).unit,
+                "measured": reached.value if reached else None,
+                "datasheet": stated.value if stated else None,
+                "source": "; ".join(each.source for each in (reached, stated) if each),
+            }
+        )
+    return told
+
+
+def report(found: Recording) -> Iterator[Table | str]:
+    """What a recording of the limits says, beside what was recorded of the other limits before.
+
+    Args:
+        found: A recording of one of `EXPERIMENTS`, just made.
+    """
+    slug, gpu = found.machine, found.data["machine"].get("gpu")
+    known = {name: _recorded(slug, name) for name in EXPERIMENTS} | {found.experiment: found}
+    fresh = known[limits.EXPERIMENT]
+    told = compared(slug, gpu, fresh)
+    if told:
+        yield table_of(told)
+        yield from sources(told)
+    if fresh:
+        yield from _refused(fresh)
+        yield from _ridges(slug, gpu, fresh)
+    if known[rooflines.BANDWIDTH]:
+        yield from _cache(known[rooflines.BANDWIDTH].data["rows"])
+    if known[rooflines.FLOORS]:
+        yield from _floors(known[rooflines.FLOORS].data["rows"])
+    for warning in found.warnings:
+        yield f"warning: {warning}"
+    option = "" if found.params["device"] == "cuda:0" else f" --device {found.params['device']}"
+    for name, what in EXPERIMENTS.items():
+        if known[name] is None:
+            yield f"Not recorded yet: {what}. pytorch-gpu-anatomy record {name}{option}"
+
+
+def table_of(told: list[dict[str, Any]]) -> Table:
+    """The ceilings as a table: measured, the maker's, and the share that is reached."""
+    table = Table("limit", title="\nLimits", title_justify="left")
+    for column in ("measured", "datasheet", "measured / datasheet"):
+        table.add_column(column, justify="right")
+    for each in told:
+        measured, maker = each["measured"], each["datasheet"]
+        table.add_row(
+            each["limit"],
+            units.rate(measured, each["unit"]) if measured else NONE,
+            units.rate(maker, each["unit"]) if maker else NONE,
+            units.percent(measured / maker) if measured and maker else NONE,
+        )
+    return table
+
+
+def sources(told: list[dict[str, Any]]) -> Iterator[str]:
+    """Where the figures of that table come from: each source once, after what it is of."""
+    of: dict[str, list[str]] = {}
+    for each in told:
+        of.setdefault(each["source"], []).append(each["limit"])
+    for source, names in of.items():
+        yield f"{', '.join(names) if len(of) > 1 else 'from'}: {source}"
+
+
+def _measured(slug: str, fresh: Recording | None) -> dict[str, limits.Ceiling]:
+    if fresh is not None:
+        source = f"{slug}/{limits.EXPERIMENT}, {fresh.data['started_at'][:10]}"
+        return limits.measured((row, source) for row in fresh.data["rows"])
+    known = limits.ceilings(_root(), slug)
+    return {each.name: each for each in known if each.kind == "measured"}
+
+
+def _refused(fresh: Recording) -> Iterator[str]:
+    for row in fresh.data["rows"]:
+        if row.get("note"):
+            yield f"{row['limit']}: {row['note']}"
+
+
+def _ridges(slug: str, gpu: str | None, fresh: Recording) -> Iterator[str]:
+    ceilings = limits.Ceilings(slug, limits.stated(gpu) | _measured(slug, fresh))
+    corners = {name: limits.ridge(ceilings, name) for name in rooflines.formats(ceilings)}
+    parts = [
+        f"{name.removeprefix(limits.MATMUL)} {units.significant(corner)}"
+        for name, corner in corners.items()
+        if corner is not None
+    ]
+    if parts:
+        copies = units.rate(ceilings.get("copy").value, "B/s")
+        yield (
+            f"\nCompute-bound from so many operations per byte on (FLOP/B, copies at {copies}): "
+            + ", ".join(parts)
+        )
+
+
+def _cache(found: list[Row]) -> Iterator[Table | str]:
+    if not curves.fastest(found):
+        return
+    size = units.byte_count(found[0]["cache_bytes"])
+    table = Table("bandwidth", title=f"\nCache of {size}, back-to-back calls", title_justify="left")
+    for column in ("best within the cache", "several caches", "half way down at"):
+        table.add_column(column, justify="right")
+    for step in curves.steps(found):
+        ends = [
+            units.rate(curves.rate(row), "B/s") if row else NONE
+            for row in (step.cache, step.memory)
+        ]
+        knee = units.byte_count(step.knee_bytes) if step.knee_bytes else NONE
+        table.add_row(step.op, *ends, knee)
+    yield table
+
+
+def _floors(found: list[Row]) -> Iterator[Table | str]:
+    measured = [row for row in found if row.get("median_s") and row.get("role") != "again"]
+    if not measured:
+        yield f"Floors: {', '.join(rows.names(found, 'note'))}"
+        return
+    table = Table("floor", title="\nWhat asking the GPU costs", title_justify="left")
+    for quantity in rooflines.FLOOR_QUANTITIES:
+        table.add_column(rooflines.FLOOR_HEADS[quantity], justify="right")
+    by = {(row["op"], row["variant"], row["quantity"]): row for row in measured}
+    for op, variant in dict.fromkeys((op, variant) for op, variant, _ in by):
+        there = [by.get((op, variant, quantity)) for quantity in rooflines.FLOOR_QUANTITIES]
+        table.add_row(
+            variant if op == "graph" else f"{op}: {variant}",
+            *(
+                _span(row["median_s"], row["low_s"], row["high_s"]) if row else NONE
+                for row in there
+            ),
+        )
+    fits = [curves.graph_line(found, quantity) for quantity in rooflines.FLOOR_QUANTITIES]
+    for words, part in (("each kernel of a graph", "each"), ("a replay, fixed part", "fixed")):
+        ends: list[Interval | None] = [getattr(fit, part) if fit else None for fit in fits]
+        cells = (_span(each.median, each.low, each.high) if each else NONE for each in ends)
+        table.add_row(words, *cells)
+    yield table
+
+
+def _span(x: float, low: float, high: float) -> str:
+    return units.seconds_range(x, low, high)
+
+
+def _recorded(slug: str, name: str) -> Recording | None:
+    with suppress(RecordingError):
+        return recording.find(_root(), slug, name)
+    return None
+
+
+def _root() -> Path:
+    with suppress(RecordingError):  # outside a checkout there may be nothing measured
+        return recording.default_root()
+    return Path("recordings")

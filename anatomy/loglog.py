@@ -1,0 +1,149 @@
+"""Charts with logarithmic axes: bandwidth over working-set size, and the roofline.
+
+They are in the manner of `anatomy.charts`, which has what all charts share.
+"""
+
+from collections.abc import Sequence
+from math import ceil, floor, log2, log10
+from typing import Any
+
+import altair as alt
+
+from anatomy.charts import MUTED, SERIES, SHAPES, TEXT, Drawn, _series, _spec, _values
+
+# Roofs whose peaks are no farther apart than this share their label.
+CLOSE = 1.25
+# Vega names a size in bytes as a power of two.
+BYTES = (
+    "datum.value < 1048576 ? format(datum.value / 1024, 'd') + ' KiB' : "
+    "datum.value < 1073741824 ? format(datum.value / 1048576, 'd') + ' MiB' : "
+    "format(datum.value / 1073741824, 'd') + ' GiB'"
+)
+
+
+def bandwidth(
+    points: Sequence[dict[str, Any]], rules: Sequence[dict[str, Any]], cache: dict[str, Any]
+) -> Drawn:
+    """Bandwidth of each operation over its working set, with intervals.
+
+    Args:
+        points: `bytes` (the working set), `series`, `value`, `low`, `high` (TB/s) and `told`.
+        rules: `value` (TB/s) and `name` of bandwidths that hold for every size.
+        cache: `bytes` and `name` of the cache.
+    """
+    data, across, size = [dict(each) for each in points], [dict(r) for r in rules], dict(cache)
+    return lambda width: _bandwidth(data, across, size, width)
+
+
+def roofline(roofs: Sequence[dict[str, Any]], limits: dict[str, Any]) -> Drawn:
+    """The most that a call can reach over its operations per byte, a roof for each format.
+
+    Args:
+        roofs: `series`, `peak` (FLOP/s), `ridge` (FLOP per byte), `text` (of the ridge) and `told`
+            of each number format.
+        limits: `bandwidth` (B/s) under the slope, and `name` of it.
+    """
+    data, slope = [dict(each) for each in roofs], dict(limits)
+    return lambda width: _roofline(data, slope, width)
+
+
+def _bandwidth(data, rules, cache, width) -> dict[str, Any]:
+    members = list(dict.fromkeys(point["series"] for point in data))
+    sizes = [point["bytes"] for point in data]
+    ends = [min(sizes) / 1.3, max(sizes) * 1.3]
+    every = 2 if width > 500 else 4
+    powers = range(int(log2(min(sizes))), int(log2(max(sizes))) + 1)
+    ticks = [2**power for power in powers if (power - 10) % every == 0]
+    x = alt.X(
+        "bytes:Q",
+        scale=alt.Scale(type="log", base=2, domain=ends, nice=False),
+        title="working set",
+        axis=alt.Axis(values=ticks, labelExpr=BYTES, grid=False),
+    )
+    top = max([point["high"] for point in data] + [rule["value"] for rule in rules])
+    y = alt.Y("value:Q", title="TB/s (95% interval)", scale=alt.Scale(domain=[0, top * 1.1]))
+    where = alt.Legend(orient="top", title=None, symbolSize=70)
+    colour = alt.Color("series:N", sort=members, scale=_series(members, SERIES), legend=where)
+    shape = alt.Shape("series:N", sort=members, scale=_series(members, SHAPES), legend=where)
+    base = alt.Chart(_values(data)).encode(x=x, description="told:N")
+    layers = []
+    for rule in rules:
+        flat = alt.Chart(_values([rule])).encode(y=alt.Y("value:Q"))
+        layers.append(flat.mark_rule(color=MUTED, strokeDash=[4, 3]))
+        # On the right there are the curves; on the left they begin low, so the words stand there.
+        words = flat.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=MUTED)
+        layers.append(words.encode(x=alt.value(0), text="name:N"))
+    edge = alt.Chart(_values([cache])).encode(x=alt.X("bytes:Q"))
+    layers.append(edge.mark_rule(color=MUTED, strokeWidth=1.2))
+    words = edge.mark_text(align="right", baseline="bottom", dx=-5, dy=-4, color=MUTED)
+    layers.append(words.encode(y=alt.value("height"), text="name:N"))
+    layers += [
+        base.mark_line(strokeWidth=1.6).encode(y=y, color=colour),
+        base.mark_rule(strokeWidth=1.4).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour),
+        base.mark_point(filled=True, size=42, opacity=1).encode(y=y, color=colour, shape=shape),
+    ]
+    return _spec(alt.layer(*layers), width, height=280)
+
+
+def _roofline(roofs, slope, width) -> dict[str, Any]:
+    members = [roof["series"] for roof in roofs]
+    ridges = [roof["ridge"] for roof in roofs]
+    left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
+    # The words over a roof stand between its corner and this end.
+    right = 10 ** (int(log10(max(ridges))) + (1.3 if width > 500 else 2))
+    bottom = slope["bandwidth"] * left
+    lines, corners = [], []
+    for roof in roofs:
+        named = {"series": roof["series"], "told": roof["told"]}
+        for at in (left, roof["ridge"], right):
+            lines.append(named | {"at": at, "value": min(roof["peak"], at * slope["bandwidth"])})
+        corners.append(named | {"at": roof["ridge"], "value": roof["peak"]})
+    top = max(roof["peak"] for roof in roofs)
+    x = alt.X(
+        "at:Q",
+        scale=alt.Scale(type="log", domain=[left, right], nice=False),
+        title="operations per byte, FLOP/B",
+        axis=alt.Axis(values=_decades(left, right), format="~g"),
+    )
+    y = alt.Y(
+        "value:Q",
+        scale=alt.Scale(type="log", domain=[bottom, top * 2], nice=False),
+        title="the most that a call reaches, FLOP/s",
+        axis=alt.Axis(values=_decades(bottom, top * 2), format="~s"),
+    )
+    where = alt.Legend(orient="top", title=None, symbolSize=70)
+    colour = alt.Color("series:N", sort=members, scale=_series(members, SERIES), legend=where)
+    shape = alt.Shape("series:N", sort=members, scale=_series(members, SHAPES), legend=where)
+    base = alt.Chart(_values(lines)).encode(x=x, y=y, description="told:N")
+    at = alt.Chart(_values(corners)).encode(x=x, y=y, description="told:N")
+    # At the right end of a roof nothing else is in the way of its words.
+    ends = alt.Chart(_values(_labels(roofs)))
+    words = ends.mark_text(align="right", baseline="bottom", dx=-2, dy=-3, color=TEXT, fontSize=11)
+    under = alt.Chart(_values([{"at": left, "value": bottom, "text": slope["name"]}]))
+    layers = [
+        base.mark_line(strokeWidth=1.8).encode(color=colour),
+        at.mark_point(filled=True, size=70, opacity=1).encode(color=colour, shape=shape),
+        words.encode(x=alt.value("width"), y=y, text="text:N"),
+        under.mark_text(align="left", baseline="middle", dx=44, dy=-8, color=MUTED).encode(
+            x=x, y=y, text="text:N"
+        ),
+    ]
+    return _spec(alt.layer(*layers), width, height=320)
+
+
+def _labels(roofs) -> list[dict[str, Any]]:
+    """What stands over each roof; roofs too close for two lines of text share one."""
+    labels: list[dict[str, Any]] = []
+    for roof in sorted(roofs, key=lambda each: -each["peak"]):
+        text = f"{roof['series']} {roof['text']}"
+        if labels and labels[-1]["value"] < CLOSE * roof["peak"]:
+            labels[-1]["text"] += f", {text}"
+        else:
+            labels.append({"value": roof["peak"], "text": text})
+    return labels
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Powers of ten from `low` to `high`."""
+    first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
+    return [10.0**power for power in range(first, last + 1)]

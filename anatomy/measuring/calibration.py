@@ -1,0 +1,158 @@
+"""What the clock itself costs on a device, measured once a process, and again in every block.
+
+An event pair around a kernel spans more than the kernel: the first time stamp is written before
+the kernel is launched, the last one after it has flushed its results. On an H200 that is about
+3 us, which is more than a short kernel takes. So a kernel that does nothing is timed both ways, by
+an event pair and by CUPTI's record of when it began and ended; the difference is the clock's, and
+is taken off every span. It depends on what the device does beside, so for cold calls it is measured
+with a flush too, in each block anew. What it differs by from kernel to kernel, a few tenths of a
+microsecond, stays: cold figures of less than about ten microseconds are no better than that.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median, median_grouped
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from anatomy.measuring.stopwatch import Stopwatch
+
+# Spans of the null kernel, records of it, and its spans beside the samples of one block.
+SPANS, RECORDS, BESIDE = 40, 40, 12
+# A sleep in front of queued work, for each call of it: a profiler slows launches, and a flush has
+# several.
+HOLD_S = 60e-6
+# A read after a flush must take at least so many times a read of what the cache holds.
+COLDER = 1.05
+
+
+@dataclass
+class Calibration:
+    """What the clock itself costs, in seconds.
+
+    Attributes:
+        event_pair_s: An empty event pair; on a CPU two readings of its clock.
+        null_kernel_s: Span of an event pair around a kernel that does nothing; None on a CPU.
+        null_record_s: The same kernel by CUPTI's record; None where there is no record.
+        clock_s: What a span holds beside the work in it, without a flush: what is taken off.
+        resolution_s: The step in which the clock counts; 0 where it is too fine to matter.
+        queue_s: Host time to queue a flush and an event pair.
+        host_clock_s: Two readings of the host's clock.
+        synchronize_s: A bare synchronize.
+        flush_s: One cache flush.
+        probe_cold_s: A read of a quarter of the cache after a flush.
+        probe_warm_s: The same straight after itself; it must be shorter, or the flush is none.
+    """
+
+    event_pair_s: float
+    null_kernel_s: float | None
+    null_record_s: float | None
+    clock_s: float
+    resolution_s: float
+    queue_s: float
+    host_clock_s: float
+    synchronize_s: float
+    flush_s: float
+    probe_cold_s: float
+    probe_warm_s: float
+
+
+def calibrate(watch: "Stopwatch") -> Calibration:
+    """Measure what the clock, an empty kernel, a synchronize and a flush cost on this device.
+
+    Warns through `watch` where a flush does not empty the cache, and where nothing records
+    kernels, so that the clock's own time is known only in part.
+    """
+    on_gpu = watch.device.type == "cuda"
+    probe = torch.zeros(
+        max(watch.flush.cache_bytes // 16, 1), dtype=torch.float32, device=watch.device
+    )
+    sink = torch.empty((), dtype=torch.float32, device=watch.device)
+
+    def read() -> None:
+        torch.sum(probe, dim=0, out=sink)
+
+    def typical(call: Callable[[], object], *, cold: bool = False, times: int = 15) -> float:
+        watch.spans([call] * 3, cold=cold, hold_s=3 * HOLD_S)
+        return median(watch.spans([call] * times, cold=cold, hold_s=times * HOLD_S)[0])
+
+    def queue() -> None:
+        watch.flush()
+        for _ in range(2):
+            torch.cuda.Event(enable_timing=True).record()
+
+    empty_s = typical(lambda: None)
+    if on_gpu:
+        typical(watch.flush, times=100)  # a device that was idle has yet to wake its clocks
+    spans = watch.spans([_null] * SPANS, cold=False, hold_s=SPANS * HOLD_S)[0] if on_gpu else []
+    null_s = median(spans) if spans else None
+    record_s = _null_record(watch) if on_gpu else None
+    if on_gpu and record_s is None:
+        watch.warnings.append(
+            "No profiler records kernels here, so only the time of an empty event pair is taken "
+            "off; figures below 30 us may be too high by about 2 us."
+        )
+    cold_s, warm_s = typical(read, cold=True, times=5), typical(read, times=5)
+    if on_gpu and cold_s < COLDER * warm_s:
+        watch.warnings.append(
+            f"The flush does not empty the cache of {watch.device}: a read takes {cold_s:.3g} s "
+            f"after it and {warm_s:.3g} s without. Cold figures are warm ones in part."
+        )
+    return Calibration(
+        event_pair_s=empty_s,
+        null_kernel_s=null_s,
+        null_record_s=record_s,
+        # Two readings of a CPU's clock are some ten nanoseconds, and no work there is as short.
+        clock_s=0.0 if not on_gpu else empty_s if record_s is None else null_s - record_s,
+        resolution_s=_resolution(spans),
+        queue_s=median(watch.enqueue(queue) for _ in range(15)) if on_gpu else 0.0,
+        host_clock_s=median(watch.enqueue(lambda: None) for _ in range(15)),
+        synchronize_s=median(watch.wall([]) for _ in range(15)),
+        flush_s=typical(watch.flush, times=5),
+        probe_cold_s=cold_s,
+        probe_warm_s=warm_s,
+    )
+
+
+def _null() -> None:
+    torch.cuda._sleep(1)
+
+
+def clock_beside(watch: "Stopwatch") -> float:
+    """Seconds that the clock adds to a span after a flush, as it is now; 0 on a CPU."""
+    known = watch.calibration
+    if known.null_record_s is None:
+        return known.clock_s
+    spans = watch.spans([_null] * BESIDE, cold=True, hold_s=BESIDE * HOLD_S)[0]
+    step = known.resolution_s
+    middle = median_grouped(spans, interval=step) if step else median(spans)
+    return middle - known.null_record_s
+
+
+def _null_record(watch: "Stopwatch") -> float | None:
+    """Seconds of the null kernel by CUPTI's record, in the state it was timed in; None without."""
+    from anatomy.measuring.census import HOLD_KERNEL, kernels_during  # it imports the stopwatch
+
+    def act() -> None:
+        for _ in range(RECORDS):
+            watch.flush()
+            _null()
+        watch.drain()
+
+    try:
+        seen = kernels_during(act, watch)
+    except RuntimeError:  # another tool holds CUPTI
+        return None
+    nulls = [end - start for start, end, name in seen if HOLD_KERNEL in name]
+    return median(nulls) if nulls else None
+
+
+def _resolution(spans: Sequence[float]) -> float:
+    """The step between neighbouring spans; 0 where they are too few or all different."""
+    values = sorted(set(spans))
+    if len(values) < 2 or len(values) > len(spans) // 2:
+        return 0.0
+    return min(later - earlier for earlier, later in pairwise(values))
