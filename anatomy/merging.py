@@ -29,10 +29,11 @@ def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
     each) and `interval` beside the usual columns. `blocks_s` are those of all processes, one after
     the other; `samples_s` those of the first. `samples` and `discarded` are sums; `p5_s` is the
     lowest, `p95_s` and `p99_s` the highest, so that nine tenths of every process's samples lie
-    between; clock, power, temperature, enqueue and busy times are medians; `error` the largest; `wide` and
-    `power-limited` are said if one process says so. Where the table has another number, it is the
-    median (for names with `low` or `high` the lowest or highest). What should be equal and is not
-    (kernels, a regime, an address) is null or the first process's, and the row's `note` says so.
+    between; clock, power, temperature, enqueue and busy times are medians; `error` is the largest;
+    `wide` and `power-limited` are said if one process says so. Where the table has another number,
+    it is the median (for names with `low` or `high` the lowest or highest). What should be equal
+    and is not (kernels, a regime, an address) is null or the first process's, and the row's `note`
+    says so.
     A row that one process could not measure is not measured, with that process's reason; one that
     is impossible in one process stays impossible.
 
