@@ -72,7 +72,9 @@ def samples(showing: Showing, call: Found, table: Sequence[Row], caption: str | 
     size, unit = tables.time_unit([row["median_s"] for row in shown])
     points, bands = [], []
     for row in shown:
-        each = len(row["samples_s"]) // len(row["blocks_s"])
+        # Of rows that several processes measured, the samples are those of the first.
+        blocks = row["run_blocks"][0] if row.get("run_blocks") else len(row["blocks_s"])
+        each = len(row["samples_s"]) // blocks
         for index, sample in enumerate(row["samples_s"]):
             at = index // each
             points.append(

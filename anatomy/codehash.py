@@ -31,8 +31,8 @@ from anatomy.syntax import NAMED_MODULE, bound_names, is_text, names_used, seria
 
 # Rewording an error or adding a field to recordings must not cost a measurement.
 BOOKKEEPING = frozenset(
-    {"canonical", "codehash", "docstrings", "errors", "freshness", "recording", "schema"}
-    | {"printing", "signatures", "syntax", "units"}
+    {"canonical", "codehash", "docstrings", "errors", "freshness", "handover", "printing"}
+    | {"recording", "schema", "signatures", "syntax", "units"}
 )
 NEVER_ON_IMPORT = ("__name__ == '__main__'", "TYPE_CHECKING", "typing.TYPE_CHECKING")
 

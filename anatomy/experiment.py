@@ -32,6 +32,7 @@ class Experiment:
         command: The command that runs it, such as `c01 contiguity-bench`, or None.
         timeout_s: Seconds after which the recorder gives up on it.
         files: Files it depends on beside the package's code, relative to the checkout.
+        processes: Fresh processes that the recorder measures it in, one after the other.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Experiment:
     command: str | None = None
     timeout_s: float = 300
     files: tuple[str, ...] = ()
+    processes: int = 1
 
 
 LOADED: dict[str, Experiment] = {}
@@ -51,14 +53,17 @@ def experiment(
     command: str | None = None,
     timeout_s: float = 300,
     files: Sequence[str] = (),
+    processes: int = 1,
 ) -> Callable[[Function], Function]:
     """Register a function as an experiment, and leave it as it is: tests call it directly.
 
     Args:
         page: The page that explains it, relative to docs/.
         command: The command that runs it, such as `c01 contiguity-bench`.
-        timeout_s: Seconds after which the recorder gives up on it.
+        timeout_s: Seconds after which the recorder gives up on it; on each process, of several.
         files: Files it depends on beside the package's code, relative to the checkout.
+        processes: Fresh processes that the recorder measures it in. Their tables become one, and
+            three or more may claim a difference under 2 %; see `anatomy.replication`.
 
     Raises:
         AnatomyError: Two modules claim one name.
@@ -73,7 +78,7 @@ def experiment(
                 f"Two experiments are called {name}: in {known.function.__module__} and in "
                 f"{function.__module__}. Rename one of them."
             )
-        LOADED[name] = Experiment(name, function, page, command, timeout_s, tuple(files))
+        LOADED[name] = Experiment(name, function, page, command, timeout_s, tuple(files), processes)
         return function
 
     return register

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anatomy import signatures
 from anatomy.codehash import code_hash
 from anatomy.errors import BadParameter, UnknownName
 
@@ -31,7 +32,11 @@ class Freshness:
 
 
 def freshness(
-    recording: Any | None, here: Mapping[str, Any] | None = None, *, package: Path | None = None
+    recording: Any | None,
+    here: Mapping[str, Any] | None = None,
+    *,
+    package: Path | None = None,
+    processes: int | None = None,
 ) -> Freshness:
     """Compare a recording with the code, and with the GPU host if this is one.
 
@@ -41,6 +46,8 @@ def freshness(
             then the code alone is compared. What a value of None can't tell is not held against
             the recording.
         package: Folder of the package whose code is compared. Default: this package.
+        processes: Fresh processes it must have been measured in, at least. Default: as many as
+            the experiment declares. More than that prove more, and are current too.
     """
     if recording is None:
         return Freshness("missing", "It has not been measured.")
@@ -50,6 +57,12 @@ def freshness(
         return Freshness("code-changed", f"The experiment is not what it was: {error}")
     if now != recording.data["code"]["hash"]:
         return Freshness("code-changed", "The code that measures it has changed since.")
+    wanted = processes or signatures.signature(recording.experiment, package).processes
+    if (had := processes_of(recording)) < wanted:
+        several = "es" if had > 1 else ""
+        return Freshness(
+            "code-changed", f"It was measured in {had} process{several}, and is to be in {wanted}."
+        )
     if here is None:
         return Freshness("current", "The code is the one that measured it.")
     machine, software = recording.data["machine"], recording.data["software"]
@@ -73,6 +86,11 @@ def freshness(
                 "software-other", f"It was measured with {what} {then}; this is {this}."
             )
     return Freshness("current", "Code, machine and software are those that measured it.")
+
+
+def processes_of(recording: Any) -> int:
+    """Fresh processes that a recording was measured in; a recording of one need not say so."""
+    return recording.data["method"].get("processes", 1)
 
 
 def _differ(then: str | None, this: str | None) -> bool:

@@ -14,8 +14,9 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -55,30 +56,69 @@ def ask(
     with _temporary_folder() as folder:
         result = Path(folder) / "result.json"
         task = {**spec, "result": str(result), "recorder": os.getpid(), "spawned": time.time()}
-        worker = _start(environment or {})
-        tail: deque[str] = deque(maxlen=TAIL_LINES)
-        reader = threading.Thread(target=_keep_tail, args=(worker.stdout, tail), daemon=True)
-        reader.start()
-        try:
-            with contextlib.suppress(OSError):  # it may have crashed before it read its task
-                worker.stdin.write(json.dumps(task).encode())
-                worker.stdin.close()
-            in_time = _ended(worker, time.monotonic() + timeout_s)
-        finally:
-            _kill_group(worker)
-        reader.join(timeout=1)
-        output = "\n".join(tail)
-        if not in_time:
-            raise _with_output(
-                TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended."),
-                output,
-            )
+        # A file called torch.py in the current folder must not be imported, hence PYTHONSAFEPATH.
+        own = {"PYTHONSAFEPATH": "1", **(environment or {})}
+        worker = _start(["-m", "anatomy.worker"], own, subprocess.PIPE)
+        output = _followed(worker, timeout_s, None, json.dumps(task).encode())
         if worker.returncode != 0 or not result.is_file():
             raise _with_output(_crash(worker.returncode), output)
         outcome = json.loads(result.read_text(encoding="utf-8"))
     if "error" in outcome:
         raise _with_output(revive(outcome["error"], outcome["message"]), outcome["trace"])
     return outcome
+
+
+def run_script(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    timeout_s: float | None = None,
+    heard: Callable[[str], None] | None = None,
+) -> None:
+    """Run a Python file in a fresh process, wait for it, and end whatever it leaves behind.
+
+    Args:
+        command: The file and its arguments.
+        environment: Variables set for it beside those of this process.
+        timeout_s: Seconds after which it and all its children are killed. Default: never.
+        heard: Called with each line that it prints, from another thread.
+
+    Raises:
+        MeasurementError: It took too long, crashed, or left with a status other than 0; the
+            error's `output` is the end of what it printed.
+        OutOfMemory: It was killed for its memory.
+    """
+    script = _start(list(command), {"PYTHONUNBUFFERED": "1", **environment}, subprocess.DEVNULL)
+    output = _followed(script, timeout_s, heard)
+    if script.returncode > 0:
+        told = MeasurementError(f"It left with status {script.returncode}.")
+        raise _with_output(told, output)
+    if script.returncode < 0:
+        raise _with_output(_crash(script.returncode), output)
+
+
+def _followed(
+    process: subprocess.Popen, timeout_s: float | None, heard, task: bytes | None = None
+) -> str:
+    """Give a process its task, wait until it ends, and return the end of what it printed."""
+    tail: deque[str] = deque(maxlen=TAIL_LINES)
+    reader = threading.Thread(target=_keep_tail, args=(process.stdout, tail, heard), daemon=True)
+    reader.start()
+    try:
+        if task is not None:
+            with contextlib.suppress(OSError):  # it may have crashed before it read its task
+                process.stdin.write(task)
+                process.stdin.close()
+        deadline = inf if timeout_s is None else time.monotonic() + timeout_s
+        in_time = _ended(process, deadline)
+    finally:
+        _kill_group(process)
+    reader.join(timeout=1)
+    output = "\n".join(tail)
+    if not in_time:
+        told = TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended.")
+        raise _with_output(told, output)
+    return output
 
 
 def revive(name: str, message: str) -> AnatomyError:
@@ -142,26 +182,29 @@ def _who(holder: Path) -> str:
     return f"{who}. Two at once would slow each other down: wait for it, or end it."
 
 
-def _start(environment: Mapping[str, str]) -> subprocess.Popen:
+def _start(command: list[str], environment: Mapping[str, str], stdin: int) -> subprocess.Popen:
+    """Python with a command, in a group of its own; what it prints comes by its stdout."""
     checkout = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
     # A session of its own makes the worker and its children one group, which can be killed as
-    # one, and keeps a Ctrl-C meant for this process from reaching them half-way. A file called
-    # torch.py in the current folder must not be imported, hence PYTHONSAFEPATH.
+    # one, and keeps a Ctrl-C meant for this process from reaching them half-way.
     return subprocess.Popen(
-        [sys.executable, "-m", "anatomy.worker"],
-        stdin=subprocess.PIPE,
+        [sys.executable, *command],
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1", **environment},
+        env={**os.environ, "PYTHONPATH": path, **environment},
         start_new_session=POSIX,
     )
 
 
-def _keep_tail(stream: Any, tail: deque[str]) -> None:
+def _keep_tail(stream: Any, tail: deque[str], heard: Callable[[str], None] | None) -> None:
     with stream:
         for line in stream:
-            tail.append(line.decode(errors="replace").rstrip()[:500])
+            text = line.decode(errors="replace").rstrip()
+            tail.append(text[:500])
+            if heard:
+                heard(text)
 
 
 def _ended(worker: subprocess.Popen, deadline: float) -> bool:
@@ -188,7 +231,7 @@ def _kill_group(worker: subprocess.Popen) -> None:
     elif worker.poll() is None:
         subprocess.run(["taskkill", "/F", "/T", "/PID", str(worker.pid)], capture_output=True)
     worker.wait()
-    if not worker.stdin.closed:
+    if worker.stdin and not worker.stdin.closed:
         with contextlib.suppress(OSError):
             worker.stdin.close()
 

@@ -19,15 +19,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from anatomy import isolation, machine, recording, signatures, versions
+from anatomy import isolation, machine, merging, recording, signatures, versions
 from anatomy.codehash import code_hash
 from anatomy.errors import AnatomyError, MeasurementError, RecordingError
-from anatomy.freshness import Freshness
+from anatomy.freshness import Freshness, processes_of
 from anatomy.progress import Reporter, duration, expected_s
 
 # The machine's own ceilings come first: the physics gate and every share of a limit need them.
@@ -40,6 +40,10 @@ LEAST_S = 1.0
 Mode = Literal["auto", "remeasure"]
 
 
+class OverBudget(isolation.TimeLimit):
+    """A worker ran, or was about to, when the recorder's own time was up."""
+
+
 @dataclass(frozen=True)
 class Item:
     """One call of an experiment that somebody wants recorded.
@@ -48,9 +52,10 @@ class Item:
         name: The experiment.
         params: All of its parameters.
         freshness: How its recording on this machine stands.
-        last_seconds: Seconds that measuring it took last time, or None.
+        last_seconds: Seconds that measuring it took last time, all processes together, or None.
         places: Where it is shown, as `page.md:line`.
         title: The experiment and what is not its default: `contiguity.bench dtype=bf16`.
+        processes: Fresh processes to measure it in; None: as many as it declares.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Item:
     last_seconds: float | None = None
     places: tuple[str, ...] = ()
     title: str = ""
+    processes: int | None = None
 
     @property
     def needs_gpu(self) -> bool:
@@ -103,6 +109,7 @@ def plan(
     *,
     slug: str | None = None,
     package: Path | None = None,
+    processes: int | None = None,
 ) -> list[Item]:
     """What is to be recorded and how each of it stands, ceilings first, nothing twice.
 
@@ -112,6 +119,7 @@ def plan(
         here: This GPU host as `machine.here` tells it; None elsewhere.
         slug: The machine whose recordings are looked at for what needs a GPU. Default: this one.
         package: Folder of another package that has the experiments.
+        processes: Fresh processes to measure each in. Default: as many as each declares.
 
     Raises:
         UnknownName, BadParameter: A page asks for what does not exist.
@@ -122,18 +130,18 @@ def plan(
         entry = wanted.setdefault(json.dumps([name, full], sort_keys=True), (name, full, []))
         entry[2].extend(place for place in places if place not in entry[2])
     items = [
-        _item(name, params, tuple(places), Path(root), here, slug, package)
+        _item(name, params, tuple(places), Path(root), here, slug, package, processes)
         for name, params, places in wanted.values()
     ]
     return sorted(items, key=lambda item: item.name != CEILINGS)
 
 
-def _item(name, params, places, root, here, slug, package) -> Item:
+def _item(name, params, places, root, here, slug, package, processes) -> Item:
     on_cpu = str(params.get("device", "cpu")).startswith("cpu")
     slug = machine.cpu_slug() if on_cpu else slug or (here and here["slug"])
+    declared = signatures.signature(name, package)
     found, broken = None, None
     if slug:
-        declared = signatures.signature(name, package)
         file = recording.path(root, slug, name, recording.key(params, declared.defaults))
         try:
             if package is None:
@@ -142,9 +150,14 @@ def _item(name, params, places, root, here, slug, package) -> Item:
                 found = recording.load(file, root)
         except RecordingError as error:
             broken = Freshness("missing", str(error))
-    fresh = broken or recording.freshness(found, None if on_cpu else here, package=package)
-    last_seconds = found.data["seconds"] if found else None
-    return Item(name, params, fresh, last_seconds, places, title(name, params, package))
+    fresh = broken or recording.freshness(
+        found, None if on_cpu else here, package=package, processes=processes
+    )
+    last_seconds = None
+    if found:
+        more = (processes or declared.processes) / processes_of(found)
+        last_seconds = found.data["seconds"] * more
+    return Item(name, params, fresh, last_seconds, places, title(name, params, package), processes)
 
 
 def run(
@@ -155,16 +168,21 @@ def run(
     allow_foreign: bool = False,
     root: Path | None = None,
     package: Path | None = None,
+    processes: int | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Measure one experiment in a fresh process and return its recording, not yet saved.
+    """Measure one experiment in fresh processes and return its recording, not yet saved.
 
     Args:
         name: The experiment.
         params: Parameters other than the defaults.
-        timeout_s: Seconds after which it is ended. Default: what the experiment declares.
+        timeout_s: Seconds after which a process is ended. Default: what the experiment declares.
         allow_foreign: Measure although another process computes on the card.
         root: Folder of all recordings, where the worker finds this machine's ceilings.
         package: Folder of another package that has the experiment.
+        processes: How many fresh processes, one after the other; their tables become one.
+            Default: as many as the experiment declares.
+        tell: Called with what begins when a process does: `toy.fine, process 2 of 3`.
 
     Raises:
         UnknownName, BadParameter: There is no such experiment or parameter.
@@ -172,11 +190,15 @@ def run(
         DeviceError, OutOfMemory, MeasurementError: It could not be measured; says why.
     """
     with isolation.only_recorder():
-        return _measure(name, params, timeout_s, allow_foreign, root, package)
+        return _measure(
+            name, params, timeout_s, allow_foreign, root, package, processes=processes, tell=tell
+        )
 
 
-def _measure(name, params, timeout_s, allow_foreign, root, package) -> dict[str, Any]:
-    """`run`, for a caller that holds the right to measure."""
+def _measure(
+    name, params, timeout_s, allow_foreign, root, package, *, processes, tell, within_s=None
+) -> dict[str, Any]:
+    """`run`, for a caller that holds the right to measure, and has `within_s` seconds for it."""
     declared = signatures.signature(name, package)
     full = declared.bind(**params)
     machine.parse_device(full.get("device", "cpu"))  # a wrong name need not wait for torch
@@ -192,7 +214,24 @@ def _measure(name, params, timeout_s, allow_foreign, root, package) -> dict[str,
     environment = {} if root is None else {"ANATOMY_RECORDINGS": str(Path(root).absolute())}
     limit = declared.timeout_s + START_S if timeout_s is None else timeout_s
     started = time.monotonic()
-    found = isolation.ask(spec, timeout_s=limit, environment=environment)
+    outcomes = []
+    count = processes or declared.processes
+    for number in range(1, count + 1):
+        left = limit if within_s is None else within_s - (time.monotonic() - started)
+        try:
+            if tell:
+                which = f", process {number} of {count}" if count > 1 else ""
+                tell(title(name, full, package) + which)
+            if left <= 0:
+                raise OverBudget("The time was up before it began.")
+            allowed = min(limit, left)
+            outcomes.append(isolation.ask(spec, timeout_s=allowed, environment=environment))
+        except AnatomyError as error:
+            if isinstance(error, isolation.TimeLimit) and left < limit:
+                raise OverBudget(str(error)) from None
+            if count > 1:
+                error.args = (f"Process {number} of {count}: {error}",)
+            raise
     if code_hash(name, full, root=package) != code:
         raise MeasurementError(
             f"The code of {name} was edited while it was measured, so the result belongs to "
@@ -201,7 +240,7 @@ def _measure(name, params, timeout_s, allow_foreign, root, package) -> dict[str,
     return {
         "experiment": name,
         "params": full,
-        **found,
+        **merging.merged_outcomes(outcomes),
         "code": {"hash": code.hash, "files": code.files, "commit": commit, "dirty": dirty},
         "seconds": round(time.monotonic() - started, 3),
     }
@@ -219,7 +258,8 @@ def record(
     """Measure what is not current, or everything, and save each recording as soon as it is there.
 
     What fails costs itself alone. What does not fit into the budget is left for the next call: an
-    item that took longer last time is not begun, and one that overruns is ended.
+    item that took longer last time is not begun, and one that overruns is ended. All processes of
+    an item count together, and of an item that is ended or fails none is kept.
 
     Args:
         items: A plan.
@@ -246,7 +286,6 @@ def record(
                 outcome.left.append(item)
                 reporter.end(item.title, "left for the next call")
                 continue
-            reporter.begin(item.title)
             _record_one(item, outcome, reporter, Path(root), remaining, allow_foreign, package)
     outcome.seconds = time.monotonic() - started
     return outcome
@@ -255,15 +294,23 @@ def record(
 def _record_one(item, outcome, reporter, root, remaining, allow_foreign, package) -> None:
     declared = signatures.signature(item.name, package)
     limit = declared.timeout_s + START_S
-    cut_short = remaining is not None and remaining < limit
     try:
-        seconds = remaining if cut_short else limit
-        found = _measure(item.name, item.params, seconds, allow_foreign, root, package)
+        found = _measure(
+            item.name,
+            item.params,
+            limit,
+            allow_foreign,
+            root,
+            package,
+            processes=item.processes,
+            tell=reporter.begin,
+            within_s=remaining,
+        )
         outcome.saved.append(recording.save(found, root, defaults=declared.defaults))
     except AnatomyError as error:
         if isinstance(error.__context__, OSError) and isinstance(error, RecordingError):
             raise  # a full disk: whatever else is measured would be lost as well
-        if isinstance(error, isolation.TimeLimit) and cut_short:
+        if isinstance(error, OverBudget):
             outcome.left.append(item)
             reporter.end(item.title, "did not fit into the budget; left for the next call")
             return

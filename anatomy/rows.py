@@ -8,7 +8,7 @@ with the columns of `anatomy.measuring.compare`; what was not measured is None o
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from anatomy import intervals, limits, units
+from anatomy import limits, replication, units
 from anatomy.errors import UnknownName
 
 Row = dict[str, Any]
@@ -107,8 +107,9 @@ def findings(rows: Iterable[Row]) -> list[Row]:
 def against(rows: Sequence[Row], control: str) -> list[Row]:
     """Rows of one operation and quantity with the ratios, and verdicts, over another control.
 
-    The ratios are taken block by block, as `compare` takes them. A row that already is over this
-    control, or was not measured, stays as it is.
+    The ratios are taken block by block, as `compare` takes them, and of rows that several
+    processes measured within each process. A row that already is over this control, or was not
+    measured, stays as it is.
 
     Args:
         rows: Rows with their `blocks_s`.
@@ -119,10 +120,12 @@ def against(rows: Sequence[Row], control: str) -> list[Row]:
     for row in rows:
         other = row.get("role") == "variant" and row.get("control") != control
         if base and other and row.get("blocks_s") and base.get("blocks_s"):
-            ratio = intervals.ratio_interval(row["blocks_s"], base["blocks_s"])
+            over = replication.ratio(row, base)
+            ratio = over.interval
             row = row | {"control": control, "ratio": ratio.median, "ratio_low": ratio.low}
             row |= {"ratio_high": ratio.high}
-            row |= {"verdict": intervals.verdict(ratio, row.get("noise_floor"))}
+            row |= {"run_ratios": over.runs} if "run_ratios" in row else {}
+            row |= {"verdict": replication.verdict(over, row.get("noise_floor"))}
         found.append(row)
     return found
 

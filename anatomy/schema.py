@@ -51,22 +51,26 @@ FIELDS = {
 # Columns that every experiment uses in one sense. Any may be null or absent; others may be added.
 COLUMNS = {
     **dict.fromkeys(("op", "variant", "role", "quantity", "verdict", "regime", "method"), TEXT),
-    **dict.fromkeys(("throttle", "limit", "note"), TEXT),
+    **dict.fromkeys(("throttle", "limit", "note", "interval"), TEXT),
     **dict.fromkeys(("median_s", "low_s", "high_s", "p5_s", "p95_s", "p99_s", "enqueue_s"), NUMBER),
     **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "noise_floor"), NUMBER),
     **dict.fromkeys(("samples", "discarded", "flops", "bytes", "kernels_per_call"), NUMBER),
     **dict.fromkeys(("sm_clock_mhz", "power_w", "temperature_c"), NUMBER),
     **dict.fromkeys(("launch_inclusive", "wide"), FLAG),
     **dict.fromkeys(("blocks_s", "kernels"), LIST),
+    # Of rows that several fresh processes measured: how many, the blocks of each, its own figures.
+    "runs": NUMBER,
+    **dict.fromkeys(("run_blocks", "run_medians_s", "run_ratios"), LIST),
 }
 # Columns that count: a table with a gap would turn them into 240.0, and here they come back.
-COUNTS = ("samples", "discarded", "flops", "bytes", "kernels_per_call")
+COUNTS = ("samples", "discarded", "flops", "bytes", "kernels_per_call", "runs")
 WORDS = {
     "role": ("control", "again", "variant"),
     "quantity": ("gpu_cold", "gpu_warm", "host_enqueue", "step_wall"),
     "verdict": ("control", "again", "faster", "slower", "same", "undecided", "impossible"),
     "regime": ("launch-bound", "gap-bound", "kernel-bound"),
     "throttle": ("none", "power-limited", "unknown"),
+    "interval": ("exact", "envelope"),
 }
 # Never negative, and never 0 where it stands for something that was measured.
 POSITIVE = ("median_s", "low_s", "high_s", "p5_s", "p95_s", "ratio", "ratio_low", "ratio_high")
@@ -124,8 +128,16 @@ def _check_row(place: str, row: dict) -> None:
         values = [row[name] for name in names if row.get(name) is not None]
         if values != sorted(values):
             raise ValueError(f"{place}: {', '.join(names)} are out of order: {values}")
-    for index, block in enumerate(row.get("blocks_s") or []):
-        _expect(f"{place}.blocks_s[{index}]", block, NUMBER, False)
+    for name in ("blocks_s", "run_blocks", "run_medians_s", "run_ratios"):
+        for index, number in enumerate(row.get(name) or []):
+            _expect(f"{place}.{name}[{index}]", number, NUMBER, False)
+    for name in ("run_blocks", "run_medians_s", "run_ratios"):
+        if row.get(name) is not None and len(row[name]) != row.get("runs"):
+            raise ValueError(
+                f"{place}.{name} has {len(row[name])} values of {row.get('runs')} runs"
+            )
+    if row.get("run_blocks") and sum(row["run_blocks"]) != len(row.get("blocks_s") or []):
+        raise ValueError(f"{place}.run_blocks do not add up to the number of blocks_s")
 
 
 def _expect(place: str, value: Any, kind: str, nullable: bool) -> None:

@@ -19,6 +19,7 @@ from anatomy.errors import AnatomyError, BadParameter, UnknownName, close_names
 PACKAGE = Path(__file__).parent
 DECORATOR = "experiment"
 TIMEOUT_S = 300  # the decorator's default, which test_signatures compares with it
+PROCESSES = 1  # likewise
 TYPES = {"int": int, "float": float, "str": str, "bool": bool}
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -98,6 +99,7 @@ class Signature:
         command: The command that runs it, such as `c01 contiguity-bench`, or None.
         timeout_s: Seconds after which the recorder gives up on it.
         files: Files it depends on beside the package, relative to the checkout.
+        processes: Fresh processes that the recorder measures it in.
         source_line: Line of `def` in the module's file.
     """
 
@@ -110,6 +112,7 @@ class Signature:
     command: str | None = None
     timeout_s: float = TIMEOUT_S
     files: tuple[str, ...] = ()
+    processes: int = PROCESSES
     source_line: int = 0
 
     @property
@@ -206,6 +209,9 @@ def _read(name: str, node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope"
         parameters.append(_parameter(argument, default, helps.get(argument.arg, ""), scope))
     keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
     declared = {keyword.arg: scope.value(keyword.value) for keyword in keywords}
+    processes = declared.get("processes", PROCESSES)
+    if type(processes) is not int or processes < 1:
+        raise scope.error(node, f"{name} has processes={processes!r}; it must be 1 or more")
     return Signature(
         name=name,
         module=f"{scope.package}.experiments.{name.partition('.')[0]}",
@@ -216,6 +222,7 @@ def _read(name: str, node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope"
         command=declared.get("command"),
         timeout_s=declared.get("timeout_s", TIMEOUT_S),
         files=tuple(declared.get("files", ())),
+        processes=processes,
         source_line=node.lineno,
     )
 

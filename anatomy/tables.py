@@ -34,7 +34,7 @@ REPORTED = (
 # Columns of figures that stand beside another column or make no sense to a reader.
 HIDDEN = (
     *(name for pair in rows.INTERVALS.values() for name in pair),
-    *("samples_s", "block_ratios"),
+    *("samples_s", "block_ratios", "runs", "run_blocks", "run_medians_s", "run_ratios", "interval"),
     *("blocks_s", "op", "quantity", "role", "control", "device", "method", "error", "kernels"),
     *("rate_unit", "share_of", "limit_value", "limit_kind", "discarded_why", "speedup"),
 )

@@ -15,6 +15,7 @@ from anatomy import (
     clouds,
     inline,
     machine,
+    merging,
     page,
     recorder,
     recording,
@@ -190,6 +191,20 @@ def test_raw_samples_are_drawn_with_the_medians_of_their_blocks(tmp_path):
     Balance(html)
     assert "<svg" in html and "All of them." in html
     assert "softmax (again)" in html and "2% more rows" not in html
+
+
+def test_of_several_processes_the_samples_of_the_first_are_drawn(tmp_path, monkeypatch):
+    file = contests.example(tmp_path)
+    rows = recording.load(file, tmp_path).data["rows"]
+    merged = merging.merged([rows, rows, rows])
+    drawn = []
+    monkeypatch.setattr(boards.svg, "Drawing", lambda *told: drawn.append(told) or told)
+    monkeypatch.setattr(boards.svg, "chart", lambda *_: "")
+    monkeypatch.setattr(boards.figures, "framed", lambda *_: "")
+    for table in (rows, merged):
+        boards.samples(None, None, table[:3], None)
+    (_, (one, _, _)), (_, (three, _, _)) = drawn
+    assert one == three and max(point["block"] for point in one) == synthetic.BLOCKS
 
 
 def test_an_experiment_without_samples_can_not_be_drawn(monkeypatch):

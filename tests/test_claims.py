@@ -160,3 +160,13 @@ def test_ratios_are_taken_block_by_block():
         rel=1e-4,  # blocks are kept to six digits
     )
     assert word == "slower"
+
+
+def test_ratios_of_several_processes_are_taken_in_each():
+    rows = synthetic.compared("op", "gpu_warm", 1e-3, {"other": 1.012})
+    assert Table(rows, {}).ratio("other", "contiguous", op="op")[1] == "undecided"
+    for row in rows:
+        row["run_blocks"] = [len(row["blocks_s"])] * 3
+        row["blocks_s"] = row["blocks_s"] * 3
+    ratio, word = Table(rows, {}).ratio("other", "contiguous", op="op")
+    assert word == "slower" and ratio.median == pytest.approx(rows[1]["ratio"], rel=1e-4)

@@ -119,6 +119,26 @@ def test_example_lines_can_be_typed_as_they_stand(run, measured):
         assert run(*words)[0] == 0
 
 
+def test_several_processes_are_asked_for_and_told(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("run", "toy.thrice", "--log", "log")
+    assert status == 0
+    assert "3 fresh processes; intervals are the envelope of theirs" in out
+    assert "1.012× [1.010, 1.014], slower" in out
+    assert all(f"toy.thrice log=log, process {n} of 3" in err for n in (1, 2, 3))
+    Path("log").unlink()
+    status, out, err = run("run", "toy.thrice", "--log", "log", "--processes", 1)
+    assert status == 0 and "fresh process" not in out and "1.011×" in out
+    assert "process 1" not in err and len(Path("log").read_text().split()) == 1
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "three", "1.5"])
+def test_processes_that_can_not_be_counted_are_bad_usage(run, given):
+    for command in (("run", "toy.fine"), ("c01", "toy-bench"), ("record",)):
+        status, out, err = run(*command, "--processes", given)
+        assert status == 2 and out == "" and "--processes" in err
+
+
 def test_list_names_experiment_command_and_page(run):
     status, out, _ = run("list")
     (line,) = [line for line in out.splitlines() if line.startswith("toy.fine ")]

@@ -75,6 +75,19 @@ def test_record_measures_what_pages_show_and_says_what_failed(run, root, monkeyp
     assert "current" in lines["toy.fine"] and " s " in lines["toy.fine"]
 
 
+def test_record_in_more_processes_than_before_measures_again(run, root):
+    mine = ("record", "toy.fine", "--size", "8")
+    assert "1 measured" in run(*mine)[2]
+    assert "Everything is current" in run(*mine)[2]
+    out = run(*mine, "--processes", "2", "--plan")[1]
+    assert "It was measured in 1 process, and is to be in 2." in out and "1 of 1 to measure" in out
+    err = run(*mine, "--processes", "2")[2]
+    assert "toy.fine size=8, process 2 of 2" in err and "1 measured" in err
+    (file,) = root.rglob("*.json")
+    assert recording.load(file).data["method"]["process"] == "2 fresh processes"
+    assert "Everything is current" in run(*mine)[2]
+
+
 def test_targets_are_pages_experiments_and_options(monkeypatch, toylab):
     first, second = ("toy.fine", {}, "bench/a.md:1"), ("toy.fine", {"size": 8}, "b.md:2")
     shows(monkeypatch, first, second)

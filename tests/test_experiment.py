@@ -22,6 +22,7 @@ def test_what_is_loaded_is_what_was_read(toylab):
         loaded = experiment.load(name, toylab)
         read = (declared.page, declared.command, declared.timeout_s, declared.files)
         assert (loaded.page, loaded.command, loaded.timeout_s, loaded.files) == read
+        assert loaded.processes == declared.processes
 
 
 def test_an_unknown_experiment_comes_with_a_known_one(toylab):

@@ -119,3 +119,29 @@ def test_any_card_of_the_model_will_do_where_that_is_asked_for(recorded, toys, m
     assert state(recorded, toys, slug="nvidia-b200").state == "machine-other"
     monkeypatch.setenv("ANATOMY_CARD", "same")
     assert state(recorded, toys, card="ffffffffffff").state == "machine-other"
+
+
+def test_fewer_processes_than_are_declared_are_not_current_and_more_are(recorded, toys):
+    file = toys / "experiments" / "contiguity.py"
+    file.write_text(SOURCE.replace("@experiment()", "@experiment(processes=3)", 1))
+    found = state(recorded, toys)
+    assert found.state == "code-changed"
+    assert found.reason == "It was measured in 1 process, and is to be in 3."
+    assert not freshness(recorded, None, package=toys).current
+    assert state(Recording(recorded.data | {"method": {"processes": 3}}), toys).current
+    file.write_text(SOURCE)
+    assert state(Recording(recorded.data | {"method": {"processes": 3}}), toys).current
+
+
+def test_the_processes_of_another_experiment_do_not_count(recorded, toys):
+    file = toys / "experiments" / "contiguity.py"
+    before, found, after = SOURCE.rpartition("@experiment()")
+    file.write_text(f"{before}@experiment(processes=3){after}")
+    assert found and state(recorded, toys).current
+
+
+def test_one_run_may_ask_for_other_processes_than_are_declared(recorded, toys):
+    two = Recording(recorded.data | {"method": {"processes": 2}})
+    assert freshness(two, HERE, package=toys, processes=2).current
+    found = freshness(two, HERE, package=toys, processes=4)
+    assert found.reason == "It was measured in 2 processes, and is to be in 4."

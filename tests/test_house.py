@@ -27,6 +27,7 @@ ROOMS = {
         *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings"),
         *("codehash", "syntax", "canonical", "schema", "freshness", "recording"),
         *("scoring", "standings", "targets", "shortfalls", "printing"),
+        *("replication", "merging", "handover"),
     ),
     "record": (
         *(
@@ -39,7 +40,7 @@ ROOMS = {
             "experiment",
             "experiments",
         ),
-        *("harnesses", "isolation", "progress", "recorder", "worker"),
+        *("harnesses", "isolation", "progress", "recorder", "scripts", "worker"),
     ),
     "read": (
         *("claims", "rows", "tables", "charts", "svg", "strips", "page", "inline", "facts"),
@@ -78,7 +79,16 @@ DOORS = {
     "pandas": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"], "cli"},
 }
 # Modules of the record half that a process without torch runs: they import it in functions alone.
-WITHOUT_TORCH = ("driver", "machine", "versions", "experiment", "isolation", "progress", "recorder")
+WITHOUT_TORCH = (
+    "driver",
+    "machine",
+    "versions",
+    "experiment",
+    "isolation",
+    "progress",
+    "recorder",
+    "scripts",
+)
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "base", "misc"}
 
 FILES = sorted(PACKAGE.rglob("*.py"))

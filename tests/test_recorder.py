@@ -195,6 +195,102 @@ def test_ctrl_c_ends_the_worker_and_leaves_no_half_written_file(toylab, tmp_path
     assert set(left) <= {"measuring.lock"}  # no temporary result, no name of a process that is gone
 
 
+def test_an_experiment_is_measured_in_as_many_processes_as_it_declares(toylab, tmp_path, capfd):
+    log = tmp_path / "log"
+    done = record(toylab, tmp_path, ("toy.thrice", {"log": str(log)}))
+    assert done.failed[0][1].args[0].startswith("The recording of toy.thrice was not written")
+    err = capfd.readouterr().err  # the log's path is in it, which no recording may hold
+    assert [f"[1/1] toy.thrice log={log}, process {n} of 3" in err for n in (1, 2, 3)] == [True] * 3
+    assert len(set(log.read_text().split())) == 3
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder to measure in: a file is named without the path that no recording may hold."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_several_processes_make_one_recording_that_says_so(toylab, here):
+    (file,) = record(toylab, here, ("toy.thrice", {"log": "log"})).saved
+    found = recording.load(file, here)
+    method = found.data["method"]
+    assert (method["process"], method["processes"]) == ("3 fresh processes", 3)
+    starts = [each["started_at"] for each in method["runs"]]
+    assert starts == sorted(starts) and starts[0] == found.data["started_at"]
+    assert method["start_s"] == pytest.approx(sum(r["start_s"] for r in method["runs"]), abs=2e-3)
+    assert found.data["seconds"] > method["start_s"]
+    control, sliced = found.data["rows"]
+    assert sliced["run_ratios"] == pytest.approx([1.011, 1.012, 1.013])
+    assert (sliced["runs"], sliced["verdict"], control["verdict"]) == (3, "slower", "control")
+    (item,) = plan(toylab, here, ("toy.thrice", {"log": "log"}))
+    assert item.freshness.current and item.last_seconds == found.data["seconds"]
+
+
+def test_a_recording_of_one_process_says_so_and_nothing_else(toylab, tmp_path):
+    (file,) = record(toylab, tmp_path, ("toy.fine", {})).saved
+    data = recording.load(file, tmp_path).data
+    assert data["method"]["process"] == "one fresh process"
+    assert set(data["method"]) == {"process", "start_s", "measured_s"}
+    assert not {"runs", "run_ratios", "run_blocks", "interval"} & set(data["rows"][0])
+
+
+def test_processes_can_be_asked_for_and_are_then_planned_for(toylab, tmp_path):
+    shown = ("toy.fine", {})
+    (file,) = record(toylab, tmp_path, shown).saved
+    (item,) = recorder.plan([shown], tmp_path, None, package=toylab, processes=2)
+    last = recording.load(file, tmp_path).data["seconds"]
+    assert item.freshness.reason == "It was measured in 1 process, and is to be in 2."
+    assert (item.processes, item.last_seconds) == (2, 2 * last)
+    (file,) = recorder.record([item], root=tmp_path, package=toylab).saved
+    assert recording.load(file, tmp_path).data["method"]["process"] == "2 fresh processes"
+    assert plan(toylab, tmp_path, shown)[0].freshness.current  # more than it declares
+
+
+def test_one_process_that_fails_fails_the_item_and_is_named(toylab, here):
+    done = record(toylab, here, ("toy.thrice", {"log": "log", "fails_in": 2}))
+    ((_, error),) = done.failed
+    assert str(error) == "Process 2 of 3: It did not feel like it."
+    assert isinstance(error, BadParameter) and done.saved == []
+    assert len(Path("log").read_text().split()) == 2
+
+
+def test_a_row_that_one_process_lacks_fails_the_item(toylab, here):
+    done = record(toylab, here, ("toy.thrice", {"log": "log", "loses_a_row_in": 3}))
+    ((_, error),) = done.failed
+    assert "variant=sliced" in str(error) and "is missing in process 3 of 3" in str(error)
+
+
+def test_the_time_limit_is_each_processs_own(toylab, here, monkeypatch):
+    monkeypatch.setattr(recorder, "START_S", 2.0)
+    done = record(toylab, here, ("toy.thrice", {"log": "log", "hangs_in": 2}))
+    ((_, error),) = done.failed
+    assert str(error) == "Process 2 of 3: It ran for 4 s, its time limit, and was ended."
+
+
+def test_all_processes_of_an_item_share_its_budget(toylab, here):
+    shown = ("toy.thrice", {"log": "log", "hangs_in": 3})
+    done = recorder.record(plan(toylab, here, shown), root=here, budget_s=8, package=toylab)
+    assert [item.name for item in done.left] == ["toy.thrice"]
+    assert (done.saved, done.failed) == ([], []) and done.seconds < 12
+    assert len(Path("log").read_text().split()) == 3
+
+
+def test_a_process_that_the_budget_has_no_time_for_is_not_begun(toylab, here, monkeypatch):
+    asked = []
+
+    def slow(spec, *, timeout_s, environment):
+        asked.append(timeout_s)
+        recorder.time.sleep(1.2)
+        return {}
+
+    monkeypatch.setattr(isolation, "ask", slow)
+    items = plan(toylab, here, ("toy.thrice", {}))
+    done = recorder.record(items, root=here, budget_s=1.1, package=toylab)
+    assert [item.name for item in done.left] == ["toy.thrice"]
+    assert len(asked) == 1 and asked[0] <= 1.1
+
+
 def test_the_commit_comes_from_git_or_from_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv("ANATOMY_COMMIT", raising=False)
     monkeypatch.delenv("ANATOMY_DIRTY", raising=False)

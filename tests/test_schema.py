@@ -19,6 +19,10 @@ from anatomy.errors import RecordingError
         ([{"wide": "yes"}], "wide is 'yes'; it must be true or false or null"),
         ([{"blocks_s": [None]}], r"blocks_s\[0\] is null"),
         ([7], r"rows\[0\] is 7; it must be an object"),
+        ([{"interval": "narrow"}], "interval is 'narrow', none of exact, envelope"),
+        ([{"runs": 2, "run_ratios": [1.0, None]}], r"run_ratios\[1\] is null"),
+        ([{"runs": 3, "run_ratios": [1.0, 1.1]}], "run_ratios has 2 values of 3 runs"),
+        ([{"runs": 1, "run_blocks": [2], "blocks_s": [1.0]}], "do not add up"),
     ],
 )
 def test_a_malformed_row_is_not_written(tmp_path, rows, match):
@@ -27,6 +31,14 @@ def test_a_malformed_row_is_not_written(tmp_path, rows, match):
     ):
         recording.save(made(rows=rows), tmp_path, defaults=DEFAULTS)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_several_processes_are_written_and_read_back(tmp_path):
+    row = {"median_s": 1.5, "blocks_s": [1.0, 2.0], "runs": 2.0, "run_blocks": [1, 1]}
+    row |= {"run_medians_s": [1.0, 2.0], "interval": "envelope"}
+    file = recording.save(made(rows=[row]), tmp_path, defaults=DEFAULTS)
+    assert recording.load(file).data["rows"] == [row]
+    assert isinstance(recording.load(file).data["rows"][0]["runs"], int)
 
 
 # What would tell a stranger who measured, where, or on which card.

@@ -27,7 +27,9 @@ DEVICE = "cuda:0"
 TIMES = 5
 
 
-@experiment(page="topic.md", command="c01 toy", timeout_s=60, files=("snippets/a.py", "b.cu"))
+@experiment(
+    page="topic.md", command="c01 toy", timeout_s=60, files=("snippets/a.py", "b.cu"), processes=3
+)
 def measure(
     device: str = DEVICE,
     dtype: Dtype = "fp16",
@@ -105,13 +107,15 @@ def test_the_decorator_says_where_it_is_shown(toys):
     assert TOY.splitlines()[declared.source_line - 1].startswith("def measure(")
     bare = signatures.signature("topic.bare", toys)
     assert (bare.page, bare.command, bare.files) == (None, None, ())
+    assert (declared.processes, bare.processes) == (3, 1)
 
 
 def test_the_decorators_own_default_is_the_one_read_here():
     from anatomy.experiment import experiment
 
-    default = inspect.signature(experiment).parameters["timeout_s"].default
-    assert default == signatures.TIMEOUT_S
+    parameters = inspect.signature(experiment).parameters
+    assert parameters["timeout_s"].default == signatures.TIMEOUT_S
+    assert parameters["processes"].default == signatures.PROCESSES
 
 
 def test_parameters_have_type_default_choices_and_help(toys):
@@ -172,6 +176,13 @@ def test_an_edited_file_of_choices_is_read_again(toys):
 def test_what_cannot_be_read_names_the_line(tmp_path, source, match):
     root = package(tmp_path, experiments__bad=f"@experiment()\n{source}")
     with pytest.raises(AnatomyError, match=match):
+        signatures.experiments(root)
+
+
+@pytest.mark.parametrize("processes", ["0", "-3", "1.5", "'3'", "True", "None"])
+def test_processes_that_can_not_be_counted_are_refused(tmp_path, processes):
+    root = package(tmp_path, experiments__bad=f"@experiment(processes={processes})\ndef g(): ...")
+    with pytest.raises(AnatomyError, match=r"bad.g has processes=.*; it must be 1 or more"):
         signatures.experiments(root)
 
 

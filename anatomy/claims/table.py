@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from anatomy import intervals, rows, units
+from anatomy import replication, rows, units
 from anatomy.errors import UnknownName
 from anatomy.intervals import Interval
 from anatomy.rows import Row
@@ -53,8 +53,8 @@ class Table:
             MeasurementError: Their blocks do not pair up.
         """
         above, below = self.row(variant, **columns), self.row(control, **columns)
-        ratio = intervals.ratio_interval(above["blocks_s"], below["blocks_s"])
-        return ratio, intervals.verdict(ratio, above.get("noise_floor"))
+        ratio = replication.ratio(above, below)
+        return ratio.interval, replication.verdict(ratio, above.get("noise_floor"))
 
 
 def span(values: Sequence[float]) -> str:

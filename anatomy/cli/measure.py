@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anatomy import limits, recording
+from anatomy import limits, recording, replication
 from anatomy.cli import ceilings, text
 from anatomy.cli.output import Format, FormatOption, as_csv, say, show, tidy
 from anatomy.errors import RecordingError
@@ -17,6 +17,17 @@ from anatomy.signatures import Signature
 
 # Experiments whose text begins with how the tensors lie in memory, which another one reports.
 LAYOUT_FIRST = {"contiguity.bench": "tensor_layout.report"}
+
+ProcessesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--processes",
+        metavar="N",
+        min=1,
+        help="Measure in N fresh processes, one after the other, and merge their tables; three or "
+        "more may claim a difference under 2%. [default: as many as the experiment declares]",
+    ),
+]
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
     "format": (FormatOption, Format.TEXT),
@@ -45,6 +56,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         ],
         False,
     ),
+    "processes": (ProcessesOption, None),
 }
 
 
@@ -66,19 +78,27 @@ def measure(
 
         layout = signatures.signature(first)
         shared = {each.name: params[each.name] for each in layout.parameters}
-        parts.append(text.layout(_measured(layout, shared, options, package).data["rows"]))
+        once = options | {"processes": 1}  # where tensors lie is no matter of chance
+        parts.append(text.layout(_measured(layout, shared, once, package).data["rows"]))
     found = _measured(experiment, params, options, package, folder)
     if options["format"] is Format.JSON:
         say(recording.render(found.data))
     elif options["format"] is Format.CSV:
         say(as_csv(tidy([found])))
     elif experiment.name in ceilings.EXPERIMENTS and package is None:
-        show(text.provenance(found), *ceilings.report(found))
+        show(_origin(found), *ceilings.report(found))
     else:
         said = text.report(found, _ceilings(found.machine))
-        say("\n\n".join([text.provenance(found), *parts, *said.split("\n\n")[1:]]))
+        say("\n\n".join([_origin(found), *parts, *said.split("\n\n")[1:]]))
     if found.path is not None:
         print(f"saved as {found.path}", file=sys.stderr)
+
+
+def _origin(found: Recording) -> str:
+    """What was measured on what, and in how many processes if there were several."""
+    method = found.data.get("method", {})
+    told = [replication.described(method["processes"])] if "processes" in method else []
+    return "\n".join([text.provenance(found), *told])
 
 
 def _require_folder(folder: Path) -> None:
@@ -97,13 +117,14 @@ def _measured(experiment, params, options, package, folder=None) -> Recording:
 
     with progress.Reporter([None]) as reporter:
         what = recorder.title(experiment.name, params, package)
-        reporter.begin(what)
         data = recorder.run(
             experiment.name,
             params,
             timeout_s=options["timeout"],
             allow_foreign=options["allow_foreign"],
             package=package,
+            processes=options["processes"],
+            tell=reporter.begin,
         )
         start_s = data["method"]["start_s"]
         took = f"{progress.duration(data['seconds'])}, of which {progress.duration(start_s)}"

@@ -12,6 +12,7 @@ from rich.table import Table
 from anatomy import limits, recording, signatures, units
 from anatomy.cli import generated, text
 from anatomy.cli import targets as calls
+from anatomy.cli.measure import ProcessesOption
 from anatomy.cli.output import DataFormat, Format, FormatOption, as_csv, as_json, say, show, tidy
 from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
 from anatomy.recording import Recording
@@ -67,6 +68,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
                 "--allow-foreign", help="Measure although another process computes on the GPU."
             ),
         ] = False,
+        processes: ProcessesOption = None,
     ) -> None:
         """Measure what has no current recording on this machine, and record it."""
         from anatomy import machine, recorder
@@ -81,7 +83,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         here = machine.here()
         # Without a GPU nothing is measured, but it can be said how the site's machine stands.
         slug = None if here or not plan else _told(shown_machine)
-        items = recorder.plan(wanted, root, here, slug=slug, package=package)
+        items = recorder.plan(wanted, root, here, slug=slug, package=package, processes=processes)
         if prune:
             _prune({(item.name, _hashable(item.params)) for item in items}, root, dry=plan)
         elif plan:

@@ -26,7 +26,7 @@ LINE_BYTES = 128
 # Columns that a terminal's table leaves out: beside another column, or of no use to a reader.
 HIDDEN = (
     *(name for pair in rows.INTERVALS.values() for name in pair),
-    *("samples_s", "block_ratios"),
+    *("samples_s", "block_ratios", "runs", "run_blocks", "run_medians_s", "run_ratios", "interval"),
     *("blocks_s", "p5_s", "p95_s", "op", "quantity", "role", "control", "device", "method"),
     *("error", "kernels", "rate_unit", "speedup", "share_of", "limit_value", "limit_kind"),
     *("discarded", "discarded_why", "enqueue_s", "flops", "bytes", "noise_floor", "busy_s"),

@@ -8,7 +8,7 @@ from statistics import quantiles
 import pandas as pd
 import torch
 
-from anatomy import agreement, intervals, machine, tensors, units
+from anatomy import agreement, handover, intervals, machine, tensors, units
 from anatomy.errors import BadParameter, MeasurementError
 from anatomy.measuring import blocks, census, gates, sampling
 from anatomy.measuring.result import Comparison
@@ -180,6 +180,7 @@ def compare(
             row["verdict"] = "impossible"
         rows.append(row)
     table, warnings = pd.DataFrame(rows), tuple(watch.warnings[warned:])
+    handover.hand_over(table, floor, warnings)
     return Comparison(table, floor, errors, seen, warnings, ceilings)
 
 

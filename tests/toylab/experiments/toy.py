@@ -163,3 +163,37 @@ def returns_a_list(device: str = "cpu") -> pd.DataFrame:
         device: Where.
     """
     return [1, 2, 3]
+
+
+@experiment(processes=3, timeout_s=2)
+def thrice(
+    device: str = "cpu",
+    log: str = "",
+    slowdown: float = 1.012,
+    fails_in: int = 0,
+    hangs_in: int = 0,
+    loses_a_row_in: int = 0,
+) -> pd.DataFrame:
+    """Return a slowdown that differs a little from process to process.
+
+    Args:
+        device: Where it would be measured.
+        log: File that each process leaves its number in, a line each.
+        slowdown: Time of the sliced variant over that of the control, in the second process.
+        fails_in: Number of the process that fails.
+        hangs_in: Number of the process that never returns.
+        loses_a_row_in: Number of the process that returns a row less.
+    """
+    with open(log, "a+") as file:
+        file.write(f"{os.getpid()}\n")
+        file.seek(0)
+        number = len(file.readlines())
+    if number == fails_in:
+        print("last words", flush=True)
+        raise BadParameter("It did not feel like it.")
+    if number == hangs_in:
+        time.sleep(600)
+    ratio = slowdown + 0.001 * (number - 2)
+    width = {"ratio_low": ratio - 0.001, "ratio_high": ratio + 0.001, "verdict": "undecided"}
+    rows = [told("contiguous", 1e-3, 1e-3), told("sliced", ratio * 1e-3, 1e-3, **width)]
+    return pd.DataFrame(rows[: -1 if number == loses_a_row_in else None])

@@ -1,0 +1,101 @@
+"""`replicate`: a reader's own script in several fresh processes."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from anatomy import replication, rows, units
+from anatomy.cli import text
+from anatomy.cli.output import Format, FormatOption, as_csv, say
+
+EXAMPLE = "Example: pytorch-gpu-anatomy replicate snippets/compare_your_code.py -n 3"
+
+
+def add(app: typer.Typer) -> None:
+    """Add `replicate` to the application."""
+
+    @app.command(epilog=EXAMPLE)
+    def replicate(
+        script: Annotated[
+            Path,
+            typer.Argument(metavar="SCRIPT.py", help="A Python file that calls anatomy.compare."),
+        ],
+        arguments: Annotated[
+            list[str] | None,
+            typer.Argument(metavar="ARGUMENT", help="After --, what the script is called with."),
+        ] = None,
+        processes: Annotated[
+            int,
+            typer.Option(
+                "--processes", "-n", metavar="N", min=1, help="How many fresh processes it runs in."
+            ),
+        ] = 5,
+        timeout: Annotated[
+            float | None,
+            typer.Option("--timeout", metavar="SECONDS", help="End a process after this time."),
+        ] = None,
+        format: FormatOption = Format.TEXT,
+    ) -> None:
+        """Run your own script in several fresh processes, and merge what each compare() found.
+
+        A difference under 2% is claimed only from three processes or more, because where a process
+        puts its buffers and code moves its times. Comparisons are told apart by their order and
+        their variants, which must be the same in every process. What the script prints is shown
+        for the first process alone, on standard error.
+        """
+        from anatomy import progress, scripts
+
+        name = str(script)
+        with progress.Reporter([None] * processes) as reporter:
+
+            def tell(number: int) -> None:
+                if number > 1:
+                    reporter.end(name, f"process {number - 1} of {processes} is done")
+                reporter.begin(name)
+
+            found = scripts.replicate(
+                script,
+                arguments or (),
+                processes=processes,
+                timeout_s=timeout,
+                tell=tell,
+                heard=lambda line: reporter.line(f"  {line}"),
+            )
+            reporter.end(name, f"process {processes} of {processes} is done")
+        if format is Format.JSON:
+            told = {"script": name, "processes": processes, "comparisons": found}
+            say(json.dumps(told, indent=1, allow_nan=False))
+        elif format is Format.CSV:
+            say(as_csv(_table(found)))
+        else:
+            parts = [f"{name}\n{replication.described(processes)}"]
+            say("\n\n".join([*parts, *(_told(comparison) for comparison in found)]))
+
+
+def _table(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """All rows of all comparisons, which `comparison` counts from 1."""
+    told = [
+        {"comparison": place} | row
+        for place, comparison in enumerate(found, 1)
+        for row in comparison["rows"]
+    ]
+    columns = dict.fromkeys(column for row in told for column in row)
+    return pd.DataFrame(told, columns=list(columns), dtype=object)
+
+
+def _told(comparison: dict[str, Any]) -> str:
+    """One comparison: its times and verdicts, the ratio of each process, and warnings."""
+    lines = [
+        text.timing(op, quantity, group, None)
+        for (op, quantity), group in rows.groups_of(comparison["rows"])
+    ]
+    for row in comparison["rows"]:
+        if row.get("run_ratios"):
+            low, high = row["ratio_low"], row["ratio_high"]
+            each = ", ".join(units.ratio(ratio, low, high) for ratio in row["run_ratios"])
+            lines.append(f"each process: {row['variant']} {each}")
+    return "\n".join([*lines, *(f"warning: {warning}" for warning in comparison["warnings"])])
