@@ -35,7 +35,7 @@ TOY = {
     "alignment.thresholds": SMALL,
     "remedies.payback": SMALL,
     "remedies.compiled": SMALL,
-    "limits.ceilings": {"device": "cpu", "scale": 0.001, "iters": 6},
+    "limits.ceilings": {"device": "cpu", "scale": 0.005, "iters": 6},
     "limits.bandwidth": {"device": "cpu", "scale": 0.001, "iters": 6},
     "limits.floors": {"device": "cpu", "iters": 6},
     "harnesses.estimates": {"device": "cpu", "scale": 0.005, "replicates": 1, "budget_s": 0.01},

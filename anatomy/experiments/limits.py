@@ -74,7 +74,7 @@ def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 60) -> pd.
 
 
 @experiment(page="limits.md", command="limits-bandwidth", timeout_s=300)
-def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 48) -> pd.DataFrame:
+def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.DataFrame:
     """Measure copy, read and write bandwidth over working-set size: cache, knee and memory.
 
     Args:
