@@ -118,7 +118,7 @@ def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> list
             continue
         cell = figures[(figures.op == row.op) & (figures.quantity == row.quantity)]
         runs = cell[cell.variant == standings.OURS].median_s
-        why = _reference(row, runs)
+        why = " ".join(filter(None, (_reference(row, runs), _witness(row), _clocks(row))))
         others = table[(table.op == row.op) & (table.quantity == row.quantity)]
         others = others[others.variant != standings.OURS]
         told = ", ".join(f"{each.variant} {off_text(each)}" for each in others.itertuples())
@@ -140,6 +140,30 @@ def _reference(row: Any, runs: pd.Series) -> str:
     if 10 * beyond >= 9 * len(runs):
         return f"{told} reach {rounds}: the two differ in the same way every time."
     return f"{told} reach {rounds}: both move."
+
+
+def _witness(row: Any) -> str:
+    """What the stopwatch itself reads where the kernels were recorded, profiler off and on."""
+    off, on = row.events_s, row.events_profiled_s
+    if units.missing(off) or units.missing(on):
+        return ""
+    told = (
+        f"Beside the record the stopwatch reads {units.seconds(off)}, and "
+        f"{units.seconds(on)} while the profiler runs"
+    )
+    # Of what lies between our figure there and the record, so much comes with the profiler.
+    gap, by_profiler = row.reference_s - off, on - off
+    if abs(by_profiler) >= abs(gap) / 2 and by_profiler * gap > 0:
+        return f"{told}: recording a kernel is what makes it longer."
+    return f"{told}."
+
+
+def _clocks(row: Any) -> str:
+    """Whether the card ran at another clock where the kernels were recorded."""
+    ours, there = row.sm_clock_mhz, row.reference_mhz
+    if units.missing(ours) or units.missing(there) or ours == there:
+        return ""
+    return f"The card ran at {ours:.0f} MHz for our figures and at {there:.0f} MHz for the record."
 
 
 def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfall]:

@@ -163,9 +163,14 @@ def biases(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     Returns:
         `op`, `quantity`, `variant`, `median_s`, `reference_s` with the lowest and the highest round
         of all its processes as `reference_low` and `reference_high`, `bias` as a share of it,
-        `off_s` in seconds, and `within`, whether rule 2 is kept.
+        `off_s` in seconds, and `within`, whether rule 2 is kept; what our stopwatch reads in the
+        reference's processes with the profiler off and on, `events_s` and `events_profiled_s`, and
+        the clocks there and in our estimates, `reference_mhz` and `sm_clock_mhz`; NaN where not
+        recorded.
     """
     truths, ranges = _truths(reference), _ranges(reference)
+    beside = reference.reindex(columns=list(dict.fromkeys([*reference.columns, *_BESIDE])))
+    beside = beside.groupby(["op", "quantity"])[list(_BESIDE)].median() if truths else beside
     rows = []
     for (op, quantity, name), runs in figures(estimates).groupby(_CELL, sort=False):
         truth = truths.get((op, quantity))
@@ -174,13 +179,17 @@ def biases(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
         middle = float(runs.median_s.median())
         off, bias = middle - truth, scoring.bias(runs.median_s, truth)
         within = abs(bias) <= BIAS if truth >= SHORT_S else abs(off) <= BIAS_SHORT_S
-        rows.append((op, quantity, name, middle, truth, *ranges[op, quantity], bias, off, within))
-    columns = [*_CELL, "median_s", *_REFERENCE, "bias", "off_s", "within"]
+        witness = (*beside.loc[(op, quantity)], runs.sm_clock_mhz.median())
+        around = ranges[op, quantity]
+        rows.append((op, quantity, name, middle, truth, *around, bias, off, within, *witness))
+    columns = [*_CELL, "median_s", *_REFERENCE, "bias", "off_s", "within", *_WITNESS]
     return pd.DataFrame(rows, columns=columns)
 
 
 _CELL = ["op", "quantity", "variant"]
 _REFERENCE = ("reference_s", "reference_low", "reference_high")
+_BESIDE = ("events_s", "events_profiled_s", "sm_clock_mhz")
+_WITNESS = ("events_s", "events_profiled_s", "reference_mhz", "sm_clock_mhz")
 
 
 def coverages(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
@@ -315,6 +324,7 @@ def figures(estimates: pd.DataFrame) -> pd.DataFrame:
 _READ = (
     *("part", "process", "op", "quantity", "variant", "replicate", "cost_s", "wide", "verdict"),
     *("median_s", "low_s", "high_s", "rest_s", "noise_floor", "block_ratios", *_RATIO),
+    "sm_clock_mhz",
 )
 
 

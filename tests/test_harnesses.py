@@ -348,9 +348,33 @@ def test_the_warm_reference_is_the_period_of_calls_behind_one_sleep(traced, seco
 def test_calls_of_the_cold_reference_are_queued_ahead_with_one_wait_for_many(traced, monkeypatch):
     monkeypatch.setattr(cupti, "WARM_UP_S", 0.0)
     found = cupti.cold(lambda: traced.kernel("only", 5e-6), traced)
-    assert len(found.values) == cupti.CALLS
+    assert len(found.values) == cupti.CALLS and found.kernels_per_call == 1
     longest = max(end - start for start, end, name in traced.kernels if name == "spin_kernel")
     assert traced.drains < cupti.CALLS / 4 and longest > 10 * traced.calibration.queue_s
+
+
+def test_kernels_that_do_not_divide_into_flushes_and_calls_are_no_reference():
+    kernels = [(0.0, 1.0, "flush"), (1.0, 2.0, "call")] * 4
+    assert [len(each) for each in cupti._calls(kernels, 4, flushing=1)] == [1] * 4
+    for count, flushing in ((3, 1), (4, 2)):
+        with pytest.raises(MeasurementError, match="8 kernels can't be those of"):
+            cupti._calls(kernels, count, flushing)
+
+
+def test_the_stopwatch_is_asked_with_the_profiler_off_and_on(monkeypatch):
+    watch = FakeStopwatch()
+    fake = Fake(watch, COST_S)
+
+    def slower(act, watch):
+        fake.warm_s *= 1.1
+        act()
+        fake.warm_s /= 1.1
+
+    monkeypatch.setattr(cupti, "kernels_during", slower)
+    for quantity in ("gpu_cold", "gpu_warm"):
+        found = cupti.witnessed(fake, watch, quantity)
+        assert found["events_s"] == pytest.approx(COST_S)
+        assert found["events_profiled_s"] == pytest.approx(1.1 * COST_S)
 
 
 def test_a_profiler_that_lost_events_gives_no_reference(traced, monkeypatch):

@@ -144,3 +144,24 @@ def test_every_target_has_somebody_who_explains_it():
     for name in targets.judged(figures(ALL), truths()).target:
         assert any(name.startswith(kind) for kind in shortfalls.EXPLAINED)
     assert set(targets.COVERAGES.values()) < set(standings.COVERED)
+
+
+@pytest.mark.parametrize(
+    ("profiled", "told"),
+    [(1.02, "recording a kernel is what makes it longer."), (1.0, "while the profiler runs. ")],
+)
+def test_a_bias_that_the_profiler_makes_is_laid_at_its_door(profiled, told):
+    table = figures(ALL, ops=["W1"])
+    table.loc[table.variant == "compare", "median_s"] *= 0.98
+    witness = {"events_s": 0.98 * TIME_S, "events_profiled_s": 0.98 * TIME_S * profiled}
+    (first, _) = explained(table, tight().assign(**witness), target="bias")
+    assert told in first.why
+
+
+def test_another_clock_behind_the_record_is_said():
+    table = figures(ALL, ops=["W1"]).assign(sm_clock_mhz=1980)
+    table.loc[table.variant == "compare", "median_s"] *= 0.9
+    (first, _) = explained(table, tight().assign(sm_clock_mhz=1605), target="bias")
+    assert "ran at 1980 MHz for our figures and at 1605 MHz for the record." in first.why
+    (first, _) = explained(table, tight().assign(sm_clock_mhz=1980), target="bias")
+    assert "MHz" not in first.why

@@ -34,10 +34,12 @@ not published, then changed rules 7 and 8 and added rule 9. The rules of judging
    workloads take turns. Before each the settle load of rule 4 runs, and then the workload itself,
    in the way it is measured in, for 0.3 s: a kernel that the power cap slows is then in the state
    that it is in when it is used, and not in that of a rested card. Calls are queued ahead, with one
-   wait for many. The reference is the median over the rounds; lowest and highest are kept.
+   wait for many. The reference is the median over the rounds; lowest and highest are kept. Behind
+   each the stopwatch reads the same call with the profiler off and on, to see what that changes.
 9. A long run: of every workload, in `gpu_cold` and in `gpu_warm`, six estimates by `compare`, one
-   behind the other without anything in between, in every process. What the interval of one of
-   them should cover is the median of all blocks of the other five.
+   behind the other without anything in between, in every process; one more before them lets the
+   card recover from the settle load and is not counted. What the interval of one of them should
+   cover is the median of all blocks of the other five.
 10. An estimate's interval is also held against what the rest of its process says minutes apart: the
     median of all other blocks of that workload and quantity outside of the long runs.
 11. A harness that fails on a workload is a row with its error, and its runs there are missing. A
@@ -46,6 +48,7 @@ not published, then changed rules 7 and 8 and added rule 9. The rules of judging
 """
 
 from collections import defaultdict
+from statistics import median
 
 import pandas as pd
 import torch
@@ -118,7 +121,9 @@ def reference(process: int = 0, device: str = "cuda:0", scale: float = 1.0) -> p
     Returns:
         One row per workload and quantity: `median_s` over the rounds, each of them in `rounds_s`,
         the lowest and highest as `low_s` and `high_s`; `samples` in all, `busy_s`, the time in
-        which a kernel of one call ran, and the kernels of a call. A wall time is a plain loop's.
+        which a kernel of one call ran, and the kernels of a call; `events_s` and
+        `events_profiled_s`, what the stopwatch reads with the profiler off and on, and the clock
+        behind it. A wall time is a plain loop's.
         What could not be measured has a `note`.
 
     Raises:
@@ -136,7 +141,7 @@ def reference(process: int = 0, device: str = "cuda:0", scale: float = 1.0) -> p
         torch.manual_seed(process)
         calls[op] = build(where, scale)
         watch.wall([calls[op]] * 10)
-    found, failed = defaultdict(list), {}
+    found, seen, clocks, failed = defaultdict(list), defaultdict(list), defaultdict(list), {}
     for _ in range(ROUNDS):
         for op, call in calls.items():
             for quantity, way in ways.items():
@@ -145,6 +150,10 @@ def reference(process: int = 0, device: str = "cuda:0", scale: float = 1.0) -> p
                     found[op, quantity].append(way(call, watch))
                 except (AnatomyError, RuntimeError) as error:
                     failed[op, quantity] = f"{type(error).__name__}: {str(error)[:160]}"
+                    continue
+                if quantity != "step_wall":
+                    seen[op, quantity].append(cupti.witnessed(call, watch, quantity))
+                    clocks[op, quantity].append((watch.conditions() or {}).get("sm_clock_mhz"))
     rows = []
     for op in calls:
         for quantity in ways:
@@ -153,8 +162,19 @@ def reference(process: int = 0, device: str = "cuda:0", scale: float = 1.0) -> p
             row["note"] = failed.get((op, quantity))
             if rounds := found[op, quantity]:
                 row |= cupti.columns(rounds)
+                row |= _middle(seen[op, quantity])
+                known = [clock for clock in clocks[op, quantity] if clock is not None]
+                row["sm_clock_mhz"] = median(known) if known else None
             rows.append(compact(row))
     table = pd.DataFrame(rows)
     table.attrs["sparse"] = True
     table.attrs["method"] = {"rounds": ROUNDS, "warm_up_s": cupti.WARM_UP_S}
     return table
+
+
+def _middle(rounds: list[dict[str, float]]) -> dict[str, float]:
+    """The median of each figure over rounds, in seconds of six digits."""
+    return {
+        name: float(f"{median(each[name] for each in rounds):.6g}")
+        for name in (rounds[0] if rounds else ())
+    }

@@ -17,7 +17,7 @@ from typing import Any
 from anatomy.errors import MeasurementError
 from anatomy.harnesses.workloads import Call
 from anatomy.measuring.census import Kernel, busy, kernels_during, span, split
-from anatomy.measuring.sampling import CHUNK, HOLD_FACTOR, HOLD_MARGIN_S, LAUNCH_S
+from anatomy.measuring.sampling import CHUNK, HOLD_FACTOR, HOLD_MARGIN_S, LAUNCH_S, prepare
 from anatomy.measuring.stopwatch import QUEUE_LIMIT, Stopwatch
 
 # The workload runs for so long in the quantity's own way before what counts.
@@ -33,10 +33,10 @@ RUNS, LEAST_RUN = 6, 3
 LOOP_S = 0.15
 # A profiler slows the host's launches, so the sleep in front of them is longer than elsewhere.
 SLOWED = 2.0
-# The sleeps around a cold call.
-APART_S = 1e-6
-# Launches around a cold call: a flush, two sleeps, and a margin.
-AROUND = 8
+# Launches around a cold call: a flush and a margin.
+AROUND = 6
+# Calls behind the stopwatch's figure with the profiler on, and off before and after.
+WITNESSED = 24
 # Seconds of one stretch of calls between two waits, where nothing else bounds it.
 STRETCH_S = 0.02
 
@@ -72,12 +72,17 @@ def cold(call: Call, watch: Stopwatch) -> Reference:
             now = min(chunk, calls - first)
             watch.hold(HOLD_MARGIN_S + SLOWED * HOLD_FACTOR * now * queued_s)
             for _ in range(now):
+                # Nothing between the two: a call behind a rest of a microsecond is slower.
                 watch.flush()
-                watch.hold(APART_S)  # the sleeps tell the call's kernels from the flush's
                 call()
-                watch.hold(APART_S)
             watch.drain()
 
+    def flush_alone() -> None:
+        watch.hold(HOLD_MARGIN_S)
+        watch.flush()
+        watch.drain()
+
+    flushing = len(_seen(split(kernels_during(flush_alone, watch)), 1)[0])
     each_s = max(watch.wall([lambda: act(3)]) / 3, 1e-9)
     calls = int(min(CALLS, max(LEAST_CALLS, ABOUT_S / each_s)))
     ahead = _warmed(watch, act, each_s, launches)
@@ -87,22 +92,33 @@ def cold(call: Call, watch: Stopwatch) -> Reference:
         act(calls)
 
     chunks = [-(-count // chunk) for count in (ahead, calls)]
-    groups = split(kernels_during(recorded, watch))
-    groups = _seen(groups, 2 * (ahead + calls) + sum(chunks))[2 * ahead + chunks[0] :]
-    # In each chunk: a flush, a call, a flush, a call, ..., and nothing behind the last one.
-    whole = 2 * chunk + 1
-    kernels = [group for at in range(0, len(groups), whole) for group in _calls(groups, at, whole)]
-    if not all(kernels):
-        raise MeasurementError("The profiler saw no kernels; CUPTI may be in use by another tool.")
-    spans = tuple(span(group) for group in kernels)
-    return Reference(
-        median(spans), median(busy(group) for group in kernels), spans, len(kernels[-1])
-    )
+    groups = _seen(split(kernels_during(recorded, watch)), sum(chunks))[chunks[0] :]
+    kernels: list[list[Kernel]] = []
+    for index, group in enumerate(groups):
+        kernels += _calls(group, min(chunk, calls - index * chunk), flushing)
+    spans = tuple(span(each) for each in kernels)
+    return Reference(median(spans), median(busy(each) for each in kernels), spans, len(kernels[-1]))
 
 
-def _calls(groups: list[list[Kernel]], first: int, whole: int) -> list[list[Kernel]]:
-    """The calls' kernels in the chunk of groups that begins at `first`."""
-    return groups[first : first + whole][1::2]
+def _calls(group: list[Kernel], count: int, flushing: int) -> list[list[Kernel]]:
+    """The kernels of each of `count` calls in a group of flush, call, flush, call.
+
+    Args:
+        group: Kernels in order of their start.
+        count: How many calls there were.
+        flushing: Kernels of one flush.
+
+    Raises:
+        MeasurementError: The kernels do not divide into so many.
+    """
+    each, rest = divmod(len(group), count)
+    if rest or each <= flushing:
+        raise MeasurementError(
+            f"{len(group)} kernels can't be those of {count} flushes of {flushing} and as many "
+            "equal calls; CUPTI may be in use by another tool."
+        )
+    starts = range(0, len(group), each)
+    return [group[start + flushing : start + each] for start in starts]
 
 
 def warm(call: Call, watch: Stopwatch) -> Reference:
@@ -141,6 +157,21 @@ def warm(call: Call, watch: Stopwatch) -> Reference:
         periods += [later - earlier for earlier, later in pairwise(starts)]
         busies += [busy(run[first : first + each]) for first in range(0, len(run), each)]
     return Reference(median(periods), median(busies), tuple(periods), each)
+
+
+def witnessed(call: Call, watch: Stopwatch, quantity: str) -> dict[str, float]:
+    """What the stopwatch reads of a call with the profiler off, and on: whether that changes it.
+
+    Returns:
+        `events_s` and `events_profiled_s`, medians in seconds. Off is before and after, so that a
+        drift shows in neither alone.
+    """
+    sampler = prepare(watch, [call], quantity)
+    count = WITNESSED if sampler.way == "alone" else WITNESSED // 4
+    off, on = sampler.take(count), []
+    kernels_during(lambda: on.extend(sampler.take(count)), watch)
+    off += sampler.take(count)
+    return {"events_s": median(off), "events_profiled_s": median(on)}
 
 
 def wall(call: Call, watch: Stopwatch) -> Reference:

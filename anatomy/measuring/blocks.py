@@ -24,9 +24,6 @@ LOOKS = (12, 24, 48)
 PATIENCE, LEAST_BLOCKS = 4, 3
 # A variant's part of one block lasts about this long, unless more samples are asked for.
 PART_S = 4e-3
-# Reading the counters takes as long as a part of a block, and a GPU that rests in between is not
-# the one that works: they are read around every block, and around each part in every so many.
-READ_PARTS = 4
 # Counters which, if they rise during a block, make its figures somebody else's.
 INVALIDATING = ("software_thermal", "hardware_thermal", "power_brake", "sync_boost")
 
@@ -106,8 +103,7 @@ def run(
     started = watch.now()
     attempts = 0
     while measured.blocks < looks[-1]:
-        order, each = orders[attempts % len(orders)], attempts % READ_PARTS == 0
-        parts, causes = _block(names, samplers, order, per_block, read_each=each)
+        parts, causes = _block(names, samplers, orders[attempts % len(orders)], per_block)
         attempts += 1
         if causes:
             measured.discarded.update(causes)
@@ -142,7 +138,7 @@ def _middle(samples: list[float], sampler: Sampler) -> float:
     return median_grouped(samples, interval=step) if step else median(samples)
 
 
-def _block(names, samplers, order, per_block, *, read_each):
+def _block(names, samplers, order, per_block):
     """Every variant's part of one block, and the causes (if any) for throwing it away."""
     watch = samplers[0].watch
     causes: set[str] = set()
@@ -153,19 +149,18 @@ def _block(names, samplers, order, per_block, *, read_each):
             sampler.clock_s = clock_s
     counts = watch.disturbances()
     before = watch.conditions()
-    for place, index in enumerate(order):
+    for index in order:
         try:
             samples = samplers[index].take(per_block[index])
         except Exception as error:
             error.add_note(f"This was raised while {names[index]!r} was being measured.")
             raise
-        after, capped = None, None
-        if read_each or place == len(order) - 1:
-            after = watch.conditions()
-            causes |= {name for name in INVALIDATING if _moved(before, after, name)}
-        if read_each:
-            capped, before = _moved(before, after, "power_cap"), after
-        parts[index] = (samples, after if read_each else None, capped)
+        # Reading takes about half a millisecond, in which the GPU rests: a product that the power
+        # cap would slow down in steady use runs at a higher clock here, and a steadier one.
+        after = watch.conditions()
+        causes |= {name for name in INVALIDATING if _moved(before, after, name)}
+        parts[index] = (samples, after, _moved(before, after, "power_cap"))
+        before = after
     for name, value in watch.disturbances().items():
         if value is not None and counts[name] is not None and value > counts[name]:
             causes.add(name)

@@ -19,6 +19,9 @@ Each = float | str | Mapping[str, float | str] | None
 
 # A figure is narrow enough when half its 95 % interval is at most this share of it.
 PRECISION = 0.01
+# No interval of a time is narrower than this on either side: six comparisons of one callable in a
+# row, each of which sets up its buffers anew, differ by more than the blocks of each would say.
+LEAST_HALF_WIDTH = 0.002
 # Settling ends when two rounds of all variants differ by less than this, or after the cap.
 # Bytes that may stay allocated after the blocks; caches of libraries are smaller than this.
 LEAK_BYTES = 2**20
@@ -286,8 +289,11 @@ def _row(measured: blocks.Measured, index: int, sampler: sampling.Sampler) -> di
     percentiles = quantiles(raw, n=20, method="inclusive") if len(raw) > 1 else raw * 19
     limited = measured.power_limited[index]
     # Where noise is smaller than the clock's step, a median between steps can be half of one off.
-    half_step_s = sampler.resolution_s / 2
-    middle = replace(middle, low=middle.low - half_step_s, high=middle.high + half_step_s)
+    half_step_s, least_s = sampler.resolution_s / 2, LEAST_HALF_WIDTH * middle.median
+    low_s = min(middle.low - half_step_s, middle.median - least_s)
+    middle = replace(
+        middle, low=low_s, high=max(middle.high + half_step_s, middle.median + least_s)
+    )
     on_host = sampler.way in ("enqueue", "wall")
     return {
         "median_s": middle.median,
