@@ -9,13 +9,14 @@ from torch.nn import functional as F
 
 from anatomy import compare
 
-DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
-# A CPU shows the form, in seconds.
-SIDE, DTYPE = (4096, torch.bfloat16) if DEVICE == "cuda:0" else (256, torch.float32)
+on_gpu = torch.cuda.is_available()
+device = "cuda:0" if on_gpu else "cpu"
+side = 4096 if on_gpu else 256  # a CPU shows the form, in seconds
+like = {"dtype": torch.bfloat16 if on_gpu else torch.float32, "device": device}
 
-x = torch.randn(2 * SIDE, SIDE, dtype=DTYPE, device=DEVICE)  # (tokens, features)
-w = torch.randn(SIDE, SIDE, dtype=DTYPE, device=DEVICE)  # (outputs, features)
-b = torch.randn(SIDE, dtype=DTYPE, device=DEVICE)  # (outputs)
+x = torch.randn(2 * side, side, **like)  # (tokens, features)
+w = torch.randn(side, side, **like)  # (outputs, features)
+b = torch.randn(side, **like)  # (outputs)
 results = len(x) * len(w)
 
 found = compare(
@@ -24,10 +25,10 @@ found = compare(
     reference=lambda: F.linear(x.double(), w.double(), b.double()),
     quantity="gpu_cold",
     # A multiplication and an addition for each feature of each result.
-    flops=2 * results * SIDE,
+    flops=2 * results * side,
     # Each input read once, each result written once.
     bytes=(x.numel() + w.numel() + b.numel() + results) * x.element_size(),
-    device=DEVICE,
+    device=device,
 )
 print(found)
 # --8<-- [end:compare]
