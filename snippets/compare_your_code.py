@@ -12,7 +12,8 @@ from anatomy import compare
 on_gpu = torch.cuda.is_available()
 device = "cuda:0" if on_gpu else "cpu"
 side = 4096 if on_gpu else 256  # a CPU shows the form, in seconds
-like = {"dtype": torch.bfloat16 if on_gpu else torch.float32, "device": device}
+dtype = torch.bfloat16 if on_gpu else torch.float32
+like = {"dtype": dtype, "device": device}
 
 x = torch.randn(2 * side, side, **like)  # (tokens, features)
 w = torch.randn(side, side, **like)  # (outputs, features)
