@@ -1,11 +1,13 @@
 """Callables and hosts that misbehave in the middle of a measurement: no hang, no clean figure."""
 
+import sys
+
 import pytest
 import torch
 from fake_stopwatch import Fake, FakeStopwatch
 
 from anatomy.errors import DisagreementError, MeasurementError
-from anatomy.measuring import blocks, compare, sampling
+from anatomy.measuring import blocks, compare, sampling, stopwatch
 
 QUIET = {"profile": False, "op": "toy"}
 
@@ -155,3 +157,23 @@ def test_a_batch_has_a_power_of_two_calls_that_fit_into_the_queue():
     assert sampling._calls(400e-6, 1.0, 5e-6) == 1
     assert sampling._calls(400e-6, 1e-6, 99e-6) == 16, "800 launches of 50 each"
     assert sampling._calls(400e-6, 1e-6, 10.0) == 1
+
+
+def test_each_recompilation_is_counted_and_nothing_is_imported_to_count_it(monkeypatch):
+    name = "torch._dynamo.utils"
+    with monkeypatch.context() as patched:
+        patched.delitem(sys.modules, name, raising=False)
+        assert stopwatch.compilations() == 0 and name not in sys.modules
+    doubled = torch.compile(lambda x: x * 2, backend="eager", dynamic=False)
+    doubled(torch.ones(2))
+    before = stopwatch.compilations()
+    doubled(torch.ones(2))
+    assert stopwatch.compilations() == before
+    doubled(torch.ones(3))
+    assert stopwatch.compilations() == before + 1
+
+
+def test_a_host_without_counters_of_preemption_says_that_it_does_not_know(monkeypatch):
+    assert stopwatch.Stopwatch(torch.device("cpu")).preemptions() >= 0
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert stopwatch.Stopwatch(torch.device("cpu")).preemptions() is None

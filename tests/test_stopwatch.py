@@ -80,6 +80,8 @@ def test_the_hosts_times_begin_with_an_idle_device_and_the_wall_ends_with_one(gp
     gpu.launch(5e-3)
     assert watch.enqueue(gpu.callable(COST_S)) == pytest.approx(gpu.launch_s, abs=0.2e-6)
     gpu.launch(5e-3)
+    assert watch.enqueue(gpu.callable(COST_S, syncs=True)) < 2 * COST_S, "it waits for itself alone"
+    gpu.launch(5e-3)
     assert watch.wall([gpu.callable(1e-3)] * 2) == pytest.approx(2e-3, rel=0.01)
 
 
