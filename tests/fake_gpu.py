@@ -32,13 +32,14 @@ PROBED_BYTES_S, CACHED_BYTES_S = 4e12, 8e12
 class FakeGpu:
     """One card. Seconds, all on one timeline.
 
-    `launch_s` is the host's time for one launch, `crowd_s` what a span gains while the host still
-    queues. `step_s` is the step in which events count. `l2_bytes` is the cache it says it has and
+    `launch_s` is the host's time for one launch, `gap_s` the device's rest before one, `crowd_s`
+    what a span gains while the host still queues. `step_s` is the step in which events count. `l2_bytes` is the cache it says it has and
     `true_l2_bytes` the one that it has. `profiler` is `sees`, `blind` or the error it raises.
     `stalls` are host times at which something else has the core for `stall_s`.
     """
 
     launch_s: float = 2e-6
+    gap_s: float = LAUNCH_GAP_S
     crowd_s: float = 1e-6
     step_s: float = 0.0
     l2_bytes: int = 60 * 2**20
@@ -72,7 +73,7 @@ class FakeGpu:
     def launch(self, seconds, name="kernel", stream="current"):
         """Queue a kernel; the host waits where the queue is full."""
         self.spend(self.launch_s)
-        begin = max(self.host_s, self.ends.get(stream, 0.0)) + LAUNCH_GAP_S
+        begin = max(self.host_s, self.ends.get(stream, 0.0)) + self.gap_s
         self.ends[stream] = begin + seconds
         self.kernels.append((begin, begin + seconds, name))
         self._enqueued(self.ends[stream])

@@ -42,6 +42,15 @@ def test_without_a_record_the_empty_pair_is_taken_off_and_that_is_said(card, pro
     assert len(watch.warnings) == 1 and "No profiler records kernels" in watch.warnings[0]
 
 
+def test_the_null_kernel_is_recorded_as_a_cold_call_is_queued(card):
+    gpu = card()
+    recorded, seen = gpu._recorded, []
+    gpu._recorded = lambda first: seen.extend(gpu.kernels[first:]) or recorded(first)
+    stopwatch_for("cuda:0")
+    names = [name.split("::")[-1] for *_, name in seen]
+    assert names == ["reduce", "reduce", "spin_kernel(long)"] * calibration.RECORDS
+
+
 def test_a_flush_that_leaves_the_cache_full_is_told(card):
     card(l2_bytes=16 * 2**20, true_l2_bytes=256 * 2**20)
     watch = stopwatch_for("cuda:0")

@@ -183,6 +183,16 @@ def test_a_busy_host_leaks_into_no_cold_figure(gpu, watch):
     assert row.launch_inclusive or row.median_s == pytest.approx(COST_S, rel=0.02)
 
 
+def test_a_clock_that_jumps_for_good_is_asked_again_in_the_next_block(gpu):
+    def jump(made):
+        gpu.gap_s = fake_gpu.LAUNCH_GAP_S + (0.8e-6 if made.calls > 200 else 0.0)
+
+    call = gpu.callable(2e-6, each=jump)
+    row = compare({"a": call}, settle_cap_s=0.0, profile=False, iters=400).table.iloc[0]
+    assert call.made.calls > 1000 and row.median_s == pytest.approx(2e-6, rel=0.01)
+    assert "less the clock's own time in each block" in row.method
+
+
 def test_the_allocator_going_to_the_driver_costs_the_block(gpu):
     def grow(made):
         gpu.device_allocs += made.calls in (2000, 2001, 2100)
