@@ -32,10 +32,11 @@ PROBED_BYTES_S, CACHED_BYTES_S = 4e12, 8e12
 class FakeGpu:
     """One card. Seconds, all on one timeline.
 
-    `launch_s` is the host's time for one launch, `gap_s` the device's rest before one, `crowd_s`
-    what a span gains while the host still queues. `step_s` is the step in which events count. `l2_bytes` is the cache it says it has and
-    `true_l2_bytes` the one that it has. `profiler` is `sees`, `blind` or the error it raises.
-    `stalls` are host times at which something else has the core for `stall_s`.
+    `launch_s` is the host's time for one launch, `gap_s` the device's rest before a kernel,
+    `crowd_s` what a span gains while the host still queues. `step_s` is the step in which events
+    count. `l2_bytes` is the cache it says it has and `true_l2_bytes` the one that it has.
+    `profiler` is `sees`, `blind` or the error it raises. `stalls` are host times at which
+    something else has the core for `stall_s`.
     """
 
     launch_s: float = 2e-6
