@@ -177,3 +177,11 @@ def test_a_host_without_counters_of_preemption_says_that_it_does_not_know(monkey
     assert stopwatch.Stopwatch(torch.device("cpu")).preemptions() >= 0
     monkeypatch.setitem(sys.modules, "resource", None)
     assert stopwatch.Stopwatch(torch.device("cpu")).preemptions() is None
+
+
+@pytest.mark.parametrize("sets", [1, 3])
+@pytest.mark.parametrize("quantity", ["gpu_cold", "gpu_warm"])
+def test_nothing_of_the_clock_is_left_in_a_sample_of_any_way(quantity, sets):
+    watch = FakeStopwatch()
+    sampler = sampling.prepare(watch, [Fake(watch, 2e-6)] * sets, quantity)
+    assert sampler.take(2) == pytest.approx([2e-6] * 2, rel=1e-9)
