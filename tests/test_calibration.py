@@ -81,14 +81,12 @@ def test_clock_beside_lies_between_the_steps():
     assert calibration.clock_beside(watch) == 9.0
 
 
-@pytest.mark.xfail(reason="calibration.py drops the second value of spans(): dispatch that leaked")
 def test_a_host_too_slow_to_be_hidden_spoils_no_calibration_in_silence(card):
     card(launch_s=40e-6)
     watch = stopwatch_for("cuda:0")
     assert watch.calibration.clock_s == pytest.approx(CLOCK_S, abs=0.2e-6) or watch.warnings
 
 
-@pytest.mark.xfail(reason="calibration.py clock_beside() drops the second value of spans()")
 def test_a_host_slowed_later_on_takes_nothing_off_a_short_kernel(card):
     gpu = card()
     stopwatch_for("cuda:0")
@@ -111,7 +109,6 @@ def test_a_card_without_an_l2_size_is_flushed_with_the_largest(card):
     assert row.median_s == pytest.approx(1e-4, rel=0.01) and not row.note
 
 
-@pytest.mark.xfail(reason="machine.py _describe() records L2_cache_size as it stands, which is 0")
 def test_an_unknown_l2_size_is_recorded_as_unknown(card):
     card(l2_bytes=0)
     assert machine.describe("cuda:0")["l2_bytes"] is None

@@ -56,9 +56,6 @@ def test_what_stops_returning_a_tensor_is_refused_too():
         compare({"a": lambda: fake() if fake.calls < 50 else fake() and None}, watch=watch, **QUIET)
 
 
-@pytest.mark.xfail(
-    reason="agreement.py unchanged(): zip(strict=True) raises ValueError", raises=ValueError
-)
 def test_what_returns_more_tensors_later_is_a_disagreement():
     watch = FakeStopwatch()
     fake = Fake(watch, 1e-3)
@@ -122,7 +119,6 @@ def test_disturbances_of_any_kind_are_refused_once_most_blocks_are_lost():
         compare({"a": fake}, watch=watch, **QUIET)
 
 
-@pytest.mark.xfail(reason="blocks.py run(): a discarded block skips the question about the budget")
 def test_a_slow_callable_that_always_disturbs_is_given_up_in_its_budget():
     watch = FakeStopwatch()
     fake = Fake(watch, 10.0, on_call=lambda calls: setattr(watch, "compiled", calls))

@@ -52,7 +52,6 @@ def test_without_a_measured_ceiling_the_datasheet_is_the_gate():
     assert "impossible" in gate(bytes_=5.0e9, measured=None)
 
 
-@pytest.mark.xfail(reason="gates.py impossible() asks for too fast, and not for less than nothing")
 @pytest.mark.parametrize("known", [{"flops": 1e9, "limit": "matmul fp16"}, {"bytes_": 1e9}, {}])
 def test_a_time_of_less_than_nothing_is_impossible(known):
     assert "impossible" in gate(median_s=-1e-7, **known)

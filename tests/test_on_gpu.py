@@ -172,7 +172,6 @@ def test_a_comparison_prints_itself_with_a_share_of_the_limit():
     assert result.ceilings is None or result.ceilings.get("copy") is not None
 
 
-@pytest.mark.xfail(reason="comparison.py settle(): 1000 repeats below 0.1 s are never compared")
 def test_settling_of_short_calls_ends(watch):
     x = torch.rand(1, device=DEVICE)
     begun = watch.now()

@@ -91,7 +91,6 @@ def test_a_callable_that_waits_for_the_device_is_found_out(gpu, watch, seconds):
     assert not watch.synchronizes(gpu.callable(seconds))
 
 
-@pytest.mark.xfail(reason="stopwatch.py synchronizes(): waited > 2 * enqueue fails from 10 ms on")
 @pytest.mark.parametrize("seconds", [20e-3, 10.0])
 def test_a_long_callable_that_waits_for_the_device_is_found_out(gpu, watch, seconds):
     assert watch.synchronizes(gpu.callable(seconds, syncs=True))
@@ -108,7 +107,6 @@ def test_work_on_a_side_stream_is_noticed_and_refused(gpu, watch):
         compare({"aside": gpu.callable(1e-3, stream="side")}, profile=False)
 
 
-@pytest.mark.xfail(reason="stopwatch.py leaves_work() asks once: a preemption passes for a stream")
 def test_a_host_that_is_interrupted_once_has_no_side_stream(gpu, watch):
     gpu.stalls = [gpu.host_s + 1e-3 + 11e-6]  # while the last event is waited for
     assert not watch.leaves_work(gpu.callable(1e-3))
@@ -153,7 +151,6 @@ def test_a_known_cost_comes_back_through_the_whole_of_it(gpu, quantity, cost):
     assert result.census["a"].kernels == ("kernel",) and result.warnings == ()
 
 
-@pytest.mark.xfail(reason="comparison.py settle(): 1000 repeats below 0.1 s are never compared")
 def test_a_steady_callable_of_any_length_settles(gpu, watch):
     assert settle(watch, {"a": [gpu.callable(1e-3)]}) < 1.0
     assert settle(watch, {"a": [gpu.callable(COST_S)]}) < 1.0
@@ -231,7 +228,6 @@ def test_a_callable_without_kernels_is_refused(gpu):
             compare({"a": idle}, quantity=quantity, settle_cap_s=0.0)
 
 
-@pytest.mark.xfail(reason="sampling.py prepare(): _work() is skipped where a call takes over 0.1 s")
 @pytest.mark.parametrize("quantity", ["gpu_cold", "gpu_warm"])
 def test_a_long_callable_without_kernels_is_refused_too(gpu, quantity):
     idle = gpu.callable(0.0, kernels=0, host_s=0.2)
@@ -249,7 +245,6 @@ def test_ten_seconds_a_call_are_three_blocks_in_each_quantity(gpu, quantity):
     assert row.median_s == pytest.approx(expected, rel=0.1)
 
 
-@pytest.mark.xfail(reason="sampling.py _hidden(): it goes on to sleep 16 times as long as at first")
 def test_a_call_that_can_not_be_hidden_is_slept_before_no_longer(gpu, watch):
     sampler = sampling.prepare(watch, [gpu.callable(20e-3, syncs=True)], "gpu_cold")
     sampler.take(1)
@@ -258,7 +253,6 @@ def test_a_call_that_can_not_be_hidden_is_slept_before_no_longer(gpu, watch):
     assert sampler.launch_inclusive and not gpu.sleeps
 
 
-@pytest.mark.xfail(reason="sampling.py _hidden(): sleeps 1.5, 3, 6, 12 times a call that waits")
 def test_ten_seconds_a_call_that_waits_for_the_device_do_not_take_minutes_of_sleep(gpu):
     begun = gpu.host_s
     compare({"a": gpu.callable(10.0, syncs=True)}, profile=False)
@@ -275,9 +269,6 @@ def test_a_process_that_comes_costs_the_block_it_came_in(gpu):
     assert row.discarded >= 1 and row.discarded_why == "foreign processes"
 
 
-@pytest.mark.xfail(
-    reason="blocks.py _block() asks for a rise within one block, not since the start"
-)
 @pytest.mark.parametrize("after", [60, 2000])
 def test_a_process_that_comes_and_stays_leaves_no_clean_figure(gpu, after):
     def come(made):
@@ -313,18 +304,15 @@ def test_where_another_tool_profiles_the_comparison_goes_on_without_names(card):
     assert result.census == {} and result.table.kernels.isna().all()
 
 
-@pytest.mark.xfail(reason="comparison.py: census.take() lets the profiler's RuntimeError through")
 def test_a_profiler_that_is_taken_costs_the_names_and_not_the_comparison(card):
     gpu = card(profiler=RuntimeError("Profiler is already enabled on this thread"))
     assert compare({"a": gpu.callable(1e-3)}).census == {}
 
 
-@pytest.mark.xfail(reason="stopwatch_for() keys by text and set_device() refuses a bare 'cuda'")
 def test_cuda_alone_is_its_first_card_and_the_same_clock(gpu):
     assert stopwatch_for("cuda") is stopwatch_for("cuda:0")
 
 
-@pytest.mark.xfail(reason="stopwatch.py sets the current device once, when a clock is made")
 def test_a_second_cards_clock_leaves_the_first_ones_events_where_they_belong(gpu):
     first = stopwatch_for("cuda:0")
     stopwatch_for("cuda:1")
@@ -333,7 +321,6 @@ def test_a_second_cards_clock_leaves_the_first_ones_events_where_they_belong(gpu
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this host has CUDA")
-@pytest.mark.xfail(reason="compare() does not ask machine.require_device()")
 def test_without_a_gpu_a_comparison_says_so_in_a_sentence():
     with pytest.raises(DeviceError, match="--device cpu"):
         compare({"a": lambda: torch.ones(1)})
