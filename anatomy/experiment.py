@@ -33,6 +33,7 @@ class Experiment:
         timeout_s: Seconds after which the recorder gives up on it.
         files: Files it depends on beside the package's code, relative to the checkout.
         processes: Fresh processes that the recorder measures it in, one after the other.
+        on_request: Whether only who names it has it measured.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Experiment:
     timeout_s: float = 300
     files: tuple[str, ...] = ()
     processes: int = 1
+    on_request: bool = False
 
 
 LOADED: dict[str, Experiment] = {}
@@ -54,6 +56,7 @@ def experiment(
     timeout_s: float = 300,
     files: Sequence[str] = (),
     processes: int = 1,
+    on_request: bool = False,
 ) -> Callable[[Function], Function]:
     """Register a function as an experiment, and leave it as it is: tests call it directly.
 
@@ -64,6 +67,7 @@ def experiment(
         files: Files it depends on beside the package's code, relative to the checkout.
         processes: Fresh processes that the recorder measures it in. Their tables become one, and
             three or more may claim a difference under 2 %; see `anatomy.replication`.
+        on_request: Whether it is measured only where somebody names it: too long for a site build.
 
     Raises:
         AnatomyError: Two modules claim one name.
@@ -78,7 +82,9 @@ def experiment(
                 f"Two experiments are called {name}: in {known.function.__module__} and in "
                 f"{function.__module__}. Rename one of them."
             )
-        LOADED[name] = Experiment(name, function, page, command, timeout_s, tuple(files), processes)
+        LOADED[name] = Experiment(
+            name, function, page, command, timeout_s, tuple(files), processes, on_request
+        )
         return function
 
     return register

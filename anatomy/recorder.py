@@ -136,6 +136,11 @@ def plan(
     return sorted(items, key=lambda item: item.name != CEILINGS)
 
 
+def unasked(shown: Iterable[Sequence[Any]], package: Path | None = None) -> list[Sequence[Any]]:
+    """Those of the calls that pages show which are measured without being named."""
+    return [call for call in shown if not signatures.signature(call[0], package).on_request]
+
+
 def _item(name, params, places, root, here, slug, package, processes) -> Item:
     on_cpu = str(params.get("device", "cpu")).startswith("cpu")
     slug = machine.cpu_slug() if on_cpu else slug or (here and here["slug"])
@@ -372,7 +377,7 @@ def main() -> int:
     try:
         told = json.load(sys.stdin)
         root = Path(told["root"])
-        items = plan(told["shown"], root, machine.here())
+        items = plan(unasked(told["shown"]), root, machine.here())
         outcome = record(
             items, root=root, mode=told.get("mode", "auto"), budget_s=told.get("budget_s")
         )

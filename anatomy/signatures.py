@@ -100,6 +100,7 @@ class Signature:
         timeout_s: Seconds after which the recorder gives up on it.
         files: Files it depends on beside the package, relative to the checkout.
         processes: Fresh processes that the recorder measures it in.
+        on_request: Whether only who names it has it measured: a site build leaves it alone.
         source_line: Line of `def` in the module's file.
     """
 
@@ -113,6 +114,7 @@ class Signature:
     timeout_s: float = TIMEOUT_S
     files: tuple[str, ...] = ()
     processes: int = PROCESSES
+    on_request: bool = False
     source_line: int = 0
 
     @property
@@ -223,6 +225,7 @@ def _read(name: str, node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope"
         timeout_s=declared.get("timeout_s", TIMEOUT_S),
         files=tuple(declared.get("files", ())),
         processes=processes,
+        on_request=bool(declared.get("on_request", False)),
         source_line=node.lineno,
     )
 

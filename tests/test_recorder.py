@@ -11,6 +11,7 @@ import pytest
 from test_isolation import CHECKOUT, gone, numbers
 
 from anatomy import isolation, machine, recorder, recording
+from anatomy.cli import targets
 from anatomy.errors import BadParameter, Busy, DeviceError, MeasurementError, RecordingError
 from anatomy.freshness import Freshness
 from anatomy.recorder import Item
@@ -316,3 +317,12 @@ def test_the_commit_comes_from_git_or_from_the_environment(tmp_path, monkeypatch
 
 def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True)
+
+
+def test_what_is_measured_on_request_alone_is_left_out_of_what_pages_show():
+    shown = [("harnesses.estimates", {"process": 1}), ("contiguity.bench", {})]
+    assert recorder.unasked(shown) == shown[1:]
+    assert all(name != "harnesses.estimates" for name, *_ in targets.wanted([]))
+    page = {name for name, *_ in targets.wanted(["how-we-measure.md"])}
+    assert "worked_example.kernel" in page and "harnesses.reference" not in page
+    assert {name for name, *_ in targets.wanted(["harnesses.reference"])} == {"harnesses.reference"}

@@ -82,7 +82,7 @@ def measure(
         parts.append(text.layout(_measured(layout, shared, once, package).data["rows"]))
     found = _measured(experiment, params, options, package, folder)
     if options["format"] is Format.JSON:
-        say(recording.render(found.data))
+        say(recording.render(recording.compacted(found.data)))
     elif options["format"] is Format.CSV:
         say(as_csv(tidy([found])))
     elif experiment.name in ceilings.EXPERIMENTS and package is None:

@@ -78,7 +78,8 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if prune and targets:
             raise BadParameter("--prune looks at all pages; give it no PAGE or EXPERIMENT.")
         remeasure = remeasure or os.environ.get("ANATOMY_MODE") == "remeasure"
-        wanted = calls.wanted(targets or [], package)
+        # What is measured on request alone is shown all the same, so it must not be pruned.
+        wanted = calls.collected() if prune else calls.wanted(targets or [], package)
         root = recording.default_root()
         here = machine.here()
         # Without a GPU nothing is measured, but it can be said how the site's machine stands.
@@ -155,7 +156,7 @@ def _show(
     if found is None:
         raise RecordingError(_none_such(experiment, wanted, slug, there))
     if format is Format.JSON:
-        say(recording.render(found.data))
+        say(recording.render(recording.compacted(found.data)))
     elif format is Format.CSV:
         say(as_csv(tidy([found])))
     else:

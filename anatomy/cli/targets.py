@@ -20,8 +20,8 @@ def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
         package: Folder of another package that has the experiments.
 
     Returns:
-        Of a page, all that it shows; of an experiment, all calls that pages show, and without
-        any the one with its defaults.
+        Of pages, all that they show but what is measured on request alone; of an experiment, all
+        calls that pages show, and without any the one with its defaults.
 
     Raises:
         UnknownName: A target is neither, or an option is none of the experiment's.
@@ -35,14 +35,15 @@ def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
         return [(names[0], known[names[0]].bind(**_pairs(options)))]
     shown = collected()
     if not names:
-        return shown
+        return [call for call in shown if not known[call[0]].on_request]
     calls: list[Call] = []
     for name in names:
         if name in known:
             mine = [call for call in shown if call[0] == name]
             calls += mine or [(name, known[name].bind())]
         else:
-            calls += collected([_page(name, known)])
+            of_page = collected([_page(name, known)])
+            calls += [call for call in of_page if not known[call[0]].on_request]
     return calls
 
 

@@ -21,9 +21,10 @@ Quantity = Literal["gpu_cold", "gpu_warm", "host_enqueue", "step_wall"]
 QUANTITIES: tuple[Quantity, ...] = ("gpu_cold", "gpu_warm", "host_enqueue", "step_wall")
 
 # A batch lasts at least this long, so that an event pair of about 1.3 us is 0.3 % of it or less.
+# A longer call is a sample by itself: with four in a sample the parts of a block grew to 30 ms and
+# more, over which the power cap moves the clock, and the A/A floor of a product of 8192 rose from
+# 0.2 to 3.6 %.
 BATCH_S = 400e-6
-# So many at least, or a long call would be timed alone, with a rest before each.
-BATCH_CALLS = 4
 # A wall-clock batch begins with an idle device and ends with one synchronize, about 15 us of it;
 # they must be a small part of the whole.
 WALL_BATCH_S = 16e-3
@@ -238,7 +239,6 @@ def _calls(least_s: float, period_s: float, enqueue_s: float) -> int:
     A power of two: what a batch costs beside its calls is divided by their number, so figures of
     one callable would differ if each chose a number of its own.
     """
-    least = BATCH_CALLS if period_s < SLOW_S else 1
-    wanted = 2 ** math.ceil(math.log2(max(least, least_s / period_s)))
+    wanted = 2 ** math.ceil(math.log2(max(1.0, least_s / period_s)))
     fits = QUEUE_LIMIT // max(1, math.ceil(enqueue_s / LAUNCH_S))
     return max(1, min(wanted, 2 ** int(math.log2(max(1, fits)))))
