@@ -32,7 +32,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 PAGES = ["", *(
     f"benchmarks/{name}/"
     for name in ("c01_tensor_semantics", "contiguity_deep_dive", "contiguity_summary")
-), "how-we-measure/"]  # fmt: skip
+), "how-we-measure/", "ledger/"]  # fmt: skip
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, and there is none here")
 
