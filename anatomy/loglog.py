@@ -105,7 +105,7 @@ def _claimed(data, title, width) -> dict[str, Any]:
         base.mark_point(filled=True, size=75, opacity=1).encode(
             x=x, y=y, color=colour, shape=shape
         ),
-        base.mark_text(align="left", dx=7, dy=-7, color=TEXT, fontSize=10).encode(
+        base.mark_text(align="left", dx=7, dy=-7, color=TEXT, fontSize=11).encode(
             x=x, y=y, text="number:N"
         ),
     ]
