@@ -35,6 +35,26 @@ def render(data: Mapping) -> str:
     return "{\n " + ",\n ".join(lines) + "\n}\n"
 
 
+def compacted(data: Mapping) -> dict:
+    """`data` with the nulls of its rows left out, and `columns`, the names of all columns.
+
+    A table of several kinds of rows is mostly gaps, and a folder of recordings would be half nulls.
+    """
+    rows = data["rows"]
+    columns = sorted({name for row in rows for name in row})
+    kept = [{name: value for name, value in row.items() if value is not None} for row in rows]
+    return {**data, "rows": kept, "columns": columns}
+
+
+def expanded(data: Mapping) -> dict:
+    """What `compacted` was given: every row with every column. Others are left as they are."""
+    columns = data.get("columns")
+    if columns is None:
+        return dict(data)
+    rows = [{name: row.get(name) for name in columns} for row in data["rows"]]
+    return {name: value for name, value in data.items() if name != "columns"} | {"rows": rows}
+
+
 def content_sha(data: Mapping) -> str:
     """sha256 of everything in a recording but this very field, whatever the file's layout."""
     content = {name: value for name, value in data.items() if name != "content_sha"}

@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 
 from anatomy import schema, signatures
-from anatomy.canonical import content_sha, plain_fields, render
+from anatomy.canonical import compacted, content_sha, expanded, plain_fields, render
 from anatomy.errors import RecordingError
 from anatomy.freshness import Freshness, freshness
 from anatomy.schema import SCHEMA
@@ -148,6 +148,7 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
     if defaults is None:
         defaults = signatures.signature(name).defaults
     target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
+    data = compacted(data)
     data["content_sha"] = content_sha(data)
     _replace(target, render(data))
     return target
@@ -228,7 +229,7 @@ def load(path: Path, root: Path | None = None) -> Recording:
             f"{place} was changed after it was recorded: its content does not match its "
             f"content_sha. Undo the change. {mend}"
         )
-    return Recording(data, path)
+    return Recording(expanded(data), path)
 
 
 def _refuse_constant(name: str) -> None:

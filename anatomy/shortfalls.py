@@ -75,10 +75,23 @@ def _spread(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> li
         ours = table[(table.op == rival.op) & (table.quantity == quantity)]
         ours = next(ours[ours.variant == standings.OURS].itertuples())
         why = _noise(noises.get(rival.op)) or _inside(ours, estimates)
-        asked_for = f"The target asks for {units.percent(most * rival.spread)}."
+        asked_for = f"The target asks for {units.percent(most * rival.spread)}"
+        asked_for += _card(rival, most, reference) + "."
         found = f"{units.ratio(rival.ratio)} {rival.variant}'s"
         rows.append(Shortfall(target, f"{rival.op}, {quantity}", found, f"{why} {asked_for}"))
     return rows
+
+
+def _card(rival: Any, most: float, reference: pd.DataFrame) -> str:
+    """Whether a target asks for less than the same calls move by where nobody competes."""
+    cell = reference[(reference.op == rival.op) & (reference.quantity == rival.quantity)]
+    if "low_s" not in cell or cell.low_s.isna().any() or cell.empty:
+        return ""
+    moves_s = cell.high_s.max() - cell.low_s.min()
+    if moves_s <= most * rival.spread_s:
+        return ""
+    moves = units.percent(moves_s / rival.per_s)
+    return f", and the rounds of the reference range over {moves}: less than card and host move"
 
 
 def _noise(row: Any) -> str:
@@ -154,7 +167,7 @@ def _witness(row: Any) -> str:
     # Of what lies between our figure there and the record, so much comes with the profiler.
     gap, by_profiler = row.reference_s - off, on - off
     if abs(by_profiler) >= abs(gap) / 2 and by_profiler * gap > 0:
-        return f"{told}: recording a kernel is what makes it longer."
+        return f"{told}: it lengthens what it records."
     return f"{told}."
 
 

@@ -3,29 +3,33 @@
 Run it alone, where the package is installed:  python snippets/compare_your_code.py
 """
 
+# --8<-- [start:compare]
 import torch
 from torch.nn import functional as F
 
 from anatomy import compare
 
-DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
-SIDE = 4096 if DEVICE == "cuda:0" else 256  # a CPU shows the form, in seconds
+on_gpu = torch.cuda.is_available()
+device = "cuda:0" if on_gpu else "cpu"
+side = 4096 if on_gpu else 256  # a CPU shows the form, in seconds
+dtype = torch.bfloat16 if on_gpu else torch.float32
+like = {"dtype": dtype, "device": device}
 
-# --8<-- [start:compare]
-x = torch.randn(SIDE, SIDE, device=DEVICE)  # (rows, columns)
-
-
-def by_hand() -> torch.Tensor:
-    centred = x - x.mean(-1, keepdim=True)
-    return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + 1e-5)
-
+x = torch.randn(2 * side, side, **like)  # (tokens, features)
+w = torch.randn(side, side, **like)  # (outputs, features)
+b = torch.randn(side, **like)  # (outputs)
+results = len(x) * len(w)
 
 found = compare(
-    {"layer_norm": lambda: F.layer_norm(x, (SIDE,)), "by hand": by_hand},
-    reference=lambda: F.layer_norm(x.double(), (SIDE,)),  # checked before anything is timed
+    {"linear": lambda: F.linear(x, w, b), "by hand": lambda: x @ w.t() + b},
+    # Both are checked against this before anything is timed.
+    reference=lambda: F.linear(x.double(), w.double(), b.double()),
     quantity="gpu_cold",
-    bytes=2 * x.numel() * x.element_size(),  # read x once, write the result once
-    device=DEVICE,
+    # A multiplication and an addition for each feature of each result.
+    flops=2 * results * side,
+    # Each input read once, each result written once.
+    bytes=(x.numel() + w.numel() + b.numel() + results) * x.element_size(),
+    device=device,
 )
 print(found)
 # --8<-- [end:compare]

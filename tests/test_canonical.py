@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from toy_recording import DEFAULTS, ROWS, made
 
-from anatomy import recording
+from anatomy import canonical, recording
 from anatomy.canonical import render
 
 
@@ -51,3 +51,14 @@ def test_a_table_is_saved_as_its_rows_with_nothing_for_what_is_missing(tmp_path)
     assert isinstance(control["samples"], int)  # pandas made it 240.0
     assert (padded["median_s"], padded["wide"], padded["kernels"]) == (None, None, None)
     assert (control["clock"], control["when"], control["sm_count"]) == (1.5, None, 132)
+
+
+def test_nulls_are_left_out_of_a_file_and_come_back():
+    data = {"experiment": "toy", "rows": [{"a": 1, "b": None}, {"b": 2, "c": None}]}
+    kept = canonical.compacted(data)
+    assert kept["rows"] == [{"a": 1}, {"b": 2}] and kept["columns"] == ["a", "b", "c"]
+    assert canonical.expanded(kept) == {
+        "experiment": "toy",
+        "rows": [{"a": 1, "b": None, "c": None}, {"a": None, "b": 2, "c": None}],
+    }
+    assert canonical.expanded(data) == data, "older files hold their nulls"

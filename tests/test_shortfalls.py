@@ -148,7 +148,7 @@ def test_every_target_has_somebody_who_explains_it():
 
 @pytest.mark.parametrize(
     ("profiled", "told"),
-    [(1.02, "recording a kernel is what makes it longer."), (1.0, "while the profiler runs. ")],
+    [(1.02, "it lengthens what it records."), (1.0, "while the profiler runs. ")],
 )
 def test_a_bias_that_the_profiler_makes_is_laid_at_its_door(profiled, told):
     table = figures(ALL, ops=["W1"])
@@ -165,3 +165,11 @@ def test_another_clock_behind_the_record_is_said():
     assert "ran at 1980 MHz for our figures and at 1605 MHz for the record." in first.why
     (first, _) = explained(table, tight().assign(sm_clock_mhz=1980), target="bias")
     assert "MHz" not in first.why
+
+
+def test_a_spread_below_what_the_card_moves_by_is_out_of_reach():
+    table = figures(ALL | {"compare": 0.04})
+    moving = tight().assign(low_s=0.9 * TIME_S, high_s=1.1 * TIME_S)
+    for reference, told in ((tight(), False), (moving, True)):
+        rows = explained(table, reference, target="spread-wall")
+        assert rows and all(("less than card and host move" in row.why) is told for row in rows)

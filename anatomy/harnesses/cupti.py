@@ -35,8 +35,8 @@ LOOP_S = 0.15
 SLOWED = 2.0
 # Launches around a cold call: a flush and a margin.
 AROUND = 6
-# Calls behind the stopwatch's figure with the profiler on, and off before and after.
-WITNESSED = 24
+# Calls behind the stopwatch's figure with the profiler off and on, and how often they take turns.
+WITNESSED, TURNS = 12, 3
 # Seconds of one stretch of calls between two waits, where nothing else bounds it.
 STRETCH_S = 0.02
 
@@ -163,14 +163,17 @@ def witnessed(call: Call, watch: Stopwatch, quantity: str) -> dict[str, float]:
     """What the stopwatch reads of a call with the profiler off, and on: whether that changes it.
 
     Returns:
-        `events_s` and `events_profiled_s`, medians in seconds. Off is before and after, so that a
-        drift shows in neither alone.
+        `events_s` and `events_profiled_s`, medians over the turns in seconds. The two take turns,
+        so that a card that warms up shows in neither alone.
     """
     sampler = prepare(watch, [call], quantity)
     count = WITNESSED if sampler.way == "alone" else WITNESSED // 4
-    off, on = sampler.take(count), []
-    kernels_during(lambda: on.extend(sampler.take(count)), watch)
-    off += sampler.take(count)
+    off, on = [median(sampler.take(count))], []
+    for _ in range(TURNS):
+        profiled: list[float] = []
+        kernels_during(lambda into=profiled: into.extend(sampler.take(count)), watch)
+        on.append(median(profiled))
+        off.append(median(sampler.take(count)))
     return {"events_s": median(off), "events_profiled_s": median(on)}
 
 

@@ -24,9 +24,9 @@ QUANTITIES: tuple[Quantity, ...] = ("gpu_cold", "gpu_warm", "host_enqueue", "ste
 BATCH_S = 400e-6
 # So many at least, or a long call would be timed alone, with a rest before each.
 BATCH_CALLS = 4
-# A wall-clock batch begins with an idle device and ends with one synchronize, about 10 us of it;
+# A wall-clock batch begins with an idle device and ends with one synchronize, about 15 us of it;
 # they must be a small part of the whole.
-WALL_BATCH_S = 8e-3
+WALL_BATCH_S = 16e-3
 # The sleep in front of queued calls: this long, and this many times what the host needs to queue
 # them.
 HOLD_MARGIN_S, HOLD_FACTOR = 20e-6, 1.5
