@@ -90,7 +90,7 @@ def _claimed(data, title, width) -> dict[str, Any]:
         legend=where,
     )
     x = alt.X("claimed:Q", scale=domain, title=f"claimed {title}", axis=every)
-    y = alt.Y("value:Q", scale=domain, title=f"measured {title} (95% interval)", axis=every)
+    y = alt.Y("value:Q", scale=domain, title=f"measured {title} (with interval)", axis=every)
     base = alt.Chart(_values(data)).encode(description="told:N")
     equal = alt.Chart(_values([{"claimed": end, "value": end} for end in (low, high)]))
     dashed = alt.condition("datum.many", alt.value([2, 3]), alt.value([1, 0]))

@@ -140,7 +140,7 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
     )
     html = inline.render(page, "claim:slice-doubles-fp16")
     assert 'class="chip better"' in html and 'title="seeds/001:324"' in html
-    assert 'href="recordings/toy-gpu/contiguity.bench/m    assert 'href="recordings/toy-gpu/contiguity&#46;bench' in html or "recordings/toy-gpu" in html#61;2048' in html
+    assert 'href="recordings/toy-gpu/contiguity.bench/' in html
     assert shown("claim:slice-doubles-fp16 | measured") == number
     assert shown("claim:slice-doubles-fp16 | claimed") == "1.99×"
     assert shown("claim:slice-doubles-fp16 | verdict") == "✓holds"

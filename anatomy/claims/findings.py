@@ -40,7 +40,8 @@ class Measured:
 
     Attributes:
         value: The number, in `unit`.
-        low: Lower end of its 95 % interval; of several cases, of the lowest of them.
+        low: Lower end of its interval as the recording has it (of 95 %, or the envelope of a few
+            processes); of several cases, of the lowest of them.
         high: Upper end.
         unit: One of `UNITS`: a ratio, seconds, bytes per second, a share of 1, or a count.
         cases: How many numbers it sums up; `value` is then their median.
