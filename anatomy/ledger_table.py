@@ -77,7 +77,7 @@ def _table(showing: Showing, found: Sequence[Result]) -> str:
 def _row(showing: Showing, result: Result) -> str:
     """A claim on one machine; `data-` attributes are what a script filters and sorts by."""
     claim = result.claim
-    source = claim.place.partition(":")[0] if claim.place else "our own"
+    source = claim.place.partition(":")[0] if claim.row else "papers" if claim.place else "ours"
     marks = {"topic": claim.topic, "verdict": result.word, "machine": result.machine}
     data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
     number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE
@@ -113,7 +113,7 @@ def _cell(kind: str, key: float | None, text: str, *, head: bool) -> str:
 def _statement(showing: Showing, result: Result) -> str:
     """What was claimed and where; folded under it what was seen, and the recordings."""
     claim = result.claim
-    place = f'<span class="source">{escape(claim.place or "our own")}</span>'
+    place = f'<span class="source">{escape(claim.place or "ours")}</span>'
     if result.word == claims.NOT_YET:
         later = f'<span class="remarks">{escape(result.evidence)}</span>'
         return f"{escape(claim.statement)} {place}{later}"

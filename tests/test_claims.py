@@ -9,7 +9,7 @@ import synthetic
 from anatomy import claims, recording
 from anatomy.claims import Case, Finding, Measured, across, seeds, within
 from anatomy.claims.findings import UNITS, span
-from anatomy.claims.table import Table
+from anatomy.claims.table import Table, over_control
 from anatomy.errors import AnatomyError, UnknownName
 
 LEDGER = list(range(1, 159))
@@ -278,6 +278,34 @@ def test_where_no_column_decides_few_cases_are_named_and_many_are_grouped():
 def test_a_verdict_is_one_of_five_words():
     with pytest.raises(UnknownName, match="no verdict 'maybe'"):
         Finding("maybe", "")
+
+
+def test_a_claim_may_come_from_a_paper(monkeypatch):
+    monkeypatch.setattr(claims, "_declared", dict(claims._declared))
+
+    @claims.claim(
+        claims.Need("contiguity.bench"),
+        statement="A view that is sliced is slower.",
+        place="arXiv:2205.14135, table 1",
+        topic="alignment",
+        number="2.4×",
+        claimed=(2.4, 2.4),
+        unit="x",
+    )
+    def slices_are_slower(bench: Table) -> Finding:
+        """The sliced view's ratio."""
+        row = bench.measured("sliced_offset_view", op="matmul", quantity="gpu_warm")
+        return across([Case({}, True, over_control(row))], "Seen.")
+
+    result = verdict("slices-are-slower")
+    assert list(claims.all_claims())[-1] == "slices-are-slower"
+    assert (result.word, result.claim.row) == (claims.HOLDS, None)
+    assert result.claim.place.startswith("arXiv:") and result.claim.test
+    assert result.deviation == pytest.approx(2 / 2.4, rel=0.02)
+    with pytest.raises(AnatomyError, match="two claims called slices-are-slower"):
+        claims.claim(statement="Again.")(slices_are_slower)
+    with pytest.raises(AnatomyError, match="needs one statement"):
+        claims.claim()(lambda: None)
 
 
 def test_a_claim_that_breaks_names_itself(monkeypatch):

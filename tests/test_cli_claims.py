@@ -8,7 +8,7 @@ from shutil import copytree
 import pytest
 import synthetic
 
-from anatomy import claims, cli, ledger, prose
+from anatomy import claims, cli, ledger, prose, recording
 
 
 @pytest.fixture
@@ -44,13 +44,23 @@ def test_a_verdict_that_differs_from_the_committed_one_is_status_1(run, root):
     assert status == 1 and "claims --machine toy-gpu --write" in err
     assert run("claims", "--write")[0] == 0
     status, out, _ = run("claims", "--check")
-    assert status == 0 and "on toy-gpu" in out
+    assert status == 0 and "on toy-gpu" in out and "not current" not in out
     file = root / "toy-gpu" / ledger.COMMITTED
     file.write_text(json.dumps(json.loads(file.read_text()) | {"slice-doubles-fp16": "fails"}))
     status, out, _ = run("claims", "--check")
     assert status == 1
     assert "toy-gpu: slice-doubles-fp16: was 'fails', is 'holds'." in out
     assert "1 verdict differs from" in out
+
+
+def test_a_check_says_which_verdicts_rest_on_old_recordings(run, root):
+    assert run("claims", "--write")[0] == 0
+    (file,) = (root / "toy-gpu" / "tensor_layout.report").glob("*.json")
+    data = json.loads(file.read_text())
+    data["code"]["hash"] = "f" * 64
+    recording.save(data, root)
+    status, out, _ = run("claims", "--check")
+    assert status == 0 and "1 of 158 rest on recordings that are not current" in out
 
 
 @pytest.mark.parametrize(

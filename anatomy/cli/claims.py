@@ -98,6 +98,9 @@ def _check(root: Path, found: dict[str, list[claims.Result]]) -> None:
         say("`pytorch-gpu-anatomy claims --write` accepts that.")
         raise typer.Exit(1)
     say(f"Every verdict is the one committed, on {', '.join(found)}.")
+    every = [each for results in found.values() for each in results]
+    if old := sum(ledger.row(each)["fresh"] is False for each in every):
+        say(f"{old} of {len(every)} rest on recordings that are not current: run `check`.")
 
 
 def _print(found: list[claims.Result], format: Format) -> None:
