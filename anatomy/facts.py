@@ -51,7 +51,8 @@ def _whole_claim(showing: Showing, result: claims.Result) -> str:
     else:
         if result.measured is not None:
             parts.append(f"here {_measured(result)}")
-        where = f" {spans.literal(result.condition)}" if result.condition else ""
+        told = ledger.brief(result.condition, MOST_SAID)
+        where = f" {spans.literal(told)}" if told else ""
         parts.append(tables.chip(result.word, title=result.evidence) + where)
     if address := ledger.link(showing, result):
         parts.append(f'<a href="{spans.literal(address)}">evidence</a>')
@@ -169,6 +170,8 @@ def _field(found: recording.Recording, name: str, spec: str) -> str:
     return spans.literal(units.format_value(known[name], spec))
 
 
+# Characters of a condition in a sentence; a longer one is in the hover text and in the ledger.
+MOST_SAID = 90
 CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition")
 REFERENCES: dict[str, Callable[[Showing, str, str], str]] = {
     "claim": claim,

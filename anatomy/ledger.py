@@ -7,6 +7,7 @@ A row is a claim on one machine. What can be downloaded, what the page shows and
 import csv
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -97,6 +98,12 @@ def link(showing: Showing, result: Result) -> str:
         return showing.page_link(f"{up}{PAGE}#{anchor(result)}")
     there = next((each.recording for each in result.found if each.recording), None)
     return showing.raw_link(there) if there else ""
+
+
+def brief(condition: str, most: int) -> str:
+    """A condition of at most so many characters: itself, else in how many cases it is met."""
+    counted = re.search(r"\d+ of \d+ cases", condition)
+    return f"in {counted[0]}" if counted and len(condition) > most else condition
 
 
 def anchor(result: Result) -> str:

@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from html import escape
 
 from anatomy import claims, inline, spans, svg, tables, units
-from anatomy import ledger as rows_of_claims
+from anatomy import ledger as ledger_rows
 from anatomy.claims import Result
 from anatomy.claims.findings import UNITS
 from anatomy.errors import UnknownName
 from anatomy.showing import Showing, current
 
 PARTS = ("table", "counts", "chart", "downloads")
-HEADS = ("#row", "claim", "verdict", "#claimed", "#measured", "#deviation", "topic", "machine")
+HEADS = ("#row", "verdict", "claim", "#claimed", "#measured", "#deviation", "topic", "machine")
+# Characters of a condition under a verdict; a longer one is told with the evidence.
+MOST_SAID = 60
 # Recordings that a row links to one by one; more are counted.
 MOST_LINKED = 12
 
@@ -32,7 +34,7 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
     showing = current()
     if part not in PARTS:
         raise UnknownName("part of the ledger", part, PARTS)
-    found = rows_of_claims.results(showing)
+    found = ledger_rows.results(showing)
     told = inline.render_text(showing, caption) if caption else None
     if showing.collecting:
         return ""
@@ -48,7 +50,7 @@ def _downloads(showing: Showing) -> str:
     links = (
         f'<a href="{escape(posixpath.relpath(name, showing.url or "."))}" download>'
         f"{name.rpartition('.')[2].upper()}</a>"
-        for name in rows_of_claims.DOWNLOADS
+        for name in ledger_rows.DOWNLOADS
     )
     return f'<p class="downloads">All of it as {" and as ".join(links)}.</p>\n'
 
@@ -58,7 +60,7 @@ def _counts(showing: Showing, found: Sequence[Result]) -> str:
     lines = []
     for machine in machines:
         here = [result for result in found if result.machine == machine]
-        counted = rows_of_claims.counts(here)
+        counted = ledger_rows.counts(here)
         lines.append([f"<code>{escape(machine)}</code>", *map(str, counted.values())])
     heads = ("machine", *(f"#{word}" for word in claims.ALL_WORDS))
     return tables.listed(heads, lines, "Verdicts by machine", "counts")
@@ -81,17 +83,20 @@ def _row(showing: Showing, result: Result) -> str:
     marks = {"topic": claim.topic, "verdict": result.word, "machine": result.machine}
     data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
     number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE
-    seen = escape(result.measured.text) if result.measured else tables.NONE
+    seen = tables.NONE
+    if result.measured:
+        number, bracket, interval = escape(result.measured.text).partition(" [")
+        seen = f'{number} <span class="ci">[{interval}</span>' if bracket else number
     where = (
-        f'<span class="remarks">{escape(result.condition)}</span>'
+        f'<span class="remarks">{escape(ledger_rows.brief(result.condition, MOST_SAID))}</span>'
         if result.condition and claim.settled is None
         else ""
     )
     chip = tables.chip(result.word) + spans.stale(*result.found) + where
     cells = [
         ("n", claim.row, "" if claim.row is None else str(claim.row)),
-        ("", claim.row, _statement(showing, result)),
         ("", claims.ALL_WORDS.index(result.word), chip),
+        ("", claim.row, _statement(showing, result)),
         ("n", claim.claimed and claim.claimed[0], number),
         ("n", result.measured and result.measured.value, seen),
         ("n", result.distance if result.deviation else None, _deviation(result)),
@@ -99,9 +104,9 @@ def _row(showing: Showing, result: Result) -> str:
         ("", None, f"<code>{escape(result.machine)}</code>"),
     ]
     markup = "".join(
-        _cell(kind, key, text, head=n == 1) for n, (kind, key, text) in enumerate(cells)
+        _cell(kind, key, text, head=n == 2) for n, (kind, key, text) in enumerate(cells)
     )
-    return f'<tr id="{rows_of_claims.anchor(result)}" {data}>{markup}</tr>'
+    return f'<tr id="{ledger_rows.anchor(result)}" {data}>{markup}</tr>'
 
 
 def _cell(kind: str, key: float | None, text: str, *, head: bool) -> str:
