@@ -98,7 +98,13 @@ def unchanged(
         DisagreementError: One returns something else now, so what was timed was not one thing.
     """
     for name, variant in variants.items():
-        for old, new in zip(before[name].norms, fingerprint(variant, name).norms, strict=True):
+        after = fingerprint(variant, name).norms
+        if len(after) != len(before[name].norms):
+            raise DisagreementError(
+                f"{name} returned {len(before[name].norms)} tensors at first and {len(after)} now. "
+                "Let it do the same in every call."
+            )
+        for old, new in zip(before[name].norms, after, strict=True):
             if not abs(new - old) <= SAME_ANSWER * abs(old):
                 raise DisagreementError(
                     f"{name} changed its answer while it was measured: the norm of its output was "

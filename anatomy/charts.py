@@ -43,7 +43,8 @@ def times(table: Sequence[Row]) -> Drawn:
         for row in table
     ]
     longest = max(point["high"] for point in data)
-    return lambda width: _bars(data, f"time, {unit} (95% interval)", longest, None, width)
+    title = f"time, {unit} ({rows.interval_name(table)})"
+    return lambda width: _bars(data, title, longest, None, width)
 
 
 def rates(table: Sequence[Row]) -> Drawn:
@@ -65,7 +66,8 @@ def rates(table: Sequence[Row]) -> Drawn:
         for name, row in ceilings.items()
     ]
     longest = max([point["high"] for point in data] + [rule["value"] for rule in rules])
-    return lambda width: _bars(data, f"{prefix}{unit} (95% interval)", longest, rules, width)
+    title = f"{prefix}{unit} ({rows.interval_name(table)})"
+    return lambda width: _bars(data, title, longest, rules, width)
 
 
 def ratios(table: Sequence[Row], cited: Sequence[Row] = ()) -> Drawn:
@@ -84,7 +86,8 @@ def ratios(table: Sequence[Row], cited: Sequence[Row] = ()) -> Drawn:
     others = [
         {"label": row["variant"], "value": row["ratio"], "told": row["told"]} for row in cited
     ]
-    return lambda width: _dots(data, others, floor, width)
+    title = f"time / control ({rows.interval_name(table)})"
+    return lambda width: _dots(data, others, floor, title, width)
 
 
 def sweep(table: Sequence[Row], column: str = "median_s") -> Drawn:
@@ -145,7 +148,9 @@ def _drawable(table: Sequence[Row]) -> list[str]:
 def _point(row: Row, column: str, size: float) -> dict[str, Any]:
     low, high = (row.get(name) for name in rows.INTERVALS[column])
     value = row[column]
-    interval = "" if units.missing(low) else f", 95% interval {_span(row, column, size)}"
+    interval = (
+        "" if units.missing(low) else f", {rows.interval_name([row])} {_span(row, column, size)}"
+    )
     return {
         "label": str(row.get("variant")),
         "value": value / size,
@@ -196,13 +201,13 @@ def _bars(data, title, longest, rules, width) -> dict[str, Any]:
     return _spec(alt.layer(*layers), width, rows=len(data))
 
 
-def _dots(data, others, floor, width) -> dict[str, Any]:
+def _dots(data, others, floor, title, width) -> dict[str, Any]:
     label = _label_width(data, width)
     ends = [1 - floor, 1 + floor] + [point[end] for point in data for end in ("low", "high")]
     ends += [other["value"] for other in others]
     beside = _text_width(data) / (width - label - _text_width(data))
     scale, axis = _ratio_scale(min(ends), max(ends), 0.05, 0.03 + beside, width // 90)
-    x = alt.X("value:Q", scale=scale, title="time / control (95% interval)", axis=axis)
+    x = alt.X("value:Q", scale=scale, title=title, axis=axis)
     band = alt.Chart(_values([{"from": 1 - floor, "to": 1 + floor}]))
     shade = band.mark_rect(color=BAND, stroke=BAND).encode(x=alt.X("from:Q"), x2="to:Q")
     one = alt.Chart(_values([{"value": 1.0}])).mark_rule(color=MUTED, strokeDash=[4, 3])

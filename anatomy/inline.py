@@ -246,7 +246,7 @@ def _origin(found: Found, row: rows.Row, column: str, interval: list) -> str:
     )
     told = f"{rows.heading(column)} of {which or found.name}"
     if interval and not any(units.missing(end) for end in interval):
-        told += f": {_ranged(row, column, *interval)}, 95% interval"
+        told += f": {_ranged(row, column, *interval)}, {rows.interval_name([row])}"
     machine = data["machine"].get("gpu") or data["machine"]["slug"]
     return f"{told}; {found.name} on {machine}, {data['started_at'][:10]}"
 

@@ -140,7 +140,7 @@ def _describe(kind: str, index: int, count: int) -> dict[str, Any]:
         "capability": f"{told.major}.{told.minor}",
         "sm_count": told.multi_processor_count,
         "memory_bytes": told.total_memory,
-        "l2_bytes": told.L2_cache_size,
+        "l2_bytes": told.L2_cache_size or None,
         "card": card_hash(identity),
         "driver": driver.version(),
         **driver.boundaries(identity),

@@ -13,8 +13,8 @@ from anatomy import limits, units
 Row = Mapping[str, Any]
 
 TIMES = {
-    "gpu_cold": "GPU time, cold cache",
-    "gpu_warm": "GPU time, back to back",
+    "gpu_cold": "{} time, cold cache",
+    "gpu_warm": "{} time, back to back",
     "host_enqueue": "host time until the call returns",
     "step_wall": "wall time of a step",
 }
@@ -94,14 +94,17 @@ def about(rows: Sequence[Row], noise_floor: float, ceilings: limits.Ceilings | N
     first = rows[0]
     control = next((row["variant"] for row in rows if row.get("role") == "control"), "the control")
     blocks = len(first.get("blocks_s") or [])
+    device = "CPU" if first.get("device") == "cpu" else "GPU"
     lines = [
-        f"{TIMES.get(first['quantity'], first['quantity'])} ({first['quantity']}); medians of "
+        f"{TIMES.get(first['quantity'], '').format(device)} ({first['quantity']}); medians of "
         f"{blocks} blocks with 95 % intervals",
         f"noise floor {units.percent(noise_floor)}: how far {control} strays from itself",
     ]
     asked = any(row.get("limit") for row in rows) and first.get("device") == "cuda"
     if asked and (ceilings is None or not ceilings.measured):
-        lines.append("measure this machine's own limits with: pytorch-gpu-anatomy limits --save .")
+        lines.append(
+            "measure this machine's own limits with: pytorch-gpu-anatomy limits --save recordings"
+        )
     return lines
 
 

@@ -97,6 +97,12 @@ def groups_of(rows: Iterable[Row]) -> list[tuple[tuple[str | None, str | None], 
     return list(groups.items())
 
 
+def interval_name(rows: Iterable[Row]) -> str:
+    """What the intervals of `rows` are: of a median, or the envelope of several processes'."""
+    runs = [row["runs"] for row in rows if row.get("interval") == "envelope"]
+    return f"envelope of {max(runs)} processes" if runs else "95% interval"
+
+
 def findings(rows: Iterable[Row]) -> list[Row]:
     """Rows without the variants that are only there as the control of another one."""
     rows = list(rows)

@@ -79,6 +79,7 @@ def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
         ("power", _span(_seen(data, rows, "power_w"), " W")),
         ("temperature", _span(_seen(data, rows, "temperature_c"), " °C")),
         ("noise floor", _floors(data)),
+        ("measured in", _processes(data)),
         ("recorded", _dates(data)),
         ("commit", _several(_commit(each["code"]) for each in data)),
     ]
@@ -121,6 +122,12 @@ def _floors(data: Sequence[dict]) -> str:
         return ""
     low, high = units.percent(min(floors), 2), units.percent(max(floors), 2)
     return low if low == high else f"{low}–{high}"
+
+
+def _processes(data: Sequence[dict]) -> str:
+    """How many fresh processes, where that was not one."""
+    told = {str(each["method"].get("process", "")) for each in data}
+    return _several(sorted(told)) if any(each["method"].get("processes") for each in data) else ""
 
 
 def _dates(data: Sequence[dict]) -> str:

@@ -100,9 +100,9 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
     for column in wanted:
         name, note = rows.heading(column), ""
         if column == "median_s":
-            name, note = f"time, {unit}", "95% interval"
+            name, note = f"time, {unit}", rows.interval_name(table)
         elif column == "ratio":
-            name, note = "time / control", "95% interval"
+            name, note = "time / control", rows.interval_name(table)
         elif column == "share":
             name, note = "% of limit", limit_names[0] if len(limit_names) == 1 else ""
         elif column == "kernels_per_call":

@@ -52,6 +52,11 @@ def test_without_a_measured_ceiling_the_datasheet_is_the_gate():
     assert "impossible" in gate(bytes_=5.0e9, measured=None)
 
 
+@pytest.mark.parametrize("known", [{"flops": 1e9, "limit": "matmul fp16"}, {"bytes_": 1e9}, {}])
+def test_a_time_of_less_than_nothing_is_impossible(known):
+    assert "impossible" in gate(median_s=-1e-7, **known)
+
+
 def test_an_unknown_gpu_has_no_gate():
     assert gate(flops=1e18, bytes_=1e18, limit="matmul fp16", gpu="Toy", measured=None) is None
 

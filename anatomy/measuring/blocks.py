@@ -75,6 +75,7 @@ def run(
     budget_s: float,
     seed: int,
     looks: Sequence[int] = LOOKS,
+    company: int | None = None,
 ) -> Measured:
     """Measure all variants in interleaved blocks until they are narrow enough, or time is up.
 
@@ -85,6 +86,7 @@ def run(
         budget_s: Seconds after which no further block is begun; but see `PATIENCE`.
         seed: Of the order of variants.
         looks: Numbers of blocks at which to ask.
+        company: Other processes on the device that were there before and are allowed.
 
     Raises:
         MeasurementError: More blocks had to be thrown away than could be kept.
@@ -103,11 +105,13 @@ def run(
     started = watch.now()
     attempts = 0
     while measured.blocks < looks[-1]:
-        parts, causes = _block(names, samplers, orders[attempts % len(orders)], per_block)
+        order = orders[attempts % len(orders)]
+        parts, causes = _block(names, samplers, order, per_block, company)
         attempts += 1
         if causes:
             measured.discarded.update(causes)
-            _refuse_if_hopeless(measured, attempts, looks[0])
+            late = watch.now() - started > PATIENCE * budget_s
+            _refuse_if_hopeless(measured, attempts, looks[0], late=late)
             continue
         for index, (samples, after, capped) in parts.items():
             measured.medians[index].append(_middle(samples, samplers[index]))
@@ -138,7 +142,7 @@ def _middle(samples: list[float], sampler: Sampler) -> float:
     return median_grouped(samples, interval=step) if step else median(samples)
 
 
-def _block(names, samplers, order, per_block):
+def _block(names, samplers, order, per_block, company):
     """Every variant's part of one block, and the causes (if any) for throwing it away."""
     watch = samplers[0].watch
     causes: set[str] = set()
@@ -148,6 +152,8 @@ def _block(names, samplers, order, per_block):
         for sampler in asking:
             sampler.clock_s = clock_s
     counts = watch.disturbances()
+    if company is not None:  # who came before this block, and stayed, disturbs it as well
+        counts["foreign processes"] = company
     before = watch.conditions()
     for index in order:
         try:
@@ -174,9 +180,9 @@ def _moved(before: dict | None, after: dict | None, counter: str) -> bool | None
     return None if old is None or new is None else new > old
 
 
-def _refuse_if_hopeless(measured: Measured, attempts: int, least: int) -> None:
+def _refuse_if_hopeless(measured: Measured, attempts: int, least: int, *, late: bool) -> None:
     thrown = attempts - measured.blocks
-    if thrown > max(least, measured.blocks):
+    if thrown > max(least, measured.blocks) or (late and thrown > measured.blocks):
         causes = ", ".join(f"{cause} ({n})" for cause, n in measured.discarded.most_common())
         raise MeasurementError(
             f"{thrown} of {attempts} blocks were disturbed: {causes}. No figure can be given; "

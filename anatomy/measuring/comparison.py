@@ -26,6 +26,7 @@ LEAST_HALF_WIDTH = 0.002
 # Bytes that may stay allocated after the blocks; caches of libraries are smaller than this.
 LEAK_BYTES = 2**20
 SETTLED, SETTLE_ROUND_S, SETTLE_CAP_S = 0.02, 0.1, 5.0
+MOST_REPEATS = 1000
 
 
 def compare(
@@ -104,7 +105,7 @@ def compare(
         raise BadParameter(f"quantity={quantity!r} is none of {known}.")
     watch = watch or stopwatch_for(device)
     began = watch.now()
-    _require_alone(watch, allow_foreign)
+    company = _require_alone(watch, allow_foreign)
     rings = {n: [v] if callable(v) else list(v) for n, v in variants.items()}
     first = {name: ring[0] for name, ring in rings.items()}
     references = (
@@ -136,6 +137,7 @@ def compare(
         least_samples=iters,
         budget_s=budget_s - (watch.now() - began - settled_s),
         seed=seed,
+        company=company,
     )
     agreement.unchanged(first, answers)
     _warn_of_leaks(watch, op, allocated, samplers)
@@ -205,10 +207,10 @@ def settle(
     repeats = 1
     while watch.now() - started < cap_s:
         took = watch.wall(calls * repeats) / repeats
-        if took * repeats < SETTLE_ROUND_S:
-            repeats = min(
-                1000, max(repeats + 1, int(repeats * SETTLE_ROUND_S / max(took * repeats, 1e-9)))
-            )
+        if took * repeats < SETTLE_ROUND_S and repeats < MOST_REPEATS:
+            wanted = int(repeats * SETTLE_ROUND_S / max(took * repeats, 1e-9))
+            # Step by step: a callable that is fast at first may be slow later.
+            repeats = min(MOST_REPEATS, 10 * repeats, max(repeats + 1, wanted))
             continue
         if last and abs(took - last) <= SETTLED * last:
             return watch.now() - started
@@ -230,7 +232,8 @@ def _control(variants: Variants, control: str | None, against: Mapping[str, str]
     return control
 
 
-def _require_alone(watch: Stopwatch, allowed: bool | None) -> None:
+def _require_alone(watch: Stopwatch, allowed: bool | None) -> int | None:
+    """How many other processes compute on the device; None where nobody can tell."""
     if allowed is None:
         allowed = os.environ.get("ANATOMY_ALLOW_FOREIGN") == "1"
     others = watch.disturbances().get("foreign processes")
@@ -239,6 +242,7 @@ def _require_alone(watch: Stopwatch, allowed: bool | None) -> None:
             f"{others} other process{'es' if others > 1 else ''} computing on {watch.device} would "
             "be measured too: stop them, or allow them with allow_foreign=True."
         )
+    return others
 
 
 def _prepared(watch: Stopwatch, name: str, ring, quantity) -> sampling.Sampler:

@@ -47,6 +47,8 @@ def impossible(
     claimed. A cold call on more than twice the cache that beats the measured bandwidth did not
     touch the memory it is said to have touched.
     """
+    if median_s <= 0:
+        return f"impossible: {median_s:.3g} s is no time; it is shorter than the clock's own"
     sheet = datasheet(gpu) if gpu else None
     if flops and limit and limit.startswith("matmul ") and sheet:
         peak = sheet.peak_at_max_clock(limit.removeprefix("matmul "), max_clock_mhz)

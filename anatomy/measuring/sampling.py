@@ -130,12 +130,21 @@ class Sampler:
                 ),
                 len(calls),
             )
-        return [span - self.clock_s for span in taken]
+        return self._net(taken)
 
     def _batch(self) -> float:
         calls = list(islice(self._next, self.calls))
         total = self._hidden(lambda hold_s: self.watch.batch(calls, hold_s=hold_s), self.calls)
-        return (total - self.clock_s) / self.calls
+        return self._net([total])[0] / self.calls
+
+    def _net(self, spans: list[float]) -> list[float]:
+        """Spans without the clock's own time.
+
+        Raises:
+            MeasurementError: Nothing is left of them.
+        """
+        _work(self.watch, median(spans), self.clock_s)
+        return [span - self.clock_s for span in spans]
 
     def _wall(self) -> float:
         return self.watch.wall(list(islice(self._next, self.calls))) / self.calls
@@ -147,7 +156,7 @@ class Sampler:
             if not leaked or self.launch_inclusive:
                 return sample
             self.hold_s *= 2
-        self.launch_inclusive = True
+        self.launch_inclusive, self.hold_s = True, 0.0
         return sample
 
 

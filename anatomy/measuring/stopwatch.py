@@ -154,11 +154,17 @@ class CudaStopwatch(Stopwatch):
         self._cycles_per_s = self._measure_sleep()
 
     def drain(self) -> None:
+        self._select()
         torch.cuda.synchronize(self.device)
+
+    def _select(self) -> None:
+        """Make this device the current one: another one's clock may have been used meanwhile."""
+        torch.cuda.set_device(self.device)
 
     def spans(
         self, calls: Sequence[Call], *, cold: bool, hold_s: float
     ) -> tuple[list[float], bool]:
+        self._select()
         pairs = [(_event(), _event()) for _ in calls]
         self.hold(hold_s)
         for (start, end), call in zip(pairs, calls, strict=True):
@@ -172,6 +178,7 @@ class CudaStopwatch(Stopwatch):
         return [start.elapsed_time(end) * 1e-3 for start, end in pairs], leaked
 
     def batch(self, calls: Sequence[Call], *, hold_s: float) -> tuple[float, bool]:
+        self._select()
         start, end = _event(), _event()
         self.hold(hold_s)
         start.record()
@@ -189,9 +196,14 @@ class CudaStopwatch(Stopwatch):
         call()
         waited = self.now() - start
         self.drain()
-        return waited > SYNC_SHARE * SYNC_PROBE_S and waited > 2 * self.enqueue(call)
+        # A slow host takes as long without the sleep.
+        return waited > SYNC_SHARE * SYNC_PROBE_S + self.enqueue(call)
 
     def leaves_work(self, call: Call) -> bool:
+        # A host that is interrupted once looks the same.
+        return all(self._still_busy(call) for _ in range(3))
+
+    def _still_busy(self, call: Call) -> bool:
         self.drain()
         end = _event()
         call()
@@ -255,8 +267,13 @@ def stopwatch_for(device: str | torch.device) -> CpuStopwatch | CudaStopwatch:
 
     Args:
         device: `cuda:0` or `cpu`.
+
+    Raises:
+        BadParameter: It is no device's name.
+        DeviceError: This process has no such device; the message says what to do.
     """
-    return _stopwatch(str(device))
+    kind, index = machine.require_device(device)
+    return _stopwatch(f"cuda:{index}" if kind == "cuda" else "cpu")
 
 
 def account(device: str | torch.device) -> dict:
