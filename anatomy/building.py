@@ -15,7 +15,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from anatomy import collecting, fences, inline
+from anatomy import collecting, fences, inline, ledger
 from anatomy.errors import AnatomyError, BadParameter, Busy
 from anatomy.showing import PUBLISHED, Asked, Found, Showing, unique
 
@@ -96,6 +96,15 @@ class Building:
         """The raw files of all recordings: address relative to the site, and file."""
         files = sorted(self.root.glob("*/*/*.json"))
         return [("/".join((PUBLISHED, *file.parts[-3:])), file) for file in files]
+
+    def downloads(self) -> list[tuple[str, str]]:
+        """The ledger as files: address relative to the site, and content; none without its page."""
+        if ledger.PAGE not in self.pages:
+            return []
+        showing = Showing(self.root, self.machine, self.here, found=self._found)
+        found = ledger.results(showing)
+        texts = (ledger.as_csv(found), ledger.as_json(found))
+        return list(zip(ledger.DOWNLOADS, texts, strict=True))
 
 
 def prepare(

@@ -3,26 +3,82 @@
 from collections.abc import Callable
 from typing import Any
 
-from anatomy import boards, claims, limits, recording, scoreboard, spans, tables, units
+from anatomy import boards, claims, ledger, limits, recording, scoreboard, spans, tables, units
 from anatomy.claims import seeds
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.showing import Showing
 
 
 def claim(showing: Showing, name: str, spec: str) -> str:
-    """`[[claim:ID]]`, the verdict; `| evidence`, what was seen; `| statement`, what was said."""
-    if spec not in ("", "verdict", "evidence", "statement"):
-        raise BadParameter(f"a claim has verdict, evidence and statement; got {spec!r}.")
+    """`[[claim:ID]]`: the sentence, its number, ours, the verdict, and a link to the evidence.
+
+    `| verdict`, `| evidence`, `| statement`, `| claimed`, `| measured` and `| condition` are parts
+    of it.
+    """
+    if spec not in ("", *CLAIM_PARTS):
+        raise BadParameter(f"a claim has {', '.join(CLAIM_PARTS)}; got {spec!r}.")
     result = claims.evaluate(showing, name)
     if showing.collecting:
         return ""
     if spec == "statement":
         return spans.literal(result.claim.statement)
+    if spec == "claimed":
+        if not result.claim.number:
+            raise BadParameter(f"the claim {result.claim.name} states no number.")
+        return spans.cited(result.claim.number, result.claim.place)
+    if not spec:
+        return _whole_claim(showing, result)
     if result.word == claims.NOT_RECORDED:
         return spans.gap(*result.found)
-    if spec == "evidence":
-        return spans.literal(result.evidence) + spans.stale(*result.found)
+    if spec == "measured":
+        if result.measured is None:
+            return spans.gap_because(f"no number, {result.word}: {result.evidence}")
+        return _measured(result)
+    if spec in ("evidence", "condition"):
+        text = result.evidence if spec == "evidence" else result.condition
+        return spans.literal(text) + spans.stale(*result.found)
     return tables.chip(result.word, title=result.evidence) + spans.stale(*result.found)
+
+
+def _whole_claim(showing: Showing, result: claims.Result) -> str:
+    """One claim in a sentence of a page, as an element that stands in a paragraph."""
+    parts = [f'<q title="{spans.literal(result.claim.place)}">'
+             f"{spans.literal(result.claim.statement)}</q>"]  # fmt: skip
+    if result.claim.number:
+        parts.append(f"claimed {spans.cited(result.claim.number, result.claim.place)}")
+    if result.word == claims.NOT_RECORDED:
+        parts.append(spans.gap(*result.found))
+    else:
+        if result.measured is not None:
+            parts.append(f"here {_measured(result)}")
+        told = ledger.brief(result.condition, MOST_SAID)
+        where = f" {spans.literal(told)}" if told else ""
+        parts.append(tables.chip(result.word, title=result.evidence) + where)
+    if address := ledger.link(showing, result):
+        parts.append(f'<a href="{spans.literal(address)}">evidence</a>')
+    return f'<span class="claim">{" · ".join(parts)}{spans.stale(*result.found)}</span>'
+
+
+def _measured(result: claims.Result) -> str:
+    title = f"{result.evidence} On {result.machine}."
+    text = spans.literal(result.measured.text)
+    return f'<span class="measured" title="{spans.literal(title)}">{text}</span>'
+
+
+def cited(showing: Showing, text: str, source: str) -> str:
+    """`[[cited: 1.8× | NVIDIA, H200 datasheet]]`, a figure of somebody else with its source."""
+    if not text or not source:
+        raise BadParameter("a cited figure has a source: [[cited: FIGURE | WHERE IT STANDS]].")
+    return "" if showing.collecting else spans.cited(text, source)
+
+
+def given(showing: Showing, text: str, reason: str) -> str:
+    """`[[given: 0.3 s | the budget]]`, a figure that was chosen or follows by arithmetic."""
+    if not text or not reason:
+        raise BadParameter("a given figure has a reason: [[given: FIGURE | WHY IT IS SO]].")
+    if showing.collecting:
+        return ""
+    return f'<span class="given" title="{spans.literal(reason)}">{spans.literal(text)}</span>'
 
 
 def limit(showing: Showing, name: str, spec: str) -> str:
@@ -114,8 +170,13 @@ def _field(found: recording.Recording, name: str, spec: str) -> str:
     return spans.literal(units.format_value(known[name], spec))
 
 
+# Characters of a condition in a sentence; a longer one is in the hover text and in the ledger.
+MOST_SAID = 90
+CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition")
 REFERENCES: dict[str, Callable[[Showing, str, str], str]] = {
     "claim": claim,
+    "cited": cited,
+    "given": given,
     "limit": limit,
     "seed": seed,
     "machine": machine,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from html import escape
 
-from anatomy import rows, strips, svg, tables, units
+from anatomy import ledger, rows, strips, svg, tables, units
 from anatomy.claims import NOT_RECORDED, Result
 from anatomy.claims.seeds import Figure
 from anatomy.errors import AnatomyError
@@ -112,8 +112,14 @@ def claims(showing: Showing, results: Sequence[Result], caption: str | None) -> 
         claim = result.claim
         source = f'<span class="source">{escape(claim.place)}</span>' if claim.place else ""
         row = f'<span class="source">ledger row {claim.row}</span>' if claim.row else ""
+        address = ledger.link(showing, result) if row else ""
+        if address:
+            link = f'<a href="{escape(address)}">ledger row {claim.row}</a>'
+            row = f'<span class="source">{link}</span>'
         how = f' title="{escape(claim.test)}"' if claim.test else ""
         seen = escape(result.evidence)
+        if claim.number:
+            seen = f'<span class="cited">{escape(claim.number)}</span> was claimed. {seen}'
         if result.word == NOT_RECORDED:
             commands = dict.fromkeys(f.command for f in result.found if not f.freshness.current)
             first = escape(next(iter(commands)))

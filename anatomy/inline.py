@@ -2,18 +2,21 @@
 
     [[contiguity.bench(dtype=fp16, m=4096).matmul.gpu_warm.sliced_offset_view.ratio | .2f]]
     [[contiguity.bench.matmul.gpu_warm.contiguous.median_s | range]]
-    [[claim:transposed-view-costs-nothing]]        the verdict, as a chip
-    [[claim:transposed-view-costs-nothing | evidence]]
+    [[claim:transposed-view-costs-nothing]]        the sentence, both numbers, verdict, evidence
+    [[claim:transposed-view-costs-nothing | verdict]]  its verdict alone, as a chip
+    [[claim:transposed-view-costs-nothing | measured]]
     [[limit:matmul fp16]]  [[limit:copy | TB/s.2]]  a ceiling of the machine
     [[seed:fp16-2048.matmul.sliced_offset_view | ratio]]  a figure that the seed published
     [[machine:gpu]]  [[machine:torch]]              what the figures were made on
     [[target:power]]  [[target:power | found]]      a target of the harnesses' comparison
+    [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
 
 An experiment with its parameters is followed by selectors, each the value of a text column (op,
 quantity, variant, ...) or `column=value`, and last by the column wanted. The selectors must meet
 exactly one row. After the bar stands a format: a Python format spec, a unit, `range` for the value
 with its interval, or nothing for the digits that the interval pays for. A selector with a dot in
 it is quoted. Code spans, fences and comments are left alone; `\\[[` is an ordinary bracket.
+Paragraphs that are bound to a verdict, `[[when ...]]`, are chosen first: `anatomy.paragraphs`.
 """
 
 import re
@@ -22,12 +25,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from anatomy import facts, fences, rows, spans, units
+from anatomy import facts, fences, paragraphs, rows, spans, units
 from anatomy.errors import AnatomyError, BadParameter, UnknownName
 from anatomy.showing import Found, Showing, using
 
 _NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
-_SKIPPED_OR_REFERENCE = re.compile(
+# What is not prose, and what is a reference in it (group `body`).
+SKIPPED_OR_REFERENCE = re.compile(
     r"""(?P<comment><!--.*?-->)
     |(?<!`)(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=ticks)(?!`)
     |(?P<escaped>\\\[\[)
@@ -68,7 +72,7 @@ def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str
     Returns:
         The Markdown, and one sentence with `page.md:line` for each reference that failed.
     """
-    wrong: list[str] = []
+    text, wrong = paragraphs.choose(showing, text, offset)
 
     def rendered(body: str, line: int) -> str:
         showing.line = line + offset
@@ -104,7 +108,7 @@ def render_text(showing: Showing, text: str) -> str:
         return _LINK.sub(one, escape(plain, quote=False))
 
     parts, at = [], 0
-    for found in _SKIPPED_OR_REFERENCE.finditer(text):
+    for found in SKIPPED_OR_REFERENCE.finditer(text):
         parts.append(linked(text[at : found.start()]))
         if found["body"]:
             parts.append(render(showing, found["body"]))
@@ -126,6 +130,8 @@ def render(showing: Showing, body: str) -> str:
     kind, colon, rest = target.partition(":")
     if colon and kind in facts.REFERENCES:
         return facts.REFERENCES[kind](showing, rest.strip(), spec.strip())
+    if target == "end" or re.match(r"when\b", target):
+        raise BadParameter(f"this stands on a line of its own: {paragraphs.HOW}")
     if colon and re.fullmatch(r"\w+", kind):
         raise UnknownName("kind of reference", kind, facts.REFERENCES)
     reference = parse(target)
@@ -295,7 +301,7 @@ def _replaced(text: str, rendered: Callable[[str, int], str]) -> str:
                 return found[0]
             return rendered(found["body"], line + chunk.count("\n", 0, found.start()))
 
-        parts.append(_SKIPPED_OR_REFERENCE.sub(one, chunk))
+        parts.append(SKIPPED_OR_REFERENCE.sub(one, chunk))
     return "".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Charts with logarithmic axes: bandwidth over working-set size, and the roofline.
+"""Charts with logarithmic axes: bandwidth over working-set size, the roofline, and the ledger.
 
 They are in the manner of `anatomy.charts`, which has what all charts share.
 """
@@ -11,6 +11,14 @@ import altair as alt
 
 from anatomy.charts import MUTED, SERIES, SHAPES, TEXT, Drawn, _series, _spec, _values
 
+# Verdict on a claim -> colour and shape of its mark.
+VERDICTS = {
+    "holds": ("var(--chart-better)", "circle"),
+    "holds only where": ("var(--mixed)", "diamond"),
+    "fails": ("var(--chart-worse)", "triangle-down"),
+    "inconclusive": (MUTED, "square"),
+    "not measurable here": (MUTED, "cross"),
+}
 # Roofs whose peaks are no farther apart than this share their label.
 CLOSE = 1.25
 # Vega names a size in bytes as a power of two.
@@ -45,6 +53,70 @@ def roofline(roofs: Sequence[dict[str, Any]], limits: dict[str, Any]) -> Drawn:
     """
     data, slope = [dict(each) for each in roofs], dict(limits)
     return lambda width: _roofline(data, slope, width)
+
+
+def claimed(points: Sequence[dict[str, Any]], title: str) -> Drawn:
+    """Measured numbers over claimed ones, with the intervals of both; equal on the diagonal.
+
+    Args:
+        points: `claimed`, `claimed_low`, `claimed_high`, `value`, `low`, `high` (all positive, in
+            one unit), `many` (whether low to high spans several cases), `verdict`, `number` (of
+            the ledger's row) and `told`.
+        title: What the numbers are, with their unit.
+    """
+    data = [dict(each) for each in points]
+    return lambda width: _claimed(data, title, width)
+
+
+def _claimed(data, title, width) -> dict[str, Any]:
+    ends = [point[end] for point in data for end in ("claimed_low", "claimed_high", "low", "high")]
+    low, high = min(ends) / 1.3, max(ends) * 1.6  # the row's number stands right of its mark
+    domain = alt.Scale(type="log", domain=[low, high], nice=False)
+    ticks = [tick for tick in _steps(low, high) if low <= tick <= high]
+    every = alt.Axis(values=ticks, format="~g" if title == "ratio" else "~s")
+    words = [word for word in VERDICTS if any(point["verdict"] == word for point in data)]
+    where = alt.Legend(orient="top", title=None, symbolSize=70, columns=4 if width > 500 else 2)
+    range_ = [VERDICTS[word] for word in words]
+    colour = alt.Color(
+        "verdict:N",
+        sort=words,
+        scale=alt.Scale(domain=words, range=[each[0] for each in range_]),
+        legend=where,
+    )
+    shape = alt.Shape(
+        "verdict:N",
+        sort=words,
+        scale=alt.Scale(domain=words, range=[each[1] for each in range_]),
+        legend=where,
+    )
+    x = alt.X("claimed:Q", scale=domain, title=f"claimed {title}", axis=every)
+    y = alt.Y("value:Q", scale=domain, title=f"measured {title} (with interval)", axis=every)
+    base = alt.Chart(_values(data)).encode(description="told:N")
+    equal = alt.Chart(_values([{"claimed": end, "value": end} for end in (low, high)]))
+    dashed = alt.condition("datum.many", alt.value([2, 3]), alt.value([1, 0]))
+    layers = [
+        equal.mark_line(color=MUTED, strokeDash=[6, 4], strokeWidth=1.2).encode(x=x, y=y),
+        base.mark_rule(strokeWidth=1.4).encode(
+            x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour, strokeDash=dashed
+        ),
+        base.mark_rule(strokeWidth=1.4).encode(
+            x=alt.X("claimed_low:Q"), x2="claimed_high:Q", y=y, color=colour
+        ),
+        base.mark_point(filled=True, size=75, opacity=1).encode(
+            x=x, y=y, color=colour, shape=shape
+        ),
+        base.mark_text(align="left", dx=7, dy=-7, color=TEXT, fontSize=11).encode(
+            x=x, y=y, text="number:N"
+        ),
+    ]
+    return _spec(alt.layer(*layers), width, height=360)
+
+
+def _steps(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten between two numbers; the powers alone if they are far."""
+    bases = (1, 2, 5) if high / low < 1e3 else (1,)
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    return [base * 10.0**power for power in powers for base in bases]
 
 
 def _bandwidth(data, rules, cache, width) -> dict[str, Any]:

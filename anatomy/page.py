@@ -28,11 +28,11 @@ from anatomy import (
     strips,
     tables,
 )
-from anatomy import claims as ledger
 from anatomy import matrices as grids
-from anatomy.claims import seeds
+from anatomy.claims import evaluate, seeds
 from anatomy.collecting import collect
 from anatomy.errors import BadParameter, UnknownName
+from anatomy.ledger_table import ledger
 from anatomy.showing import current, selectors
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "command",
     "harnesses",
     "kernels",
+    "ledger",
     "limits",
     "matrix",
     "samples",
@@ -194,7 +195,6 @@ def limits(part: str = "ceilings", *, caption: str | None = None) -> str:
     told = inline.render_text(showing, caption) if caption else None
     if showing.collecting:
         return ""
-
     return figures.or_badge(
         showing, found, told, lambda: rooflines.shown(showing, found, part, ceilings, told)
     )
@@ -215,7 +215,7 @@ def claims(*ids: str, caption: str | None = None) -> str:
     showing = current()
     if not ids:
         raise BadParameter("claims() needs the ids of the claims to show.")
-    results = [ledger.evaluate(showing, name) for name in ids]
+    results = [evaluate(showing, name) for name in ids]
     told = inline.render_text(showing, caption) if caption else None
     if showing.collecting:
         return ""
@@ -388,7 +388,7 @@ def card(minutes: int | None = None, needs: Sequence[str] = (), touches: Sequenc
     card(12, needs=["matrix products", "strides"], touches=["slice-doubles-fp16"])
     """
     showing = current()
-    results = [ledger.evaluate(showing, name) for name in touches]
+    results = [evaluate(showing, name) for name in touches]
     if showing.collecting:
         return ""
     facts = [("Reading time", f"{minutes} min")] if minutes else []

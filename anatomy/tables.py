@@ -23,6 +23,7 @@ CHIPS = {
     "inconclusive": ("?", "open"),
     "not measurable here": ("–", "open"),
     "not recorded": ("○", "open"),
+    "not measured yet": ("…", "open"),
 }
 # Columns that a table of times shows by itself, where any row has them.
 TIMED = ("variant", "median_s", "ratio", "verdict", "share", "kernels_per_call")

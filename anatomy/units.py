@@ -84,6 +84,11 @@ def rate(x: float | None, unit: str, low: float | None = None, high: float | Non
     return _scaled(x, low, high, tuple((size, p + unit) for size, p in PREFIXES), show=False)
 
 
+def rate_range(x: float | None, unit: str, low: float | None, high: float | None) -> str:
+    """Work per second with its interval: `4.02 TB/s [4.01, 4.03]`; arguments as for `rate`."""
+    return _scaled(x, low, high, tuple((size, p + unit) for size, p in PREFIXES), show=True)
+
+
 def byte_count(n: float | None) -> str:
     """Bytes with a binary prefix: `16.0 MiB`; below 1024, the exact `512 B`."""
     if missing(n):

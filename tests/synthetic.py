@@ -75,6 +75,8 @@ def record(root: Path, name: str, rows: list[dict], **params: Any) -> Path:
                 "l2_bytes": 2**22,
                 "card": "0123456789ab",
                 "driver": "580.1",
+                "power_limit_w": 700.0,
+                "max_memory_clock_mhz": 3201,
                 "cpu": "Toy CPU",
             },
             "software": {"python": "3.12.1", "torch": "2.13.0+cu130", "cuda": "13.0"},

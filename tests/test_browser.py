@@ -32,7 +32,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 PAGES = ["", *(
     f"benchmarks/{name}/"
     for name in ("c01_tensor_semantics", "contiguity_deep_dive", "contiguity_summary")
-), "how-we-measure/"]  # fmt: skip
+), "how-we-measure/", "limits/", "ledger/"]  # fmt: skip
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, and there is none here")
 
@@ -186,6 +186,33 @@ def test_on_a_phone_the_strip_folds_and_unfolds(opened):
     assert inside.is_visible() and "driver" in inside.inner_text()
 
 
+def test_the_ledger_is_whole_without_a_script_and_filtered_and_sorted_with_one(opened):
+    plain = opened("ledger/", "no script")
+    rows = "table.claims-ledger tbody tr"
+    assert plain.locator(rows).count() == 158
+    assert plain.locator(f"{rows}:visible").count() == 158
+    assert plain.locator(".ledger-filter, table.claims-ledger button").count() == 0
+    page = opened("ledger/", "light")
+    page.select_option("select[name=verdict]", "fails")
+    left = page.locator(f"{rows}:visible").count()
+    assert 0 < left < 158 and page.inner_text(".ledger-filter output") == f"{left} of 158"
+    words = page.locator(f"{rows}:visible .chip").all_inner_texts()
+    assert all("fails" in word for word in words)
+    page.select_option("select[name=verdict]", "")
+    button = page.locator("table.claims-ledger thead button").nth(5)
+    for direction, sign in (("ascending", 1), ("descending", -1)):
+        button.click()
+        assert page.locator("th[aria-sort]").get_attribute("aria-sort") == direction
+        keys = page.evaluate(
+            """[...document.querySelectorAll('table.claims-ledger tbody tr')]
+               .map(row => row.cells[5].dataset.key).filter(Boolean).map(Number)"""
+        )
+        assert keys == sorted(keys, key=lambda key: sign * key) and len(keys) > 5
+    with page.expect_download() as fetched:
+        page.click(".downloads a >> nth=1")
+    assert fetched.value.suggested_filename == "ledger.json"
+
+
 def test_search_finds_words_and_not_the_figures(opened):
     page = opened("", "light")
     assert page.trouble == []
@@ -205,11 +232,11 @@ def test_a_page_that_is_not_there_leads_to_those_that_are(opened, built):
 
 
 def test_the_stylesheets_name_every_colour_in_both_schemes():
-    from anatomy import charts
+    from anatomy import charts, loglog
 
     css = (Path(__file__).parent.parent / "docs" / "assets" / "figures.css").read_text()
     used = {*charts.SERIES, charts.TEXT, charts.MUTED, charts.GRID, charts.BAND, charts.TONE}
-    used |= {colour for colour, _ in charts.MARKS.values()}
+    used |= {colour for colour, _ in (*charts.MARKS.values(), *loglog.VERDICTS.values())}
     for colour in used:
         name = colour.removeprefix("var(").removesuffix(")")
         assert css.count(f"{name}: ") == 2, f"{name} has no colour in light or in dark"

@@ -97,6 +97,11 @@ FAILURES = {
         9,
         "no claim 'x'",
     ),
+    "an unknown claim in a sentence": (
+        "# T\n\nwords\n[[claim:slice-dubles-fp16]]\n",
+        4,
+        "Did you mean 'slice-doubles-fp16'",
+    ),
     "an unknown reference": (
         f"# T\n\n{REFERENCE.replace('ratio', 'rato')}\n",
         3,

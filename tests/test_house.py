@@ -46,7 +46,7 @@ ROOMS = {
         *("claims", "rows", "tables", "charts", "svg", "strips", "page", "inline", "facts"),
         *("spans", "fences", "showing", "collecting", "commands", "figures", "matrices"),
         *("building", "boards", "clouds", "scoreboard", "curves", "loglog"),
-        "rooflines",
+        *("rooflines", "ledger", "ledger_table", "paragraphs", "prose"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }

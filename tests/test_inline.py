@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 import synthetic
 
-from anatomy import inline, spans, units
+from anatomy import claims, inline, spans, units
 from anatomy.errors import AnatomyError, BadParameter, UnknownName
 from anatomy.freshness import Freshness
 
@@ -128,6 +128,34 @@ def test_a_recording_that_is_not_current_is_marked_and_never_an_error():
     assert "out of date" in inline.render(page, f"{BENCH}.contiguous.median_s")
     gap = inline.render(page, f"{BENCH}.a_variant_that_came_later.ratio")
     assert "not in the recording, which is out of date" in gap
+
+
+def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
+    page = synthetic.showing()
+    text = shown("claim:slice-doubles-fp16")
+    number = claims.evaluate(page, "slice-doubles-fp16").measured.text
+    assert unescape(text) == (
+        "In fp16 at 2048 the sliced view takes 1.99 times as long in a product. · claimed 1.99×"
+        f" · here {number} · ✓holds · evidence"
+    )
+    html = inline.render(page, "claim:slice-doubles-fp16")
+    assert 'class="chip better"' in html and 'title="seeds/001:324"' in html
+    assert 'href="recordings/toy-gpu/contiguity.bench/' in html
+    assert shown("claim:slice-doubles-fp16 | measured") == number
+    assert shown("claim:slice-doubles-fp16 | claimed") == "1.99×"
+    assert shown("claim:slice-doubles-fp16 | verdict") == "✓holds"
+    where = shown("claim:transposed-view-forces-slower-kernels | condition")
+    assert where == "for layer_norm, 12 of 36 cases"
+    assert "not measured yet" in shown("claim:compile-is-faster")
+
+
+def test_a_claim_without_its_recordings_is_a_visible_gap(tmp_path):
+    for part in ("", " | verdict", " | evidence", " | measured"):
+        text = shown(f"claim:slice-doubles-fp16{part}", root=tmp_path)
+        assert "not recorded yet: pytorch-gpu-anatomy record contiguity.bench --m 2048" in text
+    assert "no number" in shown("claim:split-transactions | measured")
+    with pytest.raises(BadParameter, match="a claim has verdict, evidence, statement"):
+        shown("claim:slice-doubles-fp16 | number")
 
 
 def test_claims_limits_seeds_and_the_machine_can_be_named():

@@ -10,26 +10,56 @@ evaluating anything. Claims read recordings and need neither a GPU nor torch.
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import combinations
+from math import log
 from typing import Any
 
 from anatomy.claims import seeds
+from anatomy.claims.findings import (
+    ALL_WORDS,
+    FAILS,
+    HOLDS,
+    INCONCLUSIVE,
+    NOT_MEASURABLE,
+    NOT_RECORDED,
+    NOT_YET,
+    ONLY_WHERE,
+    WORDS,
+    Case,
+    Finding,
+    Measured,
+    Unmeasured,
+    across,
+    within,
+)
 from anatomy.claims.table import Table
 from anatomy.errors import AnatomyError, UnknownName
 from anatomy.showing import Found, Showing
 
-HOLDS = "holds"
-FAILS = "fails"
-ONLY_WHERE = "holds only where"
-INCONCLUSIVE = "inconclusive"
-NOT_MEASURABLE = "not measurable here"
-WORDS = (HOLDS, FAILS, ONLY_WHERE, INCONCLUSIVE, NOT_MEASURABLE)
-# How many places a verdict names before it only counts them.
-MOST_NAMED = 4
-# No verdict: a recording that the claim needs is missing.
-NOT_RECORDED = "not recorded"
+__all__ = [
+    "ALL_WORDS",
+    "FAILS",
+    "HOLDS",
+    "INCONCLUSIVE",
+    "NOT_MEASURABLE",
+    "NOT_RECORDED",
+    "NOT_YET",
+    "ONLY_WHERE",
+    "WORDS",
+    "Case",
+    "Claim",
+    "Finding",
+    "Measured",
+    "Need",
+    "Result",
+    "across",
+    "all_claims",
+    "claim",
+    "evaluate",
+    "get",
+    "within",
+]
 
 
 @dataclass(frozen=True)
@@ -41,36 +71,25 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a claim found in its recordings.
-
-    Attributes:
-        word: The verdict, one of `WORDS`.
-        evidence: What was seen, as a clause with its numbers; computed, never typed.
-    """
-
-    word: str
-    evidence: str
-
-    def __post_init__(self) -> None:
-        if self.word not in WORDS:
-            raise UnknownName("verdict", self.word, WORDS)
-
-
-@dataclass(frozen=True)
 class Claim:
     """One claim.
 
     Attributes:
         name: Its id, such as `slice-doubles-fp16`.
         statement: What is claimed.
-        place: File and lines of the source, or an empty text for a claim of our own.
+        place: Where: file and lines of the seed, a paper, a page of documentation; empty for a
+            claim of our own.
         row: Its row in the ledger, or None.
         needs: The recordings that it reads.
         judge: From their tables, in the order of `needs`, to a finding; None for a statement that
-            was settled by reading.
+            was settled by reading, or that nobody measures yet.
         settled: The finding of a reading.
         test: How it is tested: the first paragraph of the function's docstring.
+        topic: What it is about.
+        number: The number that was claimed, as its source prints it; may be empty.
+        claimed: Lower and upper end of that number, equal for a single one; None without one.
+        unit: Of `claimed`, one of `findings.UNITS`.
+        awaits: The page that will measure it, where nothing does yet.
     """
 
     name: str
@@ -81,6 +100,11 @@ class Claim:
     judge: Callable[..., Finding] | None = None
     settled: Finding | None = None
     test: str = ""
+    topic: str = ""
+    number: str = ""
+    claimed: tuple[float, float] | None = None
+    unit: str = ""
+    awaits: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,26 +113,53 @@ class Result:
 
     Attributes:
         claim: The claim.
-        word: The verdict, or `NOT_RECORDED`.
+        word: The verdict, or `NOT_RECORDED`, or `NOT_YET`.
         evidence: What was seen.
         found: The recordings it looked for.
+        measured: The number to hold against the claimed one.
+        condition: Where it holds, if only somewhere.
+        machine: Slug of the machine.
     """
 
     claim: Claim
     word: str
     evidence: str
     found: tuple[Found, ...]
+    measured: Measured | None = None
+    condition: str = ""
+    machine: str = ""
+
+    @property
+    def deviation(self) -> float | None:
+        """The measured number over the nearest end of the claimed one: 1 where it lies within.
+
+        None where there are not two positive numbers of one unit to compare.
+        """
+        claimed, seen = self.claim.claimed, self.measured
+        if claimed is None or seen is None or seen.unit != self.claim.unit:
+            return None
+        low, high = claimed
+        if low <= 0 or seen.value <= 0:
+            return None
+        return seen.value / min(max(seen.value, low), high)
+
+    @property
+    def distance(self) -> float:
+        """How far off the claimed number is, in either direction; for sorting."""
+        return abs(log(self.deviation)) if self.deviation else 0.0
 
 
 _declared: dict[str, Claim] = {}
 
 
-def claim(*needs: Need, statement: str | None = None):
+def claim(*needs: Need, statement: str | None = None, **told: Any):
     """Declare the decorated function to be a claim that reads the recordings `needs`.
 
     Args:
         needs: The recordings, in the order of the function's parameters.
         statement: What is claimed, where it is not a statement of the seed.
+        told: For such a claim `place` (a paper, a page of documentation), `topic`, `number`,
+            `claimed` and `unit`, as in `Claim`.
 
     Raises:
         AnatomyError: There is neither a statement nor one of the seed with the function's name,
@@ -120,23 +171,29 @@ def claim(*needs: Need, statement: str | None = None):
         said = seeds.statements().get(name)
         if (statement is None) == (said is None):
             raise AnatomyError(
-                f"The claim {name} needs one statement: one of claims/seeds.toml with that id, or "
+                f"The claim {name} needs one statement: one of claims/statements/ with that id, or "
                 "the argument `statement`."
             )
         if name in _declared:
             raise AnatomyError(f"There are two claims called {name}. Rename one of them.")
-        _declared[name] = Claim(
-            name,
-            statement or said.says,
-            said.place if said else "",
-            said.row if said else None,
-            needs,
-            judge,
-            test=(judge.__doc__ or "").partition("\n\n")[0].strip(),
-        )
+        test = (judge.__doc__ or "").partition("\n\n")[0].strip()
+        if said:
+            _declared[name] = _of(said, needs=needs, judge=judge, test=test)
+        else:
+            own = {"place": "", "row": None} | told
+            _declared[name] = Claim(name, statement, needs=needs, judge=judge, test=test, **own)
         return judge
 
     return declare
+
+
+def _of(said: seeds.Statement, **more: Any) -> Claim:
+    """The claim that a statement of the seed makes."""
+    shared = {
+        name: getattr(said, name)
+        for name in ("place", "row", "topic", "number", "claimed", "unit", "awaits")
+    }
+    return Claim(said.name, said.says, **shared | more)
 
 
 def all_claims() -> dict[str, Claim]:
@@ -148,8 +205,11 @@ def all_claims() -> dict[str, Claim]:
         if name in _declared:
             found[name] = _declared[name]
         elif said.verdict:
-            reading = Finding(said.verdict, f"By reading: {said.because}.")
-            found[name] = Claim(name, said.says, said.place, said.row, settled=reading)
+            where = said.because if said.verdict == ONLY_WHERE else ""
+            reading = Finding(said.verdict, f"By reading: {said.because}.", condition=where)
+            found[name] = _of(said, settled=reading)
+        else:
+            found[name] = _of(said)
     return found | {name: each for name, each in _declared.items() if name not in found}
 
 
@@ -177,75 +237,28 @@ def evaluate(showing: Showing, name: str) -> Result:
     """
     found_claim = get(name)
     found = tuple(showing.find(need.name, **need.params) for need in found_claim.needs)
-    if found_claim.settled:
-        return Result(found_claim, found_claim.settled.word, found_claim.settled.evidence, ())
+
+    def result(word: str, evidence: str, seen: Finding | None = None) -> Result:
+        told = (seen.measured, seen.condition) if seen else (None, "")
+        return Result(found_claim, word, evidence, found, *told, showing.machine)
+
+    if settled := found_claim.settled:
+        return result(settled.word, settled.evidence, settled)
+    if found_claim.judge is None:
+        return result(NOT_YET, f"To be measured with the pages on {found_claim.awaits}.")
     missing = sum(each.recording is None for each in found)
     if missing:
         evidence = f"{missing} of the {len(found)} recordings that it reads are missing."
-        return Result(found_claim, NOT_RECORDED, evidence, found)
-    tables = [Table(each.recording.data["rows"], each.params) for each in found]
+        return result(NOT_RECORDED, evidence)
     try:
-        finding = found_claim.judge(*tables)
+        finding = found_claim.judge(*(Table.of(each.recording, each.params) for each in found))
+    except Unmeasured as reason:
+        return result(NOT_MEASURABLE, str(reason))
     except Exception as error:
         if not all(each.freshness.current for each in found):
-            evidence = "The recordings that it reads are too old for it."
-            return Result(found_claim, NOT_RECORDED, evidence, found)
+            return result(NOT_RECORDED, "The recordings that it reads are too old for it.")
         if isinstance(error, AnatomyError):
             raise
         told = f"{type(error).__name__}: {error}"
         raise AnatomyError(f"The claim {name} could not be evaluated: {told}.") from error
-    return Result(found_claim, finding.word, finding.evidence, found)
-
-
-@dataclass(frozen=True)
-class Case:
-    """One of several cases that a claim is about.
-
-    Attributes:
-        where: What tells it apart, such as {"op": "matmul", "dtype": "fp16"}.
-        outcome: Whether the claim is true of it; None where that is not decided.
-    """
-
-    where: dict[str, Any]
-    outcome: bool | None
-
-
-def across(cases: Sequence[Case], evidence: str) -> Finding:
-    """One verdict over several cases.
-
-    Args:
-        cases: They agree on the keys of `where`.
-        evidence: What was seen in all of them.
-
-    Returns:
-        `holds` or `fails` if all decided cases agree, `inconclusive` if none is decided, and else
-        `holds only where`, saying where as shortly as the cases allow. Undecided cases are counted.
-    """
-    decided = [case for case in cases if case.outcome is not None]
-    true = sum(case.outcome for case in decided)
-    undecided = len(cases) - len(decided)
-    beside = f" {undecided} of {len(cases)} cases are undecided." if undecided else ""
-    if not decided:
-        return Finding(INCONCLUSIVE, evidence + beside)
-    if 0 < true < len(decided):
-        return Finding(ONLY_WHERE, f"{evidence} It holds {_where(decided)}.{beside}")
-    return Finding(HOLDS if true else FAILS, evidence + beside)
-
-
-def _where(cases: Sequence[Case]) -> str:
-    """The cases in which a claim is true: by one column or two if these decide it, else counted."""
-    columns = [name for name in cases[0].where if len({str(c.where[name]) for c in cases}) > 1]
-    true = sum(bool(case.outcome) for case in cases)
-    for names in (*combinations(columns, 1), *combinations(columns, 2)):
-        outcomes: dict[tuple, set] = {}
-        for case in cases:
-            key = tuple(str(case.where[name]) for name in names)
-            outcomes.setdefault(key, set()).add(case.outcome)
-        if all(len(each) == 1 for each in outcomes.values()):
-            held = [" ".join(key) for key, each in outcomes.items() if True in each]
-            other = [" ".join(key) for key, each in outcomes.items() if False in each]
-            if len(held) <= min(len(other), MOST_NAMED):
-                return f"for {', '.join(held)}, {true} of {len(cases)} cases"
-            if len(other) <= MOST_NAMED:
-                return f"except for {', '.join(other)}, in {true} of {len(cases)} cases"
-    return f"in {true} of {len(cases)} cases"
+    return result(finding.word, finding.evidence, finding)

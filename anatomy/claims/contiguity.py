@@ -4,9 +4,24 @@ Times are warm and back to back, as the seed's were. `as_strided_view` is compar
 matrix of half the columns, which is the same work; the others with the contiguous matrix.
 """
 
+from collections.abc import Callable
+
 from anatomy import units
-from anatomy.claims import FAILS, HOLDS, NOT_MEASURABLE, Case, Finding, Need, across, claim, seeds
-from anatomy.claims.table import Table, span, told
+from anatomy.claims import (
+    FAILS,
+    HOLDS,
+    INCONCLUSIVE,
+    NOT_MEASURABLE,
+    Case,
+    Finding,
+    Need,
+    across,
+    claim,
+    seeds,
+    within,
+)
+from anatomy.claims.table import Table, between, over_control, quotient, time_of, told, why_not
+from anatomy.rows import Row
 
 DTYPES = ("fp16", "bf16", "tf32", "fp32")
 SIZES = (2048, 4096, 8192)
@@ -26,12 +41,12 @@ EVERY = tuple(bench(dtype, size) for dtype in DTYPES for size in SIZES)
 FP16, TF32, FP32 = bench("fp16", 2048), bench("tf32", 8192), bench("fp32", 8192)
 
 
-def _slower(row) -> bool | None:
+def _slower(row: Row) -> bool | None:
     """Whether a row is slower than its control; None where that is not decided."""
     return None if row["verdict"] == "undecided" else row["verdict"] == "slower"
 
 
-def _ratios(tables, variants, ops) -> list[tuple[dict, dict]]:
+def _ratios(tables, variants, ops) -> list[tuple[dict, Row]]:
     """(what tells it apart, row) of each variant, operation and recording."""
     return [
         ({"variant": variant, "op": op} | table.where, table.row(variant, op=op, **WARM))
@@ -41,24 +56,53 @@ def _ratios(tables, variants, ops) -> list[tuple[dict, dict]]:
     ]
 
 
+def _cases(found: list[tuple[dict, Row]], true: Callable[[Row], bool | None]) -> list[Case]:
+    """A case for each row; rows that could not be measured here say why."""
+    return [
+        Case(where, None, why=reason)
+        if (reason := why_not(row))
+        else Case(where, true(row), over_control(row))
+        for where, row in found
+    ]
+
+
+def _seen(found: list[tuple[dict, Row]]) -> str:
+    """The smallest and largest ratio of the rows that were measured."""
+    there = [row["ratio"] for _, row in found if not why_not(row)]
+    return between(there) if there else units.NOT_MEASURED
+
+
+def _in(low: float, high: float) -> Callable[[Row], bool | None]:
+    """Whether a ratio lies between two numbers, with its interval and floor."""
+    return lambda row: within(over_control(row), low, high)
+
+
 def _all_slower(tables, variants, ops) -> Finding:
     found = _ratios(tables, variants, ops)
-    seen = span([row["ratio"] for _, row in found])
     return across(
-        [Case(where, _slower(row)) for where, row in found],
-        f"Over {len(found)} cases they take {seen} of the control's time.",
+        _cases(found, _slower),
+        f"Over {len(found)} cases they take {_seen(found)} of the control's time.",
+    )
+
+
+def _views_take(tables, low: float, high: float) -> Finding:
+    found = _ratios(tables, VIEWS, OPS)
+    return across(
+        _cases(found, _in(low, high)),
+        f"Over {len(found)} cases the views take {_seen(found)} of the control's time.",
     )
 
 
 @claim(*EVERY)
 def non_contiguous_is_slower(*tables: Table) -> Finding:
     """Every view, operation, format and size takes 2 to 10 times the control's time."""
-    found = _ratios(tables, VIEWS, OPS)
-    seen = span([row["ratio"] for _, row in found])
-    return across(
-        [Case(where, 2 <= row["ratio"] <= 10) for where, row in found],
-        f"Over {len(found)} cases the views take {seen} of the control's time.",
-    )
+    return _views_take(tables, 2.0, 10.0)
+
+
+@claim(*EVERY)
+def contiguous_beats_strided(*tables: Table) -> Finding:
+    """Every view, operation, format and size takes 1.5 to 3 times the control's time."""
+    return _views_take(tables, 1.5, 3.0)
 
 
 @claim(Need("tensor_layout.report"))
@@ -98,43 +142,56 @@ def contiguous_is_fastest(*tables: Table) -> Finding:
 
 def _none_faster(tables) -> Finding:
     found = _ratios(tables, VIEWS, OPS)
-    fastest = min((row for _, row in found), key=lambda row: row["ratio"])
-    return across(
-        [Case(where, row["verdict"] != "faster") for where, row in found],
+    there = [row for _, row in found if not why_not(row)]
+    fastest = min(there, key=lambda row: row["ratio"], default=None)
+    seen = (
         f"The fastest of {len(found)} cases, {fastest['variant']} in {fastest['op']}, takes "
-        f"{told(fastest)}.",
+        f"{told(fastest)}."
+        if fastest
+        else ""
+    )
+    # What can't be told from its control is not faster either, and not shown to be no faster.
+    return across(
+        _cases(
+            found,
+            lambda row: None if row["verdict"] == "undecided" else row["verdict"] != "faster",
+        ),
+        seen,
     )
 
 
 def _time_here(table: Table, run: str, also: str = "") -> Finding:
-    row = table.row("contiguous", op="matmul", **WARM)
+    row = table.measured("contiguous", op="matmul", **WARM)
     figure = seeds.figure(run, "matmul", "contiguous")
-    here = units.seconds(row["median_s"], row["low_s"], row["high_s"])
-    factor = units.ratio(figure.seconds / row["median_s"])
+    here = time_of(row)
+    if figure.gpu.split()[-1] in table.machine.get("gpu", ""):  # the seed's card, by its number
+        near = within(here, figure.seconds * (1 - NEAR), figure.seconds * (1 + NEAR))
+        return across([Case({}, near, here)], f"Here ({table.label}) it takes {here.text}.{also}")
+    factor = units.ratio(figure.seconds / here.value)
     return Finding(
         NOT_MEASURABLE,
-        f"That is another card. Here ({table.label}) it takes {here}; {figure.text} is {factor} "
-        f"of that.{also}",
+        f"That is another card. Here ({table.label}) it takes {here.text}; {figure.text} is "
+        f"{factor} of that.{also}",
+        here,
     )
 
 
 @claim(FP16)
 def fp16_2048_time(fp16: Table) -> Finding:
-    """The same product here; the statement is about a card that is not."""
+    """The same product here; only on the seed's own card is the statement true or false."""
     return _time_here(fp16, "fp16-2048")
 
 
 @claim(TF32, FP32)
 def fp32_8192_time(tf32: Table, fp32: Table) -> Finding:
     """The same product here, with TF32 allowed and without: the seed's label does not say which."""
-    row = fp32.row("contiguous", op="matmul", **WARM)
-    plain = units.seconds(row["median_s"], row["low_s"], row["high_s"])
-    return _time_here(tf32, "fp32-8192", f" Without TF32 it takes {plain} here.")
+    plain = time_of(fp32.measured("contiguous", op="matmul", **WARM))
+    return _time_here(tf32, "fp32-8192", f" Without TF32 it takes {plain.text} here.")
 
 
 @claim(bench("bf16", 4096))
 def bf16_4096_time(bf16: Table) -> Finding:
-    """The same product here; the statement is about a card that is not."""
+    """The same product here; only on the seed's own card is the statement true or false."""
     return _time_here(bf16, "bf16-4096")
 
 
@@ -142,11 +199,19 @@ def bf16_4096_time(bf16: Table) -> Finding:
 def views_often_slower(*tables: Table) -> Finding:
     """More than half of all cases of the transposed and the strided view are slower."""
     found = _ratios(tables, ("transposed_view", "as_strided_view"), OPS)
-    slower = [row for _, row in found if _slower(row)]
+    cases = _cases(found, _slower)
+    slower = sum(case.outcome is True for case in cases)
+    faster = sum(case.outcome is False for case in cases)
+    pooled = across(cases, "")
+    if pooled.word == NOT_MEASURABLE:
+        return pooled
+    # Undecided cases might go either way, and must not decide.
+    often = HOLDS if 2 * slower > len(cases) else FAILS if 2 * faster >= len(cases) else ""
     return Finding(
-        HOLDS if 2 * len(slower) > len(found) else FAILS,
-        f"{len(slower)} of {len(found)} cases are slower than a contiguous matrix with the same "
-        f"work; they take {span([row['ratio'] for _, row in found])} of its time.",
+        often or INCONCLUSIVE,
+        f"{slower} of {len(found)} cases are slower than a contiguous matrix with the same "
+        f"work; they take {_seen(found)} of its time.",
+        pooled.measured,
     )
 
 
@@ -156,11 +221,18 @@ def copy_runs_faster_kernels(*tables: Table) -> Finding:
     cases, seen = [], []
     for op in OPS:
         for table in tables:
-            ratio, verdict = table.ratio("transposed_contig_copy", "transposed_view", op=op, **WARM)
+            pair = [table.row(v, op=op, **WARM) for v in ("transposed_contig_copy", VIEWS[0])]
+            reason = next(filter(None, map(why_not, pair)), "")
+            where = {"op": op} | table.where
+            if reason:
+                cases.append(Case(where, None, why=reason))
+                continue
+            ratio, verdict = table.ratio("transposed_contig_copy", VIEWS[0], op=op, **WARM)
             seen.append(ratio.median)
             outcome = None if verdict == "undecided" else verdict == "faster"
-            cases.append(Case({"op": op} | table.where, outcome))
-    return across(cases, f"The copy takes {span(seen)} of the view's time, its making not counted.")
+            cases.append(Case(where, outcome))
+    taken = between(seen) if seen else units.NOT_MEASURED
+    return across(cases, f"The copy takes {taken} of the view's time, its making not counted.")
 
 
 @claim(*EVERY)
@@ -172,95 +244,99 @@ def transposed_and_strided_slower(*tables: Table) -> Finding:
 @claim(FP16)
 def transpose_costs_2_percent(fp16: Table) -> Finding:
     """The transposed view is slower in this very product, beyond the noise floor."""
-    row = fp16.row("transposed_view", op="matmul", **WARM)
+    row = fp16.measured("transposed_view", op="matmul", **WARM)
     floor = units.percent(row["noise_floor"], 2)
-    return across([Case({}, _slower(row))], f"Here it is {told(row)}; noise floor {floor}.")
+    return across(
+        [Case({}, _slower(row), over_control(row))],
+        f"Here it is {told(row)}; noise floor {floor}.",
+    )
 
 
-def _near(table: Table, variant: str, run: str, op: str = "matmul") -> tuple[bool, str]:
-    """Whether a ratio is within `NEAR` of the seed's, and both of them."""
-    row = table.row(variant, op=op, **WARM)
-    theirs = seeds.figure(run, op, variant)
-    near = abs(row["ratio"] / theirs.ratio - 1) <= NEAR
-    return near, f"{told(row)} ({table.label}; the seed {units.ratio(theirs.ratio)})"
+def _near(table: Table, variant: str, run: str, op: str = "matmul") -> tuple[Case, str]:
+    """Whether a ratio is within `NEAR` of the seed's, and both of them in words."""
+    row = table.measured(variant, op=op, **WARM)
+    theirs = seeds.figure(run, op, variant).ratio
+    near = _in(theirs * (1 - NEAR), theirs * (1 + NEAR))(row)
+    seen = f"{told(row)} ({table.label}; the seed {units.ratio(theirs)})"
+    return Case(table.where, near, over_control(row)), seen
 
 
 @claim(FP16)
 def slice_doubles_fp16(fp16: Table) -> Finding:
     """The sliced view's ratio in this very product lies within 10 % of the seed's."""
-    near, seen = _near(fp16, "sliced_offset_view", "fp16-2048")
-    return across([Case({}, near)], f"Here it is {seen}.")
+    case, seen = _near(fp16, "sliced_offset_view", "fp16-2048")
+    return across([case], f"Here it is {seen}.")
 
 
 @claim(*EVERY)
 def as_strided_no_overhead(*tables: Table) -> Finding:
     """The strided view takes as long as a contiguous matrix of as many elements."""
     found = _ratios(tables, ("as_strided_view",), OPS)
-    cases = [
-        Case(where, None if row["verdict"] == "undecided" else row["verdict"] in ("same", "faster"))
-        for where, row in found
-    ]
+    cases = _cases(
+        found,
+        lambda row: None if row["verdict"] == "undecided" else row["verdict"] in ("same", "faster"),
+    )
     kernels = tables[0].row("as_strided_view", op="matmul", **WARM).get("kernels_per_call")
     copied = f" Kernels in a call of its product: {kernels}." if kernels else ""
-    seen = span([row["ratio"] for _, row in found])
-    return across(cases, f"It takes {seen} of the time of as much contiguous work.{copied}")
+    return across(cases, f"It takes {_seen(found)} of the time of as much contiguous work.{copied}")
 
 
 @claim(FP16)
 def layer_norm_transposed(fp16: Table) -> Finding:
     """The chain's ratio here lies within 10 % of the seed's; layer_norm's is beside it."""
-    near, seen = _near(fp16, "transposed_view", "fp16-2048", "layer_norm_chain")
-    real = told(fp16.row("transposed_view", op="layer_norm", **WARM))
-    return across([Case({}, near)], f"The chain takes {seen}; F.layer_norm {real}.")
+    case, seen = _near(fp16, "transposed_view", "fp16-2048", "layer_norm_chain")
+    real = told(fp16.measured("transposed_view", op="layer_norm", **WARM))
+    return across([case], f"The chain takes {seen}; F.layer_norm {real}.")
 
 
 @claim(*EVERY)
 def layer_norm_within_10_percent(*tables: Table) -> Finding:
     """The views' ratios, in the chain and in layer_norm, all lie between 0.9 and 1.1."""
     found = _ratios(tables, VIEWS, ("layer_norm", "layer_norm_chain"))
-    cases = [Case(where, abs(row["ratio"] - 1) < 0.1) for where, row in found]
-    return across(cases, f"They take {span([row['ratio'] for _, row in found])}.")
+    return across(_cases(found, _in(0.9, 1.1)), f"They take {_seen(found)}.")
 
 
 @claim(FP16)
 def chain_is_layer_norm(fp16: Table) -> Finding:
-    """The chain launches as many kernels as layer_norm and takes as long."""
-    chain = fp16.row("contiguous", op="layer_norm_chain", **WARM)
-    real = fp16.row("contiguous", op="layer_norm", **WARM)
-    same = chain.get("kernels_per_call") == real.get("kernels_per_call")
-    factor = units.ratio(chain["median_s"] / real["median_s"])
+    """The chain launches as many kernels as layer_norm; its time is beside it."""
+    chain = fp16.measured("contiguous", op="layer_norm_chain", **WARM)
+    real = fp16.measured("contiguous", op="layer_norm", **WARM)
+    counts = [row.get("kernels_per_call") for row in (chain, real)]
+    factor = quotient(time_of(chain), time_of(real))
+    seen = f"it takes {factor.text} as long ({fp16.label})."
+    if None in counts:
+        return Finding(INCONCLUSIVE, f"The kernels were not counted; {seen}", factor)
     return Finding(
-        HOLDS if same else FAILS,
-        f"The hand-written chain launches {chain.get('kernels_per_call')} kernels, F.layer_norm "
-        f"{real.get('kernels_per_call')}; it takes {factor} as long ({fp16.label}).",
+        HOLDS if counts[0] == counts[1] else FAILS,
+        f"The hand-written chain launches {counts[0]} kernels, F.layer_norm {counts[1]}; {seen}",
+        factor,
     )
 
 
 @claim(TF32, FP32)
 def tn_kernel_is_better(*tables: Table) -> Finding:
     """The transposed product is faster than the contiguous one, beyond the noise floor."""
-    found = [(table, table.row("transposed_view", op="matmul", **WARM)) for table in tables]
-    cases = [
-        Case(t.where, None if row["verdict"] == "undecided" else row["verdict"] == "faster")
-        for t, row in found
-    ]
-    return across(cases, "; ".join(f"{t.label}: {told(row)}" for t, row in found) + ".")
+    found = [(t.where, t.measured("transposed_view", op="matmul", **WARM)) for t in tables]
+    cases = _cases(
+        found, lambda row: None if row["verdict"] == "undecided" else row["verdict"] == "faster"
+    )
+    said = (f"{' '.join(map(str, where.values()))}: {told(row)}" for where, row in found)
+    return across(cases, "; ".join(said) + ".")
 
 
 @claim(TF32, FP32)
 def slice_costs_6_percent(*tables: Table) -> Finding:
     """The sliced view's ratio lies within 10 % of the seed's, with TF32 and without."""
-    found = [(table.where, *_near(table, "sliced_offset_view", "fp32-8192")) for table in tables]
-    cases = [Case(where, near) for where, near, _ in found]
-    return across(cases, "; ".join(seen for _, _, seen in found) + ".")
+    found = [_near(table, "sliced_offset_view", "fp32-8192") for table in tables]
+    return across([case for case, _ in found], "; ".join(seen for _, seen in found) + ".")
 
 
 @claim(*EVERY)
 def slice_always_doubles(*tables: Table) -> Finding:
     """The sliced view's ratio in a product lies within 10 % of 2 in every format and size."""
     found = _ratios(tables, ("sliced_offset_view",), ("matmul",))
-    cases = [Case(where, abs(row["ratio"] / 2 - 1) <= NEAR) for where, row in found]
-    return across(cases, f"It takes {span([row['ratio'] for _, row in found])}.")
+    cases = _cases(found, _in(2 * (1 - NEAR), 2 * (1 + NEAR)))
+    return across(cases, f"It takes {_seen(found)}.")
 
 
 @claim(*EVERY)
@@ -268,8 +344,11 @@ def cublas_repacks(*tables: Table) -> Finding:
     """A product of the transposed view launches more kernels than one of the contiguous matrix."""
     cases, counted = [], set()
     for table in tables:
-        view = table.row("transposed_view", op="matmul", **WARM).get("kernels_per_call")
-        plain = table.row("contiguous", op="matmul", **WARM).get("kernels_per_call")
+        rows = [table.row(v, op="matmul", **WARM) for v in ("transposed_view", "contiguous")]
+        if reason := next(filter(None, map(why_not, rows)), ""):
+            cases.append(Case(table.where, None, why=reason))
+            continue
+        view, plain = (row.get("kernels_per_call") for row in rows)
         cases.append(Case(table.where, None if None in (view, plain) else view > plain))
         counted.add(view)
     seen = " or ".join(str(count) for count in sorted(counted - {None}))
@@ -281,18 +360,19 @@ def equality_proves_compensation(*tables: Table) -> Finding:
     """The view and its copy are equally fast, and both differ from the contiguous matrix."""
     cases = []
     for table in tables:
+        rows = [table.row(v, op="matmul", **WARM) for v in (VIEWS[0], "transposed_contig_copy")]
+        if reason := next(filter(None, map(why_not, rows)), ""):
+            cases.append(Case(table.where, None, why=reason))
+            continue
         _, equal = table.ratio("transposed_contig_copy", "transposed_view", op="matmul", **WARM)
-        view = table.row("transposed_view", op="matmul", **WARM)["verdict"]
-        copy = table.row("transposed_contig_copy", op="matmul", **WARM)["verdict"]
+        view, copy = (row["verdict"] for row in rows)
         decided = "undecided" not in (equal, view, copy)
         # Three layouts that are all equally fast say nothing about who made them so.
         proof = equal == "same" and view != "same"
         cases.append(Case(table.where, proof if decided else None))
     seen = _ratios(tables, ("transposed_view", "transposed_contig_copy"), ("matmul",))
     return across(
-        cases,
-        "The transposed view and its copy take "
-        f"{span([row['ratio'] for _, row in seen])} of the contiguous time.",
+        cases, f"The transposed view and its copy take {_seen(seen)} of the contiguous time."
     )
 
 
@@ -301,10 +381,10 @@ def l2_absorbs(small: Table, large: Table) -> Finding:
     """A view slows layer_norm down at 8192, beyond the L2 cache, and not at 2048, within it."""
     cases, seen = [], []
     for variant in ("transposed_view", "sliced_offset_view"):
-        within = small.row(variant, op="layer_norm", **WARM)
-        beyond = large.row(variant, op="layer_norm", **WARM)
-        known = None not in (_slower(within), _slower(beyond))
-        outcome = _slower(beyond) and not _slower(within) if known else None
+        within_l2 = small.measured(variant, op="layer_norm", **WARM)
+        beyond = large.measured(variant, op="layer_norm", **WARM)
+        known = None not in (_slower(within_l2), _slower(beyond))
+        outcome = _slower(beyond) and not _slower(within_l2) if known else None
         cases.append(Case({"variant": variant}, outcome))
-        seen.append(f"{variant}: {told(within)} at 2048, {told(beyond)} at 8192")
+        seen.append(f"{variant}: {told(within_l2)} at 2048, {told(beyond)} at 8192")
     return across(cases, "; ".join(seen) + ".")

@@ -9,6 +9,7 @@ from anatomy import units
 from anatomy.errors import UnknownName
 
 TABLE = Path(__file__).with_name("seeds.toml")
+STATEMENTS = Path(__file__).with_name("statements")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Statement:
         says: The statement.
         place: File and lines of the seed.
         title: The document.
+        topic: What it is about.
+        number: The number in it, as the seed prints it; may be empty.
+        claimed: Lower and upper end of that number, equal for a single one; None without one.
+        unit: Of `claimed`: x (a ratio), s, B/s, share (of 1) or count.
+        awaits: The pages that will measure it, where no claim does.
         verdict: The verdict of a reading, where no measurement can settle it; else None.
         because: The reason for that verdict.
     """
@@ -66,6 +72,11 @@ class Statement:
     says: str
     place: str
     title: str
+    topic: str
+    number: str = ""
+    claimed: tuple[float, float] | None = None
+    unit: str = ""
+    awaits: str = ""
     verdict: str | None = None
     because: str = ""
 
@@ -73,24 +84,33 @@ class Statement:
 @cache
 def statements() -> dict[str, Statement]:
     """All statements by id, in the order of the ledger."""
-    table = _table()
-    found = {}
-    for name, entry in table["statement"].items():
-        source = table["source"][entry["source"]]
-        first, last = entry["lines"][0], entry["lines"][-1]
-        lines = str(first) if len(entry["lines"]) == 1 else f"{first}-{last}"
-        if len(entry["lines"]) > 2:
-            lines = ", ".join(map(str, entry["lines"]))
-        found[name] = Statement(
-            name,
-            entry["row"],
-            entry["says"],
-            f"{source['file']}:{lines}",
-            source["title"],
-            entry.get("verdict"),
-            entry.get("because", ""),
-        )
-    return found
+    found = []
+    for source in _table()["source"].values():
+        text = (STATEMENTS / f"{source['statements']}.toml").read_text(encoding="utf-8")
+        for name, entry in tomllib.loads(text).items():
+            claimed = entry.get("claimed")
+            plain = {
+                key: entry[key]
+                for key in ("topic", "number", "unit", "awaits", "verdict", "because")
+                if key in entry
+            }
+            found.append(
+                Statement(
+                    name,
+                    entry["row"],
+                    entry["says"],
+                    f"{source['file']}:{_lines(entry['lines'])}",
+                    source["title"],
+                    claimed=(claimed[0], claimed[-1]) if claimed else None,
+                    **plain,
+                )
+            )
+    return {each.name: each for each in sorted(found, key=lambda each: each.row)}
+
+
+def _lines(lines: list[int]) -> str:
+    """`56`, `7-12`, or `325, 347, 349`."""
+    return "-".join(map(str, lines)) if len(lines) < 3 else ", ".join(map(str, lines))
 
 
 @cache

@@ -4,18 +4,29 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from anatomy import replication, rows, units
+from anatomy.claims.findings import Measured, Unmeasured
 from anatomy.errors import UnknownName
 from anatomy.intervals import Interval
+from anatomy.recording import Recording
 from anatomy.rows import Row
 
 
 class Table:
     """Rows of a recording with the parameters that they were measured with."""
 
-    def __init__(self, table: Sequence[Row], params: dict[str, Any]) -> None:
-        """Read `table`, which was measured with `params`."""
+    def __init__(
+        self, table: Sequence[Row], params: dict[str, Any], data: dict[str, Any] | None = None
+    ) -> None:
+        """Read `table`, measured with `params`; `data` is all of its recording."""
         self.rows = list(table)
         self.params = params
+        self.machine = (data or {}).get("machine", {})
+        self.software = (data or {}).get("software", {})
+
+    @classmethod
+    def of(cls, found: Recording, params: dict[str, Any]) -> "Table":
+        """The table of a recording."""
+        return cls(found.data["rows"], params, found.data)
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -45,6 +56,18 @@ class Table:
             left = kept
         return left[0]
 
+    def measured(self, variant: str, **columns: Any) -> Row:
+        """The same row, where it was measured.
+
+        Raises:
+            UnknownName: As for `row`.
+            Unmeasured: It could not be measured here; the message is the row's own reason.
+        """
+        row = self.row(variant, **columns)
+        if reason := why_not(row):
+            raise Unmeasured(reason)
+        return row
+
     def ratio(self, variant: str, control: str, **columns: Any) -> tuple[Interval, str]:
         """Time of one variant over that of another, paired by block, and what may be said of it.
 
@@ -57,7 +80,41 @@ class Table:
         return ratio.interval, replication.verdict(ratio, above.get("noise_floor"))
 
 
-def span(values: Sequence[float]) -> str:
+def why_not(row: Row) -> str:
+    """Why a row has no figure that could be trusted; empty where it has one."""
+    if not units.missing(row.get("median_s")) and row.get("verdict") != "impossible":
+        return ""
+    return row.get("note") or "it could not be measured"
+
+
+def over_control(row: Row) -> Measured:
+    """A row's ratio over its control, with its interval and the noise floor of its table."""
+    ends = (row.get(name) for name in ("ratio_low", "ratio_high"))
+    low, high = (row["ratio"] if units.missing(end) else end for end in ends)
+    return Measured(row["ratio"], low, high, "x", floor=row.get("noise_floor") or 0.0)
+
+
+def time_of(row: Row) -> Measured:
+    """A row's time in seconds, with its interval and the noise floor of its table."""
+    floor = row.get("noise_floor") or 0.0
+    return Measured(row["median_s"], row["low_s"], row["high_s"], "s", floor=floor)
+
+
+def quotient(above: Measured, below: Measured) -> Measured:
+    """A ratio of two numbers that were not measured in the same blocks.
+
+    Nothing cancels, so its interval runs from the lowest quotient of the ends to the highest, and
+    the noise floors add up.
+    """
+    return Measured(
+        above.value / below.value,
+        above.low / below.high,
+        above.high / below.low,
+        floor=above.floor + below.floor,
+    )
+
+
+def between(values: Sequence[float]) -> str:
     """The smallest and largest ratio of many: `0.98× to 2.04×`; one alone stands alone."""
     low, high = units.ratio(min(values)), units.ratio(max(values))
     return low if low == high else f"{low} to {high}"

@@ -1,0 +1,237 @@
+"""What a claim found: a verdict in one of five words, with the number and the condition behind it.
+
+A number counts as inside or outside of what was claimed only with its whole interval, widened by
+the noise floor; what straddles an end is undecided. Nothing here compares two bare medians.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import exp, log
+from statistics import median
+from typing import Any
+
+from anatomy import units
+from anatomy.errors import AnatomyError, UnknownName
+
+HOLDS = "holds"
+FAILS = "fails"
+ONLY_WHERE = "holds only where"
+INCONCLUSIVE = "inconclusive"
+NOT_MEASURABLE = "not measurable here"
+WORDS = (HOLDS, FAILS, ONLY_WHERE, INCONCLUSIVE, NOT_MEASURABLE)
+# No verdicts: a recording that the claim needs is missing; nobody has written what it needs.
+NOT_RECORDED = "not recorded"
+NOT_YET = "not measured yet"
+ALL_WORDS = (*WORDS, NOT_RECORDED, NOT_YET)
+# How many places a verdict names before it only counts them.
+MOST_NAMED = 5
+# Unit of a claimed or measured number -> what it is of.
+UNITS = {"x": "ratio", "s": "time", "B/s": "bandwidth", "share": "share", "count": "count"}
+
+
+class Unmeasured(AnatomyError):
+    """A row that a claim reads could not be measured on this machine; the message is its reason."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measured number in the terms of a claim.
+
+    Attributes:
+        value: The number, in `unit`.
+        low: Lower end of its interval as the recording has it (of 95 %, or the envelope of a few
+            processes); of several cases, of the lowest of them.
+        high: Upper end.
+        unit: One of `UNITS`: a ratio, seconds, bytes per second, a share of 1, or a count.
+        cases: How many numbers it sums up; `value` is then their median.
+        floor: Noise floor of its table, as a share of 1; of several cases, the largest.
+    """
+
+    value: float
+    low: float
+    high: float
+    unit: str = "x"
+    cases: int = 1
+    floor: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """`1.99× [1.97, 2.01]`; of several cases, from the lowest to the highest end."""
+        if self.cases > 1:
+            low, high = (_printed(end, self.unit) for end in (self.low, self.high))
+            return f"{low} to {high} in {self.cases} cases"
+        ends = (self.low, self.high)
+        if self.unit == "x":
+            return units.ratio_range(self.value, *ends)
+        if self.unit == "s":
+            return units.seconds_range(self.value, *ends)
+        if self.unit.endswith("/s"):
+            return units.rate_range(self.value, self.unit, *ends)
+        low, high = (_printed(end, self.unit) for end in ends)
+        return f"{_printed(self.value, self.unit)} [{low}, {high}]"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a claim found in its recordings.
+
+    Attributes:
+        word: The verdict, one of `WORDS`.
+        evidence: What was seen, as a clause with its numbers; computed, never typed.
+        measured: The number to hold against the one that was claimed, if there is one.
+        condition: Where it holds, if it holds only somewhere.
+
+    Raises:
+        UnknownName: There is no such verdict.
+        AnatomyError: It holds only where, and where is not said.
+    """
+
+    word: str
+    evidence: str
+    measured: Measured | None = None
+    condition: str = ""
+
+    def __post_init__(self) -> None:
+        if self.word not in WORDS:
+            raise UnknownName("verdict", self.word, WORDS)
+        if self.word == ONLY_WHERE and not self.condition:
+            raise AnatomyError("A claim that holds only somewhere says where: give `condition`.")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One of several cases that a claim is about.
+
+    Attributes:
+        where: What tells it apart, such as {"op": "matmul", "dtype": "fp16"}.
+        outcome: Whether the claim is true of it; None where that is not decided.
+        measured: Its number.
+        why: Why it could not be measured here; empty where it was.
+    """
+
+    where: dict[str, Any]
+    outcome: bool | None
+    measured: Measured | None = None
+    why: str = ""
+
+
+def within(measured: Measured, low: float, high: float) -> bool | None:
+    """Whether a number lies between `low` and `high`; None where that is not decided.
+
+    The whole interval, widened by the noise floor, must lie inside or outside.
+    """
+    wide = 1.0 + measured.floor
+    least, most = measured.low / wide, measured.high * wide
+    if low <= least and most <= high:
+        return True
+    if most < low or least > high:
+        return False
+    return None
+
+
+def span(found: Sequence[Measured]) -> Measured | None:
+    """Several numbers as one: their median, and from the lowest to the highest end."""
+    if len(found) < 2:
+        return found[0] if found else None
+    positive = all(each.value > 0 for each in found)
+    forth, back = (log, exp) if positive else (float, float)
+    return Measured(
+        back(median(forth(each.value) for each in found)),
+        min(each.low for each in found),
+        max(each.high for each in found),
+        found[0].unit,
+        sum(each.cases for each in found),
+        max(each.floor for each in found),
+    )
+
+
+def across(cases: Sequence[Case], evidence: str) -> Finding:
+    """One verdict over several cases.
+
+    Args:
+        cases: They agree on the keys of `where`.
+        evidence: What was seen in all of them.
+
+    Returns:
+        `holds` or `fails` if all decided cases agree, `inconclusive` if none is decided, and else
+        `holds only where`, saying where as shortly as the cases allow. Undecided cases are counted,
+        and those that can't be measured; if none can, it is `not measurable here`.
+    """
+    there = [case for case in cases if not case.why]
+    absent = [case for case in cases if case.why]
+    if not there:
+        return Finding(NOT_MEASURABLE, absent[0].why if absent else "There is no such case.")
+    decided = [case for case in there if case.outcome is not None]
+    true = sum(case.outcome for case in decided)
+    undecided = len(there) - len(decided)
+    beside = f" {undecided} of {len(there)} cases are undecided." if undecided else ""
+    if absent:
+        beside += f" {len(absent)} of {len(cases)} cases can't be measured: {absent[0].why}."
+    measured = span([case.measured for case in there if case.measured])
+    if not decided:
+        return Finding(INCONCLUSIVE, evidence + beside, measured)
+    if 0 < true < len(decided):
+        where = _where(decided)
+        return Finding(ONLY_WHERE, f"{evidence} It holds {where}.{beside}", measured, where)
+    return Finding(HOLDS if true else FAILS, evidence + beside, measured)
+
+
+def _where(cases: Sequence[Case]) -> str:
+    """The cases in which a claim is true, in as few words as they allow.
+
+    By one column or two if these decide it; else by name, if it is true or false of few; else by
+    the column or two that leave least open: always, never, and partly.
+    """
+    columns = [name for name in cases[0].where if len({str(c.where[name]) for c in cases}) > 1]
+    count = f"{sum(bool(case.outcome) for case in cases)} of {len(cases)} cases"
+    best: tuple[int, str] | None = None
+    for names in (*combinations(columns, 1), *combinations(columns, 2)):
+        outcomes: dict[str, list[bool]] = {}
+        for case in cases:
+            key = " ".join(str(case.where[name]) for name in names)
+            outcomes.setdefault(key, []).append(bool(case.outcome))
+        held = [key for key, each in outcomes.items() if all(each)]
+        other = [key for key, each in outcomes.items() if not any(each)]
+        if len(held) + len(other) == len(outcomes):
+            if len(held) <= min(len(other), MOST_NAMED):
+                return f"for {', '.join(held)}, {count}"
+            if len(other) <= MOST_NAMED:
+                return f"except for {', '.join(other)}, in {count}"
+        open_ = sum(len(each) for each in outcomes.values() if any(each) and not all(each))
+        told = _parts(outcomes)
+        if told and (best is None or open_ + len(outcomes) < best[0]):
+            best = open_ + len(outcomes), told
+    for kind, outcome in (("for", True), ("except for", False)):
+        single = [case for case in cases if case.outcome is outcome]
+        if len(single) <= MOST_NAMED:
+            names = (" ".join(str(case.where[name]) for name in columns) for case in single)
+            return f"{kind} {', '.join(names)}, {count}" if columns else f"in {count}"
+    return f"{best[1]} ({count})" if best else f"in {count}"
+
+
+def _parts(outcomes: dict[str, list[bool]]) -> str:
+    """`always for a, b, never for c, partly for d`; what would name too many only counts them."""
+    kinds = {
+        "always": [key for key, each in outcomes.items() if all(each)],
+        "never": [key for key, each in outcomes.items() if not any(each)],
+        "partly": [key for key, each in outcomes.items() if any(each) and not all(each)],
+    }
+    if not any(0 < len(kinds[kind]) <= MOST_NAMED for kind in ("always", "never")):
+        return ""
+    said = []
+    for kind, keys in kinds.items():
+        if keys:
+            many = len(keys) > MOST_NAMED
+            said.append(f"{kind} for {f'{len(keys)} combinations' if many else ', '.join(keys)}")
+    return "; ".join(said)
+
+
+def _printed(value: float, unit: str) -> str:
+    if unit == "x":
+        return units.ratio(value)
+    if unit == "s":
+        return units.seconds(value)
+    if unit == "share":
+        return units.percent(value)
+    return units.significant(value) if unit == "count" else units.rate(value, unit)

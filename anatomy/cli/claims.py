@@ -1,0 +1,121 @@
+"""Commands about what is said: the ledger of claims, and figures that were typed by hand."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from anatomy import claims, ledger, prose, recording, signatures
+from anatomy.cli.output import Format, FormatOption, say, show
+from anatomy.cli.recordings import MachineOption
+from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
+from anatomy.showing import Showing
+
+
+def add(app: typer.Typer) -> None:
+    """Add `claims` and `prose` to the application."""
+
+    @app.command("claims", epilog="Example: pytorch-gpu-anatomy claims --verdict fails")
+    def print_claims(
+        machine: MachineOption = None,
+        verdict: Annotated[
+            str | None,
+            typer.Option("--verdict", help=f"Only this one: {', '.join(claims.ALL_WORDS)}."),
+        ] = None,
+        topic: Annotated[str | None, typer.Option("--topic", help="Only this topic.")] = None,
+        format: FormatOption = Format.TEXT,
+        check: Annotated[
+            bool,
+            typer.Option(
+                "--check",
+                help="Compare with the committed verdicts; leave with status 1 if one differs.",
+            ),
+        ] = False,
+        write: Annotated[
+            bool, typer.Option("--write", help="Write the verdicts to be committed.")
+        ] = False,
+    ) -> None:
+        """Print what was claimed and what the recordings say of it."""
+        if check and write:
+            raise BadParameter("--check and --write exclude each other: one reads, one writes.")
+        if (check or write) and (verdict or topic):
+            raise BadParameter("--check and --write take all claims: leave out --verdict, --topic.")
+        root = recording.default_root()
+        found = {slug: _results(root, slug) for slug in _machines(root, machine)}
+        if write:
+            for slug, results in found.items():
+                say(f"written: {ledger.commit(root, slug, ledger.verdicts(results))}")
+        elif check:
+            _check(root, found)
+        else:
+            every = [result for results in found.values() for result in results]
+            _print(ledger.wanted(every, verdict, topic), format)
+
+    @app.command("prose", epilog="Example: pytorch-gpu-anatomy prose ledger.md")
+    def print_prose(
+        pages: Annotated[
+            list[str] | None,
+            typer.Argument(metavar="[PAGE]...", help="Pages under docs/; by default all."),
+        ] = None,
+    ) -> None:
+        """Leave with status 1 if a page has a measured figure that was typed by hand."""
+        docs = signatures.PACKAGE.parent / "docs"
+        known = [path.relative_to(docs).as_posix() for path in sorted(docs.rglob("*.md"))]
+        if not known:
+            raise AnatomyError("There are no pages here: this runs in a checkout.")
+        for name in pages or ():
+            if name not in known:
+                raise UnknownName("page", name, known)
+        if told := prose.on_pages(docs, pages):
+            say("\n".join(told))
+            raise typer.Exit(1)
+        say("No figure on these pages was typed by hand.")
+
+
+def _machines(root: Path, machine: str | None) -> list[str]:
+    known = recording.machines(root)
+    if not known:
+        raise RecordingError("There are no recordings to judge by.")
+    if machine is not None and machine not in known:
+        raise UnknownName("machine with recordings", machine, known)
+    return [machine] if machine else known
+
+
+def _results(root: Path, machine: str) -> list[claims.Result]:
+    return ledger.results(Showing(root=root, machine=machine), [machine])
+
+
+def _check(root: Path, found: dict[str, list[claims.Result]]) -> None:
+    told = []
+    for slug, results in found.items():
+        changed = ledger.changes(ledger.committed(root, slug), results)
+        told += [f"{slug}: {change}" for change in changed]
+    if told:
+        say("\n".join(told))
+        many = "1 verdict differs" if len(told) == 1 else f"{len(told)} verdicts differ"
+        say(f"\n{many} from those committed. If the recordings are right,")
+        say("`pytorch-gpu-anatomy claims --write` accepts that.")
+        raise typer.Exit(1)
+    say(f"Every verdict is the one committed, on {', '.join(found)}.")
+    every = [each for results in found.values() for each in results]
+    if old := sum(ledger.row(each)["fresh"] is False for each in every):
+        say(f"{old} of {len(every)} rest on recordings that are not current: run `check`.")
+
+
+def _print(found: list[claims.Result], format: Format) -> None:
+    if format is Format.CSV:
+        say(ledger.as_csv(found))
+    elif format is Format.JSON:
+        say(ledger.as_json(found))
+    else:
+        table = Table(box=None, pad_edge=False)
+        for name in ("row", "claim", "machine", "verdict", "claimed", "measured"):
+            table.add_column(name, justify="right" if name == "row" else "left")
+        for each in found:
+            measured = each.measured.text if each.measured else ""
+            row = "" if each.claim.row is None else str(each.claim.row)
+            told = (each.claim.name, each.machine, each.word, each.claim.number, measured)
+            table.add_row(row, *told)
+        counted = {word: n for word, n in ledger.counts(found).items() if n}
+        show(table, "", ", ".join(f"{n} {word}" for word, n in counted.items()))

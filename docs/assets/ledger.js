@@ -1,0 +1,76 @@
+// Filters and sorting for the ledger. Without this script the table is whole, in the ledger's order.
+(() => {
+  const table = document.querySelector("table.claims-ledger");
+  if (!table) return;
+  const body = table.tBodies[0];
+  const rows = [...body.rows];
+  const by = ["verdict", "topic", "source", "machine"];
+
+  const form = document.createElement("form");
+  form.className = "ledger-filter";
+  form.setAttribute("role", "search");
+  form.setAttribute("aria-label", "Filter the ledger");
+  const field = (name, control) => {
+    const label = document.createElement("label");
+    control.name = name;
+    label.append(name, control);
+    form.append(label);
+    control.addEventListener("input", filter);
+    return control;
+  };
+  const selects = by.map((name) => {
+    const select = document.createElement("select");
+    const values = [...new Set(rows.map((row) => row.dataset[name]))].sort();
+    for (const value of ["", ...values]) select.append(new Option(value || "all", value));
+    return field(name, select);
+  });
+  const words = field("words", document.createElement("input"));
+  words.type = "search";
+  const count = document.createElement("output");
+  form.append(count);
+  form.addEventListener("submit", (event) => event.preventDefault());
+
+  function filter() {
+    const wanted = words.value.trim().toLowerCase();
+    let left = 0;
+    for (const row of rows) {
+      const fits =
+        selects.every((select) => !select.value || row.dataset[select.name] === select.value) &&
+        row.textContent.toLowerCase().includes(wanted);
+      row.hidden = !fits;
+      left += fits;
+    }
+    count.textContent = `${left} of ${rows.length}`;
+  }
+
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      sort(column, down ? -1 : 1);
+    });
+  });
+
+  function sort(column, sign) {
+    const key = (row) => {
+      const cell = row.cells[column];
+      if (cell.dataset.key !== undefined) return Number(cell.dataset.key);
+      return cell.classList.contains("n") ? null : cell.textContent;
+    };
+    const keyed = rows.map((row) => [key(row), row]);
+    keyed.sort(([a], [b]) => {
+      if (a === null || b === null) return (a === null) - (b === null); // what is missing is last
+      return sign * (typeof a === "number" && typeof b === "number" ? a - b : `${a}`.localeCompare(`${b}`));
+    });
+    body.append(...keyed.map(([, row]) => row));
+  }
+
+  table.parentElement.before(form);
+  filter();
+})();
