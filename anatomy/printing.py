@@ -1,7 +1,7 @@
 """A comparison in words, for a terminal and for a notebook: the same cells, two ways to set them.
 
-Rows come as `compare` makes them. What a cell says is decided here once, so that a script's output,
-a notebook's and that of `replicate` agree.
+Rows come as `compare` makes them. What a cell says is decided here once, so that a script's output
+and a notebook's agree. Merged rows of several processes are told by `cli.text`, as recordings are.
 """
 
 from collections.abc import Mapping, Sequence

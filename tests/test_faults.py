@@ -181,3 +181,10 @@ def test_nothing_of_the_clock_is_left_in_a_sample_of_any_way(quantity, sets):
     watch = FakeStopwatch()
     sampler = sampling.prepare(watch, [Fake(watch, 2e-6)] * sets, quantity)
     assert sampler.take(2) == pytest.approx([2e-6] * 2, rel=1e-9)
+
+
+def test_one_disturbed_block_ends_nothing_though_the_budget_is_spent_before_it():
+    watch = FakeStopwatch()
+    calls = Fake(watch, 1e-3, on_call=lambda n: setattr(watch, "compiled", int(watch.timed > 3)))
+    table = compare({"a": calls}, watch=watch, budget_s=1e-9, settle_cap_s=0.0, **QUIET).table
+    assert table.discarded.iloc[0] == 1

@@ -88,7 +88,7 @@ def measure(
     elif experiment.name in ceilings.EXPERIMENTS and package is None:
         show(_origin(found), *ceilings.report(found))
     else:
-        said = text.report(found, _ceilings(found.machine))
+        said = text.report(found, known_ceilings(found.machine))
         say("\n\n".join([_origin(found), *parts, *said.split("\n\n")[1:]]))
     if found.path is not None:
         print(f"saved as {found.path}", file=sys.stderr)
@@ -138,7 +138,7 @@ def _measured(experiment, params, options, package, folder=None) -> Recording:
         return Recording(recording.load(saved, Path(away)).data)
 
 
-def _ceilings(machine: str) -> limits.Ceilings | None:
+def known_ceilings(machine: str) -> limits.Ceilings | None:
     """The ceilings of the machine, where there is a folder that may have them."""
     try:
         return limits.ceilings(recording.default_root(), machine)

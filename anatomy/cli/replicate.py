@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from anatomy import replication, rows, units
+from anatomy import limits, replication, rows, units
 from anatomy.cli import text
+from anatomy.cli.measure import known_ceilings
 from anatomy.cli.output import Format, FormatOption, as_csv, say
 
 EXAMPLE = "Example: pytorch-gpu-anatomy replicate snippets/compare_your_code.py -n 3"
@@ -47,7 +48,7 @@ def add(app: typer.Typer) -> None:
         their variants, which must be the same in every process. What the script prints is shown
         for the first process alone, on standard error.
         """
-        from anatomy import progress, scripts
+        from anatomy import machine, progress, scripts
 
         name = str(script)
         with progress.Reporter([None] * processes) as reporter:
@@ -73,7 +74,9 @@ def add(app: typer.Typer) -> None:
             say(as_csv(_table(found)))
         else:
             parts = [f"{name}\n{replication.described(processes)}"]
-            say("\n\n".join([*parts, *(_told(comparison) for comparison in found)]))
+            here = machine.here()
+            ceilings = known_ceilings(here["slug"]) if here else None
+            say("\n\n".join([*parts, *(_told(comparison, ceilings) for comparison in found)]))
 
 
 def _table(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
@@ -87,10 +90,10 @@ def _table(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(told, columns=list(columns), dtype=object)
 
 
-def _told(comparison: dict[str, Any]) -> str:
+def _told(comparison: dict[str, Any], ceilings: limits.Ceilings | None) -> str:
     """One comparison: its times and verdicts, the ratio of each process, and warnings."""
     lines = [
-        text.timing(op, quantity, group, None)
+        text.timing(op, quantity, group, ceilings)
         for (op, quantity), group in rows.groups_of(comparison["rows"])
     ]
     for row in comparison["rows"]:

@@ -182,7 +182,10 @@ def _moved(before: dict | None, after: dict | None, counter: str) -> bool | None
 
 def _refuse_if_hopeless(measured: Measured, attempts: int, least: int, *, late: bool) -> None:
     thrown = attempts - measured.blocks
-    if thrown > max(least, measured.blocks) or (late and thrown > measured.blocks):
+    if thrown > max(least, measured.blocks) or (
+        # A single disturbed block is no reason to give up, however little time there was.
+        late and thrown > max(LEAST_BLOCKS, measured.blocks)
+    ):
         causes = ", ".join(f"{cause} ({n})" for cause, n in measured.discarded.most_common())
         raise MeasurementError(
             f"{thrown} of {attempts} blocks were disturbed: {causes}. No figure can be given; "

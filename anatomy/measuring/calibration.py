@@ -100,7 +100,7 @@ def calibrate(watch: "Stopwatch") -> Calibration:
     if on_gpu and record_s is None:
         watch.warnings.append(
             "No profiler records kernels here, so only the time of an empty event pair is taken "
-            "off; figures below 30 us may be too high by about 2 us."
+            "off, and what the launch of a kernel adds between its events stays in short figures."
         )
     cold_s, warm_s = typical(read, cold=True, times=5), typical(read, times=5)
     if on_gpu and cold_s < COLDER * warm_s:
@@ -160,7 +160,7 @@ def clock_beside(watch: "Stopwatch") -> float:
 
 
 def _null_record(watch: "Stopwatch") -> float | None:
-    """Seconds of the null kernel by CUPTI's record, in the state it was timed in; None without."""
+    """Seconds of the null kernel by CUPTI's record, behind a flush; None without a record."""
     from anatomy.measuring.census import HOLD_KERNEL, kernels_during  # it imports the stopwatch
 
     def act() -> None:

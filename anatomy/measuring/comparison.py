@@ -22,9 +22,10 @@ PRECISION = 0.01
 # No interval of a time is narrower than this on either side: six comparisons of one callable in a
 # row, each of which sets up its buffers anew, differ by more than the blocks of each would say.
 LEAST_HALF_WIDTH = 0.002
-# Settling ends when two rounds of all variants differ by less than this, or after the cap.
 # Bytes that may stay allocated after the blocks; caches of libraries are smaller than this.
 LEAK_BYTES = 2**20
+# Settling ends when two rounds of all variants differ by less than this, or after the cap; a round
+# lasts so long, or so many calls of each.
 SETTLED, SETTLE_ROUND_S, SETTLE_CAP_S = 0.02, 0.1, 5.0
 MOST_REPEATS = 1000
 
