@@ -41,6 +41,7 @@ ROOMS = {
             "experiments",
         ),
         *("harnesses", "isolation", "progress", "recorder", "scripts", "worker"),
+        *("models", "memory"),
     ),
     "read": (
         *("claims", "rows", "tables", "charts", "svg", "strips", "page", "inline", "facts"),
@@ -73,6 +74,8 @@ DOORS = {
         "machine",
         "versions",
         "harnesses",
+        "models",
+        "memory",
     },
     "triton": {"harnesses"},
     "numpy": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"]},

@@ -1,0 +1,59 @@
+"""How much memory one call needs: the allocator's own peak, above what was there before.
+
+The caching allocator knows every byte that a tensor has. What lies beneath it (the CUDA context,
+the libraries' handles, the workspaces they take for themselves) it does not know, and neither do
+these figures.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Bytes that one call needed at most.
+
+    Attributes:
+        bytes: Peak of the bytes in tensors during the call, less those in tensors before it: what
+            the call itself needs on top of weights and inputs.
+        total_bytes: The same peak, with what was there before.
+        reserved_bytes: Bytes that the allocator had taken from the driver at the peak, private
+            pools of CUDA graphs and all gaps included.
+    """
+
+    bytes: int
+    total_bytes: int
+    reserved_bytes: int
+
+
+def peak(call: Callable[[], object], device: torch.device) -> Peak | None:
+    """The peak of one call that has run before, or None on a CPU, which keeps no such account.
+
+    Call it outside of what is timed. The cache of the allocator is emptied first, so that what an
+    earlier call left there does not count as reserved.
+    """
+    if device.type != "cuda":
+        return None
+    torch.cuda.synchronize(device)
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_allocated(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    kept = call()
+    torch.cuda.synchronize(device)
+    most = torch.cuda.max_memory_allocated(device)
+    reserved = torch.cuda.max_memory_reserved(device)
+    del kept
+    return Peak(most - before, most, reserved)
+
+
+def columns(found: Peak | None) -> dict[str, int | None]:
+    """The same as columns of a table: `peak_bytes`, `total_peak_bytes`, `reserved_bytes`."""
+    if found is None:
+        return {"peak_bytes": None, "total_peak_bytes": None, "reserved_bytes": None}
+    return {
+        "peak_bytes": found.bytes,
+        "total_peak_bytes": found.total_bytes,
+        "reserved_bytes": found.reserved_bytes,
+    }

@@ -1,0 +1,108 @@
+"""The transformer that the axioms are tried on: plain PyTorch, one size given by its width.
+
+A layer is the usual one of a GPT: attention and a multilayer perceptron, each behind a layer norm
+and inside a residual. Experiments change how it is run, never what it computes.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+# Width of one attention head: what published models use, and what every fused kernel takes.
+HEAD_WIDTH = 64
+
+Layer = Callable[[Tensor], Tensor]
+
+
+class Attention(nn.Module):
+    """Causal self-attention over (B, T, C), with one projection for q, k and v together."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.heads = max(1, width // HEAD_WIDTH)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, T, C)."""
+        B, T, C = x.shape
+        qkv = self.qkv(x).view(B, T, 3, self.heads, C // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # three of (B, H, T, D)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # (B, H, T, D)
+        return self.out(y.transpose(1, 2).reshape(B, T, C))
+
+
+class Perceptron(nn.Module):
+    """Two linear layers, four times as wide in between, with a GELU."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, T, C)."""
+        return self.down(F.gelu(self.up(x)))
+
+
+class Block(nn.Module):
+    """One layer: x + attention(norm(x)), then x + perceptron(norm(x))."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attention, self.perceptron = Attention(width), Perceptron(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, T, C)."""
+        x = x + self.attention(self.before(x))
+        return x + self.perceptron(self.between(x))
+
+
+def transformer(width: int, layers: int, device: torch.device, dtype: torch.dtype) -> nn.Sequential:
+    """`layers` blocks of that width, with weights that are the same each time.
+
+    Args:
+        width: C, a multiple of `HEAD_WIDTH`, or less than it for one narrow head.
+        layers: How many blocks.
+        device: Where the weights lie.
+        dtype: What they are stored as.
+    """
+    with torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay as they were
+        torch.manual_seed(0)
+        model = nn.Sequential(*(Block(width) for _ in range(layers)))
+    return model.to(device, dtype)
+
+
+def gradients_of(
+    model: Layer, parameters: Sequence[Tensor], x: Tensor
+) -> Callable[[], tuple[Tensor, ...]]:
+    """A call that runs forward and backward, and returns the loss and every gradient.
+
+    Nothing is stored in `.grad`: gradients that add up from call to call would change the work.
+    The loss is the mean of the squared output in float32, which any model has.
+
+    Args:
+        model: What is run, maybe compiled or wrapped: (B, T, C) to (B, T, C).
+        parameters: What gradients are taken of.
+        x: Input (B, T, C).
+    """
+    wanted = list(parameters)
+
+    def call() -> tuple[Tensor, ...]:
+        loss = model(x).float().square().mean()
+        return loss.detach(), *torch.autograd.grad(loss, wanted)
+
+    return call
+
+
+def layer_flops(width: int, tokens: int, sequence: int) -> int:
+    """Floating-point operations of one layer's forward pass, of its products alone.
+
+    24 C^2 for each token (q, k, v and out 8 C^2, the perceptron 16 C^2) and 4 C T for attention's
+    two products over the sequence of T tokens, of which a causal kernel may skip half.
+
+    Source: Narayanan et al. 2021, arXiv:2104.04473, appendix; Hoffmann et al. 2022,
+    arXiv:2203.15556, appendix F, counts alike.
+    """
+    return tokens * (24 * width * width + 4 * width * sequence)
