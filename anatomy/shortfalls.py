@@ -131,7 +131,8 @@ def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> list
             continue
         cell = figures[(figures.op == row.op) & (figures.quantity == row.quantity)]
         runs = cell[cell.variant == standings.OURS].median_s
-        why = " ".join(filter(None, (_reference(row, runs), _witness(row), _clocks(row))))
+        clocks = _clocks(row, reference.get("sm_clock_mhz"))
+        why = " ".join(filter(None, (_reference(row, runs), _witness(row), clocks)))
         others = table[(table.op == row.op) & (table.quantity == row.quantity)]
         others = others[others.variant != standings.OURS]
         told = ", ".join(f"{each.variant} {off_text(each)}" for each in others.itertuples())
@@ -171,12 +172,26 @@ def _witness(row: Any) -> str:
     return f"{told}."
 
 
-def _clocks(row: Any) -> str:
-    """Whether the card ran at another clock where the kernels were recorded."""
+def _clocks(row: Any, records: pd.Series | None) -> str:
+    """Whether the card ran at another clock where the kernels were recorded.
+
+    Args:
+        row: One figure beside its reference.
+        records: Clocks of all records, in MHz: what the card does where nothing holds it back.
+    """
     ours, there = row.sm_clock_mhz, row.reference_mhz
-    if units.missing(ours) or units.missing(there) or ours == there:
+    if units.missing(there):
         return ""
-    return f"The card ran at {ours:.0f} MHz for our figures and at {there:.0f} MHz for the record."
+    if not units.missing(ours):
+        told = f"The card ran at {ours:.0f} MHz for our figures and at {there:.0f} MHz for"
+        return f"{told} the record." if ours != there else ""
+    highest = records.max() if records is not None else there
+    if there >= highest:
+        return ""
+    return (
+        f"The record was made at {there:.0f} MHz, those of other workloads at up to "
+        f"{highest:.0f} MHz: its calls follow each other without a rest, and the card slows down."
+    )
 
 
 def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfall]:

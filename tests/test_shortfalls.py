@@ -167,6 +167,17 @@ def test_another_clock_behind_the_record_is_said():
     assert "MHz" not in first.why
 
 
+def test_a_record_made_at_a_lower_clock_than_the_others_says_so():
+    slow = tight().assign(sm_clock_mhz=1785)
+    other = slow.assign(op="W9", sm_clock_mhz=1980)
+    table = figures(ALL, ops=["W1"])
+    table.loc[table.variant == "compare", "median_s"] *= 0.9
+    told = explained(table, pd.concat([slow, other]), target="bias")[0].why
+    assert "made at 1785 MHz, those of other workloads at up to 1980 MHz" in told
+    same = pd.concat([slow.assign(sm_clock_mhz=1980), other])
+    assert "MHz" not in explained(table, same, target="bias")[0].why
+
+
 def test_a_spread_below_what_the_card_moves_by_is_out_of_reach():
     table = figures(ALL | {"compare": 0.04})
     moving = tight().assign(low_s=0.9 * TIME_S, high_s=1.1 * TIME_S)
