@@ -40,8 +40,6 @@ SKIPPED_OR_REFERENCE = re.compile(
 )
 _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
-# Text columns that say how a row was made, and never which row it is.
-_NOT_SELECTING = ("method", "note", "kernels", "discarded_why", "control")
 
 
 @dataclass(frozen=True)
@@ -269,7 +267,7 @@ def _same(there: Any, wanted: str) -> bool:
 def _columns_of(table: Sequence[rows.Row]) -> list[str]:
     """Columns of text that tell rows apart."""
     named = [n for row in table for n, value in row.items() if isinstance(value, str)]
-    return [name for name in dict.fromkeys(named) if name not in _NOT_SELECTING]
+    return [name for name in dict.fromkeys(named) if name not in rows.CIRCUMSTANCES]
 
 
 def _texts(table: Sequence[rows.Row], column: str) -> list[str]:
@@ -278,11 +276,8 @@ def _texts(table: Sequence[rows.Row], column: str) -> list[str]:
 
 def _telling_apart(table: Sequence[rows.Row]) -> str:
     """What would be unique: columns in which the rows differ, best first, with their values."""
-    wanted = ("op", "quantity", "variant", *_columns_of(table), "role")
-    apart = {name: _texts(table, name) for name in dict.fromkeys(wanted)}
-    apart = {name: values for name, values in apart.items() if len(values) > 1}
-    told = "; ".join(f"{name}: {_list(values)}" for name, values in list(apart.items())[:3])
-    return f"Add one of {told}." if told else "The rows differ in no text column."
+    told = rows.telling_apart(table)
+    return f"Add one of {told}." if told else "The rows differ in no column to select them by."
 
 
 def _list(names: Any) -> str:
