@@ -107,31 +107,46 @@ def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
         # A row that says why there is no time may say nothing of a quantity either.
         rows.select(kept, quantity=wanted.quantity)
         kept = [row for row in kept if row.get("quantity") in (wanted.quantity, None)]
+    kept = [
+        row
+        for row in kept
+        if not any(units.missing(row.get(name)) for name in (wanted.x, wanted.y) if name)
+    ]
     found: dict[tuple, list[Cell]] = {}
     for variant in wanted.variants:
         for row in kept:
-            placed = not any(units.missing(row.get(c)) for c in (wanted.x, wanted.y) if c)
-            if row.get("variant") != variant or row.get("role") == "again" or not placed:
-                continue
-            if cell := _cell(row, _control(table, row), wanted):
+            mine = row.get("variant") == variant and row.get("role") not in ("control", "again")
+            if mine and (cell := _cell(row, _control(table, row), wanted)):
                 found.setdefault((variant, cell.x, cell.y), []).append(cell)
     if not found:
         raise BadParameter(
             f"no row of {', '.join(wanted.variants)} with {wanted.x}"
             f"{f' and {wanted.y}' if wanted.y else ''} is compared with a control."
         )
-    for (variant, x, y), several in found.items():
-        if len(several) > 1:
-            told = rows.telling_apart([cell.row for cell in several])
-            at = f"{wanted.x}={x}" + (f", {wanted.y}={y}" if wanted.y else "")
-            advice = f"choose by op=, quantity= or where={{...}} of {told}" if told else (
-                "they differ in no column to choose them by"
-            )  # fmt: skip
-            raise BadParameter(
-                f"{len(several)} rows of {variant!r} are in the cell {at}, and there must be one: "
-                f"{advice}."
-            )
-    return [several[0] for several in found.values()]
+    for variant in wanted.variants:
+        for row in kept:
+            for place, cell in _untried(row, variant, wanted).items():
+                found.setdefault(place, [cell])
+    return [_only(several, wanted) for several in found.values()]
+
+
+def _only(several: Sequence[Cell], wanted: Wanted) -> Cell:
+    """The one cell of its coordinates."""
+    first = several[0]
+    # A comparison that failed may say so in several rows, such as that of its first call.
+    if len(several) == 1 or all(cell.value is None for cell in several):
+        return first
+    told = rows.telling_apart([cell.row for cell in several])
+    at = f"{wanted.x}={first.x}" + (f", {wanted.y}={first.y}" if wanted.y else "")
+    advice = (
+        f"choose by op=, quantity= or where={{...}} of {told}"
+        if told
+        else "they differ in no column to choose them by"
+    )
+    raise BadParameter(
+        f"{len(several)} rows of {first.variant!r} are in the cell {at}, and there must be one: "
+        f"{advice}."
+    )
 
 
 def axis(values: Iterable[Any]) -> list:
@@ -214,6 +229,15 @@ def _cell(row: Row, control: Row | None, wanted: Wanted) -> Cell | None:
     place = (row["variant"], row[wanted.x], row[wanted.y] if wanted.y else None, row, control)
     found = _timed(row, wanted) if wanted.value in TIMED else _counted(row, control, wanted.value)
     return Cell(*place, *found)
+
+
+def _untried(row: Row, variant: str, wanted: Wanted) -> dict[tuple, Cell]:
+    """The cell of a comparison that never began, of which only the control's row says why."""
+    control = row.get("role") == "control" or units.missing(row.get("variant"))
+    place = (variant, row[wanted.x], row[wanted.y] if wanted.y else None)
+    if not control or not row.get("note") or not units.missing(row.get("median_s")):
+        return {}
+    return {place: Cell(*place, row, None, None, None, None, "", row["note"])}
 
 
 Shown = tuple[float | None, float | None, float | None, str, str]

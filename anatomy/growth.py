@@ -13,6 +13,7 @@ from anatomy.rows import Row
 from anatomy.showing import Found, Showing, current, selectors
 
 FITS = ("power",)
+STRAIGHT = 1e-9  # counts no farther from the fitted line than this lie on it
 
 
 @dataclass(frozen=True)
@@ -218,8 +219,10 @@ def _fits(fits: Mapping[str, PowerFit | None], wanted: Wanted) -> str:
         if fit is None:
             body.append([*line, tables.NONE, "", "", "fewer than two sizes"])
             continue
-        ends = (fit.low, fit.high) if fit.exact else (None, None)
-        note = "" if fit.exact else f"no interval: it takes {LEAST_POINTS} sizes"
+        straight = counted and fit.strays < STRAIGHT
+        ends = (fit.low, fit.high) if fit.exact and not straight else (None, None)
+        note = "exact: a straight line" if straight else ""
+        note = note if fit.exact else f"no interval: it takes {LEAST_POINTS} sizes"
         stray = units.percent(fit.strays, 2)
         body.append([*line, tables.figure(fit.median, *ends), str(fit.points), stray, note])
     if not any(line[4] for line in body):
@@ -232,7 +235,7 @@ def _fits(fits: Mapping[str, PowerFit | None], wanted: Wanted) -> str:
         else "The interval holds the noise and whatever is no power law."
     )
     some = f", sizes from {payoffs.label(wanted.x, wanted.beyond)}" if wanted.beyond else ""
-    said = f'<p class="key">{escape(name)}; 95% interval{escape(some)}. {what}</p>'
+    said = f'<p class="key">{escape(name)}; 95% interval{escape(some)}; dashed: the fit. {what}</p>'
     return said + tables.listed(heads[: len(body[0])], body, "Fitted exponents", "exponents")
 
 
@@ -245,7 +248,9 @@ def _table(by_series: Mapping[str, Sequence[Row]], wanted: Wanted) -> str:
     for name, line in by_series.items():
         for row in line:
             cells = [f"<code>{escape(name)}</code>", payoffs.label(wanted.x, row[wanted.x])]
-            cells.append(payoffs.timed(row) if wanted.y == "median_s" else _printed(row, wanted.y))
+            cells.append(
+                payoffs.timed(row) if wanted.y == "median_s" else payoffs.printed(row, wanted.y)
+            )
             if stated:
                 shown = _drawable(row, wanted.x, wanted.y)
                 why = row.get("note") or ("not positive" if row.get(wanted.y) == 0 else "")
@@ -254,8 +259,3 @@ def _table(by_series: Mapping[str, Sequence[Row]], wanted: Wanted) -> str:
     heads = [wanted.series, f"#{rows.heading(wanted.x)}", f"#{rows.heading(wanted.y)}"]
     heads += ["why"] if stated else []
     return tables.listed(heads, body, f"{rows.heading(wanted.y)} by {rows.heading(wanted.x)}")
-
-
-def _printed(row: Row, column: str) -> str:
-    value = row.get(column)
-    return tables.NONE if units.missing(value) else escape(rows.printed(row, column))

@@ -13,7 +13,7 @@ from anatomy.charts import BAND, CHARACTER, GAP, MUTED, TEXT, Drawn, _spec, _val
 
 # Tone of a cell -> its colour; a tone without one is an empty cell with a frame, or nothing.
 TONES = {"better": "var(--chart-better)", "worse": "var(--chart-worse)", "even": BAND}
-FAINTEST, DEEPEST = 0.1, 0.4  # opacity of a tone: text over the deepest must still stand out
+FAINTEST, DEEPEST = 0.06, 0.42  # opacity of a tone: text over the deepest must still stand out
 LARGEST = 118  # pixels that a cell is wide at most
 WORDED = 66  # pixels from which a cell has its verdict in a word beside the mark
 TALL = {True: 50, False: 44}  # pixels, on a desk and on a phone
@@ -109,6 +109,7 @@ def _axis(names: Sequence[str], room: float | None = None) -> alt.Axis:
         values=[place + 0.5 for place in range(len(names))],
         labelExpr=f"{json.dumps(list(names))}[floor(datum.value)]",
         labelOverlap=False,
+        tickCount=len(names),  # Vega drops every other value beyond what it would have chosen
         grid=False,
         ticks=False,
         domain=False,

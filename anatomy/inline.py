@@ -12,10 +12,11 @@
     [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
 
 An experiment with its parameters is followed by selectors, each the value of a text column (op,
-quantity, variant, ...) or `column=value`, and last by the column wanted. The selectors must meet
-exactly one row. After the bar stands a format: a Python format spec, a unit, `range` for the value
-with its interval, or nothing for the digits that the interval pays for. A selector with a dot in
-it is quoted. Code spans, fences and comments are left alone; `\\[[` is an ordinary bracket.
+quantity, variant, ...) or `column=value` (`width=1024`, `training=yes`), and last by the column
+wanted. The selectors must meet exactly one row. After the bar stands a format: a Python format
+spec, a unit, `range` for the value with its interval, or nothing for the digits that the interval
+pays for. A selector with a dot in it is quoted. Code spans, fences and comments are left alone;
+`\\[[` is an ordinary bracket.
 Paragraphs that are bound to a verdict, `[[when ...]]`, are chosen first: `anatomy.paragraphs`.
 """
 
@@ -194,6 +195,8 @@ def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: An
     """
     left = found.recording.data["rows"]
     for column, value in selectors:
+        if column is not None and not any(column in row for row in left):
+            raise UnknownName("column", column, {name for row in left for name in row})
         kept = [row for row in left if _meets(row, column, value)]
         if not kept:
             known = _columns_of(left) if column is None else [column]
@@ -256,7 +259,9 @@ def _meets(row: rows.Row, column: str | None, value: str) -> bool:
 
 
 def _same(there: Any, wanted: str) -> bool:
-    if isinstance(there, bool) or there is None or isinstance(there, str):
+    if isinstance(there, bool):
+        return wanted.lower() in (("true", "yes") if there else ("false", "no"))
+    if there is None or isinstance(there, str):
         return str(there).lower() == wanted.lower()
     try:
         return float(there) == float(wanted)

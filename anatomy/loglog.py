@@ -12,6 +12,8 @@ import altair as alt
 
 from anatomy.charts import (
     BAND,
+    CHARACTER,
+    GAP,
     MUTED,
     SERIES,
     SHAPES,
@@ -91,7 +93,8 @@ def payoff(
     """A ratio over a coordinate, a line for each variant, with the ranges of break-even.
 
     Args:
-        points: `series`, `x`, `value`, `low`, `high` and `told`.
+        points: `series`, `x`, `value`, `low`, `high`, `told`, and `shown`, whether it was shown to
+            differ from 1; the marks of others are hollow.
         ranges: `series`, `at`, `low` and `high` of each break-even, on the horizontal axis.
         ticks: Each coordinate and its name.
         floor: The largest noise floor, drawn as a band around 1.
@@ -285,10 +288,15 @@ def _payoff(data, ranges, ticks, floor, titles, numeric, width) -> dict[str, Any
     layers = [
         band.mark_rect(color=BAND, stroke=BAND).encode(y=alt.Y("from:Q"), y2="to:Q"),
         one.mark_rule(color=MUTED, strokeDash=[4, 3]).encode(y=alt.Y("value:Q")),
-        base.mark_line(strokeWidth=1.8).encode(y=y, color=colour),
         base.mark_rule(strokeWidth=1.6).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour),
-        base.mark_point(filled=True, size=62, opacity=1).encode(y=y, color=colour, shape=shape),
     ]
+    if numeric:  # between texts there is nothing for a line to pass
+        layers.append(base.mark_line(strokeWidth=1.8).encode(y=y, color=colour))
+    for shown in (True, False):
+        some = [point for point in data if point["shown"] == shown]
+        marks = alt.Chart(_values(some)).encode(x=x, y=y, color=colour, description="told:N")
+        filled = marks.mark_point(filled=shown, size=62, opacity=1, strokeWidth=1.8)
+        layers += [filled.encode(shape=shape)] if some else []
     if ranges:
         found = alt.Chart(_values(ranges))
         reach = found.mark_rect(opacity=0.13).encode(x=alt.X("low:Q"), x2="high:Q", color=colour)
@@ -328,20 +336,28 @@ def _over_x(ticks, title, numeric, width) -> alt.X:
     """A coordinate along the axis: its measured values are the ticks."""
     names = dict(ticks)
     if not numeric:
-        plain = alt.Axis(labelAngle=0, grid=False)
+        slanted = sum(map(len, names)) * CHARACTER > width - 6 * GAP
+        plain = alt.Axis(labelAngle=-40 if slanted else 0, grid=False)
         return alt.X("x:O", sort=list(names), title=title, axis=plain)
     sizes = sorted(names)
     room = 1.12 if len(sizes) > 1 else 2
     scale = alt.Scale(type="log", domain=[sizes[0] / room, sizes[-1] * room], nice=False)
     pairs = "".join(f"datum.value == {size} ? {json.dumps(names[size])} : " for size in sizes)
-    axis = alt.Axis(values=sizes, labelExpr=f"{pairs}''", grid=False, labelOverlap="greedy")
+    axis = alt.Axis(
+        values=sizes,
+        tickCount=len(sizes),
+        labelExpr=f"{pairs}''",
+        grid=False,
+        labelOverlap="greedy",
+    )
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 
 
 def _members(series) -> tuple[alt.Color, alt.Shape]:
     """Colour and shape of each series; a legend only where there are several."""
     members = list(dict.fromkeys(series))
-    where = alt.Legend(orient="top", title=None, symbolSize=70) if len(members) > 1 else None
+    several = alt.Legend(orient="top", title=None, symbolSize=70, symbolOpacity=1)
+    where = several if len(members) > 1 else None
     return (
         alt.Color("series:N", sort=members, scale=_series(members, SERIES), legend=where),
         alt.Shape("series:N", sort=members, scale=_series(members, SHAPES), legend=where),

@@ -112,11 +112,12 @@ def title(value: str, table: Sequence[Row] = ()) -> str:
     if value in breakeven.TIMED:
         name = "speed-up, control / time" if value == "speedup" else "time / control"
         return f"{name} ({rows.interval_name(table)})"
-    return f"{rows.heading(value)} / control (a count, exact)"
+    return f"{rows.heading(value)} / control (a count)"
 
 
 def _text(cell: Cell) -> str:
-    return units.ratio(cell.value, cell.low, cell.high) if cell.value is not None else "–"
+    exact = cell.low == cell.high  # a count, of which three digits are enough
+    return units.ratio(cell.value, *(() if exact else (cell.low, cell.high)))
 
 
 def _told(cell: Cell, wanted: Wanted) -> str:
@@ -169,7 +170,7 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
     told = _told(cell, wanted)
     if cell.value is None:
         return square | {"depth": 0.0, "told": told}
-    far = abs(log2(cell.value)) / log2(DEEPEST) if cell.value > 0 else 1.0
+    far = (abs(log2(cell.value)) / log2(DEEPEST)) ** 0.5 if cell.value > 0 else 1.0
     return square | {
         "text": _text(cell),
         "word": cell.word,
@@ -182,20 +183,23 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
 
 def _key(words: Sequence[str], edges: int, wanted: Wanted) -> str:
     """What marks and line mean, of those that are drawn."""
-    parts = [f"{tables.chip(w)} {means}" for w, (_, means) in WORDS.items() if w in words]
+    counted = wanted.value not in breakeven.TIMED
+    shown = escape(title(wanted.value)).partition(" (")[0]
+    exact = ", counts without an interval" if counted else ""
+    parts = [f"{shown}{exact}; colour deepens away from 1, up to {DEEPEST:g}×"]
+    parts += [f"{tables.chip(w)} {means}" for w, (_, means) in WORDS.items() if w in words]
     if "" in words:
-        parts.append("– not measured, why is in the table")
-    gain = "less" if wanted.value not in breakeven.TIMED else "faster"
+        parts.append("– not measured; the table says why")
+    gain = "less" if counted else "faster"
+    shown_at = [word in breakeven.PAYS for word in words if word]
     if edges:
-        parts.append(f'<span class="edge"></span>break-even: on one side it is shown {gain}')
-    else:
-        every = all(w in breakeven.PAYS for w in words if w)
-        parts.append(f"no break-even line: it pays in {'every' if every else 'no'} cell measured")
-    items = "".join(f"<span>{part}</span>" for part in parts)
-    return (
-        f'<p class="key">{escape(title(wanted.value)).partition(" (")[0]}; colour deepens away '
-        f"from 1, up to {DEEPEST:g}×. {items}</p>"
-    )
+        parts.append(f'<span class="edge"></span> break-even: shown to be {gain} on one side only')
+    elif any(shown_at) and not all(shown_at):
+        parts.append("no break-even between neighbours")
+    elif shown_at:
+        every = "every" if all(shown_at) else "no"
+        parts.append(f"no break-even: shown to be {gain} in {every} cell measured")
+    return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 
 def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
@@ -213,13 +217,14 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
             "low": cell.low,
             "high": cell.high,
             "told": _told(cell, wanted),
+            "shown": bool(cell.side),
         }
         for cell in sorted(drawn, key=lambda cell: steps.index(cell.x))
     ]
     ranges, said = [], []
     for variant in wanted.variants:
         line = [cell for cell in cells if cell.variant == variant]
-        found = breakeven.crossings(line)
+        found = breakeven.crossings(line) if numeric else []
         for each in found:
             ends = sorted((each.before.x, each.after.x))
             ranges.append({"series": variant, "at": each.at, "low": ends[0], "high": ends[1]})
@@ -234,6 +239,12 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
         f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}. "
         "The table under it has the figures."
     )
+    key = ["shaded: break-even lies in it, at the dotted line if the ratio bends nowhere"] * bool(
+        ranges
+    )
+    key += [] if all(p["shown"] for p in points) else ["hollow: no difference was shown"]
+    if key:
+        said.append(f"<li>{'; '.join(key).capitalize()}.</li>")
     return svg.chart(showing, [("", drawing)], named) + f'<ul class="breaks">{"".join(said)}</ul>'
 
 
@@ -241,25 +252,29 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     """What is shown of one variant's break-even, in words."""
     name = rows.heading(wanted.x)
     known = [cell for cell in line if cell.value is not None]
-    if not known:
-        return "was not measured"
+    yes, no, never = (
+        ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in some))
+        for some in (
+            [cell for cell in known if cell.pays],
+            [cell for cell in known if not cell.pays],
+            [cell for cell in line if cell.value is None],
+        )
+    )
     if found:
         each = [
             f"at {name} ≈ {_near(wanted.x, one.at)}, between {label(wanted.x, one.before.x)} "
             f"({one.before.word}) and {label(wanted.x, one.after.x)} ({one.after.word})"
             for one in found
         ]
-        return f"breaks even {escape(' and '.join(each))}."
-    at = breakeven.axis(cell.x for cell in known)
-    yes = [label(wanted.x, x) for x in at if any(c.pays for c in known if c.x == x)]
-    no = [label(wanted.x, x) for x in at if not any(c.pays for c in known if c.x == x)]
-    if not no or not yes:
-        shown = "is shown to pay at every" if yes else "is not shown to pay at any"
-        return f"{shown} {escape(name)} measured ({escape(', '.join(yes or no))})."
-    return (
-        f"is shown to pay at {escape(name)} {escape(', '.join(yes))}; "
-        f"not at {escape(', '.join(no))}."
-    )
+        said = f"breaks even {' and '.join(each)}."
+    elif yes and no:
+        said = f"is shown to pay at {name} {yes}; not at {no}."
+    elif known:
+        said = f"is {'' if yes else 'not '}shown to pay at {'every' if yes else 'any'} {name} "
+        said += f"measured ({yes or no})."
+    else:
+        said = "has no value."
+    return escape(said + (f" Not measured at {never}; the table says why." if never else ""))
 
 
 def _near(column: str, at: float) -> str:
@@ -274,7 +289,7 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
     with_times = not counted and any(cell.row.get("median_s") for cell in cells)
     memory = counted or any(cell.row.get("peak_bytes") is not None for cell in cells)
     column = wanted.value if counted else "peak_bytes"
-    several, stated = len(wanted.variants) > 1, any(cell.why for cell in cells)
+    several = len(wanted.variants) > 1
     at = [each for each in (wanted.x, wanted.y) if each]
     shown = "speed-up" if wanted.value == "speedup" else "/ control"
     heads = [f"#{rows.heading(each)}" for each in at] + (["variant"] if several else [])
@@ -282,7 +297,6 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
     heads += [f"#{shown}", "verdict"]
     if memory:
         heads += [f"#control's {rows.heading(column)}", f"#{rows.heading(column)}"]
-    heads += ["why"] if stated else []
     orders = [breakeven.axis(getattr(cell, name) for cell in cells) for name in ("x", "y")]
     lines = []
     for cell in sorted(cells, key=lambda c: (orders[0].index(c.x), orders[1].index(c.y))):
@@ -291,10 +305,12 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
         line += [f"<code>{escape(cell.variant)}</code>"] if several else []
         line += [timed(cell.control), timed(cell.row)] if with_times else []
         ends = (None, None) if counted else (cell.low, cell.high)
-        line += [tables.figure(cell.value, *ends), tables.chip(cell.word) if cell.word else ""]
+        why = f'<span class="why">{escape(cell.why)}</span>'
+        line += [tables.figure(cell.value, *ends), tables.chip(cell.word) if cell.word else why]
+        if cell.word and cell.row.get("note"):
+            line[-1] += f' <span class="why">{escape(cell.row["note"])}</span>'
         if memory:
-            line += [escape(rows.printed(row or {}, column)) for row in (cell.control, cell.row)]
-        line += [f'<span class="why">{escape(cell.why)}</span>' if cell.why else ""] * stated
+            line += [printed(row or {}, column) for row in (cell.control, cell.row)]
         lines.append(line)
     return tables.listed(heads, lines, f"Where {', '.join(wanted.variants)} pays", "payoffs")
 
@@ -306,3 +322,9 @@ def timed(row: Row | None) -> str:
     told = units.seconds_range(row["median_s"], row.get("low_s"), row.get("high_s"))
     text, _, interval = told.partition(" [")
     return escape(text) + (f' <span class="ci">[{escape(interval)}</span>' if interval else "")
+
+
+def printed(row: Row, column: str) -> str:
+    """A value without interval as a table's cell."""
+    value = row.get(column)
+    return tables.NONE if units.missing(value) else escape(rows.printed(row, column))

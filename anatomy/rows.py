@@ -52,6 +52,9 @@ WORDS = {
     "is_view": "view",
     "blas": "BLAS reads it as",
     "ld_bytes": "row distance",
+    "peak_bytes": "peak memory",
+    "total_peak_bytes": "peak memory, all",
+    "reserved_bytes": "reserved memory",
 }
 QUANTITIES = {
     "gpu_cold": "GPU time, cold L2",
