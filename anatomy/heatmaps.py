@@ -17,6 +17,8 @@ FAINTEST, DEEPEST = 0.06, 0.42  # opacity of a tone: text over the deepest must 
 LARGEST = 118  # pixels that a cell is wide at most
 WORDED = 66  # pixels from which a cell has its verdict in a word beside the mark
 TALL = {True: 50, False: 44}  # pixels, on a desk and on a phone
+SMALLEST = 10.5  # pixels of type, which a narrow phone shrinks a little more, and not below 10
+DIGIT = 0.6  # width of a digit in heights of its type
 INSIDE = 0.022  # share of a cell that stays free at each edge
 
 
@@ -44,10 +46,10 @@ def _heat(data, across, up, line, width) -> dict[str, Any]:
     wide = width > 500
     beside = max(map(len, lines)) * CHARACTER + 2.5 * GAP  # the rows' names and the axis' title
     cell = min((width - beside) / len(columns), LARGEST)
-    size = 13 if cell > WORDED else 11 if cell > 46 else 10
+    size = 13 if cell > WORDED else 11 if cell > 46 else SMALLEST
     cells = []
     for each in data:
-        text = each["text"] if len(each["text"]) * size * 0.6 < cell else each["text"][:-1]
+        text = _fitting(each["text"], cell / size / DIGIT)
         word = f"{each['mark']} {each['word']}" if cell >= WORDED else each["mark"]
         cells.append(
             {"told": each["told"], "tone": each["tone"], "text": text, "word": word}
@@ -75,7 +77,7 @@ def _heat(data, across, up, line, width) -> dict[str, Any]:
         base.mark_text(color=TEXT, fontSize=size, fontWeight=600, dy=-6).encode(
             **at, text="text:N"
         ),
-        base.mark_text(color=TEXT, fontSize=11 if cell >= WORDED else 10, dy=10).encode(
+        base.mark_text(color=TEXT, fontSize=11 if cell >= WORDED else SMALLEST, dy=10).encode(
             **at, text="word:N"
         ),
     ]
@@ -89,6 +91,17 @@ def _heat(data, across, up, line, width) -> dict[str, Any]:
         )
     drawn = round(beside + cell * len(columns))
     return _spec(alt.layer(*layers), min(drawn, width), height=TALL[wide] * len(lines))
+
+
+def _fitting(text: str, most: float) -> str:
+    """A ratio in at most so many characters: without its sign, then with fewer decimals."""
+    if len(text) <= most or not text.endswith("×"):
+        return text
+    text = text[:-1]
+    while len(text) > most and "." in text:
+        places = len(text.partition(".")[2]) - 1
+        text = f"{float(text):.{places}f}"
+    return text
 
 
 def _opacity(each) -> float:

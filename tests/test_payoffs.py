@@ -180,6 +180,25 @@ def test_a_wide_cell_has_mark_and_word_and_a_narrow_one_the_mark(width):
     assert spec["layer"][0]["encoding"]["x"]["axis"]["tickCount"] == 7, "or Vega drops names"
 
 
+@pytest.mark.parametrize(
+    ("most", "shown"), [(7, "0.5678×"), (6.5, "0.5678"), (4.2, "0.57"), (3, "0.6"), (1, "1")]
+)
+def test_a_number_keeps_the_digits_that_its_cell_has_room_for(most, shown):
+    from anatomy.heatmaps import _fitting
+
+    assert _fitting("0.5678×", most) == shown and _fitting("–", 0.5) == "–"
+
+
+def test_no_text_is_smaller_than_a_phone_may_shrink_it():
+    from anatomy.heatmaps import heat
+
+    one = {"j": 0, "text": "0.5012×", "word": "faster", "mark": "▼", "tone": "better", "told": ""}
+    squares = [one | {"i": i, "depth": 1.0} for i in range(12)]
+    spec = heat(squares, ("a", [str(i) for i in range(12)]), ("b", ["2"]), [])(330)
+    sizes = [part["mark"]["fontSize"] for part in spec["layer"] if "fontSize" in part["mark"]]
+    assert len(sizes) == 2 and min(sizes) * 328 / 330 > 10
+
+
 def test_break_even_is_interpolated_where_the_rule_puts_it():
     line = breakeven.cells(made.table(), wanted(y=None, where={"tokens": 1024}))
     (found,) = breakeven.crossings(line)
