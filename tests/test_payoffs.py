@@ -208,6 +208,16 @@ def test_break_even_is_interpolated_where_the_rule_puts_it():
     assert breakeven.crossings(speed)[0].at == pytest.approx(found.at)
 
 
+def test_break_even_is_interpolated_along_the_logarithms_of_both():
+    def cell(x: float, value: float, word: str) -> breakeven.Cell:
+        return breakeven.Cell("a", x, None, {}, None, value, value, value, word, "")
+
+    # A quarter of the way from 1/2 to 8 in logarithms, and so of the way from 100 to 1600.
+    (found,) = breakeven.crossings([cell(1600, 8.0, "slower"), cell(100, 0.5, "faster")])
+    assert found.at == pytest.approx(200)
+    assert breakeven.crossings([cell(100, 0.5, "undecided"), cell(200, 2.0, "slower")]) == []
+
+
 def test_without_a_change_of_sides_or_along_text_there_is_no_break_even():
     flat = breakeven.cells(
         made.table(), wanted(y=None, variants=["graphed"], where={"tokens": 1024})
