@@ -12,10 +12,11 @@
     [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
 
 An experiment with its parameters is followed by selectors, each the value of a text column (op,
-quantity, variant, ...) or `column=value`, and last by the column wanted. The selectors must meet
-exactly one row. After the bar stands a format: a Python format spec, a unit, `range` for the value
-with its interval, or nothing for the digits that the interval pays for. A selector with a dot in
-it is quoted. Code spans, fences and comments are left alone; `\\[[` is an ordinary bracket.
+quantity, variant, ...) or `column=value` (`width=1024`, `training=yes`), and last by the column
+wanted. The selectors must meet exactly one row. After the bar stands a format: a Python format
+spec, a unit, `range` for the value with its interval, or nothing for the digits that the interval
+pays for. A selector with a dot in it is quoted. Code spans, fences and comments are left alone;
+`\\[[` is an ordinary bracket.
 Paragraphs that are bound to a verdict, `[[when ...]]`, are chosen first: `anatomy.paragraphs`.
 """
 
@@ -40,8 +41,6 @@ SKIPPED_OR_REFERENCE = re.compile(
 )
 _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
-# Text columns that say how a row was made, and never which row it is.
-_NOT_SELECTING = ("method", "note", "kernels", "discarded_why", "control")
 
 
 @dataclass(frozen=True)
@@ -196,6 +195,8 @@ def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: An
     """
     left = found.recording.data["rows"]
     for column, value in selectors:
+        if column is not None and not any(column in row for row in left):
+            raise UnknownName("column", column, {name for row in left for name in row})
         kept = [row for row in left if _meets(row, column, value)]
         if not kept:
             known = _columns_of(left) if column is None else [column]
@@ -258,7 +259,9 @@ def _meets(row: rows.Row, column: str | None, value: str) -> bool:
 
 
 def _same(there: Any, wanted: str) -> bool:
-    if isinstance(there, bool) or there is None or isinstance(there, str):
+    if isinstance(there, bool):
+        return wanted.lower() in (("true", "yes") if there else ("false", "no"))
+    if there is None or isinstance(there, str):
         return str(there).lower() == wanted.lower()
     try:
         return float(there) == float(wanted)
@@ -269,7 +272,7 @@ def _same(there: Any, wanted: str) -> bool:
 def _columns_of(table: Sequence[rows.Row]) -> list[str]:
     """Columns of text that tell rows apart."""
     named = [n for row in table for n, value in row.items() if isinstance(value, str)]
-    return [name for name in dict.fromkeys(named) if name not in _NOT_SELECTING]
+    return [name for name in dict.fromkeys(named) if name not in rows.CIRCUMSTANCES]
 
 
 def _texts(table: Sequence[rows.Row], column: str) -> list[str]:
@@ -278,11 +281,8 @@ def _texts(table: Sequence[rows.Row], column: str) -> list[str]:
 
 def _telling_apart(table: Sequence[rows.Row]) -> str:
     """What would be unique: columns in which the rows differ, best first, with their values."""
-    wanted = ("op", "quantity", "variant", *_columns_of(table), "role")
-    apart = {name: _texts(table, name) for name in dict.fromkeys(wanted)}
-    apart = {name: values for name, values in apart.items() if len(values) > 1}
-    told = "; ".join(f"{name}: {_list(values)}" for name, values in list(apart.items())[:3])
-    return f"Add one of {told}." if told else "The rows differ in no text column."
+    told = rows.telling_apart(table)
+    return f"Add one of {told}." if told else "The rows differ in no column to select them by."
 
 
 def _list(names: Any) -> str:

@@ -1,15 +1,29 @@
-"""Charts with logarithmic axes: bandwidth over working-set size, the roofline, and the ledger.
+"""Charts with logarithmic axes: bandwidth, the roofline, the ledger, and costs over a size.
 
 They are in the manner of `anatomy.charts`, which has what all charts share.
 """
 
+import json
 from collections.abc import Sequence
 from math import ceil, floor, log2, log10
 from typing import Any
 
 import altair as alt
 
-from anatomy.charts import MUTED, SERIES, SHAPES, TEXT, Drawn, _series, _spec, _values
+from anatomy.charts import (
+    BAND,
+    CHARACTER,
+    GAP,
+    MUTED,
+    SERIES,
+    SHAPES,
+    TEXT,
+    Drawn,
+    _ratio_scale,
+    _series,
+    _spec,
+    _values,
+)
 
 # Verdict on a claim -> colour and shape of its mark.
 VERDICTS = {
@@ -66,6 +80,47 @@ def claimed(points: Sequence[dict[str, Any]], title: str) -> Drawn:
     """
     data = [dict(each) for each in points]
     return lambda width: _claimed(data, title, width)
+
+
+def payoff(
+    points: Sequence[dict[str, Any]],
+    ranges: Sequence[dict[str, Any]],
+    ticks: Sequence[tuple[Any, str]],
+    floor: float,
+    titles: tuple[str, str],
+    numeric: bool,
+) -> Drawn:
+    """A ratio over a coordinate, a line for each variant, with the ranges of break-even.
+
+    Args:
+        points: `series`, `x`, `value`, `low`, `high`, `told`, and `shown`, whether it was shown to
+            differ from 1; the marks of others are hollow.
+        ranges: `series`, `at`, `low` and `high` of each break-even, on the horizontal axis.
+        ticks: Each coordinate and its name.
+        floor: The largest noise floor, drawn as a band around 1.
+        titles: Of the horizontal axis and of the vertical one.
+        numeric: Whether the coordinate is a number, on a logarithmic axis.
+    """
+    data, across = [dict(each) for each in points], [dict(each) for each in ranges]
+    return lambda width: _payoff(data, across, list(ticks), floor, titles, numeric, width)
+
+
+def growth(
+    points: Sequence[dict[str, Any]],
+    fits: Sequence[dict[str, Any]],
+    ticks: Sequence[tuple[float, str]],
+    titles: tuple[str, str],
+) -> Drawn:
+    """A cost over a size, both logarithmic, a line for each series.
+
+    Args:
+        points: `series`, `x`, `value`, `low`, `high` (in the unit of the title) and `told`.
+        fits: `series`, `x` and `value` of the two ends of each fitted line.
+        ticks: Each size and its name.
+        titles: Of the horizontal axis and of the vertical one.
+    """
+    data, lines = [dict(each) for each in points], [dict(each) for each in fits]
+    return lambda width: _growth(data, lines, list(ticks), titles, width)
 
 
 def _claimed(data, title, width) -> dict[str, Any]:
@@ -219,3 +274,91 @@ def _decades(low: float, high: float) -> list[float]:
     """Powers of ten from `low` to `high`."""
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     return [10.0**power for power in range(first, last + 1)]
+
+
+def _payoff(data, ranges, ticks, floor, titles, numeric, width) -> dict[str, Any]:
+    ends = [1 - floor, 1 + floor] + [point[end] for point in data for end in ("low", "high")]
+    scale, axis = _ratio_scale(min(ends), max(ends), 0.06, 0.1, 6)
+    x = _over_x(ticks, titles[0], numeric, width)
+    colour, shape = _members([point["series"] for point in data])
+    band = alt.Chart(_values([{"from": 1 - floor, "to": 1 + floor}]))
+    one = alt.Chart(_values([{"value": 1.0}]))
+    base = alt.Chart(_values(data)).encode(x=x, description="told:N")
+    y = alt.Y("value:Q", title=titles[1], scale=scale, axis=axis)
+    layers = [
+        band.mark_rect(color=BAND, stroke=BAND).encode(y=alt.Y("from:Q"), y2="to:Q"),
+        one.mark_rule(color=MUTED, strokeDash=[4, 3]).encode(y=alt.Y("value:Q")),
+        base.mark_rule(strokeWidth=1.6).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour),
+    ]
+    if numeric:  # between texts there is nothing for a line to pass
+        layers.append(base.mark_line(strokeWidth=1.8).encode(y=y, color=colour))
+    for shown in (True, False):
+        some = [point for point in data if point["shown"] == shown]
+        marks = alt.Chart(_values(some)).encode(x=x, y=y, color=colour, description="told:N")
+        filled = marks.mark_point(filled=shown, size=62, opacity=1, strokeWidth=1.8)
+        layers += [filled.encode(shape=shape)] if some else []
+    if ranges:
+        found = alt.Chart(_values(ranges))
+        reach = found.mark_rect(opacity=0.13).encode(x=alt.X("low:Q"), x2="high:Q", color=colour)
+        where = found.mark_rule(strokeWidth=1.4, strokeDash=[2, 2])
+        layers.insert(0, reach)
+        layers.append(where.encode(x=alt.X("at:Q"), color=colour))
+    return _spec(alt.layer(*layers), width, height=260)
+
+
+def _growth(data, fits, ticks, titles, width) -> dict[str, Any]:
+    low, high = min(point["low"] for point in data), max(point["high"] for point in data)
+    domain = [low / 1.25, high * 1.25]
+    values = [tick for tick in _steps(*domain) if domain[0] <= tick <= domain[1]]
+    if len(values) > 9:
+        values = _decades(*domain)
+    y = alt.Y(
+        "value:Q",
+        title=titles[1],
+        scale=alt.Scale(type="log", domain=domain, nice=False),
+        axis=alt.Axis(values=values, format="~g"),
+    )
+    x = _over_x(ticks, titles[0], True, width)
+    colour, shape = _members([point["series"] for point in data])
+    base = alt.Chart(_values(data)).encode(x=x, description="told:N")
+    layers = [
+        base.mark_line(strokeWidth=1.8).encode(y=y, color=colour),
+        base.mark_rule(strokeWidth=1.6).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour),
+        base.mark_point(filled=True, size=62, opacity=1).encode(y=y, color=colour, shape=shape),
+    ]
+    if fits:
+        fitted = alt.Chart(_values(fits)).mark_line(strokeWidth=1.2, strokeDash=[5, 4], opacity=0.8)
+        layers.insert(0, fitted.encode(x=alt.X("x:Q"), y=alt.Y("value:Q"), color=colour))
+    return _spec(alt.layer(*layers), width, height=300)
+
+
+def _over_x(ticks, title, numeric, width) -> alt.X:
+    """A coordinate along the axis: its measured values are the ticks."""
+    names = dict(ticks)
+    if not numeric:
+        slanted = sum(map(len, names)) * CHARACTER > width - 6 * GAP
+        plain = alt.Axis(labelAngle=-40 if slanted else 0, grid=False)
+        return alt.X("x:O", sort=list(names), title=title, axis=plain)
+    sizes = sorted(names)
+    room = 1.12 if len(sizes) > 1 else 2
+    scale = alt.Scale(type="log", domain=[sizes[0] / room, sizes[-1] * room], nice=False)
+    pairs = "".join(f"datum.value == {size} ? {json.dumps(names[size])} : " for size in sizes)
+    axis = alt.Axis(
+        values=sizes,
+        tickCount=len(sizes),
+        labelExpr=f"{pairs}''",
+        grid=False,
+        labelOverlap="greedy",
+    )
+    return alt.X("x:Q", title=title, scale=scale, axis=axis)
+
+
+def _members(series) -> tuple[alt.Color, alt.Shape]:
+    """Colour and shape of each series; a legend only where there are several."""
+    members = list(dict.fromkeys(series))
+    several = alt.Legend(orient="top", title=None, symbolSize=70, symbolOpacity=1)
+    where = several if len(members) > 1 else None
+    return (
+        alt.Color("series:N", sort=members, scale=_series(members, SERIES), legend=where),
+        alt.Shape("series:N", sort=members, scale=_series(members, SHAPES), legend=where),
+    )

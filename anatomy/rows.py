@@ -6,6 +6,7 @@ with the columns of `anatomy.measuring.compare`; what was not measured is None o
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from anatomy import limits, replication, units
@@ -23,6 +24,18 @@ INTERVALS = {
 # What is computed from a row, in the order of `derived`.
 DERIVED = ("rate", "rate_unit", "speedup", "share", "share_of", "limit_value", "limit_kind")
 
+# Numbers that were measured or counted, which say nothing of which row it is.
+RESULTS = {
+    *("median_s", "low_s", "high_s", "p5_s", "p95_s", "samples", "busy_s", "enqueue_s", "error"),
+    *("ratio", "ratio_low", "ratio_high", "noise_floor", "flops", "bytes", "kernels_per_call"),
+    *("peak_bytes", "total_peak_bytes", "reserved_bytes", "wide", "launch_inclusive", "runs"),
+    *("sm_clock_mhz", "power_w", "temperature_c"),
+}
+# Texts that say how a row was made, and never which row it is.
+CIRCUMSTANCES = ("method", "note", "kernels", "discarded_why", "control")
+# Texts that follow from what was measured.
+JUDGED = ("verdict", "regime", "throttle")
+
 WORDS = {
     "op": "operation",
     "median_s": "time",
@@ -39,6 +52,9 @@ WORDS = {
     "is_view": "view",
     "blas": "BLAS reads it as",
     "ld_bytes": "row distance",
+    "peak_bytes": "peak memory",
+    "total_peak_bytes": "peak memory, all",
+    "reserved_bytes": "reserved memory",
 }
 QUANTITIES = {
     "gpu_cold": "GPU time, cold L2",
@@ -82,6 +98,50 @@ def select(
     kept = [row for row in rows if row.get("variant") in place]
     groups = list(groups_of(kept))  # stays in the order of the recording
     return [row for _, group in groups for row in sorted(group, key=lambda r: place[r["variant"]])]
+
+
+def meeting(rows: Iterable[Row], where: Mapping[str, Any] | None) -> list[Row]:
+    """The rows whose columns have the values wanted.
+
+    Args:
+        rows: All rows.
+        where: Column -> its value, or a list of values. A text with a `*` in it is a pattern.
+
+    Raises:
+        UnknownName: No row has the column, or none that is left has the value.
+    """
+    rows = list(rows)
+    for column, wanted in (where or {}).items():
+        if not any(column in row for row in rows):
+            raise UnknownName("column", column, {name for row in rows for name in row})
+        values = list(wanted) if isinstance(wanted, list | tuple | set) else [wanted]
+        for value in values:
+            if not any(_is(row.get(column), value) for row in rows):
+                raise UnknownName(column, value, names(rows, column))
+        rows = [row for row in rows if any(_is(row.get(column), value) for value in values)]
+    return rows
+
+
+def _is(there: Any, wanted: Any) -> bool:
+    if isinstance(wanted, str) and "*" in wanted:
+        return isinstance(there, str) and fnmatchcase(there, wanted)
+    return there == wanted and isinstance(there, bool) == isinstance(wanted, bool)
+
+
+def telling_apart(rows: Sequence[Row], most: int = 3) -> str:
+    """Columns in which rows differ, best first, with their values; empty where there are none.
+
+    These are texts and the coordinates of a row (`width`, `tokens`), and never what was measured.
+    """
+    first = ("op", "quantity", "variant")
+    texts = [n for row in rows for n, value in row.items() if isinstance(value, str)]
+    numbers = [n for row in rows for n, value in row.items() if isinstance(value, int | float)]
+    found = []
+    for name in dict.fromkeys((*first, *texts, "role", *numbers)):
+        values = names(rows, name)
+        if len(values) > 1 and name not in (*CIRCUMSTANCES, *JUDGED, *RESULTS, *DERIVED):
+            found.append(f"{name}: {', '.join(values)}")
+    return "; ".join(found[:most])
 
 
 def names(rows: Iterable[Row], column: str) -> list[str]:

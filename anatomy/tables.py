@@ -12,6 +12,8 @@ from anatomy.rows import Row
 CHIPS = {
     "slower": ("▲", "worse"),
     "faster": ("▼", "better"),
+    "less": ("▼", "better"),
+    "more": ("▲", "worse"),
     "same": ("=", "even"),
     "undecided": ("?", "open"),
     "impossible": ("!", "worse"),

@@ -27,7 +27,7 @@ ROOMS = {
         *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings"),
         *("codehash", "syntax", "canonical", "schema", "freshness", "recording"),
         *("scoring", "standings", "targets", "shortfalls", "printing"),
-        *("replication", "merging", "handover"),
+        *("replication", "merging", "handover", "exponents"),
     ),
     "record": (
         *(
@@ -47,7 +47,8 @@ ROOMS = {
         *("claims", "rows", "tables", "charts", "svg", "strips", "page", "inline", "facts"),
         *("spans", "fences", "showing", "collecting", "commands", "figures", "matrices"),
         *("building", "boards", "clouds", "scoreboard", "curves", "loglog"),
-        *("rooflines", "ledger", "ledger_table", "paragraphs", "prose"),
+        *("rooflines", "ledger", "ledger_table", "paragraphs", "prose", "specials"),
+        *("breakeven", "payoffs", "heatmaps", "growth"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -59,7 +60,7 @@ MAY_IMPORT = {
 }
 # Library -> the only modules that import it.
 DOORS = {
-    "altair": {"charts", "clouds", "loglog"},
+    "altair": {"charts", "clouds", "heatmaps", "loglog"},
     "vl_convert": {"svg"},
     "typer": {"cli"},
     "rich": {"cli", "progress"},
