@@ -102,9 +102,9 @@ def fp8(
         One row per size and variant with the columns of `compare`, in step_wall and gpu_warm; `m`,
         `n` and `k` are the size, `side` that of one whose `shape` is `square`. `bf16` is the
         control. `error` is against float64 with the factors as they were before quantising,
-        `kernel_error` against float64 with the quantised ones. Rows of op `mlp ...` are a transformer's perceptron, where
-        the compiled FP8 one has the compiled bf16 one as its control. Rows of op `first call` are
-        what compiling took. Without FP8 its rows say why.
+        `kernel_error` against float64 with the quantised ones. Rows of op `mlp ...` are a
+        transformer's perceptron, where the compiled FP8 one has the compiled bf16 one as its
+        control. Rows of op `first call` are what compiling took. Without FP8 its rows say why.
 
     Raises:
         DeviceError: The device is not there.
@@ -185,11 +185,13 @@ def _forward(model, width, count, where, iters, budget_s) -> pd.DataFrame:
 
 
 def _sizes(sizes: tuple[int, ...], scale: float, step: int) -> tuple[int, ...]:
-    """Sizes times `scale`, as multiples of `step`, each once where they were different."""
-    scaled = [max(1, round(scale * size / step)) * step for size in sizes]
-    grown = []
-    for size in scaled:  # on a small scale two sizes must not become one
-        grown.append(size + step if size in grown and sizes[0] != sizes[-1] else size)
+    """Sizes times `scale` as multiples of `step`; two that differ never become one."""
+    grown: list[int] = []
+    for size in sizes:
+        scaled = max(1, round(scale * size / step)) * step
+        while scaled in grown:
+            scaled += step
+        grown.append(scaled)
     return tuple(grown)
 
 

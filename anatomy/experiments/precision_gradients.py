@@ -118,8 +118,8 @@ def counted(
     Returns:
         `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0
         here; `subnormal`: below the smallest normal number of the format, where digits are lost;
-        `overflow`: infinite or NaN here. `error`: ||found - exact|| / ||exact||, null where one overflows. `typical`: the
-        median size of the exact ones.
+        `overflow`: infinite or NaN here. `error`: ||found - exact|| / ||exact||, null where one
+        overflows. `typical`: the median size of the exact ones.
     """
     there = exact.abs() > NOISE * exact.abs().max()
     computed = found.double()
