@@ -123,7 +123,7 @@ def gradients(root: Path, **params: Any) -> Path:
 
 
 def fp8(root: Path, **params: Any) -> Path:
-    """A recording of `precision.fp8`: quantising pays from a side of 4096 on, compiled from 2048."""
+    """A recording of `precision.fp8`: quantising pays from 4096 on, compiled from 2048 on."""
     rows = []
     for side in (*SIDES, None):
         m, n, k = (side,) * 3 if side else (8192, 16384, 4096)
