@@ -136,12 +136,12 @@ def bf16_range_is_fp32s(gradients: Table) -> Finding:
         ratio = short[end] / full[end]
         measured = Measured(ratio, ratio, ratio)
         cases.append(Case({"end": end.replace("_", " ")}, within(measured, 0.99, 1.01), measured))
-    digits = units.significant(short["eps"] / full["eps"])
+    steps = short["eps"] / full["eps"]
     return across(
         cases,
         f"bf16 reaches {short['largest']:.3g}, fp32 {full['largest']:.3g}; the smallest normal "
         f"number is {short['smallest_normal']:.3g} and {full['smallest_normal']:.3g}. The steps "
-        f"between numbers are {digits} times as wide.",
+        f"between numbers are {steps:.0f} times as wide.",
     )
 
 
@@ -194,7 +194,7 @@ def _layers(fp8: Table, variants: Iterable[str], quantity: str) -> Iterator[tupl
     for row in fp8:
         if row["variant"] in variants and row.get("quantity") == quantity:
             how = row["variant"].removeprefix("fp8, ")
-            yield {"way": how, "size": row["op"]}, row
+            yield {"way": how, "size": row["op"].removeprefix("linear ")}, row
 
 
 @claim(

@@ -115,7 +115,7 @@ def fp8(
     tables = []
     # Read when the compiler is imported, by the first compilation of this process.
     os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
-    budget_s = min(1.0, scale)
+    budget_s = 0.8 * min(1.0, scale)
     with torch.inference_mode():
         tables += precision_fp8.products(sides, where, iters, budget_s)
         tokens, _, width = sides[-1]

@@ -85,10 +85,10 @@ def _gradients(model: nn.Module, x: Tensor, kind: torch.dtype | None, factor: fl
     linear = [m for m in model.modules() if isinstance(m, nn.Linear)]
     parameters = [p for module in linear for p in module.parameters()]
     low = kind in (torch.float16, torch.bfloat16)
-    with torch.autocast(x.device.type, kind) if low else nullcontext():
-        output = model(x)
-    output = output if output.dtype == torch.float64 else output.float()
     with tensors.products_in("fp32"):
+        with torch.autocast(x.device.type, kind) if low else nullcontext():
+            output = model(x)
+        output = output if output.dtype == torch.float64 else output.float()
         found = torch.autograd.grad(output.square().mean() * factor, parameters)
     return torch.cat([each.flatten() for each in found])
 

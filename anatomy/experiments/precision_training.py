@@ -51,7 +51,8 @@ class Way:
 
 
 WAYS = {
-    "fp32": Way(torch.float32, None, False, False, "fp32", 2**-12),
+    # As for TF32, for an attention kernel may use it whatever the switch for products says.
+    "fp32": Way(torch.float32, None, False, False, "fp32", 2**-6),
     "tf32": Way(torch.float32, None, True, False, "tf32", 2**-6),
     "amp fp16": Way(torch.float32, torch.float16, False, True, "fp16", 2**-6),
     "amp bf16": Way(torch.float32, torch.bfloat16, False, False, "bf16", 2**-4),
