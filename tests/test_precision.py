@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from anatomy import models
-from anatomy.errors import DisagreementError
+from anatomy.errors import DisagreementError, MeasurementError
 from anatomy.experiments import precision, precision_fp8, precision_gradients, precision_training
 from anatomy.measuring import blocks, comparison
 
@@ -214,3 +214,12 @@ def test_sizes_that_differ_stay_different_when_they_are_made_small():
     assert precision._sizes((256, 1024, 2048), 1 / 1000, 16) == (16, 32, 48)
     assert precision._sizes((8192, 16384, 4096), 1.0, 16) == (8192, 16384, 4096)
     assert precision._sizes((1024, 8192), 0.5, 16) == (512, 4096)
+
+
+def test_one_cell_without_times_is_a_row_and_a_table_without_any_is_an_error():
+    timed = pd.DataFrame([{"variant": "a", "median_s": 1.0}])
+    absent = pd.DataFrame([{"variant": "b", "note": "another process computes there"}])
+    both = precision._joined([absent, timed])
+    assert list(both.variant) == ["b", "a"] and both.median_s.notna().sum() == 1
+    with pytest.raises(MeasurementError, match="another process computes there"):
+        precision._joined([absent, absent])

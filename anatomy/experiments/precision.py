@@ -196,6 +196,13 @@ def _sizes(sizes: tuple[int, ...], scale: float, step: int) -> tuple[int, ...]:
 
 
 def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """All rows in one table; columns that a comparison lacks are empty there."""
+    """All rows in one table; columns that a comparison lacks are empty there.
+
+    Raises:
+        MeasurementError: Nothing at all could be timed; the message is the first row's reason.
+    """
     # Columns that are empty in one of the tables would otherwise decide the others' types.
-    return pd.concat([table.astype(object) for table in tables if len(table)], ignore_index=True)
+    table = pd.concat([each.astype(object) for each in tables], ignore_index=True)
+    if "median_s" not in table or table.median_s.isna().all():
+        raise MeasurementError(str(table.note.iloc[0]))
+    return table

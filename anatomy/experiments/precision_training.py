@@ -323,19 +323,21 @@ def scaler_waits(
         budget_s: Seconds for the blocks.
     """
     op, quantity = f"host C={width} T={count}", "host_enqueue"
-    model = models.transformer(width, LAYERS, where, torch.float32)
-    x = _input(width, count, where)
-    loss = exact_gradients(model, x)[0]
-    steps = {}
-    for fused in (False, True):
-        for name in ("amp bf16", "amp fp16"):
-            label = f"{name}, {'fused' if fused else 'default'} AdamW"
-            steps[label] = Step(name, model, x, fused=fused)
+    labels = {
+        f"{name}, {'fused' if fused else 'default'} AdamW": (name, fused)
+        for fused in (False, True)
+        for name in ("amp bf16", "amp fp16")
+    }
+    plain, scaled = list(labels)[2:]  # with the fused optimizer
     try:
+        model = models.transformer(width, LAYERS, where, torch.float32)
+        x = _input(width, count, where)
+        loss = exact_gradients(model, x)[0]
+        steps = {label: Step(name, model, x, fused=f) for label, (name, f) in labels.items()}
         table = compare(
             # The gradients are those of the map, where they are checked.
             {label: lambda step=step: step()[0] for label, step in steps.items()},
-            against={list(steps)[3]: list(steps)[2]},
+            against={scaled: plain},
             reference=lambda: loss,
             allowed={label: step.way.allowed for label, step in steps.items()},
             quantity=quantity,
@@ -347,11 +349,7 @@ def scaler_waits(
             profile=False,
         ).table
     except (DisagreementError, MeasurementError, torch.OutOfMemoryError) as error:
-        why = f"not measured: {str(error).splitlines()[0][:160]}"
-        table = pd.DataFrame(
-            [
-                {"op": op, "variant": label, "role": "variant", "quantity": quantity, "note": why}
-                for label in steps
-            ]
-        )
+        row = {"op": op, "role": "variant", "quantity": quantity}
+        row |= {"note": f"not measured: {str(error).splitlines()[0][:160]}"}
+        table = pd.DataFrame([row | {"variant": label} for label in labels])
     return table.assign(width=width, tokens=count, device=where.type)
