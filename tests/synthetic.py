@@ -343,6 +343,10 @@ MAKERS = {
     "limits.ceilings": _made_in("ceilings", "ceilings"),
     "limits.bandwidth": _made_in("ceilings", "bandwidth"),
     "limits.floors": _made_in("ceilings", "floors"),
+    "precision.training": _made_in("precision_rows", "training"),
+    "precision.gradients": _made_in("precision_rows", "gradients"),
+    "precision.fp8": _made_in("precision_rows", "fp8"),
+    "precision.inference": _made_in("precision_rows", "inference"),
 }
 
 

@@ -30,7 +30,8 @@ def run(root, capfd):
 
 def test_the_ledger_is_printed_as_text_csv_and_json(run):
     status, out, _ = run("claims")
-    assert status == 0 and "slice-doubles-fp16" in out and "102 not measured yet" in out
+    waiting = sum(bool(each.awaits) for each in claims.all_claims().values())
+    assert status == 0 and "slice-doubles-fp16" in out and f"{waiting} not measured yet" in out
     _, out, _ = run("claims", "--format", "csv", "--machine", "toy-gpu")
     assert len(list(csv.DictReader(io.StringIO(out)))) == len(claims.all_claims())
     _, out, _ = run("claims", "--format", "json", "--verdict", "holds-only-where")
@@ -60,7 +61,8 @@ def test_a_check_says_which_verdicts_rest_on_old_recordings(run, root):
     data["code"]["hash"] = "f" * 64
     recording.save(data, root)
     status, out, _ = run("claims", "--check")
-    assert status == 0 and "1 of 158 rest on recordings that are not current" in out
+    count = len(claims.all_claims())
+    assert status == 0 and f"1 of {count} rest on recordings that are not current" in out
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,13 @@ TOY = {
     "harnesses.estimates": {"device": "cpu", "scale": 0.005, "replicates": 1, "budget_s": 0.01},
     "worked_example.kernel": {"device": "cpu", "dtype": "fp32", "m": 64, "k": 64},
     "harnesses.reference": {"device": "cpu", "scale": 0.005},
+    "precision.training": {"device": "cpu", "scale": 1 / 64, "iters": 6},
+    "precision.gradients": {"device": "cpu", "width": 32, "tokens": 32},
+    "precision.fp8": {"device": "cpu", "scale": 1 / 64, "iters": 6},
+    "precision.inference": {"device": "cpu", "scale": 1 / 64, "iters": 6},
 }
 # Tables of another form than a comparison's: a report without times, and harnesses' figures.
-OTHER_FORMS = ("tensor_layout.", "harnesses.")
+OTHER_FORMS = ("tensor_layout.", "harnesses.", "precision.gradients")
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")
 VARIANTS = [
