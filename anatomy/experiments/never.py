@@ -241,6 +241,8 @@ def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFram
         # Forward once and backward twice, a multiplication and an addition each; the first
         # layer's input needs no gradient.
         flops=2 * tokens * width**2 * (3 * INITIALIZED[2] - 1),
+        # Of the products: what is returned first is the loss, which is float32.
+        limit=f"matmul {tensors.number_format(_kind(where))}",
     )
     return table.assign(width=width, tokens=tokens)
 

@@ -134,7 +134,7 @@ CANDIDATES: dict[str, tuple[str, Line]] = {
     "t.masked_select(t > 0)": (SHAPES, lambda s: s.t.masked_select(s.mask)),
     "t.unique()": (SHAPES, lambda s: s.t.unique()),
     "F.one_hot(classes)": (SHAPES, lambda s: F.one_hot(s.classes)),
-    "t.repeat_interleave(counts)": (SHAPES, lambda s: s.index.repeat_interleave(s.index % 2)),
+    "t.repeat_interleave(counts)": (SHAPES, lambda s: s.index.repeat_interleave(s.index % 3)),
     "t.cpu()": (COPIES, lambda s: s.t.cpu()),
     't.to("cpu", non_blocking=True)': (COPIES, lambda s: s.large.to("cpu", non_blocking=True)),
     "torch.tensor(1.0, device=gpu)": (COPIES, lambda s: torch.tensor(1.0, device=s.device)),

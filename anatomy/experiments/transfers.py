@@ -111,6 +111,7 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
         DisagreementError: A copy brought something else.
     """
     calls, exact = ways_of(direction, size, watch.device)
+    watch.wall([*calls.values()] * 2)  # first calls allocate, which may wait by itself
     waits = {name: waits_for_gpu(watch, call) for name, call in calls.items()}
     for quantity in ("host_enqueue", "step_wall"):
         table = compare(
