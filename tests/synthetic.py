@@ -343,6 +343,11 @@ MAKERS = {
     "limits.ceilings": _made_in("ceilings", "ceilings"),
     "limits.bandwidth": _made_in("ceilings", "bandwidth"),
     "limits.floors": _made_in("ceilings", "floors"),
+    "synchronizations.detected": _made_in("syncs_rows", "detected"),
+    "synchronizations.costs": _made_in("syncs_rows", "costs"),
+    "transfers.to_device": _made_in("syncs_rows", "to_device"),
+    "transfers.hazard": _made_in("syncs_rows", "hazard"),
+    "never.costs": _made_in("syncs_rows", "never_costs"),
 }
 
 

@@ -36,7 +36,7 @@ BUDGET_S, SETTLE_CAP_S = 0.6, 0.3
 SIDE, BESIDE_BYTES = 8192, 2**26
 # Sleep in front of the copies that are watched going wrong; long against what the host does.
 HELD_S = 0.02
-EIGHT = range(8)
+EIGHT = range(8)  # blocks of memory
 # What stands in the memory before a copy, in the tensor that is copied, and after it.
 BEFORE, COPIED, AFTER = -1.0, 1.0, 2.0
 
@@ -290,9 +290,11 @@ def _to_cpu(non_blocking: bool) -> Callable[[Tensor, Stopwatch], tuple]:
     """`.to("cpu")`, into memory that PyTorch hands out: with luck, that of the tensor before it."""
 
     def way(x: Tensor, watch: Stopwatch) -> tuple[float, float]:
-        for pinned in (True, False):
+        for pinned in {False, x.is_cuda}:
             # Several, so that no block is left in which an earlier copy still stands.
-            poisoned = [torch.full_like(x, BEFORE, device="cpu", pin_memory=pinned) for _ in EIGHT]
+            poisoned = [
+                torch.full(x.shape, BEFORE, dtype=x.dtype, pin_memory=pinned) for _ in EIGHT
+            ]
             del poisoned
         watch.drain()
         watch.hold(HELD_S)
