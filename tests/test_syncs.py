@@ -303,3 +303,26 @@ def test_queueing_kinds_are_controls_that_wait_for_nothing(tmp_path):
     found = synthetic.showing(root=tmp_path).find("synchronizations.detected")
     kinds = {row["kind"]: row["waits"] for row in found.recording.data["rows"]}
     assert kinds[QUEUES] is False
+
+
+def test_the_script_that_pages_show_names_the_lines_and_puts_the_mode_back(watched):
+    from snippets import find_synchronizations as script
+
+    (seen,) = script.waiting_lines(lambda: (watched.sync(), warnings.warn("of another kind")))  # noqa: B028
+    assert seen.startswith("test_syncs.py:") and watched.modes == ["warn", 0]
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_the_script_asks_whether_the_queue_was_empty_when_the_line_returned(blocks, monkeypatch):
+    from snippets import find_synchronizations as script
+
+    gpu = SimpleNamespace(busy=False)
+
+    def idle(device=None):
+        gpu.busy = False
+
+    event = SimpleNamespace(record=lambda: None, query=lambda: not gpu.busy)
+    monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: setattr(gpu, "busy", True))
+    monkeypatch.setattr(torch.cuda, "synchronize", idle)
+    monkeypatch.setattr(torch.cuda, "Event", lambda: event)
+    assert script.waits(idle if blocks else lambda: None) is blocks
