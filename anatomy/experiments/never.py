@@ -238,6 +238,7 @@ def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFram
         reference=exact,
         allowed=ALLOWED_GRADIENTS,
         quantity="gpu_warm",
+        profile=True,
         # Forward once and backward twice, a multiplication and an addition each; the first
         # layer's input needs no gradient.
         flops=2 * tokens * width**2 * (3 * INITIALIZED[2] - 1),
