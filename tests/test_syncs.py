@@ -259,6 +259,13 @@ def test_a_wait_and_a_use_are_what_a_step_takes_more_than_the_control():
     assert pd.isna(table.use_s[0]) and pd.isna(table.use_s[2])
 
 
+def test_counts_stay_whole_numbers_beside_rows_that_have_none():
+    table = pd.concat([pd.DataFrame({"n": [2**26]}), pd.DataFrame({"m": [1]})], ignore_index=True)
+    assert table.n.dtype == float
+    assert list(synchronizations.with_counts(table, "n").n) == [2**26, None]
+    assert type(synchronizations.with_counts(table, "n").n[0]) is int
+
+
 @pytest.mark.parametrize("direction", transfers.DIRECTIONS)
 def test_every_way_of_copying_brings_what_was_there(direction):
     calls, exact = transfers.ways_of(direction, 4096, CPU)

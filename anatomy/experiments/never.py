@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from anatomy import intervals, machine, models, tensors
 from anatomy.experiment import experiment
+from anatomy.experiments.synchronizations import with_counts
 from anatomy.measuring import compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
@@ -72,7 +73,8 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
     tables.append(initialization(scale, where, iters))
     needs = "needs several GPUs: it is measured with the pages on distributed training"
     tables.append(pd.DataFrame([{"op": "DataParallel", "variant": "DataParallel", "note": needs}]))
-    return pd.concat(tables, ignore_index=True)
+    found = pd.concat(tables, ignore_index=True)
+    return with_counts(found, "call", "elements", "uses", "width", "tokens")
 
 
 def _sized(full: int, scale: float) -> int:

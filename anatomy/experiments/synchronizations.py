@@ -156,7 +156,8 @@ def costs(
         settle_cap_s=SETTLE_CAP_S,
         profile=False,
     ).table
-    return pd.concat([table, *steps(where, sizes, iters, full)], ignore_index=True)
+    found = pd.concat([table, *steps(where, sizes, iters, full)], ignore_index=True)
+    return with_counts(found, "elements", "kernels_each")
 
 
 def readbacks(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
@@ -281,6 +282,20 @@ def with_wait(table: pd.DataFrame) -> pd.DataFrame:
         found.append((extra.median, extra.low, extra.high))
     columns = ("wait_s", "wait_low_s", "wait_high_s")
     return table.assign(**dict(zip(columns, map(list, zip(*found, strict=True)), strict=True)))
+
+
+def with_counts(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Columns that count, as whole numbers again: rows without a value make pandas forget it.
+
+    Args:
+        table: Rows of several comparisons.
+        columns: Names of columns of whole numbers, some of them missing.
+    """
+    whole = {
+        name: pd.Series([None if pd.isna(n) else int(n) for n in table[name]], dtype=object)
+        for name in columns
+    }
+    return table.assign(**whole)
 
 
 def _bound_by(table: pd.DataFrame, where: torch.device) -> str | None:
