@@ -95,7 +95,8 @@ def _not_here(where: torch.device, sizes: list[int]) -> pd.DataFrame:
 
 
 def _op(direction: str, size: int) -> str:
-    return f"{direction} {size // 1024} KiB"
+    whole = size % 2**20 == 0
+    return f"{direction} {size >> 20} MiB" if whole else f"{direction} {size / 2**10:g} KiB"
 
 
 def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[pd.DataFrame]:
