@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pandas as pd
@@ -14,6 +15,7 @@ from anatomy import agreement, claims, recording
 from anatomy.errors import DisagreementError
 from anatomy.experiments import never, synchronizations, transfers
 from anatomy.experiments.synchronization_candidates import CANDIDATES, QUEUES, tensors_on
+from anatomy.measuring import blocks, stopwatch_for
 
 CPU = torch.device("cpu")
 OURS = {
@@ -241,12 +243,12 @@ def test_readbacks_are_what_their_references_say():
     agreement.check(calls, exact)
 
 
-def rows(**blocks):
-    roles = ["control", *["variant"] * (len(blocks) - 1)]
+def rows(**each_s):
+    roles = ["control", *["variant"] * (len(each_s) - 1)]
     return pd.DataFrame(
         [
             {"variant": name, "role": role, "blocks_s": [each] * 6}
-            for (name, each), role in zip(blocks.items(), roles, strict=True)
+            for (name, each), role in zip(each_s.items(), roles, strict=True)
         ]
     )
 
@@ -319,8 +321,8 @@ def test_the_script_that_pages_show_names_the_lines_and_puts_the_mode_back(watch
     assert seen.startswith("test_syncs.py:") and watched.modes == ["warn", 0]
 
 
-@pytest.mark.parametrize("blocks", [True, False])
-def test_the_script_asks_whether_the_queue_was_empty_when_the_line_returned(blocks, monkeypatch):
+@pytest.mark.parametrize("waiting", [True, False])
+def test_the_script_asks_whether_the_queue_was_empty_when_the_line_returned(waiting, monkeypatch):
     from snippets import find_synchronizations as script
 
     gpu = SimpleNamespace(busy=False)
@@ -332,4 +334,42 @@ def test_the_script_asks_whether_the_queue_was_empty_when_the_line_returned(bloc
     monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: setattr(gpu, "busy", True))
     monkeypatch.setattr(torch.cuda, "synchronize", idle)
     monkeypatch.setattr(torch.cuda, "Event", lambda: event)
-    assert script.waits(idle if blocks else lambda: None) is blocks
+    assert script.waits(idle if waiting else lambda: None) is waiting
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Comparisons in few short blocks."""
+    monkeypatch.setattr(blocks, "PART_S", 1e-4)
+    monkeypatch.setattr(blocks, "LOOKS", (6,))
+    monkeypatch.setattr(transfers, "SETTLE_CAP_S", 0.05)
+
+
+@pytest.mark.parametrize("direction", transfers.DIRECTIONS)
+def test_a_cell_of_copies_has_both_quantities_and_its_coordinates(direction, short):
+    enqueue, wall = transfers.copies(direction, 2**20, stopwatch_for("cpu"), 6)
+    assert set(enqueue.quantity) == {"host_enqueue"} and set(wall.quantity) == {"step_wall"}
+    assert set(enqueue.op) == {f"{direction} 1 MiB"} and set(enqueue.bytes) == {2**20}
+    assert list(zip(enqueue.pinned, enqueue.non_blocking, strict=True))[:4] == [
+        *transfers.WAYS.values()
+    ]
+    assert set(enqueue.waits) == {False} and enqueue.limit.isna().all()
+
+
+def test_a_copy_and_a_product_leave_the_same_in_one_stream_and_in_two(short, monkeypatch):
+    waited = []
+    stream = SimpleNamespace(wait_stream=waited.append)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: stream)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor.clone())
+    table = transfers.beside(CPU, 1e-4, 6)
+    assert list(table[table.role != "again"].variant) == [
+        "pinned, one stream",
+        "pinned, two streams",
+        "pageable, one stream",
+        "pageable, two streams",
+        "the product alone",
+    ]
+    assert (table.error < 2**-6).all()
+    assert len(waited) % 2 == 0, "each stream waits for the other one, in each call"
