@@ -347,6 +347,11 @@ MAKERS = {
     "precision.gradients": _made_in("precision_rows", "gradients"),
     "precision.fp8": _made_in("precision_rows", "fp8"),
     "precision.inference": _made_in("precision_rows", "inference"),
+    "synchronizations.detected": _made_in("syncs_rows", "detected"),
+    "synchronizations.costs": _made_in("syncs_rows", "costs"),
+    "transfers.to_device": _made_in("syncs_rows", "to_device"),
+    "transfers.hazard": _made_in("syncs_rows", "hazard"),
+    "never.costs": _made_in("syncs_rows", "never_costs"),
 }
 
 

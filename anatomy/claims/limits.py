@@ -12,7 +12,7 @@ CEILINGS = Need("limits.ceilings")
 REFLECTION_GPU = "A100"
 
 
-def _best(table: Table, op: str, work: str) -> Measured:
+def best(table: Table, op: str, work: str) -> Measured:
     """The highest rate of an operation, in units of work per second, with its interval.
 
     Raises:
@@ -33,7 +33,7 @@ def _best(table: Table, op: str, work: str) -> Measured:
 
 def _faster(table: Table, dtype: str, than: str) -> tuple[Measured, str]:
     """Best rate of products in one format over another's, and both in words."""
-    rates = [_best(table, f"matmul {each}", "flops") for each in (dtype, than)]
+    rates = [best(table, f"matmul {each}", "flops") for each in (dtype, than)]
     said = [units.rate(r.value, "FLOP/s", r.low, r.high) for r in rates]
     return quotient(*rates), f"{dtype} {said[0]}, {than} {said[1]}"
 
@@ -71,7 +71,7 @@ def _bandwidth(table: Table, rate: Measured, claimed: float) -> Finding:
 @claim(CEILINGS)
 def hbm_bandwidth(ceilings: Table) -> Finding:
     """The best copy lies within 10 % of the claimed bandwidth, on the card that is meant."""
-    return _bandwidth(ceilings, _best(ceilings, "copy", "bytes"), 2e12)
+    return _bandwidth(ceilings, best(ceilings, "copy", "bytes"), 2e12)
 
 
 @claim(Need("limits.bandwidth"))
@@ -79,7 +79,7 @@ def l2_bandwidth(bandwidth: Table) -> Finding:
     """The best read of a set that fits the cache lies within 10 % of it, on the card meant."""
     fits = [row for row in bandwidth if _fits(row, bandwidth.machine.get("l2_bytes"))]
     inside = Table(fits or bandwidth.rows, bandwidth.params)
-    return _bandwidth(bandwidth, _best(inside, "read", "bytes"), 6e12)
+    return _bandwidth(bandwidth, best(inside, "read", "bytes"), 6e12)
 
 
 def _fits(row: Row, cache_bytes: int | None) -> bool:
