@@ -25,6 +25,7 @@ from anatomy.measuring import blocks, comparison
 
 CPU = {"device": "cpu", "dtype": "fp32", "iters": 6}
 SMALL = CPU | {"m": 32, "n": 32, "k": 64}
+TRACED = {"device": "cpu", "backend": "eager"}  # a kernel compiled for a CPU takes seconds
 
 # Arguments that let each experiment run in seconds on a laptop.
 TOY = {
@@ -41,9 +42,15 @@ TOY = {
     "harnesses.estimates": {"device": "cpu", "scale": 0.005, "replicates": 1, "budget_s": 0.01},
     "worked_example.kernel": {"device": "cpu", "dtype": "fp32", "m": 64, "k": 64},
     "harnesses.reference": {"device": "cpu", "scale": 0.005},
+    "compilation.map": TRACED | {"dtype": "fp32", "scale": 1 / 32, "iters": 6, "budget_s": 0.02},
+    "compilation.breaks": TRACED | {"scale": 1 / 64, "iters": 6, "budget_s": 0.02},
+    "compilation.recompiles": TRACED | {"width": 16},
+    "compilation.detection": {"device": "cpu"},
+    "compilation.modes": {"device": "cpu"},
 }
 # Tables of another form than a comparison's: a report without times, and harnesses' figures.
-OTHER_FORMS = ("tensor_layout.", "harnesses.")
+COUNTED = tuple(f"compilation.{each}" for each in ("recompiles", "detection", "modes"))
+OTHER_FORMS = ("tensor_layout.", "harnesses.", *COUNTED)
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")
 VARIANTS = [
