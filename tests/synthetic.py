@@ -343,6 +343,11 @@ MAKERS = {
     "limits.ceilings": _made_in("ceilings", "ceilings"),
     "limits.bandwidth": _made_in("ceilings", "bandwidth"),
     "limits.floors": _made_in("ceilings", "floors"),
+    "compilation.map": _made_in("compilation_rows", "cells"),
+    "compilation.breaks": _made_in("compilation_rows", "breaks"),
+    "compilation.recompiles": _made_in("compilation_rows", "recompiles"),
+    "compilation.detection": _made_in("compilation_rows", "detection"),
+    "compilation.modes": _made_in("compilation_rows", "modes"),
 }
 
 

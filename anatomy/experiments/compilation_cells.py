@@ -113,7 +113,8 @@ def measure(
             try:
                 found.append(_cell(cell, watch, task, dtype, backend, iters, budget_s))
             except Exception as error:  # the other cells can be measured all the same
-                found.append(pd.DataFrame([_refused(EAGER, cell, task, reason_of(error))]))
+                ways, why = (EAGER, *cell.ways), reason_of(error)
+                found.append(pd.DataFrame([_refused(way, cell, task, why) for way in ways]))
             let_go(where)
     table = pd.concat(found, ignore_index=True)
     return table.assign(task=task, dtype=dtype)
