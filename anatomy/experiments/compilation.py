@@ -60,7 +60,7 @@ def map(
         one `setup_s`, the seconds of its first calls, and `uses`, `uses_low`, `uses_high`: steps
         after which these are paid back. They are null where `pays` is false (not faster) or null
         (undecided). Rows of op `first call` hold the same seconds as step_wall, one sample each;
-        their row `compiler` is that of an addition compiled before all others, which pays the
+        `compiler, first call` is that of an addition compiled before all others, which pays the
         imports.
 
     Raises:

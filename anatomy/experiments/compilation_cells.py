@@ -133,11 +133,14 @@ def _cell(
     peaks = {EAGER: memory.peak(calls[EAGER], where)}
     setup_s: dict[str, float] = {}
     refused, first = [], []
+    kernels = None
     for way in cell.ways:
         if way in WITH_GRAPHS and where.type != "cuda":
             why = f"CUDA graphs need a GPU; this is {where.type}"
             refused.append(_refused(way, cell, task, why))
             continue
+        if way in WITH_GRAPHS and kernels is None:
+            kernels = _kernels(calls, watch)
         try:
             call = _call(_compiled(model, way, backend), model, x, training, way in WITH_GRAPHS)
             seconds = watch.wall([call] * FIRST_CALLS)
@@ -147,8 +150,6 @@ def _cell(
             continue
         calls[way], setup_s[way] = call, seconds
         first.append(_first_call(way, cell.columns, seconds))
-    # Kernels are listed for the ways that launch them one by one; graphs are best left alone.
-    listed = {way: calls[way] for way in (EAGER, COMPILED) if way in calls}
     flops = models.layer_flops(cell.width, cell.tokens, cell.tokens) * (3 if training else 1)
     table = compare(
         calls,
@@ -163,7 +164,7 @@ def _cell(
         iters=iters,
         budget_s=budget_s,
         settle_cap_s=min(SETTLE_S, budget_s),
-        profile=census.take(listed, watch, 1) or False,
+        profile=kernels or _kernels(calls, watch) or False,
     ).table
     table = with_break_even(table, setup_s)
     origin = [name.removesuffix(" (again)") for name in table.variant]
@@ -171,6 +172,16 @@ def _cell(
         table[column] = [memory.columns(peaks[name])[column] for name in origin]
     added = pd.DataFrame([*first, *refused])
     return pd.concat([table.assign(**cell.columns), added], ignore_index=True)
+
+
+def _kernels(calls: dict[str, Call], watch: Stopwatch) -> dict[str, census.Census]:
+    """The kernels of the ways that launch them one by one.
+
+    They are listed before a CUDA graph exists: a profiler that comes and goes beside one has
+    crashed before (github.com/pytorch/pytorch/issues/75504).
+    """
+    listed = {way: call for way, call in calls.items() if way not in WITH_GRAPHS}
+    return census.take(listed, watch, 1) or {}
 
 
 def _compiled(model: torch.nn.Module, way: str, backend: str) -> Callable[[Tensor], Tensor]:
@@ -243,7 +254,8 @@ def _first_call(way: str, columns: dict, seconds: float) -> dict:
     calls = 1 if way == "compiler" else FIRST_CALLS
     return {
         "op": "first call",
-        "variant": way,
+        # Not the way's own name: it would be taken for a step of that cell.
+        "variant": f"{way}, first call{'s' * (calls > 1)}",
         "role": "variant",
         "quantity": "step_wall",
         "median_s": seconds,
