@@ -274,6 +274,14 @@ def test_a_cell_that_fails_refuses_all_its_ways(monkeypatch):
     assert set(refused.note) == {"OutOfMemoryError: CUDA out of memory."}
 
 
+def test_of_cuda_graphs_only_what_is_reserved_is_told():
+    peak = compilation_cells.memory.Peak(1, 2, 3)
+    plain = {"peak_bytes": 1, "total_peak_bytes": 2, "reserved_bytes": 3}
+    assert compilation_cells.memory_of("compiled", peak) == plain
+    unseen = {"peak_bytes": None, "total_peak_bytes": None}
+    assert compilation_cells.memory_of("reduce-overhead", peak) == plain | unseen
+
+
 def test_the_finer_map_has_every_cell_once_and_tunes_in_one():
     fine = compilation_cells.cells(1.0, full=True)
     assert len({(cell.width, cell.tokens) for cell in fine}) == len(fine) == 30

@@ -56,9 +56,10 @@ def map(
         A comparison for each cell (`width` C, `tokens` T of one sequence), in `step_wall`, because
         the host's dispatch is what compiling saves in small layers. Ways: `eager`, the control;
         `compiled`, with defaults; `reduce-overhead`, with CUDA graphs, in some cells. Each row has
-        the memory of a call (`peak_bytes`, `total_peak_bytes`, `reserved_bytes`), and each compiled
-        one `setup_s`, the seconds of its first calls, and `uses`, `uses_low`, `uses_high`: steps
-        after which these are paid back. They are null where `pays` is false (not faster) or null
+        the memory of a call (`peak_bytes`, `total_peak_bytes`, `reserved_bytes`; with CUDA graphs
+        the last alone, for the tensors in their pools are in no account), and each compiled one
+        `setup_s`, the seconds of its first calls, and `uses`, `uses_low`, `uses_high`: steps after
+        which these are paid back. They are null where `pays` is false (not faster) or null
         (undecided). Rows of op `first call` hold the same seconds as step_wall, one sample each;
         `compiler, first call` is that of an addition compiled before all others, which pays the
         imports.

@@ -167,11 +167,23 @@ def _cell(
         profile=kernels or _kernels(calls, watch) or False,
     ).table
     table = with_break_even(table, setup_s)
+    needs = {way: memory_of(way, found) for way, found in peaks.items()}
     origin = [name.removesuffix(" (again)") for name in table.variant]
     for column in memory.columns(None):
-        table[column] = [memory.columns(peaks[name])[column] for name in origin]
+        values = [needs[name][column] for name in origin]
+        table[column] = pd.Series(values, table.index, dtype=object)
     added = pd.DataFrame([*first, *refused])
     return pd.concat([table.assign(**cell.columns), added], ignore_index=True)
+
+
+def memory_of(way: str, found: memory.Peak | None) -> dict[str, int | None]:
+    """The memory of a way as columns; of CUDA graphs only what is reserved.
+
+    A graph's tensors lie in a pool that the account of tensors does not see while it is replayed,
+    so their peak would be far too small.
+    """
+    told = memory.columns(found)
+    return told | {"peak_bytes": None, "total_peak_bytes": None} if way in WITH_GRAPHS else told
 
 
 def _kernels(calls: dict[str, Call], watch: Stopwatch) -> dict[str, census.Census]:
