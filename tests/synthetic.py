@@ -352,6 +352,11 @@ MAKERS = {
     "transfers.to_device": _made_in("syncs_rows", "to_device"),
     "transfers.hazard": _made_in("syncs_rows", "hazard"),
     "never.costs": _made_in("syncs_rows", "never_costs"),
+    "compilation.map": _made_in("compilation_rows", "cells"),
+    "compilation.breaks": _made_in("compilation_rows", "breaks"),
+    "compilation.recompiles": _made_in("compilation_rows", "recompiles"),
+    "compilation.detection": _made_in("compilation_rows", "detection"),
+    "compilation.modes": _made_in("compilation_rows", "modes"),
 }
 
 

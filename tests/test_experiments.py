@@ -25,6 +25,7 @@ from anatomy.measuring import blocks, comparison
 
 CPU = {"device": "cpu", "dtype": "fp32", "iters": 6}
 SMALL = CPU | {"m": 32, "n": 32, "k": 64}
+TRACED = {"device": "cpu", "backend": "eager"}  # a kernel compiled for a CPU takes seconds
 
 # Arguments that let each experiment run in seconds on a laptop.
 TOY = {
@@ -50,6 +51,11 @@ TOY = {
     "transfers.to_device": {"device": "cpu"},
     "transfers.hazard": {"device": "cpu"},
     "never.costs": {"device": "cpu", "scale": 1e-5, "iters": 6},
+    "compilation.map": TRACED | {"dtype": "fp32", "scale": 1 / 32, "iters": 6, "budget_s": 0.02},
+    "compilation.breaks": TRACED | {"scale": 1 / 64, "iters": 6, "budget_s": 0.02},
+    "compilation.recompiles": TRACED | {"width": 16},
+    "compilation.detection": {"device": "cpu"},
+    "compilation.modes": {"device": "cpu"},
 }
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = (
