@@ -343,6 +343,8 @@ MAKERS = {
     "limits.ceilings": _made_in("ceilings", "ceilings"),
     "limits.bandwidth": _made_in("ceilings", "bandwidth"),
     "limits.floors": _made_in("ceilings", "floors"),
+    "attention.backends": _made_in("attention_rows", "backends"),
+    "attention.choices": _made_in("attention_rows", "choices"),
 }
 
 

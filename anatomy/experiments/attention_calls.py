@@ -265,7 +265,7 @@ def reason_for(name: str, texts: list[str]) -> str:
 
 def _first_line(text: str) -> str:
     """The first line of a message, without the place in PyTorch's source that raised it."""
-    line = re.sub(r"\s*\(Triggered internally at .*", "", text).strip().partition("\n")[0]
+    line = re.sub(r"\s*\(Triggered internally at.*", "", text).strip().partition("\n")[0]
     return line.strip().rstrip(".")
 
 
