@@ -142,6 +142,7 @@ def calls(given: Problem, ordinary: Mapping[str, bool]) -> dict[str, Call]:
     return {name: _through(way, given) for name, way in ways.items()}
 
 
+# --8<-- [start:manual]
 def manual(given: Problem) -> Tensor:
     """Attention as one writes it down, in the number format of its tensors."""
     scores = given.q @ given.k.mT  # (B, H, N, D) @ (B, H, D, N) -> (B, H, N, N)
@@ -149,6 +150,9 @@ def manual(given: Problem) -> Tensor:
     if given.mask is not None:
         scores = scores.masked_fill(given.mask, float("-inf"))
     return scores.softmax(-1) @ given.v  # (B, H, N, N) @ (B, H, N, D) -> (B, H, N, D)
+
+
+# --8<-- [end:manual]
 
 
 def _through(attend: Callable[[], Tensor], given: Problem) -> Call:
