@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy import claims, counts, machine, recording, tensors
-from anatomy.errors import DisagreementError
+from anatomy.cli.text import report
 from anatomy.experiments import attention, attention_calls
 from anatomy.experiments.attention_calls import Size
 
@@ -192,7 +192,6 @@ def test_a_way_that_disagrees_leaves_the_others_their_times(quick, monkeypatch):
     found = attention.backends(dtype="fp32", **quick).set_index("variant")
     assert found.loc["manual"].note.startswith("not timed: manual strays")
     assert found.loc["flash"].median_s > 0
-    assert issubclass(DisagreementError, Exception)
 
 
 @pytest.mark.parametrize(
@@ -376,3 +375,10 @@ def test_sdpa_is_one_kernel_where_the_census_says_so(edited):
     unlisted = edited(name, lambda row: row.update(kernels=None))
     assert unlisted.word == claims.NOT_MEASURABLE
     assert unlisted.evidence == "no kernels were listed"
+
+
+def test_choices_have_no_times_and_are_printed_all_the_same(tmp_path):
+    attention_rows.choices(tmp_path)
+    found = synthetic.showing(root=tmp_path).find("attention.choices").recording
+    masked = report(found).partition("[with a mask]")[2].partition("\n\n")[0]
+    assert "chosen    : cudnn" in masked and "it takes no mask" in masked

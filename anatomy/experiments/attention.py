@@ -28,7 +28,7 @@ WIDE_TENSORS, TENSORS = 8, 24
 # Tensors of one block's scores in the exact computation.
 EXACT_SCORES = 6
 # Seconds of one comparison, and after which settling gives up: ten of them take half a minute.
-BUDGET_S, SETTLE_CAP_S = 2.0, 0.6
+BUDGET_S, SETTLE_CAP_S = 2.0, 1.0
 
 # Form of a call -> what is different from the plain one.
 FORMS = {
