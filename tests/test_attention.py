@@ -15,6 +15,7 @@ from anatomy import claims, counts, machine, recording, tensors
 from anatomy.cli.text import report
 from anatomy.experiments import attention, attention_calls
 from anatomy.experiments.attention_calls import Size
+from anatomy.measuring import blocks, sampling
 
 CPU = torch.device("cpu")
 SMALL = Size(heads=2, sequence=48, width=16, dtype="fp32")
@@ -156,11 +157,10 @@ def test_where_nothing_fits_there_are_reasons_and_no_tensors(monkeypatch):
 
 @pytest.fixture
 def quick(monkeypatch):
-    from anatomy.measuring import blocks
-
     monkeypatch.setattr(blocks, "PART_S", 1e-4)
-    monkeypatch.setattr(blocks, "LOOKS", (6,))
-    monkeypatch.setattr(attention, "SETTLE_CAP_S", 0.1)
+    monkeypatch.setattr(sampling, "WALL_BATCH_S", 1e-4)
+    monkeypatch.setattr(attention, "SETTLE_CAP_S", 0.05)
+    monkeypatch.setattr(attention, "BUDGET_S", 0.1)
     return {"device": "cpu", "heads": 2, "head_width": 16, "longest": 64, "iters": 6}
 
 
