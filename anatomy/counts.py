@@ -67,3 +67,50 @@ def pointwise_bytes(n: int, itemsize: int, reads: int = 1, writes: int = 1) -> i
     Source: STREAM counts alike; McCalpin 1995, cs.virginia.edu/stream/ref.html.
     """
     return n * itemsize * (reads + writes)
+
+
+def attention_flops(
+    heads: int, sequence: int, head_width: int, *, backward: bool = False, causal: bool = False
+) -> int:
+    """Floating-point operations of attention, of its products alone: 4 H N^2 D forward.
+
+    Forward there are two products with N^2 entries on one side (scores, and their sum over v);
+    backward there are four (gradients of v, of the probabilities, of q and of k), so that both
+    together take 12 H N^2 D. A fused kernel computes the scores a second time on its way back, 2 H
+    N^2 D that the mathematics does not need and that do not count here. Of a causal mask the N (N +
+    1) / 2 pairs that are left count.
+
+    Args:
+        heads: Heads H, of all sequences of the batch together.
+        sequence: Tokens N of a sequence.
+        head_width: Width D of a head.
+        backward: Count the backward pass as well.
+        causal: Whether a token sees only itself and those before it.
+
+    Source: Dao 2023, FlashAttention-2, arXiv:2307.08691, section 4.1, which counts 4 N^2 D for each
+    head forward, half of it under a causal mask, and 2.5 times that backward with the second
+    computation of the scores.
+    """
+    pairs = sequence * (sequence + 1) // 2 if causal else sequence * sequence
+    return (12 if backward else 4) * heads * pairs * head_width
+
+
+def attention_bytes(
+    heads: int, sequence: int, head_width: int, itemsize: int, *, backward: bool = False
+) -> int:
+    """Least bytes of attention: q, k and v are read once and the output is written once.
+
+    With the backward pass the gradient of the output is read too, and those of q, k and v are
+    written. Scores need not leave the chip.
+
+    Args:
+        heads: Heads H, of all sequences of the batch together.
+        sequence: Tokens N of a sequence.
+        head_width: Width D of a head.
+        itemsize: Bytes of one element of all of them.
+        backward: Count the backward pass as well.
+
+    Source: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section 3.2, for what need not be
+    moved.
+    """
+    return (8 if backward else 4) * heads * sequence * head_width * itemsize

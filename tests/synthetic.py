@@ -357,6 +357,8 @@ MAKERS = {
     "compilation.recompiles": _made_in("compilation_rows", "recompiles"),
     "compilation.detection": _made_in("compilation_rows", "detection"),
     "compilation.modes": _made_in("compilation_rows", "modes"),
+    "attention.backends": _made_in("attention_rows", "backends"),
+    "attention.choices": _made_in("attention_rows", "choices"),
 }
 
 

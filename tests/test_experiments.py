@@ -56,6 +56,8 @@ TOY = {
     "compilation.recompiles": TRACED | {"width": 16},
     "compilation.detection": {"device": "cpu"},
     "compilation.modes": {"device": "cpu"},
+    "attention.backends": CPU | {"heads": 2, "head_width": 16, "longest": 64},
+    "attention.choices": {"device": "cpu", "heads": 2, "head_width": 16, "sequence": 64},
 }
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = (
@@ -64,6 +66,10 @@ OTHER_FORMS = (
     "precision.gradients",
     "synchronizations.detected",
     "transfers.hazard",
+    "compilation.recompiles",
+    "compilation.detection",
+    "compilation.modes",
+    "attention.choices",
 )
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")

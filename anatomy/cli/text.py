@@ -59,6 +59,8 @@ def report(recording: Recording, ceilings: Ceilings | None = None) -> str:
     parts = [provenance(recording)]
     if any("strides" in row for row in found):
         parts.append(layout(found))
+    elif answers := [row for row in found if not _is_timed(row)]:
+        parts.append("\n\n".join(map(_answer_block, answers)))
     for (op, quantity), group in rows.groups_of([r for r in found if _is_timed(r)]):
         parts.append(timing(op, quantity, group, ceilings))
     if said := notes(recording):
@@ -88,6 +90,14 @@ def _layout_block(row: Row) -> str:
         if row.get(name) is not None:
             lines.append(f"  {name:<15}: {units.format_value(row[name])}")
     return "\n".join(lines)
+
+
+def _answer_block(row: Row) -> str:
+    """A row of a report that is about something else: its name, and every column it has."""
+    shown = [n for n in row if n not in (*HIDDEN, "variant") and not units.missing(row[n])]
+    width = max(map(len, shown), default=0)
+    lines = [f"  {name:<{width}}: {rows.printed(row, name)}" for name in shown]
+    return "\n".join([f"[{row.get('variant')}]", *lines])
 
 
 def timing(op: str | None, quantity: str | None, group: Sequence[Row], ceilings) -> str:

@@ -1,0 +1,276 @@
+"""Attention over the length of the sequence: written out, and by each backend that PyTorch has."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal
+
+import pandas as pd
+import torch
+
+from anatomy import counts, machine, memory, tensors, units
+from anatomy.experiment import experiment
+from anatomy.experiments import attention_calls
+from anatomy.experiments.attention_calls import ALLOWED, BACKENDS, WAYS, Problem, Size
+from anatomy.measuring import compare
+
+DIRECTIONS = ("forward", "forward and backward")
+# Shortest sequence of a map; each next one is so many times as long.
+SHORTEST, STEP, FINE_STEP = 128, 4, 2
+# Tensors of N x N scores that are there at once. Written out: the scores, the scaled ones and the
+# probabilities; backward the probabilities and two gradients, and one for safety. In `math` also a
+# mask of the rows without any score, and the probabilities with those rows mended.
+SCORES = {"manual": {"forward": 3, "backward": 4}, "math": {"forward": 4, "backward": 5}}
+# Ways of different sizes of scores can't use each other's freed memory. So that it need not be
+# given back and asked for again within the blocks, none may need more than this share of it.
+MOST_MEMORY = 0.5
+# Tensors of (B, H, N, D) in float64 and in the tensors' format that a comparison holds.
+WIDE_TENSORS, TENSORS = 8, 24
+# Tensors of one block's scores in the exact computation.
+EXACT_SCORES = 6
+# Seconds of one comparison, and after which settling gives up: ten of them take half a minute.
+BUDGET_S, SETTLE_CAP_S = 2.0, 1.0
+
+# Form of a call -> what is different from the plain one.
+FORMS = {
+    "plain": {},
+    "with gradients": {"gradients": True},
+    "causal": {"causal": True},
+    "with a mask": {"mask": True},
+    "fp32": {"dtype": "fp32"},
+    "heads of 60": {"head_width": 60},
+    "heads of 128": {"head_width": 128},
+    "heads of 256": {"head_width": 256},
+    "heads of 320": {"head_width": 320},
+    "one query": {"queries": 1},
+}
+
+
+@experiment(page="axioms/attention.md", command="attention", timeout_s=900)
+def backends(
+    device: str = "cuda:0",
+    dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
+    heads: int = 8,
+    head_width: int = 64,
+    longest: int = 32768,
+    causal: bool = False,
+    full: bool = False,
+    iters: int = 12,
+) -> pd.DataFrame:
+    """Time attention written out, and fused by each backend, over the length of the sequence.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format of q, k and v; fp32 products do not use TF32.
+        heads: Heads H of the one sequence.
+        head_width: Width D of a head.
+        longest: Longest sequence N, in tokens; the others are fourths of it, down to 128.
+        causal: Let a token see only itself and those before it.
+        full: Measure a finer map, by halves; takes minutes.
+        iters: Least number of timed samples of each variant.
+
+    Returns:
+        For each `sequence` and `direction` (`forward`, or `forward and backward` with the gradients
+        of q, k and v) one row per `backend`, as step_wall: `manual`, written out, the control;
+        `math`, `efficient`, `flash` and `cudnn`, PyTorch's own with all others switched off; and
+        `default`, which one PyTorch chose: `chosen`, known by `chosen_by` (its kernels, or
+        PyTorch's word). `busy_s` is what the GPU had to do in it. `peak_bytes` is what one call
+        needs beside q, k, v and the output's gradient. What can't run here says why. Where `manual`
+        can't, the others have times and no ratios.
+
+    Raises:
+        DeviceError: The device is not there.
+    """
+    where = tensors.torch_device(device)
+    tables = []
+    with tensors.products_in(dtype), attention_calls.switches_kept() as ordinary:
+        for sequence in sequences(longest, FINE_STEP if full else STEP):
+            for direction in DIRECTIONS:
+                backward = direction != "forward"
+                size = Size(heads, sequence, head_width, dtype, backward, causal)
+                cell = {"sequence": sequence, "direction": direction}
+                tables.append(_measured(size, where, ordinary, cell, iters).assign(**cell))
+    return pd.concat(tables, ignore_index=True)
+
+
+def sequences(longest: int, step: int) -> list[int]:
+    """Lengths from `longest` down by `step`, not below `SHORTEST`, in rising order."""
+    found = [longest]
+    while found[-1] // step >= SHORTEST:
+        found.append(found[-1] // step)
+    return found[::-1]
+
+
+def _measured(
+    size: Size, where: torch.device, ordinary: Mapping[str, bool], cell: dict, iters: int
+) -> pd.DataFrame:
+    """The rows of one sequence and direction."""
+    op = f"{cell['direction']} N={size.sequence}"
+    refused = too_large(size, where)
+    if len(refused) == len(WAYS):
+        return _refused(op, where, refused)
+    given = attention_calls.problem(size, where)
+    expected = attention_calls.exact(given)
+    every = attention_calls.calls(given, ordinary)
+    with _mode(given):
+        for name in (name for name in WAYS if name not in refused):
+            if reason := attention_calls.why_not(name, every[name], expected):
+                refused[name] = reason
+        there = {name: call for name, call in every.items() if name not in refused}
+        if not there:
+            return _refused(op, where, refused)
+        peaks = {name: memory.columns(memory.peak(call, where)) for name, call in there.items()}
+        table = compare(
+            there,
+            reference=lambda: expected,
+            allowed=ALLOWED[given.q.dtype],
+            quantity="step_wall",
+            op=op,
+            **_work(size, there),
+            device=where,
+            iters=iters,
+            budget_s=BUDGET_S,
+            settle_cap_s=SETTLE_CAP_S,
+        ).table
+        chosen, by = chosen_backend(table, given, ordinary)
+    ran = table.variant == "default"
+    table = table.assign(
+        backend=table.variant.str.removesuffix(" (again)"),
+        chosen=ran.map({True: chosen, False: None}),
+        chosen_by=ran.map({True: by, False: None}),
+        **{
+            column: [peaks.get(name, {}).get(column) for name in table.variant]
+            for column in memory.columns(None)
+        },
+    )
+    if "manual" in refused:
+        table = _without_ratios(table)
+    tables = [table, _refused(op, where, refused)] if refused else [table]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _work(size: Size, there: Iterable[str]) -> dict[str, Any]:
+    """Operations, bytes and ceilings of a cell, as arguments of `compare`."""
+    shape, item = (size.heads, size.sequence, size.width), tensors.itemsize(size.dtype)
+    # In fp32 a fused kernel may put its products together of several in TF32, on tensor cores.
+    fused = "tf32" if size.dtype == "fp32" else size.dtype
+    return {
+        "flops": counts.attention_flops(*shape, backward=size.backward, causal=size.causal),
+        "bytes": counts.attention_bytes(*shape, item, backward=size.backward),
+        "limit": {n: f"matmul {size.dtype if n in SCORES else fused}" for n in there},
+    }
+
+
+def _mode(given: Problem) -> AbstractContextManager:
+    """Without autograd where no gradient is wanted; that may change PyTorch's choice."""
+    return torch.inference_mode() if given.grad is None else nullcontext()
+
+
+def too_large(size: Size, where: torch.device) -> dict[str, str]:
+    """Which ways would need more than a sensible share of the memory that is free, and why."""
+    free = machine.free_bytes(where)
+    if free is None:
+        return {}
+    item, pairs = tensors.itemsize(size.dtype), size.heads * size.sequence**2
+    # Inputs, results and exact results; in the meantime, the exact computation's own scores.
+    linear = size.heads * size.sequence * size.width * (8 * WIDE_TENSORS + item * TENSORS)
+    reference = EXACT_SCORES * 8 * min(pairs, attention_calls.BLOCK_SCORES)
+    found = {}
+    for name in WAYS:
+        copies = SCORES.get(name, {}).get("backward" if size.backward else "forward", 0)
+        copies += size.causal * bool(copies)  # the scores with those behind the mask filled in
+        # `math` computes 16-bit problems in float32.
+        scores = copies * pairs * (max(item, 4) if name == "math" else item)
+        need = linear + max(scores, reference) + size.causal * size.sequence**2
+        if need > MOST_MEMORY * free:
+            found[name] = (
+                f"would need about {units.byte_count(need)}, more than half of the "
+                f"{units.byte_count(free)} that are free"
+            )
+    return found
+
+
+def _refused(op: str, where: torch.device, refused: Mapping[str, str]) -> pd.DataFrame:
+    """Rows without times that say why."""
+    told = {"op": op, "role": "variant", "quantity": "step_wall", "device": where.type}
+    return pd.DataFrame(
+        [
+            told | {"variant": name, "backend": name, "note": refused[name]}
+            for name in WAYS
+            if name in refused
+        ]
+    )
+
+
+def _without_ratios(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a cell that has no `manual`: their ratios would be over something else."""
+    others = table.role == "variant"
+    columns = [name for name in ("ratio", "ratio_low", "ratio_high", "verdict") if name in table]
+    table[columns] = table[columns].astype(object)
+    table.loc[others, [*columns, "control"]] = None
+    return table
+
+
+def chosen_backend(
+    table: pd.DataFrame, given: Problem, ordinary: Mapping[str, bool]
+) -> tuple[str | None, str | None]:
+    """The backend that `default` ran, and how that is known.
+
+    The one that launched the same kernels in the same order; where no kernels were listed, or not
+    exactly one backend fits, the one that PyTorch names.
+
+    Args:
+        table: Rows of one comparison.
+        given: What was computed.
+        ordinary: Which backends are on by default.
+    """
+    if "default" not in set(table.variant):
+        return None, None
+    listed = dict(zip(table.variant, table.kernels, strict=True)) if "kernels" in table else {}
+    ran = listed.get("default")
+    same = [name for name in BACKENDS if ran and listed.get(name) == ran]
+    if len(same) == 1:
+        return same[0], "its kernels"
+    asked = (given.q, given.k, given.v, None, 0.0, given.causal)
+    named = attention_calls.choice(lambda: torch._fused_sdp_choice(*asked), ordinary)
+    return named, "PyTorch's word" if named else None
+
+
+@experiment(page="axioms/attention.md", command="attention-choices", timeout_s=200)
+def choices(
+    device: str = "cuda:0",
+    dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
+    heads: int = 8,
+    head_width: int = 64,
+    sequence: int = 1024,
+) -> pd.DataFrame:
+    """See which backend PyTorch chooses for other forms of the call, and which could run it.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format of q, k and v.
+        heads: Heads H of the one sequence.
+        head_width: Width D of a head.
+        sequence: Tokens N.
+
+    Returns:
+        One row per form of the call (`variant`; `plain` is the one that the others change in one
+        thing): `chosen`, the backend that PyTorch names for it, and for `math`, `efficient`,
+        `flash` and `cudnn`, each switched on alone, `runs` or why not. There are no times.
+
+    Raises:
+        DeviceError: The device is not there.
+    """
+    where = tensors.torch_device(device)
+    plain = {"dtype": dtype, "head_width": head_width, "queries": sequence}
+    plain |= {"gradients": False, "causal": False, "mask": False}
+    rows = []
+    with tensors.products_in(dtype), attention_calls.switches_kept() as ordinary:
+        for form, change in FORMS.items():
+            row = plain | change
+            call, ask = attention_calls.form(row, heads, sequence, where)
+            row |= {"variant": form, "chosen": attention_calls.choice(ask, ordinary)}
+            for name in BACKENDS:
+                attention_calls.throw({other: other == name for other in BACKENDS})
+                row[name] = attention_calls.refusal(name, call, where) or "runs"
+            rows.append(row)
+    return pd.DataFrame(rows)
