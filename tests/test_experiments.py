@@ -41,9 +41,11 @@ TOY = {
     "harnesses.estimates": {"device": "cpu", "scale": 0.005, "replicates": 1, "budget_s": 0.01},
     "worked_example.kernel": {"device": "cpu", "dtype": "fp32", "m": 64, "k": 64},
     "harnesses.reference": {"device": "cpu", "scale": 0.005},
+    "bottlenecks.confusion": {"device": "cpu", "scale": 0.005, "budget_s": 0.02},
+    "bottlenecks.profiled_call": {"device": "cpu", "scale": 0.05},
 }
 # Tables of another form than a comparison's: a report without times, and harnesses' figures.
-OTHER_FORMS = ("tensor_layout.", "harnesses.")
+OTHER_FORMS = ("tensor_layout.", "harnesses.", "bottlenecks.profiled_call")
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")
 VARIANTS = [

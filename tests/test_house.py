@@ -27,7 +27,7 @@ ROOMS = {
         *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings"),
         *("codehash", "syntax", "canonical", "schema", "freshness", "recording"),
         *("scoring", "standings", "targets", "shortfalls", "printing"),
-        *("replication", "merging", "handover"),
+        *("replication", "merging", "handover", "bottleneck"),
     ),
     "record": (
         *(
@@ -41,13 +41,24 @@ ROOMS = {
             "experiments",
         ),
         *("harnesses", "isolation", "progress", "recorder", "scripts", "worker"),
-        *("models", "memory"),
+        *("models", "memory", "counting", "diagnosing", "script_diagnosis"),
     ),
     "read": (
-        *("claims", "rows", "tables", "charts", "svg", "strips", "page", "inline", "facts"),
+        *(
+            "claims",
+            "confusions",
+            "rows",
+            "tables",
+            "charts",
+            "svg",
+            "strips",
+            "page",
+            "inline",
+            "facts",
+        ),
         *("spans", "fences", "showing", "collecting", "commands", "figures", "matrices"),
         *("building", "boards", "clouds", "scoreboard", "curves", "loglog"),
-        *("rooflines", "ledger", "ledger_table", "paragraphs", "prose"),
+        *("rooflines", "ledger", "ledger_table", "paragraphs", "prose", "confusions"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -76,6 +87,8 @@ DOORS = {
         "harnesses",
         "models",
         "memory",
+        "counting",
+        "diagnosing",
     },
     "triton": {"harnesses"},
     "numpy": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"]},
@@ -91,6 +104,7 @@ WITHOUT_TORCH = (
     "progress",
     "recorder",
     "scripts",
+    "script_diagnosis",
 )
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "base", "misc"}
 
@@ -154,7 +168,7 @@ def test_a_module_imports_only_what_its_room_may(path):
     for library, module, at_once in imports(path):
         if library != "anatomy" or module is None or module == top(path):
             continue
-        if module in ("compare", "__version__"):  # the front door's own names
+        if module in ("compare", "diagnose", "__version__"):  # the front door's own names
             continue
         there = room(module)
         assert there in MAY_IMPORT[room(top(path))], (
@@ -187,7 +201,7 @@ def test_no_two_modules_need_each_other_to_be_imported():
     needs = {}
     for path in FILES:
         found = {m for library, m, at_once in imports(path) if library == "anatomy" and at_once}
-        needs.setdefault(top(path), set()).update(found - {top(path), None, "compare"})
+        needs.setdefault(top(path), set()).update(found - {top(path), None, "compare", "diagnose"})
     done: list[str] = []
     while needs:
         free = sorted(name for name, wants in needs.items() if wants <= set(done))
