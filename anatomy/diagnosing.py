@@ -4,17 +4,15 @@ The times come from the stopwatch, without a profiler; what host and GPU did mea
 profile of a few steps, taken beside. `anatomy.bottleneck` turns both into a name with its evidence.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from torch.autograd import DeviceType
-from torch.profiler import ProfilerActivity, profile, record_function
+from torch.profiler import record_function
 
-from anatomy import bottleneck, counting, intervals, limits, machine, units
+from anatomy import bottleneck, counting, intervals, limits, machine, profiles, units
 from anatomy.bottleneck import Quantities, Verdict
 from anatomy.errors import BadParameter, MeasurementError
 from anatomy.measuring import census, gates, stopwatch_for
@@ -27,24 +25,7 @@ BLOCKS = 12
 ENQUEUES = 9
 # A block of steps lasts at least this long, so that the synchronize behind it is a small part.
 BLOCK_S = 10e-3
-# Seconds that profiled steps may take, and how many are profiled at the least and at the most.
-PROFILED_S, FEWEST_STEPS, MOST_STEPS = 0.2, 2, 10
-# Names that mark a profiled step and the part of it that gets the input.
-STEP, INPUT = "anatomy: one step", "anatomy: its input"
-# Calls of the CUDA runtime that return only when the GPU has done something.
-SYNC_CALLS = (
-    *("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"),
-    *("cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"),
-)
-# Operators that bring a value to the host: dispatch, copy and wait together are the price of it.
-SYNC_OPERATORS = ("aten::item", "aten::_local_scalar_dense")
-COPY_CALLS = ("cudaMemcpyAsync", "cudaMemcpy", "cudaMemcpy2DAsync", "cuMemcpyHtoDAsync_v2")
-# A copy that was only queued returns in less.
-COPY_WAITS_S = 50e-6
 TOP = 5
-
-# One event of a profile: begin and end in seconds of one timeline, and its name.
-Event = tuple[float, float, str]
 
 
 @dataclass(frozen=True)
@@ -141,10 +122,10 @@ def diagnose(
     settle(watch, {name: [full]}, settle_cap_s)
     period, input_s = _period(watch, full, feed, block_s)
     enqueue_s = _enqueue(watch, full, feed)
-    seen = _Profile()
+    seen = profiles.Profile()
     found: list[str] = []
     try:
-        seen = _profiled(watch, full, feed, period.median)
+        seen = profiles.take(watch, full, period.median, feed.mark if feed else lambda on: None)
     except RuntimeError as error:
         found.append(f"No profile could be taken: {str(error).splitlines()[0]}")
     if on_gpu and seen.steps and not seen.device:
@@ -192,11 +173,15 @@ class _Feed:
         self.watch, self.spent_s, self.marked = watch, 0.0, False
         self.batches: Iterator[Any] | None = None
 
+    def mark(self, on: bool) -> None:
+        """Whether getting a batch is marked in a profile that is being taken."""
+        self.marked = on
+
     def next(self) -> Any:
         """The next batch."""
         began = self.watch.now()
         if self.marked:
-            with record_function(INPUT):
+            with record_function(profiles.INPUT):
                 batch = self._next()
         else:
             batch = self._next()
@@ -215,19 +200,6 @@ class _Feed:
             "The batches ended, and beginning anew gave none. Give a DataLoader, a list, or a "
             "function that yields batches, instead of an iterator that is used up."
         )
-
-
-@dataclass
-class _Profile:
-    """What a profile of `steps` steps says; times in seconds."""
-
-    steps: int = 0
-    device: list[Event] = field(default_factory=list)
-    operators: list[Event] = field(default_factory=list)  # those of a CPU, with their own time
-    window_s: float = 0.0  # from the first step to the end of the last one's work
-    wait_s: float = 0.0
-    transfer_s: float = 0.0
-    waits: Counter = field(default_factory=Counter)
 
 
 def _period(
@@ -252,87 +224,7 @@ def _enqueue(watch: Stopwatch, full: Callable[[], None], feed: _Feed | None) -> 
     return median(taken)
 
 
-def _profiled(
-    watch: Stopwatch, full: Callable[[], None], feed: _Feed | None, period_s: float
-) -> _Profile:
-    """Profile a few steps: the host's calls and the device's work on one timeline."""
-    steps = max(FEWEST_STEPS, min(MOST_STEPS, int(PROFILED_S / max(period_s, 1e-9))))
-    on_gpu = watch.device.type == "cuda"
-    kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
-    watch.drain()
-    with warnings.catch_warnings():
-        # The profiler announces that events of one cycle are kept; there is only one here.
-        warnings.filterwarnings("ignore", message=".*Profiler clears events")
-        with profile(activities=kinds) as profiler:
-            full()  # the first call under a profiler pays for its buffers
-            watch.drain()
-            if feed:
-                feed.marked = True
-            began = watch.now()
-            for _ in range(steps):
-                with record_function(STEP):
-                    full()
-            watch.drain()
-            window_s = watch.now() - began
-            if feed:
-                feed.marked = False
-    return _read(list(profiler.events()), steps, window_s)
-
-
-def _read(events: list[Any], steps: int, window_s: float) -> _Profile:
-    """What the events of a profile say of the marked steps."""
-    found = _Profile(steps=steps, window_s=window_s)
-    host = [event for event in events if event.device_type == DeviceType.CPU]
-    marks = [_span(event) for event in host if event.name == STEP]
-    if not marks:
-        return _Profile()
-    inputs = [_span(event) for event in host if event.name == INPUT]
-    found.device = on_device(events, since_s=marks[0][0])
-    waits: list[Event] = []
-    copies: list[Event] = []
-    for event in host:
-        span = _span(event)
-        if not _inside(span, marks) or _inside(span, inputs):
-            continue
-        if span[2] in SYNC_CALLS or span[2] in SYNC_OPERATORS:
-            waits.append(span)
-            found.waits[span[2]] += 1
-        elif span[2] in COPY_CALLS and span[1] - span[0] > COPY_WAITS_S:
-            copies.append(span)
-            found.waits[span[2]] += 1
-        elif span[2].startswith("aten::"):
-            own = event.self_cpu_time_total * 1e-6
-            found.operators.append((span[0], span[0] + own, span[2]))
-    found.wait_s = census.busy(sorted(waits))
-    # A copy inside of .item() is a part of that wait.
-    found.transfer_s = census.busy(sorted(each for each in copies if not _inside(each, waits)))
-    return found
-
-
-def on_device(events: list[Any], since_s: float = 0.0) -> list[Event]:
-    """What ran on the GPU, in order of start; marks that the host set beside it are left out.
-
-    Args:
-        events: Those of a profile.
-        since_s: What began earlier is left out too; seconds of the profile's timeline.
-    """
-    # A `record_function` is shown on the device as well, over all that it holds, by its own name.
-    marks = {event.name for event in events if event.device_type == DeviceType.CPU}
-    there = [event for event in events if event.device_type == DeviceType.CUDA]
-    spans = [_span(event) for event in there if event.name not in marks]
-    return sorted(span for span in spans if span[0] >= since_s)
-
-
-def _span(event: Any) -> Event:
-    return event.time_range.start * 1e-6, event.time_range.end * 1e-6, event.name
-
-
-def _inside(span: Event, ranges: list[Event]) -> bool:
-    middle = (span[0] + span[1]) / 2
-    return any(begin <= middle <= end for begin, end, _ in ranges)
-
-
-def _of_profile(seen: _Profile, period_s: float) -> dict[str, float | None]:
+def _of_profile(seen: profiles.Profile, period_s: float) -> dict[str, float | None]:
     """The quantities that come from the profile, per step.
 
     A profiler slows the host, so the host's waits are taken as shares of the profiled time.
@@ -357,7 +249,7 @@ def _is_copy(name: str) -> bool:
     return name.startswith(("Memcpy HtoD", "Memcpy DtoH"))
 
 
-def _alone(device: list[Event], some: list[Event], busy: float) -> float:
+def _alone(device: list[profiles.Event], some: list[profiles.Event], busy: float) -> float:
     """Time in which nothing but `some` of what the device does runs."""
     if not some:
         return 0.0
@@ -390,7 +282,7 @@ def _least_times(
     return found | {"compute_s": compute_s}, ""
 
 
-def _top(events: list[Event], steps: int) -> tuple[tuple[str, float, float], ...]:
+def _top(events: list[profiles.Event], steps: int) -> tuple[tuple[str, float, float], ...]:
     """The names that took longest: share of all time, and how many a step."""
     times: Counter = Counter()
     counts: Counter = Counter()

@@ -41,7 +41,7 @@ ROOMS = {
             "experiments",
         ),
         *("harnesses", "isolation", "progress", "recorder", "scripts", "worker"),
-        *("models", "memory", "counting", "diagnosing", "script_diagnosis"),
+        *("models", "memory", "counting", "profiles", "diagnosing", "script_diagnosis"),
     ),
     "read": (
         *(
@@ -88,6 +88,7 @@ DOORS = {
         "models",
         "memory",
         "counting",
+        "profiles",
         "diagnosing",
     },
     "triton": {"harnesses"},

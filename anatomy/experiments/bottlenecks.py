@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
-from anatomy import bottleneck, machine, models, tensors
+from anatomy import bottleneck, machine, models, profiles, tensors
 from anatomy.bottleneck import COMMUNICATION
-from anatomy.diagnosing import diagnose, on_device
+from anatomy.diagnosing import diagnose
 from anatomy.errors import DisagreementError
 from anatomy.experiment import experiment
 from anatomy.experiments.bottlenecks_workloads import WORKLOADS, Call, Workload, half, sized
@@ -118,7 +118,7 @@ def _examined(
 
 @experiment(page="axioms/profiling.md", command="profiled-call", timeout_s=120)
 def profiled_call(device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
-    """Profile the first call of a fresh model, and later ones: do they name the same hot spot?
+    """Profile the first call of a fresh model and later ones, and see which hot spots they name.
 
     Args:
         device: Where to run, such as cuda:0 or cpu.
@@ -181,7 +181,7 @@ def _profile_of(call: Call, where: torch.device) -> dict[str, Any]:
         if on_gpu:  # or the kernels still running would be cut off
             torch.cuda.synchronize(where)
     events = list(profiler.events())
-    device = on_device(events)
+    device = profiles.on_device(events)
     host: dict[str, float] = {}
     for event in events:
         # The wait that was added here is no hot spot of the model's.
