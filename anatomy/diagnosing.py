@@ -130,7 +130,8 @@ def diagnose(
         found.append(f"No profile could be taken: {str(error).splitlines()[0]}")
     if on_gpu and seen.steps and not seen.device:
         found.append("The profiler saw nothing run on the GPU.")
-    counted = counting.count(full, watch.device.type)
+    synchronizes = watch.synchronizes(full) if on_gpu else None
+    counted = counting.count(full, watch.device.type)  # last, for it may compile the step anew
     if counted.failed:
         found.append(f"Operations and bytes could not be counted. {counted.failed}")
     ceilings = gates.known_ceilings(machine.describe(watch.device)["slug"]) if on_gpu else None
@@ -140,7 +141,7 @@ def diagnose(
         period_s=period.median,
         enqueue_s=enqueue_s,
         input_s=input_s,
-        synchronizes=watch.synchronizes(full) if on_gpu else None,
+        synchronizes=synchronizes,
         flops=None if counted.failed else counted.total_flops,
         bytes=None if counted.failed else counted.bytes,
         device=watch.device.type,
