@@ -51,7 +51,7 @@ def diagnose_script(
         `text`, the diagnosis as it prints itself, and `diagnosis`, the same as plain values.
 
     Raises:
-        BadParameter: There is no such script.
+        BadParameter: There is no such script or device, or the step takes something else.
         UnknownName: It has no such function.
         DeviceError: The device is not there.
         Busy: Another process measures on this machine.
@@ -62,7 +62,7 @@ def diagnose_script(
         raise BadParameter(
             f"There is no script {script}. Name a Python file that defines {function}()."
         )
-    machine.require_device(device)
+    machine.parse_device(device)
     with isolation.only_recorder(), tempfile.TemporaryDirectory(prefix="anatomy-") as folder:
         file = Path(folder) / "diagnosis.json"
         command = ["-m", "anatomy.script_diagnosis", str(script), function, device, *arguments]
@@ -100,12 +100,14 @@ def main(arguments: Sequence[str]) -> None:
 
 def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> dict[str, Any]:
     """What there is to write of a script's step."""
+    machine.require_device(device)  # before the script runs for minutes
     sys.argv = [script, *rest]
     sys.path.insert(0, str(Path(script).resolve().parent))
     found = _or_failure(f"{script} could not be loaded", runpy.run_path, script, run_name=RUN_NAME)
     step = found.get(function)
     if not callable(step):
-        known = [name for name, each in found.items() if inspect.isfunction(each)]
+        own = (each for each in found.values() if inspect.isfunction(each))
+        known = [each.__name__ for each in own if each.__module__ == RUN_NAME]
         raise UnknownName(f"function in {script} called", function, known)
     if callable(setup := found.get(SETUP)):
         _or_failure(f"{SETUP}() of {script} failed", setup)

@@ -65,7 +65,7 @@ def add(app: typer.Typer) -> None:
                 timeout_s=timeout,
                 heard=lambda line: reporter.line(f"  {line}"),
             )
-            reporter.end(name, f"{name}: done")
+            reporter.end(name, "done")
         if format is Told.JSON:
             say(json.dumps({"script": name} | found["diagnosis"], indent=1, allow_nan=False))
         else:
