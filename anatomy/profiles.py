@@ -20,6 +20,11 @@ from anatomy.measuring.stopwatch import Stopwatch
 PROFILED_S, FEWEST_STEPS, MOST_STEPS = 0.2, 2, 10
 # Names that mark a profiled step and the part of it that gets the input.
 STEP, INPUT = "anatomy: one step", "anatomy: its input"
+# What stands on the device's timeline and is no work of it: marks, and waits of the driver.
+NO_WORK = (
+    *(STEP, INPUT, "ProfilerStep#", "Optimizer."),
+    *("Stream Sync", "Event Sync", "Context Sync", "Stream Wait Event"),
+)
 # Calls of the CUDA runtime that return only when the GPU has done something.
 SYNC_CALLS = (
     *("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"),
@@ -126,10 +131,14 @@ def on_device(events: list[Any], since_s: float = 0.0) -> list[Event]:
         events: Those of a profile.
         since_s: What began earlier is left out too; seconds of the profile's timeline.
     """
-    # A `record_function` is shown on the device as well, over all that it holds, by its own name.
-    marks = {event.name for event in events if event.device_type == DeviceType.CPU}
+    # A `record_function` is shown on the device as well, over all that it holds. Its name alone
+    # does not tell: a Triton kernel has the name of the host's call of it.
     there = [event for event in events if event.device_type == DeviceType.CUDA]
-    spans = [_span(event) for event in there if event.name not in marks]
+    spans = [
+        _span(event)
+        for event in there
+        if not getattr(event, "is_user_annotation", False) and not event.name.startswith(NO_WORK)
+    ]
     return sorted(span for span in spans if span[0] >= since_s)
 
 
