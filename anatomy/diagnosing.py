@@ -262,8 +262,10 @@ def _least_times(
     counted: counting.Counted, ceilings: limits.Ceilings | None
 ) -> tuple[dict[str, float], str]:
     """Least times of what was counted at the machine's ceilings, and what is not known."""
-    if counted.failed or not counted.bytes:
+    if counted.failed:
         return {}, ""
+    if not counted.bytes:
+        return {}, "No operator was seen to be dispatched (a CUDA graph?), so none was counted."
     copy = ceilings.get("copy") if ceilings else None
     if copy is None:
         return {}, (

@@ -4,15 +4,16 @@ The parent starts this module as a script of its own; what it finds comes back a
 that the reader's script may print, and crash, as it likes.
 """
 
+import importlib.util
 import inspect
 import json
 import os
-import runpy
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from anatomy import isolation, machine
@@ -22,9 +23,8 @@ from anatomy.errors import AnatomyError, BadParameter, MeasurementError, Unknown
 VARIABLE = "ANATOMY_DIAGNOSIS"
 # What a script may define beside its step.
 SETUP, BATCHES = "setup", "batches"
-# The script's __name__ while it is diagnosed, so that what is under `if __name__ == "__main__"`,
-# which would run the whole program, does not run.
-RUN_NAME = "anatomy_diagnosis"
+# A script's module where another one has its name already, such as that of a script `random.py`.
+OTHER_NAME = "anatomy_diagnosis"
 
 
 def diagnose_script(
@@ -68,7 +68,11 @@ def diagnose_script(
         command = ["-m", "anatomy.script_diagnosis", str(script), function, device, *arguments]
         try:
             isolation.run_script(
-                command, environment={VARIABLE: str(file)}, timeout_s=timeout_s, heard=heard
+                command,
+                # Modules come from beside the script, as ever, and not from the current folder.
+                environment={VARIABLE: str(file), "PYTHONSAFEPATH": "1"},
+                timeout_s=timeout_s,
+                heard=heard,
             )
         except MeasurementError as error:
             error.args = (f"{script} failed. {error}",)
@@ -103,11 +107,12 @@ def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> 
     machine.require_device(device)  # before the script runs for minutes
     sys.argv = [script, *rest]
     sys.path.insert(0, str(Path(script).resolve().parent))
-    found = _or_failure(f"{script} could not be loaded", runpy.run_path, script, run_name=RUN_NAME)
+    module = _or_failure(f"{script} could not be loaded", _loaded, Path(script))
+    found = vars(module)
     step = found.get(function)
     if not callable(step):
         own = (each for each in found.values() if inspect.isfunction(each))
-        known = [each.__name__ for each in own if each.__module__ == RUN_NAME]
+        known = [each.__name__ for each in own if each.__module__ == module.__name__]
         raise UnknownName(f"function in {script} called", function, known)
     if callable(setup := found.get(SETUP)):
         _or_failure(f"{SETUP}() of {script} failed", setup)
@@ -132,6 +137,21 @@ def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> 
     name = f"{function}() of {Path(script).name}"
     seen = _or_failure(f"{name} failed", diagnose, step, inputs=inputs, device=device, name=name)
     return {"text": str(seen), "diagnosis": seen.as_dict()}
+
+
+def _loaded(script: Path) -> ModuleType:
+    """The script as a module, known by its name so that its classes reach a DataLoader's workers.
+
+    It is not `__main__`, so what would run the whole program does not run.
+    """
+    name = OTHER_NAME if script.stem in sys.modules else script.stem
+    spec = importlib.util.spec_from_file_location(name, script)
+    if spec is None or spec.loader is None:
+        raise BadParameter(f"{script} is no Python file: its name must end in .py.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def _or_failure(what: str, act: Callable[..., Any], *given: Any, **named: Any) -> Any:

@@ -115,6 +115,28 @@ def test_the_command_shows_where_it_failed(run, script):
     assert "    KeyError: 'lost'" in err and "line 2, in step" in err
 
 
+def test_a_script_may_have_the_name_of_a_module_and_must_be_python(script):
+    named = script(STEP, "random.py")
+    found = script_diagnosis.diagnose_script(named, device="cpu")
+    assert found["diagnosis"]["name"] == "step() of random.py"
+    with pytest.raises(BadParameter, match=r"mine\.txt is no Python file"):
+        script_diagnosis.diagnose_script(script(STEP, "mine.txt"), device="cpu")
+
+
+def test_classes_of_the_script_can_be_sent_to_a_data_loaders_workers(script):
+    file = script(
+        "import pickle, torch\nfrom torch.utils.data import DataLoader, Dataset\n"
+        "class Numbers(Dataset):\n"
+        "    def __len__(self):\n        return 4\n"
+        "    def __getitem__(self, index):\n        return torch.full((2,), float(index))\n"
+        "def setup():\n    pickle.loads(pickle.dumps(Numbers()))\n"
+        "def batches():\n    return iter(DataLoader(Numbers(), 2))\n"
+        "def step(batch):\n    assert batch.shape == (2, 2)\n"
+    )
+    found = script_diagnosis.diagnose_script(file, device="cpu")
+    assert found["diagnosis"]["cause"] == "input"
+
+
 def test_a_script_that_hangs_is_ended(script):
     with pytest.raises(MeasurementError, match="its time limit, and was ended"):
         script_diagnosis.diagnose_script(
