@@ -266,7 +266,9 @@ def three_kinds(seen: Quantities) -> str:
         return LAUNCH
     if (seen.byte_share or 0.0) >= HIGH_BANDWIDTH:
         return MEMORY
-    return COMPUTE if (seen.share("busy_s") or 0.0) >= HIGH_KERNEL_TIME else NONE_OF_THREE
+    period = seen.known("period_s")
+    in_kernels = ((busy or 0.0) - (seen.known("copy_s") or 0.0)) / period if period else 0.0
+    return COMPUTE if in_kernels >= HIGH_KERNEL_TIME else NONE_OF_THREE
 
 
 def _host_parts(seen: Quantities) -> tuple[float, float]:

@@ -157,6 +157,8 @@ def test_the_three_kinds_know_no_other():
     assert named["compute"] == "compute" and named["memory"] == "memory"
     assert named["launch"] == "launch" and named["input"] == bottleneck.NONE_OF_THREE
     assert named["communication"] == "compute" and named["latency"] == "compute"
+    copying = replace(PRODUCT, copy_s=1.5 * MS, memory_s=0.01 * MS)
+    assert three_kinds(copying) == bottleneck.NONE_OF_THREE, "a copy is no kernel"
     assert three_kinds(Quantities()) == bottleneck.NONE_OF_THREE
 
 
