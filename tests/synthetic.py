@@ -340,6 +340,8 @@ MAKERS = {
     "alignment.thresholds": thresholds,
     "remedies.payback": payback,
     "remedies.compiled": compiled,
+    "bottlenecks.confusion": _made_in("bottlenecks_rows", "confusion"),
+    "bottlenecks.profiled_call": _made_in("bottlenecks_rows", "profiled_call"),
     "limits.ceilings": _made_in("ceilings", "ceilings"),
     "limits.bandwidth": _made_in("ceilings", "bandwidth"),
     "limits.floors": _made_in("ceilings", "floors"),

@@ -58,6 +58,8 @@ TOY = {
     "compilation.modes": {"device": "cpu"},
     "attention.backends": CPU | {"heads": 2, "head_width": 16, "longest": 64},
     "attention.choices": {"device": "cpu", "heads": 2, "head_width": 16, "sequence": 64},
+    "bottlenecks.confusion": {"device": "cpu", "scale": 0.005, "budget_s": 0.02},
+    "bottlenecks.profiled_call": {"device": "cpu", "scale": 0.05},
 }
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = (
@@ -70,6 +72,7 @@ OTHER_FORMS = (
     "compilation.detection",
     "compilation.modes",
     "attention.choices",
+    "bottlenecks.profiled_call",
 )
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")

@@ -27,7 +27,7 @@ ROOMS = {
         *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings"),
         *("codehash", "syntax", "canonical", "schema", "freshness", "recording"),
         *("scoring", "standings", "targets", "shortfalls", "printing"),
-        *("replication", "merging", "handover", "exponents"),
+        *("replication", "merging", "handover", "exponents", "bottleneck"),
     ),
     "record": (
         *(
@@ -41,14 +41,25 @@ ROOMS = {
             "experiments",
         ),
         *("harnesses", "isolation", "progress", "recorder", "scripts", "worker"),
-        *("models", "memory"),
+        *("models", "memory", "counting", "profiles", "diagnosing", "script_diagnosis"),
     ),
     "read": (
-        *("claims", "rows", "tables", "charts", "svg", "strips", "page", "inline", "facts"),
+        *(
+            "claims",
+            "confusions",
+            "rows",
+            "tables",
+            "charts",
+            "svg",
+            "strips",
+            "page",
+            "inline",
+            "facts",
+        ),
         *("spans", "fences", "showing", "collecting", "commands", "figures", "matrices"),
         *("building", "boards", "clouds", "scoreboard", "curves", "loglog"),
         *("rooflines", "ledger", "ledger_table", "paragraphs", "prose", "specials"),
-        *("breakeven", "payoffs", "heatmaps", "growth"),
+        *("breakeven", "payoffs", "heatmaps", "growth", "confusions"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -77,6 +88,9 @@ DOORS = {
         "harnesses",
         "models",
         "memory",
+        "counting",
+        "profiles",
+        "diagnosing",
     },
     "triton": {"harnesses"},
     "numpy": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"]},
@@ -92,6 +106,7 @@ WITHOUT_TORCH = (
     "progress",
     "recorder",
     "scripts",
+    "script_diagnosis",
 )
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "base", "misc"}
 
@@ -155,7 +170,7 @@ def test_a_module_imports_only_what_its_room_may(path):
     for library, module, at_once in imports(path):
         if library != "anatomy" or module is None or module == top(path):
             continue
-        if module in ("compare", "__version__"):  # the front door's own names
+        if module in ("compare", "diagnose", "__version__"):  # the front door's own names
             continue
         there = room(module)
         assert there in MAY_IMPORT[room(top(path))], (
@@ -188,7 +203,7 @@ def test_no_two_modules_need_each_other_to_be_imported():
     needs = {}
     for path in FILES:
         found = {m for library, m, at_once in imports(path) if library == "anatomy" and at_once}
-        needs.setdefault(top(path), set()).update(found - {top(path), None, "compare"})
+        needs.setdefault(top(path), set()).update(found - {top(path), None, "compare", "diagnose"})
     done: list[str] = []
     while needs:
         free = sorted(name for name, wants in needs.items() if wants <= set(done))

@@ -7,7 +7,16 @@ import typer
 
 import anatomy
 from anatomy import signatures
-from anatomy.cli import about, claims, generated, harnesses, measure, recordings, replicate
+from anatomy.cli import (
+    about,
+    claims,
+    diagnose,
+    generated,
+    harnesses,
+    measure,
+    recordings,
+    replicate,
+)
 from anatomy.signatures import Signature
 
 STATUSES = (
@@ -34,6 +43,7 @@ def build(package: Path | None = None) -> typer.Typer:
     recordings.add(app, package)
     harnesses.add(app)
     replicate.add(app)
+    diagnose.add(app)
     claims.add(app)
 
     def act(experiment: Signature, params: dict[str, Any], options: dict[str, Any]) -> None:
