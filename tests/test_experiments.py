@@ -41,9 +41,12 @@ TOY = {
     "harnesses.estimates": {"device": "cpu", "scale": 0.005, "replicates": 1, "budget_s": 0.01},
     "worked_example.kernel": {"device": "cpu", "dtype": "fp32", "m": 64, "k": 64},
     "harnesses.reference": {"device": "cpu", "scale": 0.005},
+    "graph_capture.map": {"device": "cpu", "scale": 1e-5, "iters": 6},
+    "graph_capture.training": {"device": "cpu", "scale": 0.01, "iters": 6},
+    "graph_capture.pools": {"device": "cpu"},
 }
-# Tables of another form than a comparison's: a report without times, and harnesses' figures.
-OTHER_FORMS = ("tensor_layout.", "harnesses.")
+# Tables of another form than a comparison's: reports without times, and harnesses' figures.
+OTHER_FORMS = ("tensor_layout.", "harnesses.", "graph_capture.pools")
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")
 VARIANTS = [
