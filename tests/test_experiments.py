@@ -44,6 +44,9 @@ TOY = {
     "graph_capture.map": {"device": "cpu", "scale": 1e-5, "iters": 6},
     "graph_capture.training": {"device": "cpu", "scale": 0.01, "iters": 6},
     "graph_capture.pools": {"device": "cpu"},
+    "channels_last.map": CPU | {"scale": 0.04, "budget_s": 0.05},
+    "channels_last.network": CPU
+    | {"scale": 0.1, "width": 4, "side": 32, "short": True, "budget_s": 0.05},
 }
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = ("tensor_layout.", "harnesses.", "graph_capture.pools")

@@ -9,6 +9,7 @@ import functools
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Literal
 
 import pandas as pd
 import torch
@@ -35,8 +36,8 @@ ALLOWED_LAYER = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-7, "bf16": 2**-5}
 # And a network of 50 layers from itself in float32: every ReLU and batch norm multiplies what was
 # rounded before it. Unrelated numbers are about 1.4 apart.
 ALLOWED_NETWORK = {"fp32": 2**-8, "tf32": 2**-3, "fp16": 2**-2, "bf16": 2**-1}
-# Seconds of one comparison and of settling before it, for layers and for networks.
-LAYER_S, NETWORK_S, SETTLE_S = 0.8, 1.5, 0.5
+# Seconds of settling before a comparison.
+SETTLE_S = 0.5
 NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
 MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
 
@@ -64,14 +65,21 @@ def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
 
 @experiment(page="axioms/channels-last.md", command="channels-last", timeout_s=400)
 def map(
-    device: str = "cuda:0", scale: float = 1.0, iters: int = 12, full: bool = False
+    device: str = "cuda:0",
+    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
+    scale: float = 1.0,
+    iters: int = 12,
+    budget_s: float = 0.8,
+    full: bool = False,
 ) -> pd.DataFrame:
     """Compare single convolutions in NCHW and channels_last, by number format, batch and channels.
 
     Args:
         device: Where to run, such as cuda:0 or cpu.
+        dtype: The only number format, or all; tf32 means float32 tensors that may use TF32.
         scale: Factor on batches and on the sides of images; 1 for a GPU.
         iters: Least number of timed samples of each variant.
+        budget_s: Seconds of one comparison, settling apart.
         full: Measure a finer map; takes minutes.
 
     Returns:
@@ -88,24 +96,25 @@ def map(
     """
     where = tensors.torch_device(device)
     batches = list(dict.fromkeys(_scaled(n, scale) for n in (FINER_BATCHES if full else BATCHES)))
+    formats = DTYPES if dtype == "all" else (dtype,)
     tables = []
     for layer in FINER_LAYERS if full else LAYERS:
         for batch in batches:
             # Training costs three times as much, so the coarse map has it for large batches alone.
             phases = PHASES if full or batch == batches[-1] else PHASES[:1]
             for phase in phases:
-                for dtype in DTYPES:
-                    told = _told(f"C={layer[0]}", phase, dtype, batch) | {"channels": layer[0]}
-                    cell = functools.partial(_layer, layer, phase, dtype, batch, scale, where)
-                    found = _guarded(told, where, functools.partial(cell, told, iters))
+                for each in formats:
+                    told = _told(f"C={layer[0]}", phase, each, batch) | {"channels": layer[0]}
+                    cell = functools.partial(_layer, layer, phase, each, batch, scale, where)
+                    found = _guarded(told, where, functools.partial(cell, told, iters, budget_s))
                     if batch != batches[-1]:
                         found = found.assign(kernels=None)  # named once: names are long
                     tables.append(found)
-        for dtype in ("fp32", "bf16"):
-            told = _told(f"C={layer[0]}", "conversion", dtype, batches[-1])
+        for each in [name for name in ("fp32", "bf16") if name in formats]:
+            told = _told(f"C={layer[0]}", "conversion", each, batches[-1])
             told |= {"channels": layer[0]}
-            cell = functools.partial(_conversion, layer, dtype, batches[-1], scale, where)
-            tables.append(_guarded(told, where, functools.partial(cell, told, iters)))
+            cell = functools.partial(_conversion, layer, each, batches[-1], scale, where)
+            tables.append(_guarded(told, where, functools.partial(cell, told, iters, budget_s)))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -118,6 +127,7 @@ def _layer(
     where: torch.device,
     told: Mapping[str, object],
     iters: int,
+    budget_s: float,
 ) -> pd.DataFrame:
     before, after, kernel, stride, full_side = layer
     side = _scaled(full_side, scale)
@@ -167,7 +177,7 @@ def _layer(
             op=told["op"],
             device=where,
             iters=iters,
-            budget_s=LAYER_S,
+            budget_s=budget_s,
             settle_cap_s=SETTLE_S,
         ).table
     labels = {name: value for name, value in told.items() if name != "op"}
@@ -197,6 +207,7 @@ def _conversion(
     where: torch.device,
     told: Mapping[str, object],
     iters: int,
+    budget_s: float,
 ) -> pd.DataFrame:
     side = _scaled(layer[-1], scale)
     x = torch.randn(batch, layer[0], side, side, dtype=tensors.storage(dtype), device=where)
@@ -215,7 +226,7 @@ def _conversion(
             bytes=counts.copy_bytes(x.numel(), x.element_size()),
             device=where,
             iters=iters,
-            budget_s=LAYER_S,
+            budget_s=budget_s,
             settle_cap_s=SETTLE_S,
         ).table
     return table.assign(**{name: value for name, value in told.items() if name != "op"})
@@ -226,9 +237,11 @@ def network(
     device: str = "cuda:0",
     width: int = 64,
     side: int = 224,
+    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
     scale: float = 1.0,
     short: bool = False,
     iters: int = 12,
+    budget_s: float = 1.5,
     full: bool = False,
 ) -> pd.DataFrame:
     """Compare a residual network built as ResNet-50 in NCHW and channels_last.
@@ -237,9 +250,11 @@ def network(
         device: Where to run, such as cuda:0 or cpu.
         width: Channels after the first convolution; 64 in ResNet-50.
         side: Height and width of the images.
+        dtype: The only number format, or all; tf32 means float32 tensors that may use TF32.
         scale: Factor on batches; 1 for a GPU.
         short: One block a stage instead of 3, 4, 6 and 3.
         iters: Least number of timed samples of each variant.
+        budget_s: Seconds of one comparison, settling apart.
         full: Measure a finer map; takes minutes.
 
     Returns:
@@ -255,15 +270,16 @@ def network(
     sizes = FINER_NETWORK_BATCHES if full else NETWORK_BATCHES
     batches = list(dict.fromkeys(_scaled(n, scale) for n in sizes))
     blocks = residual.SHORT if short else residual.DEEP
+    formats = DTYPES if dtype == "all" else (dtype,)
     tables = []
     for batch in batches:
         images = torch.randn(batch, 3, side, side, device=where)  # (B, 3, H, W)
-        for dtype in DTYPES:
+        for each in formats:
             for phase in PHASES:
                 for tuned in (False, True) if batch == batches[-1] else (False,):
-                    told = _told("", phase, dtype, batch, tuned)
-                    cell = functools.partial(_network, width, blocks, images, phase, dtype, tuned)
-                    cell = functools.partial(cell, where, told, iters)
+                    told = _told("", phase, each, batch, tuned)
+                    cell = functools.partial(_network, width, blocks, images, phase, each, tuned)
+                    cell = functools.partial(cell, where, told, iters, budget_s)
                     tables.append(_guarded(told, where, cell))
     return pd.concat(tables, ignore_index=True)
 
@@ -278,6 +294,7 @@ def _network(
     where: torch.device,
     told: Mapping[str, object],
     iters: int,
+    budget_s: float,
 ) -> pd.DataFrame:
     kind = tensors.storage(dtype)
 
@@ -316,7 +333,7 @@ def _network(
             op=told["op"],
             device=where,
             iters=iters,
-            budget_s=NETWORK_S,
+            budget_s=budget_s,
             settle_cap_s=SETTLE_S,
             profile=False,
         ).table
