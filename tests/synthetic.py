@@ -343,6 +343,11 @@ MAKERS = {
     "limits.ceilings": _made_in("ceilings", "ceilings"),
     "limits.bandwidth": _made_in("ceilings", "bandwidth"),
     "limits.floors": _made_in("ceilings", "floors"),
+    "graph_capture.map": _made_in("graph_capture_rows", "chains"),
+    "graph_capture.training": _made_in("graph_capture_rows", "training"),
+    "graph_capture.pools": _made_in("graph_capture_rows", "pools"),
+    "channels_last.map": _made_in("channels_last_rows", "layers"),
+    "channels_last.network": _made_in("channels_last_rows", "network"),
 }
 
 

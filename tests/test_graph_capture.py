@@ -1,12 +1,16 @@
 """CUDA graphs without a GPU: what the tables hold with a graph that is made up, and the claims."""
 
+import re
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import synthetic
 import torch
+from test_claims import edited
 
-from anatomy import intervals, memory
+from anatomy import claims, intervals, memory
+from anatomy.claims.graph_capture import kernel_class
 from anatomy.errors import DisagreementError, MeasurementError
 from anatomy.experiments import graph_capture, graph_replays
 from anatomy.measuring import blocks, census
@@ -145,3 +149,87 @@ def test_pools_are_counted_for_each_way_and_number(toy, monkeypatch):
     held = list(graph_capture._held(lambda x: x + 1, inputs, CPU))
     assert held == [("eager", 2, 36), ("own pools", 2**22, 36), ("one pool", 2**22, 36)]
     assert taken == [None, None, "shared", "shared"]
+
+
+def verdict(name: str, root) -> claims.Result:
+    return claims.evaluate(synthetic.showing(root=root), name)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    for name in ("map", "training", "pools"):
+        synthetic.MAKERS[f"graph_capture.{name}"](tmp_path)
+    return tmp_path
+
+
+def say(row, word: str, ratio: float) -> None:
+    """Make a row's comparison come out so."""
+    if row["role"] == "variant" and row.get("ratio"):
+        ends = {"ratio_low": 0.99 * ratio, "ratio_high": 1.01 * ratio}
+        row |= {"verdict": word, "ratio": ratio, "noise_floor": 0.001} | ends
+
+
+def test_graphs_are_faster_only_where_kernels_are_short(recorded):
+    found = verdict("cuda-graphs-are-faster", recorded)
+    assert found.word == claims.ONLY_WHERE and "under 3 µs" in found.condition
+    assert found.measured.unit == "x" and found.measured.high > 1.5
+
+
+@pytest.mark.parametrize(
+    ("word", "ratio", "expected"),
+    [
+        ("faster", 0.6, claims.HOLDS),
+        ("same", 1.0, claims.FAILS),
+        ("slower", 1.2, claims.FAILS),
+        ("undecided", 0.99, claims.INCONCLUSIVE),
+    ],
+)
+def test_the_verdict_on_graphs_follows_the_rows(word, ratio, expected, recorded):
+    for name in ("map", "training"):
+        edited(recorded, f"graph_capture.{name}", lambda row: say(row, word, ratio))
+    found = verdict("cuda-graphs-are-faster", recorded)
+    assert found.word == expected
+    said = re.search(r"(\d+) of them lie between", found.evidence)
+    assert (said[1] != "0") == (word == "faster"), "0.6 of the time is within 1.5 to 2"
+
+
+def test_memory_is_neutral_where_a_graph_holds_no_more_than_the_loop(recorded):
+    found = verdict("cuda-graphs-memory-neutral", recorded)
+    assert found.word == claims.ONLY_WHERE and "one pool" in found.condition
+
+    def without_pool(row):
+        for column in ("reserved_bytes", "pool_bytes"):
+            row |= {column: 2**28} if row.get(column) else {}
+
+    for name in ("training", "pools"):
+        edited(recorded, f"graph_capture.{name}", without_pool)
+    assert verdict("cuda-graphs-memory-neutral", recorded).word == claims.HOLDS
+
+    def with_pool(row):
+        for column in ("reserved_bytes", "pool_bytes"):
+            if row.get(column) and row["role"] == "variant":
+                row[column] *= 1.5
+
+    for name in ("training", "pools"):
+        edited(recorded, f"graph_capture.{name}", with_pool)
+    found = verdict("cuda-graphs-memory-neutral", recorded)
+    assert found.word == claims.FAILS and found.measured.value == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("name", ["cuda-graphs-are-faster", "cuda-graphs-memory-neutral"])
+def test_without_a_gpu_the_claims_on_graphs_say_why(name, tmp_path):
+    for each in ("map", "training", "pools"):
+        table = getattr(graph_capture, each)(device="cpu")
+        rows = [
+            {key: None if pd.isna(value) else value for key, value in row.items()}
+            for row in table.to_dict("records")
+        ]
+        synthetic.record(tmp_path, f"graph_capture.{each}", rows)
+    found = verdict(name, tmp_path)
+    assert found.word == claims.NOT_MEASURABLE and "need an NVIDIA GPU" in found.evidence
+
+
+def test_kernels_are_told_apart_by_their_length():
+    named = [kernel_class(x) for x in (1e-6, 5e-6, 2e-5, 1e-3, None, float("nan"))]
+    assert named[:3] == ["under 3 µs", "3 to 10 µs", "10 to 30 µs"]
+    assert named[3] == "over 30 µs" and named[4] == named[5] == "of unknown length"

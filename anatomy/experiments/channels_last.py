@@ -5,6 +5,7 @@ PyTorch calls channels_last: all channels of a pixel side by side. Shape and res
 Tensor cores want the second, so a library that is given the first may convert it in every call.
 """
 
+import copy
 import functools
 import gc
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +14,7 @@ from typing import Literal
 
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy import agreement, counts, intervals, memory, tensors
@@ -36,6 +37,8 @@ ALLOWED_LAYER = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-7, "bf16": 2**-5}
 # And a network of 50 layers from itself in float32: every ReLU and batch norm multiplies what was
 # rounded before it. Unrelated numbers are about 1.4 apart.
 ALLOWED_NETWORK = {"fp32": 2**-8, "tf32": 2**-3, "fp16": 2**-2, "bf16": 2**-1}
+# Keeps the gradients of float16 from vanishing, as loss scaling does.
+LOSS_SCALE = 2**10
 # Seconds of settling before a comparison.
 SETTLE_S = 0.5
 NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
@@ -274,19 +277,20 @@ def network(
     tables = []
     for batch in batches:
         images = torch.randn(batch, 3, side, side, device=where)  # (B, 3, H, W)
+        with convolutions_in("fp32"):
+            base = residual.network(width, blocks, images)
         for each in formats:
             for phase in PHASES:
                 for tuned in (False, True) if batch == batches[-1] else (False,):
                     told = _told("", phase, each, batch, tuned)
-                    cell = functools.partial(_network, width, blocks, images, phase, each, tuned)
+                    cell = functools.partial(_network, base, images, phase, each, tuned)
                     cell = functools.partial(cell, where, told, iters, budget_s)
                     tables.append(_guarded(told, where, cell))
     return pd.concat(tables, ignore_index=True)
 
 
 def _network(
-    width: int,
-    blocks: tuple[int, ...],
+    base: nn.Module,
     images: Tensor,
     phase: str,
     dtype: str,
@@ -299,7 +303,7 @@ def _network(
     kind = tensors.storage(dtype)
 
     def step(layout: torch.memory_format, kind: torch.dtype, converting: bool = False) -> Callable:
-        model = residual.network(width, blocks, images).to(kind).to(memory_format=layout)
+        model = copy.deepcopy(base).to(kind).to(memory_format=layout)
         x = images.to(kind)
         x = x if converting else x.to(memory_format=layout)
         model.train(phase == "training")
@@ -309,7 +313,8 @@ def _network(
         last = parameters[-2:]  # weight and bias of the classifier
 
         def call() -> tuple[Tensor, ...]:
-            loss = model(x.contiguous(memory_format=layout)).float().square().mean()
+            logits = model(x.contiguous(memory_format=layout))
+            loss = LOSS_SCALE * logits.float().square().mean()
             found = torch.autograd.grad(loss, parameters)
             # All gradients are computed. Those of early layers differ by as much as they are long
             # as soon as anything is rounded otherwise, so only these can be checked.
