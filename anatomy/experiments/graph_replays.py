@@ -49,6 +49,7 @@ def _side_stream(where: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(where)
 
 
+# --8<-- [start:capture]
 def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
     """Capture a call whose inputs and outputs stay where they are.
 
@@ -79,6 +80,9 @@ def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
     seconds = stopwatch_for(where).wall([record, replay])
     torch.cuda.empty_cache()
     return Captured(replay, seconds, torch.cuda.memory_reserved(where) - before)
+
+
+# --8<-- [end:capture]
 
 
 def compared(
