@@ -23,7 +23,8 @@ def _cell(op: str, quantity: str, dtype: str, **told: Any) -> list[dict]:
     rows = synthetic.compared(op, quantity, 1e-4, slower, control="NCHW", dtype=dtype, **told)
     for row in rows:
         native = row["variant"].startswith(LAST)
-        row |= {"kernels": KERNELS[dtype][1:] if native else KERNELS[dtype]}
+        row |= {"kernels": KERNELS[dtype][-1:] if native else KERNELS[dtype]}
+        row |= {"kernels_per_call": len(row["kernels"])}
         row |= dict.fromkeys(("uses", "uses_low", "uses_high"))
         if row["variant"] == LAST and row["verdict"] == "faster":
             uses = CONVERTING / (1 - factor)
