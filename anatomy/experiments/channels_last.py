@@ -31,6 +31,8 @@ FINER_LAYERS = (*LAYERS, (32, 32, 3, 1, 56), (128, 128, 3, 1, 28), (512, 512, 3,
 BATCHES, FINER_BATCHES = (8, 64), (1, 8, 64, 256)
 NETWORK_BATCHES, FINER_NETWORK_BATCHES = (8, 32), (1, 8, 32, 128)
 PHASES = ("inference", "training")
+# Formats of the network in which cuDNN also searches: for all of them it would take a minute.
+TUNED = ("bf16",)
 # How far a layer may stray from float64, relative. Algorithms that transform their input first
 # (Winograd, FFT) round more often than a plain sum, hence more than `agreement.ALLOWED`.
 ALLOWED_LAYER = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-7, "bf16": 2**-5}
@@ -72,7 +74,7 @@ def map(
     dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
     scale: float = 1.0,
     iters: int = 12,
-    budget_s: float = 0.8,
+    budget_s: float = 0.6,
     full: bool = False,
 ) -> pd.DataFrame:
     """Compare single convolutions in NCHW and channels_last, by number format, batch and channels.
@@ -244,7 +246,7 @@ def network(
     scale: float = 1.0,
     short: bool = False,
     iters: int = 12,
-    budget_s: float = 1.5,
+    budget_s: float = 1.2,
     full: bool = False,
 ) -> pd.DataFrame:
     """Compare a residual network built as ResNet-50 in NCHW and channels_last.
@@ -263,8 +265,8 @@ def network(
     Returns:
         One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall: what a loop
         over batches takes, launches included. Columns as in `map`, and `peak_bytes` and
-        `reserved_bytes`. Training is forward and backward without an optimizer. The largest batch
-        is measured with `cudnn_benchmark` too, its `op` ending in `, tuned`.
+        `reserved_bytes`. Training is forward and backward without an optimizer. In bf16 the
+        largest batch is measured with `cudnn_benchmark` too, its `op` ending in `, tuned`.
 
     Raises:
         DeviceError: The device is not there.
@@ -281,7 +283,8 @@ def network(
             base = residual.network(width, blocks, images)
         for each in formats:
             for phase in PHASES:
-                for tuned in (False, True) if batch == batches[-1] else (False,):
+                searched = batch == batches[-1] and (full or each in TUNED)
+                for tuned in (False, True) if searched else (False,):
                     told = _told("", phase, each, batch, tuned)
                     cell = functools.partial(_network, base, images, phase, each, tuned)
                     cell = functools.partial(cell, where, told, iters, budget_s)

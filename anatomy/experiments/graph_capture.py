@@ -16,7 +16,14 @@ from torch import Tensor
 
 from anatomy import counts, machine, memory, models, tensors
 from anatomy.experiment import experiment
-from anatomy.experiments.graph_replays import Call, capture, compared, guarded, why_not
+from anatomy.experiments.graph_replays import (
+    Call,
+    capture,
+    compared,
+    guarded,
+    warm_up,
+    why_not,
+)
 
 # Elements of a pointwise chain's tensor, and sides of a product chain's matrices: kernels from
 # about a microsecond to a few hundred. The finer map has the ones between as well.
@@ -264,7 +271,7 @@ def _held(
     """For each way its name, the bytes that it holds, and those of the results."""
     calls = [functools.partial(model, x) for x in inputs]
     outputs = sum(x.nbytes for x in inputs)  # a transformer's output is as large as its input
-    torch.cuda.synchronize(where)
+    warm_up(calls[0], where)
     torch.cuda.empty_cache()
     before = torch.cuda.memory_reserved(where)
     eager = memory.peak(lambda: [call() for call in calls], where)

@@ -50,6 +50,20 @@ def _side_stream(where: torch.device) -> torch.cuda.Stream:
 
 
 # --8<-- [start:capture]
+def warm_up(call: Call, where: torch.device) -> torch.cuda.Stream | None:
+    """Call it on the stream of the captures, so that all that happens once has happened."""
+    if where.type != "cuda":
+        return None
+    side = _side_stream(where)
+    side.wait_stream(torch.cuda.current_stream(where))
+    with torch.cuda.stream(side):
+        for _ in range(WARM_UPS):
+            call()
+    torch.cuda.current_stream(where).wait_stream(side)
+    torch.cuda.synchronize(where)
+    return side
+
+
 def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
     """Capture a call whose inputs and outputs stay where they are.
 
@@ -58,13 +72,7 @@ def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
         where: The GPU.
         pool: Memory pool of another graph (`torch.cuda.graph_pool_handle()`), to share it.
     """
-    side = _side_stream(where)
-    side.wait_stream(torch.cuda.current_stream(where))
-    with torch.cuda.stream(side):
-        for _ in range(WARM_UPS):
-            call()
-    torch.cuda.current_stream(where).wait_stream(side)
-    torch.cuda.synchronize(where)
+    side = warm_up(call, where)
     torch.cuda.empty_cache()
     before = torch.cuda.memory_reserved(where)
     graph, outputs = torch.cuda.CUDAGraph(), []
@@ -99,6 +107,7 @@ def compared(
     """
     eager = over(x)
     eager()
+    warm_up(eager, where)  # a library's workspace for that stream is then in every figure below
     peaks = {EAGER: memory.peak(eager, where)}
     # Of the eager call alone, and before there is a graph: replays launch the same kernels.
     seen = census.take({EAGER: eager}, stopwatch_for(where)) or {}
