@@ -21,6 +21,7 @@ from anatomy import agreement, counts, intervals, memory, tensors
 from anatomy.errors import AnatomyError
 from anatomy.experiment import experiment
 from anatomy.experiments import residual
+from anatomy.experiments.cells import joined
 from anatomy.measuring import compare
 
 DTYPES = ("fp32", "tf32", "fp16", "bf16")
@@ -44,6 +45,7 @@ LOSS_SCALE = 2**10
 # Seconds of settling before a comparison.
 SETTLE_S = 0.5
 NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
+WAYS = ("copy", "to channels_last", "to NCHW")
 MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
 
 
@@ -111,7 +113,9 @@ def map(
                 for each in formats:
                     told = _told(f"C={layer[0]}", phase, each, batch) | {"channels": layer[0]}
                     cell = functools.partial(_layer, layer, phase, each, batch, scale, where)
-                    found = _guarded(told, where, functools.partial(cell, told, iters, budget_s))
+                    found = _guarded(
+                        told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s)
+                    )
                     if batch != batches[-1]:
                         found = found.assign(kernels=None)  # named once: names are long
                     tables.append(found)
@@ -119,8 +123,10 @@ def map(
             told = _told(f"C={layer[0]}", "conversion", each, batches[-1])
             told |= {"channels": layer[0]}
             cell = functools.partial(_conversion, layer, each, batches[-1], scale, where)
-            tables.append(_guarded(told, where, functools.partial(cell, told, iters, budget_s)))
-    return pd.concat(tables, ignore_index=True)
+            tables.append(
+                _guarded(told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s))
+            )
+    return joined(tables, ("uses",))
 
 
 def _layer(
@@ -220,9 +226,9 @@ def _conversion(
     with torch.inference_mode():
         table = compare(
             {
-                "copy": x.clone,
-                "to channels_last": lambda: x.contiguous(memory_format=MEMORY[LAST]),
-                "to NCHW": last.contiguous,
+                WAYS[0]: x.clone,
+                WAYS[1]: lambda: x.contiguous(memory_format=MEMORY[LAST]),
+                WAYS[2]: last.contiguous,
             },
             reference=x.double,
             allowed=agreement.ALLOWED[torch.float64],  # a copy loses nothing
@@ -288,8 +294,8 @@ def network(
                     told = _told("", phase, each, batch, tuned)
                     cell = functools.partial(_network, base, images, phase, each, tuned)
                     cell = functools.partial(cell, where, told, iters, budget_s)
-                    tables.append(_guarded(told, where, cell))
-    return pd.concat(tables, ignore_index=True)
+                    tables.append(_guarded(told, where, "step_wall", cell))
+    return joined(tables, ("peak_bytes",))
 
 
 def _network(
@@ -363,14 +369,22 @@ def _told(what: str, phase: str, dtype: str, batch: int, tuned: bool = False) ->
 
 
 def _guarded(
-    told: Mapping[str, object], where: torch.device, measure: Callable[[], pd.DataFrame]
+    told: Mapping[str, object],
+    where: torch.device,
+    quantity: str,
+    measure: Callable[[], pd.DataFrame],
 ) -> pd.DataFrame:
-    """The table of one cell, or a row that says why there is none."""
+    """The table of one cell, or rows in its place that say why there is none."""
     try:
         return measure()
     except (RuntimeError, AnatomyError) as error:
-        row = {"variant": LAST, "role": "variant", "device": where.type}
-        return pd.DataFrame([{**told, **row, "note": str(error).partition("\n")[0]}])
+        why = str(error).partition("\n")[0]
+        row = {**told, "quantity": quantity, "device": where.type, "note": why}
+        names = WAYS if told["phase"] == "conversion" else (NCHW, LAST, CONVERTED)
+        roles = ("control", "variant", "variant")
+        return pd.DataFrame(
+            [row | {"variant": n, "role": role} for n, role in zip(names, roles, strict=True)]
+        )
     finally:
         gc.collect()
         if where.type == "cuda":

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from anatomy import counts, machine, memory, models, tensors
 from anatomy.experiment import experiment
+from anatomy.experiments.cells import joined
 from anatomy.experiments.graph_replays import (
     Call,
     capture,
@@ -47,6 +48,8 @@ WAYS = ("own pools", "one pool")
 # and a clock that hides the host does not see it.
 WALL = ("step_wall",)
 ALL = ("step_wall", "host_enqueue", "gpu_warm")
+# Columns of the tables that `compare` does not have.
+COSTS = ("kernel_s", "replays", "pool_bytes", "peak_bytes", "reserved_bytes")
 
 
 @experiment(page="axioms/cuda-graphs.md", command="graph-capture", timeout_s=300)
@@ -90,8 +93,8 @@ def map(
         quantities = ALL if (work, size, count) in ends else WALL
         told = {"op": f"{work} {size}", "work": work, "elements": count, "links": links}
         cell = functools.partial(_chain, work, size, links, where, told, quantities, iters)
-        tables.append(guarded(told, where, cell))
-    return pd.concat(tables, ignore_index=True)
+        tables.append(guarded(told, where, quantities, cell))
+    return joined(tables, COSTS)
 
 
 def _chain(
@@ -190,8 +193,8 @@ def training(
         if told["op"] in {table.op.iloc[0] for table in tables}:
             continue  # scaled down, two cells can be one
         cell = functools.partial(_step, width, tokens, layers, sequence, where, told, iters)
-        tables.append(guarded(told, where, cell))
-    return pd.concat(tables, ignore_index=True)
+        tables.append(guarded(told, where, WALL, cell))
+    return joined(tables, COSTS)
 
 
 def _step(
@@ -248,7 +251,7 @@ def pools(
             rows += [
                 _pool_row(count, way, note=why_not(where)) for way in ("own pools", "one pool")
             ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows).assign(pool_bytes=None, output_bytes=None)
     need = layers * 12 * width * width * 6 + 64 * BATCHES[0] * sequence * width * 2
     machine.require_bytes(where, need, f"a transformer of width {width} and its graphs")
     model = models.transformer(width, layers, where, torch.bfloat16).eval()

@@ -179,20 +179,31 @@ def why_not(where: torch.device) -> str:
 
 
 def guarded(
-    told: Mapping[str, object], where: torch.device, measure: Callable[[], pd.DataFrame]
+    told: Mapping[str, object],
+    where: torch.device,
+    quantities: Sequence[str],
+    measure: Callable[[], pd.DataFrame],
 ) -> pd.DataFrame:
-    """The table of one cell, or a row that says why there is none."""
+    """The table of one cell, or rows in its place that say why there is none."""
     if where.type != "cuda":
-        return _refused(told, where, why_not(where))
+        return _refused(told, where, quantities, why_not(where))
     try:
         return measure()
     except (RuntimeError, AnatomyError) as error:
-        return _refused(told, where, str(error).partition("\n")[0])
+        return _refused(told, where, quantities, str(error).partition("\n")[0])
     finally:
         gc.collect()  # a graph that is gone gives its pool back, and the next cell starts clean
         torch.cuda.empty_cache()
 
 
-def _refused(told: Mapping[str, object], where: torch.device, why: str) -> pd.DataFrame:
-    row = {"variant": GRAPH, "role": "variant", "quantity": "step_wall", "device": where.type}
-    return pd.DataFrame([{**told, **row, "note": why}])
+def _refused(
+    told: Mapping[str, object], where: torch.device, quantities: Sequence[str], why: str
+) -> pd.DataFrame:
+    row = {**told, "role": "variant", "device": where.type, "note": why}
+    rows = [
+        row | {"variant": variant, "quantity": quantity}
+        for quantity in quantities
+        for variant in (GRAPH, COPIED)
+    ]
+    first = {"op": f"first call {told['op']}", "variant": GRAPH, "quantity": "step_wall"}
+    return pd.DataFrame([*rows, row | first])
