@@ -361,6 +361,11 @@ MAKERS = {
     "compilation.modes": _made_in("compilation_rows", "modes"),
     "attention.backends": _made_in("attention_rows", "backends"),
     "attention.choices": _made_in("attention_rows", "choices"),
+    "graph_capture.map": _made_in("graph_capture_rows", "chains"),
+    "graph_capture.training": _made_in("graph_capture_rows", "training"),
+    "graph_capture.pools": _made_in("graph_capture_rows", "pools"),
+    "channels_last.map": _made_in("channels_last_rows", "layers"),
+    "channels_last.network": _made_in("channels_last_rows", "network"),
 }
 
 

@@ -60,6 +60,12 @@ TOY = {
     "attention.choices": {"device": "cpu", "heads": 2, "head_width": 16, "sequence": 64},
     "bottlenecks.confusion": {"device": "cpu", "scale": 0.005, "budget_s": 0.02},
     "bottlenecks.profiled_call": {"device": "cpu", "scale": 0.05},
+    "graph_capture.map": {"device": "cpu", "scale": 1e-5, "iters": 6},
+    "graph_capture.training": {"device": "cpu", "scale": 0.01, "iters": 6},
+    "graph_capture.pools": {"device": "cpu"},
+    "channels_last.map": CPU | {"scale": 0.04, "budget_s": 0.05},
+    "channels_last.network": CPU
+    | {"scale": 0.1, "width": 4, "side": 32, "short": True, "budget_s": 0.05},
 }
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = (
@@ -73,6 +79,7 @@ OTHER_FORMS = (
     "compilation.modes",
     "attention.choices",
     "bottlenecks.profiled_call",
+    "graph_capture.pools",
 )
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")

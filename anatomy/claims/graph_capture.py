@@ -1,0 +1,112 @@
+"""What the seed says of CUDA graphs, put to the recordings of `graph_capture`."""
+
+from collections.abc import Iterator
+
+from anatomy import units
+from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
+from anatomy.claims.contiguity import NEAR
+from anatomy.claims.table import Table, between, over_control, why_not
+from anatomy.rows import Row
+
+MAP, TRAINING = Need("graph_capture.map"), Need("graph_capture.training")
+POOLS = Need("graph_capture.pools")
+# Upper ends in seconds of the classes of mean kernel duration, and what they are called.
+CLASSES = ((3e-6, "under 3 µs"), (10e-6, "3 to 10 µs"), (30e-6, "10 to 30 µs"))
+LONGEST, UNKNOWN = "over 30 µs", "of unknown length"
+# The speed-up that the seed names.
+CLAIMED = (1.5, 2.0)
+
+
+def kernel_class(seconds: float | None) -> str:
+    """The class of a mean kernel duration, in words: `3 to 10 µs`."""
+    if units.missing(seconds):
+        return UNKNOWN
+    return next((name for most, name in CLASSES if seconds < most), LONGEST)
+
+
+def speed_up(row: Row) -> Measured:
+    """Time of the control over that of a row: the inverse of its ratio, with its interval."""
+    ratio = over_control(row)
+    return Measured(1 / ratio.value, 1 / ratio.high, 1 / ratio.low, floor=ratio.floor)
+
+
+def is_faster(row: Row) -> bool | None:
+    """Whether a row is faster than its control; None where that is not decided."""
+    return None if row["verdict"] == "undecided" else row["verdict"] == "faster"
+
+
+def _replays(*tables: Table) -> Iterator[Row]:
+    """The rows of plain replays, on the wall."""
+    for table in tables:
+        for row in table:
+            steady = not row["op"].startswith("first call")
+            if steady and row["variant"] == "graph" and row["quantity"] == "step_wall":
+                yield row
+
+
+@claim(MAP, TRAINING)
+def cuda_graphs_are_faster(chains: Table, steps: Table) -> Finding:
+    """In every cell, whatever its kernels' duration, the replay takes less time on the wall.
+
+    The number stands beside it: how much faster, and in how many cells as the seed says.
+    """
+    cases, as_said = [], 0
+    for row in _replays(chains, steps):
+        where = {"work": row["work"], "kernels": kernel_class(row.get("kernel_s"))}
+        if reason := why_not(row):
+            cases.append(Case(where, None, why=reason))
+            continue
+        gain = speed_up(row)
+        as_said += within(gain, *CLAIMED) is True
+        cases.append(Case(where, is_faster(row), gain))
+    there = [case.measured.value for case in cases if case.measured]
+    if not there:
+        return across(cases, "")
+    low, high = (units.ratio(end) for end in CLAIMED)
+    evidence = (
+        f"Time of the loop over that of the replay: {between(there)} in {len(there)} cells; "
+        f"{as_said} of them lie between {low} and {high} with their intervals."
+    )
+    return across(cases, evidence)
+
+
+@claim(TRAINING, POOLS)
+def cuda_graphs_memory_neutral(steps: Table, pools: Table) -> Finding:
+    """What the allocator holds with the graph lies within 10 % of what it holds without.
+
+    Of a training step all that is reserved counts, of forward passes what comes on top of the
+    model. Bytes are counted, not timed: they have no interval.
+    """
+    cases = []
+    for row in _replays(steps):
+        where = {"case": row["op"]}
+        if reason := why_not(row):
+            cases.append(Case(where, None, why=reason))
+            continue
+        eager = steps.row("eager", op=row["op"], quantity="step_wall")
+        cases.append(_held(where, row.get("reserved_bytes"), eager.get("reserved_bytes")))
+    eager_bytes = {row["graphs"]: row.get("pool_bytes") for row in pools if row["way"] == "eager"}
+    for row in pools:
+        if row["way"] == "eager":
+            continue
+        where = {"case": row["variant"]}
+        if row.get("note"):
+            cases.append(Case(where, None, why=row["note"]))
+            continue
+        cases.append(_held(where, row.get("pool_bytes"), eager_bytes.get(row["graphs"])))
+    there = [case.measured.value for case in cases if case.measured]
+    if not there:
+        return across(cases, "")
+    return across(
+        cases, f"Bytes held with graphs over bytes held without, in {len(there)} cases: "
+        f"{between(there)}."
+    )  # fmt: skip
+
+
+def _held(where: dict, above: float | None, below: float | None) -> Case:
+    """Whether two numbers of bytes are about the same."""
+    if units.missing(above) or units.missing(below) or not below:
+        return Case(where, None, why="nobody counted the allocator's bytes")
+    ratio = above / below
+    seen = Measured(ratio, ratio, ratio)
+    return Case(where, within(seen, 1 - NEAR, 1 + NEAR), seen)

@@ -1,0 +1,22 @@
+"""A map is measured cell by cell; here its cells become one table."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+# Columns that pages and claims read of any cell, whether or not one of them could be measured.
+PROMISED = ("median_s", "ratio", "verdict", "kernels_per_call")
+
+
+def joined(tables: Sequence[pd.DataFrame], promised: Sequence[str] = ()) -> pd.DataFrame:
+    """The tables one below the other, with the columns promised even where all cells refuse.
+
+    Args:
+        tables: One per cell.
+        promised: Columns beside those of `PROMISED`.
+    """
+    table = pd.concat(tables, ignore_index=True)
+    for column in (*PROMISED, *promised):
+        if column not in table:
+            table[column] = None
+    return table
