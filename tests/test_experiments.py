@@ -25,6 +25,7 @@ from anatomy.measuring import blocks, comparison
 
 CPU = {"device": "cpu", "dtype": "fp32", "iters": 6}
 SMALL = CPU | {"m": 32, "n": 32, "k": 64}
+TRAINING = {"device": "cpu", "dtype": "fp32", "width": 16, "sequence": 8, "iters": 6}
 
 # Arguments that let each experiment run in seconds on a laptop.
 TOY = {
@@ -41,9 +42,20 @@ TOY = {
     "harnesses.estimates": {"device": "cpu", "scale": 0.005, "replicates": 1, "budget_s": 0.01},
     "worked_example.kernel": {"device": "cpu", "dtype": "fp32", "m": 64, "k": 64},
     "harnesses.reference": {"device": "cpu", "scale": 0.005},
+    "checkpointing.frontier": TRAINING | {"depth": 2, "batch": 1},
+    "checkpointing.traps": {"device": "cpu", "width": 16},
+    "accumulation.gradients": {
+        "device": "cpu",
+        "width": 16,
+        "layers": 1,
+        "vocabulary": 32,
+        "batch": 8,
+        "sequence": 8,
+    },
+    "accumulation.steps": TRAINING | {"layers": 1, "batch": 8},
 }
 # Tables of another form than a comparison's: a report without times, and harnesses' figures.
-OTHER_FORMS = ("tensor_layout.", "harnesses.")
+OTHER_FORMS = ("tensor_layout.", "harnesses.", "checkpointing.traps", "accumulation.gradients")
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")
 VARIANTS = [
