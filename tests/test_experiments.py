@@ -25,7 +25,14 @@ from anatomy.measuring import blocks, comparison
 
 CPU = {"device": "cpu", "dtype": "fp32", "iters": 6}
 SMALL = CPU | {"m": 32, "n": 32, "k": 64}
-TRAINING = {"device": "cpu", "dtype": "fp32", "width": 16, "sequence": 8, "iters": 6}
+TRAINING = {
+    "device": "cpu",
+    "dtype": "fp32",
+    "width": 16,
+    "sequence": 8,
+    "iters": 3,
+    "budget_s": 0.1,
+}
 
 # Arguments that let each experiment run in seconds on a laptop.
 TOY = {

@@ -17,7 +17,7 @@ from anatomy import memory, models, tensors
 from anatomy.agreement import ALLOWED
 from anatomy.errors import DisagreementError
 from anatomy.experiment import experiment
-from anatomy.experiments.checkpointing import granularities, why
+from anatomy.experiments.checkpointing import SETTLE_CAP_S, granularities, why
 from anatomy.measuring import compare
 from anatomy.models import Layer
 
@@ -26,8 +26,6 @@ STEPS = (2, 4, 8)
 # A label that is no token: the loss leaves it out.
 PADDING = -100
 FORMATS = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16}
-# Seconds of one cell, settling apart.
-BUDGET_S, SETTLE_CAP_S = 4.0, 0.7
 # A sum of up to eight gradients is rounded after each addition, once more than a product is.
 ROUNDINGS = 4
 
@@ -161,6 +159,7 @@ def steps(
     sequence: int = 1024,
     full: bool = False,
     iters: int = 12,
+    budget_s: float = 4.0,
 ) -> pd.DataFrame:
     """Weigh time against memory of one batch in several micro-batches, beside checkpointing it.
 
@@ -174,6 +173,7 @@ def steps(
         sequence: Tokens T of the longest sequence; other cells have a quarter and a sixteenth.
         full: Measure a finer map; takes minutes.
         iters: Least number of timed samples of each variant.
+        budget_s: Seconds of one cell, settling apart.
 
     Returns:
         One row per cell (`tokens` of the full batch) and variant: `full batch`; `2 steps`,
@@ -191,13 +191,20 @@ def steps(
     lengths = dict.fromkeys(max(1, sequence // part) for part in parts)
     tables = []
     for length in lengths:
-        tables.append(_cell(width, layers, batch, length, dtype, where, iters))
+        tables.append(_cell(width, layers, batch, length, dtype, where, iters, budget_s))
         gc.collect()
     return pd.concat(tables, ignore_index=True)
 
 
 def _cell(
-    width: int, layers: int, batch: int, length: int, dtype: str, where: torch.device, iters: int
+    width: int,
+    layers: int,
+    batch: int,
+    length: int,
+    dtype: str,
+    where: torch.device,
+    iters: int,
+    budget_s: float,
 ) -> pd.DataFrame:
     """One cell: memory first, then times; rows without times where that is impossible."""
     kind, tokens = tensors.storage(dtype), batch * length
@@ -226,8 +233,8 @@ def _cell(
                 limit=f"matmul {dtype}",
                 device=where,
                 iters=iters,
-                budget_s=BUDGET_S,
-                settle_cap_s=SETTLE_CAP_S,
+                budget_s=budget_s,
+                settle_cap_s=min(SETTLE_CAP_S, budget_s),
                 profile=False,
             ).table
         except (RuntimeError, DisagreementError) as error:

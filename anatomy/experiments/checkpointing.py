@@ -37,8 +37,9 @@ SAVED = (
     "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_fused_attention_overrideable",
 )
-# Seconds of one cell, settling apart. A block of the largest has nine steps of a tenth of a second.
-BUDGET_S, FINE_BUDGET_S = 5.0, 12.0
+# A finer map takes so many times the seconds in each cell.
+FINER = 2.5
+# Settling takes at most so long, and no longer than the cell itself.
 SETTLE_CAP_S = 0.7
 
 
@@ -72,6 +73,7 @@ def frontier(
     sequence: int = 1024,
     full: bool = False,
     iters: int = 12,
+    budget_s: float = 5.0,
 ) -> pd.DataFrame:
     """Weigh the time of a training step against its memory, by where the checkpoints are.
 
@@ -85,6 +87,7 @@ def frontier(
         sequence: Tokens T of a sequence.
         full: Measure a finer map; takes minutes.
         iters: Least number of timed samples of each variant.
+        budget_s: Seconds of one cell, settling apart.
 
     Returns:
         One row per cell and `granularity`: `none` keeps everything; `every layer`,
@@ -106,7 +109,7 @@ def frontier(
     where = tensors.torch_device(device)
     tables = []
     for cell in cells(width, depth, batch, sequence, full=full):
-        tables.append(_measured(cell, dtype, where, iters, FINE_BUDGET_S if full else BUDGET_S))
+        tables.append(_measured(cell, dtype, where, iters, budget_s * (FINER if full else 1)))
         gc.collect()  # the next model should find the memory of this one free
     return pd.concat(tables, ignore_index=True)
 
@@ -209,7 +212,7 @@ def _measured(
                     device=where,
                     iters=iters,
                     budget_s=budget_s,
-                    settle_cap_s=SETTLE_CAP_S,
+                    settle_cap_s=min(SETTLE_CAP_S, budget_s),
                     profile=False,  # thousands of kernels a step, whose names nobody reads
                 ).table
             except (RuntimeError, DisagreementError) as error:
