@@ -343,6 +343,10 @@ MAKERS = {
     "limits.ceilings": _made_in("ceilings", "ceilings"),
     "limits.bandwidth": _made_in("ceilings", "bandwidth"),
     "limits.floors": _made_in("ceilings", "floors"),
+    "checkpointing.frontier": _made_in("checkpointing_rows", "frontier"),
+    "checkpointing.traps": _made_in("checkpointing_rows", "traps"),
+    "accumulation.gradients": _made_in("checkpointing_rows", "gradients"),
+    "accumulation.steps": _made_in("checkpointing_rows", "steps"),
 }
 
 
