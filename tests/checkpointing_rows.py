@@ -45,6 +45,7 @@ def frontier(root: Path, **params: Any) -> Path:
             row |= {"activation_bytes": int(share * kept), "reserved_bytes": 2 * peak + weights}
             row |= {"memory_ratio": peak / control, "activation_ratio": share}
             row |= {"total_memory_ratio": (peak + weights) / (control + weights)}
+            row |= {"product_ratio": 1 + again / 3}
             row |= {"run_flops": int(row["flops"] * (1 + again / 3))}
         rows += table
     return synthetic.record(root, "checkpointing.frontier", rows, **params)

@@ -6,6 +6,7 @@ part forward a second time.
 """
 
 import gc
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -100,8 +101,9 @@ def frontier(
         what is held when the forward pass is over; `memory_ratio`, `total_memory_ratio` and
         `activation_ratio` are those of the variant over those of `none`. `run_flops` counts the
         operations of products that a step runs, the repeated ones included, as far as PyTorch
-        counts them; `flops` those of forward and backward without any repetition. What is not
-        possible here has no time and says why in `note`.
+        counts them, `product_ratio` is that over the one of `none`; `flops` are those of forward
+        and backward without any repetition. What is not possible here has no time and says why in
+        `note`.
 
     Raises:
         DeviceError: The device is not there.
@@ -267,11 +269,12 @@ def held(forward: Callable[[], Tensor], where: torch.device) -> int | None:
 
 
 def _over(costs: dict, control: dict) -> dict[str, float | None]:
-    """Memory of a variant over that of the control."""
+    """Memory and operations of a variant over those of the control."""
     pairs = {
         "memory_ratio": "peak_bytes",
         "total_memory_ratio": "total_peak_bytes",
         "activation_ratio": "activation_bytes",
+        "product_ratio": "run_flops",
     }
     return {
         name: costs[column] / control[column] if costs[column] and control[column] else None
@@ -310,7 +313,8 @@ def traps(device: str = "cuda:0", width: int = 64, batch: int = 8) -> pd.DataFra
     where = tensors.torch_device(device)
     safe, old = {"use_reentrant": False}, {"use_reentrant": True}
     rows = []
-    with tensors.products_in("fp32"):
+    with tensors.products_in("fp32"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one of the traps warns; what it leaves is in its row
         for name, inside, how, by_grad, wants in (
             ("plain", nn.GELU, safe, False, False),
             ("dropout", nn.Dropout, safe, False, False),
