@@ -19,33 +19,41 @@ WAYS = {
     "whole model": (1.0, 1.0),
     "selective": (0.15, 0.6),
 }
-CELLS = ((1024, 4, 8192), (1024, 24, 8192), (2048, 4, 8192))
-BATCHES = ((32, 1024), (32, 64))
+# Width, layers, sequences and tokens of each; the last is bound by its weights.
+CELLS = (
+    (1024, 4, 8, 1024),
+    (1024, 12, 8, 1024),
+    (1024, 24, 8, 1024),
+    (2048, 4, 8, 1024),
+    (1024, 12, 1, 128),
+)
+BATCHES = ((32, 1024), (32, 256), (32, 64))
 
 
 def frontier(root: Path, **params: Any) -> Path:
     """A recording of `checkpointing.frontier`: layer by layer is the best way to its memory."""
     rows = []
-    for seed, (width, depth, tokens) in enumerate(CELLS):
+    for seed, (width, depth, batch, sequence) in enumerate(CELLS):
+        tokens = batch * sequence
         weights = depth * 24 * width**2
         kept = depth * 32 * width * tokens
         base_s = depth * 1e-3 * (width / 1024) ** 2
         table = synthetic.compared(
-            f"train C={width} L={depth} T=8x1024", "step_wall", base_s,
+            f"train C={width} L={depth} T={batch}x{sequence}", "step_wall", base_s,
             {name: 1 + again / 3 for name, (again, _) in WAYS.items()},
             control="none", seed=seed, flops=72 * depth * tokens * width**2, limit="matmul bf16",
         )  # fmt: skip
         for row in table:
             name = row["variant"].removesuffix(" (again)")
             again, share = WAYS.get(name, (0.0, 1.0))
-            peak = int(share * kept) + weights // 10
-            control = kept + weights // 10
+            peak = int(share * kept) + weights // 2
+            control = kept + weights // 2
             row |= {"granularity": name, "width": width, "depth": depth, "tokens": tokens}
             row |= {"peak_bytes": peak, "total_peak_bytes": peak + weights, "dtype": "bf16"}
             row |= {"activation_bytes": int(share * kept), "reserved_bytes": 2 * peak + weights}
             row |= {"memory_ratio": peak / control, "activation_ratio": share}
             row |= {"total_memory_ratio": (peak + weights) / (control + weights)}
-            row |= {"product_ratio": 1 + again / 3}
+            row |= {"enqueue_s": 0.3 * base_s, "product_ratio": 1 + again / 3}
             row |= {"run_flops": int(row["flops"] * (1 + again / 3))}
         rows += table
     return synthetic.record(root, "checkpointing.frontier", rows, **params)
@@ -107,7 +115,12 @@ def steps(root: Path, **params: Any) -> Path:
             count = counts.get(name, 1)
             share = 0.2 if "checkpointed" in name else 1 / count
             row |= {"steps": count, "step_tokens": tokens // count, "tokens": tokens}
-            row |= {"width": 1024, "dtype": "bf16", "memory_ratio": share}
+            row |= {
+                "enqueue_s": 1e-3 * count,
+                "width": 1024,
+                "dtype": "bf16",
+                "memory_ratio": share,
+            }
             row |= {"peak_bytes": int(share * 2**17 * tokens), "reserved_bytes": 2**18 * tokens}
             row |= {"total_peak_bytes": int(share * 2**17 * tokens) + 2**27}
         rows += table

@@ -246,7 +246,7 @@ def faster(factor, *names):
 
 def test_speed_kept_is_the_inverse_of_the_ratio(verdict):
     found = verdict("checkpointing-speed")
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for every layer, 3 of 6 cases")
+    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for every layer, 5 of 10 cases")
     slow = verdict("checkpointing-speed", change=faster(2.0, "every layer"))
     assert slow.word == claims.FAILS
     assert "every layer 0.39" in slow.evidence
@@ -266,7 +266,7 @@ def test_memory_counts_with_weights_and_without(verdict):
         row["total_memory_ratio"] = 0.4
 
     found = verdict("checkpointing-memory", change=weights)
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for with weights, 6 of 12 cases")
+    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for with weights, 10 of 20 cases")
 
     def both(row):
         row["memory_ratio"] = 0.45
@@ -330,7 +330,8 @@ def test_what_could_not_be_run_is_left_out_and_counted(verdict):
 
     assert verdict("checkpointing-speed", change=refuse).word == claims.HOLDS
     assert (
-        "3 of 6 cases can't be measured: it does not fit" in verdict("checkpointing-speed").evidence
+        "5 of 10 cases can't be measured: it does not fit"
+        in verdict("checkpointing-speed").evidence
     )
 
 
@@ -363,7 +364,7 @@ def test_verdicts_on_gradients_flip_with_their_errors(verdict):
 def test_accumulating_is_cheaper_where_a_part_of_the_batch_is_still_large(verdict):
     name = "accumulation-before-checkpointing"
     found = verdict(name)
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for 32768, 1 of 2 cases")
+    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for 32768, 1 of 3 cases")
 
     def large(row):
         if "steps" in row["variant"]:
