@@ -12,13 +12,14 @@ PADDING = -100  # a label that cross_entropy leaves out
 
 
 # --8<-- [start:accumulate]
-def backward_in_steps(model: nn.Module, inputs: Tensor, labels: Tensor, steps: int) -> None:
+def backward_in_steps(model: nn.Module, inputs: Tensor, labels: Tensor, steps: int):
     """Add the gradient of the mean loss over all tokens to `.grad`, in so many steps."""
-    tokens = (labels != PADDING).sum()  # of the full batch; of all ranks, if there are several
-    for some, wanted in zip(inputs.chunk(steps), labels.chunk(steps), strict=True):
-        scores = model(some)  # (B / steps, T, vocabulary)
-        loss = F.cross_entropy(scores.flatten(0, 1), wanted.flatten(), reduction="sum")
-        (loss / tokens).backward()  # a sum over all tokens; no mean of means
+    tokens = (labels != PADDING).sum()  # of the full batch, and of all ranks
+    parts = zip(inputs.chunk(steps), labels.chunk(steps), strict=True)
+    for some, wanted in parts:  # (B / steps, T) each
+        scores = model(some).flatten(0, 1)  # (B T / steps, vocabulary)
+        total = F.cross_entropy(scores, wanted.flatten(), reduction="sum")
+        (total / tokens).backward()  # a sum over tokens; no mean of means
 
 
 # --8<-- [end:accumulate]

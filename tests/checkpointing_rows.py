@@ -67,12 +67,12 @@ def traps(root: Path, **params: Any) -> Path:
         for name, error, missing, updates, raised in (
             ("plain", 0.0, 0, None, None),
             ("dropout", 0.0, 0, None, None),
-            ("dropout, preserve_rng_state=False", 0.9, 0, None, None),
+            ("dropout, state not kept", 0.9, 0, None, None),
             ("batch norm", 0.0, 0, 2, None),
-            ("use_reentrant=True", 0.0, 0, None, None),
-            ("use_reentrant=True, input without gradient", None, 4, None, "RuntimeError"),
-            ("use_reentrant=True, autograd.grad", None, 4, None, "RuntimeError"),
-            ("use_reentrant=False, autograd.grad", 0.0, 0, None, None),
+            ("reentrant", 0.0, 0, None, None),
+            ("reentrant, input without gradient", None, 4, None, "RuntimeError"),
+            ("reentrant, autograd.grad", None, 4, None, "RuntimeError"),
+            ("autograd.grad", 0.0, 0, None, None),
         )
     ]
     return synthetic.record(root, "checkpointing.traps", rows, **params)

@@ -27,17 +27,17 @@ def rows(where: torch.device, width: int, batch: int) -> Iterator[dict]:
             ("plain", nn.GELU, safe, False, False),
             ("dropout", nn.Dropout, safe, False, False),
             (
-                "dropout, preserve_rng_state=False",
+                "dropout, state not kept",
                 nn.Dropout,
                 safe | {"preserve_rng_state": False},
                 False,
                 False,
             ),
             ("batch norm", partial(nn.BatchNorm1d, width), safe, False, False),
-            ("use_reentrant=True", nn.GELU, old, False, True),
-            ("use_reentrant=True, input without gradient", nn.GELU, old, False, False),
-            ("use_reentrant=True, autograd.grad", nn.GELU, old, True, True),
-            ("use_reentrant=False, autograd.grad", nn.GELU, safe, True, False),
+            ("reentrant", nn.GELU, old, False, True),
+            ("reentrant, input without gradient", nn.GELU, old, False, False),
+            ("reentrant, autograd.grad", nn.GELU, old, True, True),
+            ("autograd.grad", nn.GELU, safe, True, False),
         ):
             step = partial(_trap, inside, width, batch, where, by_grad=by_grad, wants=wants)
             yield {"variant": name} | _against(step(None), step(how))
