@@ -265,6 +265,7 @@ def held(forward: Callable[[], Tensor], where: torch.device) -> int | None:
     kept = forward()
     found = torch.cuda.memory_allocated(where) - before
     del kept
+    gc.collect()  # what the graph held in a ring would else be in the next variant's figures
     return found
 
 
