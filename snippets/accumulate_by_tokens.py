@@ -12,9 +12,9 @@ PADDING = -100  # a label that cross_entropy leaves out
 
 
 # --8<-- [start:accumulate]
-def backward_in_steps(model: nn.Module, inputs: Tensor, labels: Tensor, steps: int):
-    """Add the gradient of the mean loss over all tokens to `.grad`, in so many steps."""
-    tokens = (labels != PADDING).sum()  # of the full batch, and of all ranks
+def backward_in_steps(model, inputs: Tensor, labels: Tensor, steps: int):
+    """Add the gradient of the mean over all tokens to `.grad`."""
+    tokens = (labels != PADDING).sum()  # of the full batch and all ranks
     parts = zip(inputs.chunk(steps), labels.chunk(steps), strict=True)
     for some, wanted in parts:  # (B / steps, T) each
         scores = model(some).flatten(0, 1)  # (B T / steps, vocabulary)

@@ -64,7 +64,7 @@ class Cell:
         return f"train C={self.width} L={self.depth} T={self.batch}x{self.sequence}"
 
 
-@experiment(page="axioms/checkpointing.md", command="checkpointing", timeout_s=400)
+@experiment(page="axioms/checkpointing.md", command="checkpointing", timeout_s=900)
 def frontier(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
