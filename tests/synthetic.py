@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from makers import ELSEWHERE
 
 from anatomy import counts, intervals, recording, signatures
 from anatomy.codehash import code_hash
@@ -330,9 +331,6 @@ def _made_in(module: str, maker: str) -> Any:
 
 
 MAKERS = {
-    "harnesses.estimates": _made_in("contests", "estimates"),
-    "harnesses.reference": _made_in("contests", "reference"),
-    "worked_example.kernel": _made_in("contests", "example"),
     "contiguity.bench": _bench_of,
     "tensor_layout.report": layouts,
     "tensor_layout.check": check,
@@ -340,33 +338,11 @@ MAKERS = {
     "alignment.thresholds": thresholds,
     "remedies.payback": payback,
     "remedies.compiled": compiled,
-    "bottlenecks.confusion": _made_in("bottlenecks_rows", "confusion"),
-    "bottlenecks.profiled_call": _made_in("bottlenecks_rows", "profiled_call"),
-    "limits.ceilings": _made_in("ceilings", "ceilings"),
-    "limits.bandwidth": _made_in("ceilings", "bandwidth"),
-    "limits.floors": _made_in("ceilings", "floors"),
-    "precision.training": _made_in("precision_rows", "training"),
-    "precision.gradients": _made_in("precision_rows", "gradients"),
-    "precision.fp8": _made_in("precision_rows", "fp8"),
-    "precision.inference": _made_in("precision_rows", "inference"),
-    "synchronizations.detected": _made_in("syncs_rows", "detected"),
-    "synchronizations.costs": _made_in("syncs_rows", "costs"),
-    "transfers.to_device": _made_in("syncs_rows", "to_device"),
-    "transfers.hazard": _made_in("syncs_rows", "hazard"),
-    "never.costs": _made_in("syncs_rows", "never_costs"),
-    "compilation.map": _made_in("compilation_rows", "cells"),
-    "compilation.breaks": _made_in("compilation_rows", "breaks"),
-    "compilation.recompiles": _made_in("compilation_rows", "recompiles"),
-    "compilation.detection": _made_in("compilation_rows", "detection"),
-    "compilation.modes": _made_in("compilation_rows", "modes"),
-    "attention.backends": _made_in("attention_rows", "backends"),
-    "attention.choices": _made_in("attention_rows", "choices"),
-    "graph_capture.map": _made_in("graph_capture_rows", "chains"),
-    "graph_capture.training": _made_in("graph_capture_rows", "training"),
-    "graph_capture.pools": _made_in("graph_capture_rows", "pools"),
-    "channels_last.map": _made_in("channels_last_rows", "layers"),
-    "channels_last.network": _made_in("channels_last_rows", "network"),
 }
+for _module, _names in ELSEWHERE.items():
+    for _name in _names:
+        _experiment, _, _maker = _name.partition(":")
+        MAKERS[_experiment] = _made_in(_module, _maker or _experiment.partition(".")[2])
 
 
 def for_pages(root: Path, asked: Iterable[Asked]) -> Path:

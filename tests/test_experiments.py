@@ -26,6 +26,14 @@ from anatomy.measuring import blocks, comparison
 CPU = {"device": "cpu", "dtype": "fp32", "iters": 6}
 SMALL = CPU | {"m": 32, "n": 32, "k": 64}
 TRACED = {"device": "cpu", "backend": "eager"}  # a kernel compiled for a CPU takes seconds
+TRAINING = {
+    "device": "cpu",
+    "dtype": "fp32",
+    "width": 16,
+    "sequence": 8,
+    "iters": 3,
+    "budget_s": 0.1,
+}
 
 # Arguments that let each experiment run in seconds on a laptop.
 TOY = {
@@ -66,6 +74,17 @@ TOY = {
     "channels_last.map": CPU | {"scale": 0.04, "budget_s": 0.05},
     "channels_last.network": CPU
     | {"scale": 0.1, "width": 4, "side": 32, "short": True, "budget_s": 0.05},
+    "checkpointing.frontier": TRAINING | {"depth": 2, "batch": 1},
+    "checkpointing.traps": {"device": "cpu", "width": 16},
+    "accumulation.gradients": {
+        "device": "cpu",
+        "width": 16,
+        "layers": 1,
+        "vocabulary": 32,
+        "batch": 8,
+        "sequence": 8,
+    },
+    "accumulation.steps": TRAINING | {"layers": 1, "batch": 8},
 }
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = (
@@ -80,6 +99,8 @@ OTHER_FORMS = (
     "attention.choices",
     "bottlenecks.profiled_call",
     "graph_capture.pools",
+    "checkpointing.traps",
+    "accumulation.gradients",
 )
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")

@@ -82,6 +82,7 @@ def test_the_table_has_a_row_with_marks_for_each_claim(found):
     Balance(html)
     rows = re.findall(r"<tr id=.*?</tr>", html, re.DOTALL)
     assert len(rows) == len(found) == len(claims.all_claims())
+    assert sum(each.claim.row is not None for each in found) == 158  # beside claims of our own
     for row, result in zip(rows, found, strict=True):
         assert f'data-verdict="{result.word}"' in row
         assert f'data-topic="{result.claim.topic}"' in row
@@ -145,6 +146,7 @@ def test_a_site_with_the_ledger_publishes_it_as_csv_and_json(tmp_path):
     assert len(data) == len(claims.all_claims()) and built.read("ledger.csv").startswith(
         "row,claim,statement,"
     )
+    assert sum(each["row"] is not None for each in data) == 158
     html = built.read("ledger/index.html")
     assert 'href="../ledger.csv"' in html and 'href="../ledger.json"' in html
     target = re.search(r'href="ledger/#(claim-[\w.-]+)">evidence<', built.read())[1]

@@ -1,0 +1,29 @@
+"""Where made-up recordings of experiments come from that are not in `synthetic`."""
+
+# Module -> what it makes up: experiments, with the function's name where it is another.
+ELSEWHERE = {
+    "contests": ("harnesses.estimates", "harnesses.reference", "worked_example.kernel:example"),
+    "ceilings": ("limits.ceilings", "limits.bandwidth", "limits.floors"),
+    "attention_rows": ("attention.backends", "attention.choices"),
+    "bottlenecks_rows": ("bottlenecks.confusion", "bottlenecks.profiled_call"),
+    "channels_last_rows": ("channels_last.map:layers", "channels_last.network"),
+    "checkpointing_rows": (
+        *("checkpointing.frontier", "checkpointing.traps"),
+        *("accumulation.gradients", "accumulation.steps"),
+    ),
+    "compilation_rows": (
+        *("compilation.map:cells", "compilation.breaks", "compilation.recompiles"),
+        *("compilation.detection", "compilation.modes"),
+    ),
+    "graph_capture_rows": (
+        *("graph_capture.map:chains", "graph_capture.training", "graph_capture.pools"),
+    ),
+    "precision_rows": (
+        *("precision.training", "precision.gradients"),
+        *("precision.fp8", "precision.inference"),
+    ),
+    "syncs_rows": (
+        *("synchronizations.detected", "synchronizations.costs"),
+        *("transfers.to_device", "transfers.hazard", "never.costs:never_costs"),
+    ),
+}
