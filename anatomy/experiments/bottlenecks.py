@@ -21,6 +21,8 @@ from anatomy.experiment import experiment
 from anatomy.experiments.bottlenecks_workloads import WORKLOADS, Call, Workload, half, sized
 from anatomy.measuring import census, compare, stopwatch_for
 
+# What the profiler itself does, and lists among the work of the host.
+OF_THE_PROFILER = ("Activity Buffer Request", "Buffer Flush")
 # Calls of a fresh model that are profiled: the first, and three of the steady ones.
 PROFILED = (1, 20, 21, 22)
 ONE_GPU = "not measurable in one process on one GPU: a collective of one rank moves nothing"
@@ -185,8 +187,9 @@ def _profile_of(call: Call, where: torch.device) -> dict[str, Any]:
     device = profiles.on_device(events)
     host: dict[str, float] = {}
     for event in events:
-        # The wait that was added here is no hot spot of the model's.
-        if event.device_type == torch.autograd.DeviceType.CPU and "Synchronize" not in event.name:
+        # Neither the wait that was added here is a hot spot of the model's, nor the profiler.
+        added = "Synchronize" in event.name or event.name in OF_THE_PROFILER
+        if event.device_type == torch.autograd.DeviceType.CPU and not added:
             host[event.name] = host.get(event.name, 0.0) + event.self_cpu_time_total * 1e-6
     each: dict[str, float] = {}
     for begin, end, name in device:
