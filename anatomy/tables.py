@@ -118,8 +118,11 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
         lines = [across("group", title, len(wanted))] if title else []
         several = len(limit_names) > 1
         numeric = {name for name in wanted if _is_number(table, name)}
+        # Where the control stands in the group, every reader sees what the others are held against.
+        beside = [_against(row["variant"]) for row in members if row.get("role") == "control"]
+        known = [*shared, *beside]
         for row in members:
-            lines.append(_time_row(row, wanted, size, shared, numeric, several=several))
+            lines.append(_time_row(row, wanted, size, known, numeric, several=several))
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
     return wrapped(f"<thead><tr>{''.join(heads)}</tr></thead>{''.join(bodies)}", "Measured times")
 
@@ -202,9 +205,13 @@ def _tags(row: Row) -> list[Tag]:
         tags.append(("launch-inclusive", "The call synchronizes: its launch is included."))
     if row.get("regime") in ("launch-bound", "gap-bound"):
         tags.append((row["regime"], "The GPU waits for the host during part of this time."))
-    if row.get("role") == "variant" and row.get("control") not in (None, "contiguous"):
-        tags.append((f"vs {row['control']}", "The control of this row, which does the same work."))
+    if row.get("role") == "variant" and row.get("control"):
+        tags.append(_against(row["control"]))
     return tags
+
+
+def _against(control: str) -> Tag:
+    return f"vs {control}", "The control of this row, which does the same work."
 
 
 def _tag(tag: Tag) -> str:
