@@ -146,7 +146,7 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
     assert shown("claim:slice-doubles-fp16 | verdict") == "✓holds"
     where = shown("claim:transposed-view-forces-slower-kernels | condition")
     assert where == "for layer_norm, 12 of 36 cases"
-    assert "not measured yet" in shown("claim:compile-is-faster")
+    assert "not measured yet" in shown("claim:ddp-if-it-fits")
 
 
 def test_a_claim_without_its_recordings_is_a_visible_gap(tmp_path):
