@@ -49,7 +49,6 @@ def _side_stream(where: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(where)
 
 
-# --8<-- [start:capture]
 def warm_up(call: Call, where: torch.device) -> torch.cuda.Stream | None:
     """Call it on the stream of the captures, so that all that happens once has happened."""
     if where.type != "cuda":
@@ -75,6 +74,7 @@ def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
     side = warm_up(call, where)
     torch.cuda.empty_cache()
     before = torch.cuda.memory_reserved(where)
+    # --8<-- [start:capture]
     graph, outputs = torch.cuda.CUDAGraph(), []
 
     def record() -> None:
@@ -85,12 +85,10 @@ def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
         graph.replay()
         return outputs[0]
 
+    # --8<-- [end:capture]
     seconds = stopwatch_for(where).wall([record, replay])
     torch.cuda.empty_cache()
     return Captured(replay, seconds, torch.cuda.memory_reserved(where) - before)
-
-
-# --8<-- [end:capture]
 
 
 def compared(
