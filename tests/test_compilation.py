@@ -299,10 +299,10 @@ def test_a_graph_that_cannot_be_compared_does_not_cost_the_cell():
 
 def test_of_cuda_graphs_only_what_is_reserved_is_told():
     peak = compilation_cells.memory.Peak(1, 2, 3)
-    plain = {"peak_bytes": 1, "total_peak_bytes": 2, "reserved_bytes": 3}
-    assert compilation_cells.memory_of("compiled", peak) == plain
+    plain = {"peak_bytes": 1, "total_peak_bytes": 2, "reserved_bytes": 3 - 2}
+    assert compilation_cells.memory_of("compiled", peak, 2) == plain
     unseen = {"peak_bytes": None, "total_peak_bytes": None}
-    assert compilation_cells.memory_of("reduce-overhead", peak) == plain | unseen
+    assert compilation_cells.memory_of("reduce-overhead", peak, 2) == plain | unseen
 
 
 def test_the_finer_map_has_every_cell_once_and_tunes_in_one():

@@ -76,9 +76,9 @@ def map(
         duration of a kernel of the eager chain, in seconds, from the profiler), `peak_bytes`,
         `reserved_bytes` (without what was held before the cell), and for the graphs `pool_bytes`,
         `capture_s`, and `replays`, `replays_low`, `replays_high`: replays after which capturing has
-        paid. They are null where it does not. Rows of op `first call ...` have what the capture cost. The smallest and the
-        largest pointwise cell also have `host_enqueue` and `gpu_warm`. What fails has a `note` and
-        no time.
+        paid. They are null where it does not. Rows of op `first call ...` have what the capture
+        cost. The smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`.
+        What fails has a `note` and no time.
 
     Raises:
         DeviceError: The device is not there.
