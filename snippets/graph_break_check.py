@@ -18,10 +18,11 @@ DOUBLE = True
 
 # --8<-- [start:check]
 def graph_breaks(function: Callable, *inputs: Tensor) -> list[str]:
-    """Why torch.compile breaks the graph of `function` on these inputs: a line for each break."""
-    torch.compiler.reset()  # else an earlier call's graphs would be used again
+    """Why the graph of `function` breaks: one line for each break."""
+    torch.compiler.reset()  # else graphs of an earlier call are used
     found = torch._dynamo.explain(function)(*inputs)
-    return [str(each.reason).strip().splitlines()[0] for each in found.break_reasons]
+    reasons = [str(each.reason).strip() for each in found.break_reasons]
+    return [reason.splitlines()[0] for reason in reasons]
 
 
 # --8<-- [end:check]
@@ -32,20 +33,27 @@ def if_on_a_tensor(x: Tensor) -> Tensor:
     return x + 1 if x.sum() > 0 else x - 1
 
 
+def where_instead_of_if(x: Tensor) -> Tensor:
+    return torch.where(x.sum() > 0, x + 1, x - 1)
+
+
+def item(x: Tensor) -> Tensor:
+    return x * x.sum().item()
+
+
 def print_of_a_text(x: Tensor) -> Tensor:
     y = x.sin()
     print("half way")
     return y.cos()
 
 
+# --8<-- [end:cases]
+
+
 def print_of_a_tensor(x: Tensor) -> Tensor:
     y = x.sin()
     print(y.sum())
     return y.cos()
-
-
-def item(x: Tensor) -> Tensor:
-    return x * x.sum().item()
 
 
 def mask_of_unknown_size(x: Tensor) -> Tensor:
@@ -62,10 +70,6 @@ def asked_for(x: Tensor) -> Tensor:
     y = x.sin()
     torch._dynamo.graph_break()
     return y.cos()
-
-
-def where_instead_of_if(x: Tensor) -> Tensor:
-    return torch.where(x.sum() > 0, x + 1, x - 1)
 
 
 def assert_on_a_tensor(x: Tensor) -> Tensor:
@@ -86,8 +90,6 @@ def loop_of_known_length(x: Tensor) -> Tensor:
         x = x.sin()
     return x
 
-
-# --8<-- [end:cases]
 
 CASES = {
     "if on a tensor": if_on_a_tensor,

@@ -321,7 +321,7 @@ def _without(real, name: str):
 def test_memory_is_linear_in_flash_and_quadratic_by_hand_or_not(edited):
     name = "flash-attention-memory-linear"
     holds = edited(name)
-    assert holds.word == claims.HOLDS and "flash, forward: 1.0" in holds.evidence
+    assert holds.word == claims.HOLDS and "flash, forward, 1.0" in holds.evidence
     assert holds.measured.unit == "count" and holds.measured.low == pytest.approx(1, abs=1e-6)
 
     def squared(row):
@@ -341,6 +341,15 @@ def test_memory_is_linear_in_flash_and_quadratic_by_hand_or_not(edited):
             row["peak_bytes"] *= 2
 
     assert edited(name, bent).word == claims.INCONCLUSIVE
+
+
+def test_a_line_through_two_lengths_decides_no_exponent(edited):
+    def full(row):
+        if row["sequence"] == 32768:
+            row["peak_bytes"] = None
+
+    result = edited("flash-attention-memory-linear", full)
+    assert result.word == claims.INCONCLUSIVE and "by two lengths alone" in result.evidence
 
 
 def test_the_short_end_does_not_decide_the_exponent(edited):

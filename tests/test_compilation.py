@@ -11,7 +11,7 @@ import torch
 from test_claims import edited, verdict
 
 from anatomy import claims
-from anatomy.errors import BadParameter
+from anatomy.errors import BadParameter, MeasurementError
 from anatomy.experiments import compilation, compilation_cells, compilation_chains
 from anatomy.experiments import compilation_shapes as shapes
 
@@ -22,7 +22,7 @@ NEEDED = {
     "compile-always": claims.ONLY_WHERE,
     "compile-memory-neutral": claims.ONLY_WHERE,
     "reduce-overhead-for-training": claims.ONLY_WHERE,
-    "max-autotune-for-inference": claims.FAILS,
+    "max-autotune-for-inference": claims.INCONCLUSIVE,
     "graph-breaks-kill": claims.ONLY_WHERE,
     "fullgraph-detects-breaks": claims.ONLY_WHERE,
     "causes-of-graph-breaks": claims.HOLDS,
@@ -148,6 +148,8 @@ def test_cells_that_could_not_be_measured_are_counted_apart(root):
 def test_a_mode_whose_option_belongs_to_inference_is_for_inference(root):
     change(root, "compilation.modes", lambda row: row.update(tied_to="inference"))
     assert verdict("max-autotune-for-inference", root=root).word == claims.HOLDS
+    change(root, "compilation.modes", lambda row: row.update(tied_to="training"))
+    assert verdict("max-autotune-for-inference", root=root).word == claims.FAILS
 
 
 def test_breaks_kill_where_half_of_the_speed_is_gone(root):
@@ -274,12 +276,33 @@ def test_a_cell_that_fails_refuses_all_its_ways(monkeypatch):
     assert set(refused.note) == {"OutOfMemoryError: CUDA out of memory."}
 
 
+def test_a_graph_that_cannot_be_compared_does_not_cost_the_cell():
+    def compared(calls):
+        if "reduce-overhead" in calls:
+            raise MeasurementError("reduce-overhead leaves work on another stream.")
+        return list(calls)
+
+    calls = dict.fromkeys(("eager", "compiled", "reduce-overhead"))
+    table, absent = compilation_cells.or_without_graphs(compared, calls)
+    assert table == ["eager", "compiled"]
+    why = "MeasurementError: reduce-overhead leaves work on another stream."
+    assert absent == {"reduce-overhead": why}
+    del calls["reduce-overhead"]
+    assert compilation_cells.or_without_graphs(compared, calls) == (["eager", "compiled"], {})
+
+    def never(calls):
+        raise MeasurementError("no way to compare these")
+
+    with pytest.raises(MeasurementError):
+        compilation_cells.or_without_graphs(never, calls)
+
+
 def test_of_cuda_graphs_only_what_is_reserved_is_told():
     peak = compilation_cells.memory.Peak(1, 2, 3)
-    plain = {"peak_bytes": 1, "total_peak_bytes": 2, "reserved_bytes": 3}
-    assert compilation_cells.memory_of("compiled", peak) == plain
+    plain = {"peak_bytes": 1, "total_peak_bytes": 2, "reserved_bytes": 3 - 2}
+    assert compilation_cells.memory_of("compiled", peak, 2) == plain
     unseen = {"peak_bytes": None, "total_peak_bytes": None}
-    assert compilation_cells.memory_of("reduce-overhead", peak) == plain | unseen
+    assert compilation_cells.memory_of("reduce-overhead", peak, 2) == plain | unseen
 
 
 def test_the_finer_map_has_every_cell_once_and_tunes_in_one():

@@ -111,7 +111,9 @@ def test_a_training_step_has_a_loss_and_gradients_and_counts_three_passes(toy):
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no\nmemory"), MeasurementError("no")])
-def test_what_fails_on_a_gpu_is_a_row_that_says_why(error):
+def test_what_fails_on_a_gpu_is_a_row_that_says_why(error, monkeypatch):
+    monkeypatch.setattr(graph_replays, "held_before", lambda where: 0)
+
     def fails():
         raise error
 
@@ -125,6 +127,22 @@ def test_what_fails_on_a_gpu_is_a_row_that_says_why(error):
             raise TypeError
 
         graph_replays.guarded(told, torch.device("cuda", 0), (), mistake)
+
+
+def test_what_was_held_before_a_cell_is_not_the_cells(monkeypatch):
+    monkeypatch.setattr(graph_replays, "held_before", lambda where: 5)
+    table = pd.DataFrame({"op": ["x", "first call x"], "reserved_bytes": [7, None]}, dtype=object)
+    found = graph_replays.guarded({"op": "x"}, torch.device("cuda", 0), (), lambda: table)
+    assert found.reserved_bytes[0] == 2 and pd.isna(found.reserved_bytes[1])
+
+
+def test_the_stopwatch_is_there_before_anything_is_held(monkeypatch):
+    asked = []
+    monkeypatch.setattr(graph_replays, "stopwatch_for", lambda where: asked.append("stopwatch"))
+    cuda = {"empty_cache": lambda: asked.append("emptied")}
+    cuda |= {"memory_reserved": lambda where: asked.append("read") or 3}
+    monkeypatch.setattr(torch, "cuda", SimpleNamespace(**cuda))
+    assert graph_replays.held_before(CPU) == 3 and asked == ["stopwatch", "emptied", "read"]
 
 
 @pytest.mark.parametrize("name", ["map", "training", "pools"])

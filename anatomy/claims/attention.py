@@ -1,14 +1,11 @@
 """What the seed says of fused attention, put to the recording of attention over its length."""
 
 from collections.abc import Sequence
-from itertools import pairwise
-from math import log
-
-import numpy as np
 
 from anatomy import units
 from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
 from anatomy.claims.table import Table, between, why_not
+from anatomy.exponents import power_fit
 from anatomy.rows import Row
 
 OVER_LENGTH = Need("attention.backends")
@@ -47,8 +44,8 @@ def flash_attention_is_faster(table: Table) -> Finding:
             speedup = Measured(ratio.median, ratio.low, ratio.high, floor=floor)
             cases.append(Case(where, within(speedup, 2, 4) if ratio.exact else None, speedup))
             seen[over].append(ratio.median)
-    told = [f"{between(values)} over {name}" for name, values in seen.items() if values]
-    return across(cases, f"How many times as fast flash is: {'; '.join(told)}.")
+    told = [f"{between(values)} as fast as {name}" for name, values in seen.items() if values]
+    return across(cases, f"FlashAttention is {' and '.join(told)}.")
 
 
 @claim(OVER_LENGTH)
@@ -57,7 +54,8 @@ def flash_attention_memory_linear(table: Table) -> Finding:
 
     The power is fitted over the longer half of the sequences. At the short end what grows with N
     and what does not grow at all are as large as what grows with its square, so that a power fitted
-    there is that of a sum.
+    there is that of a sum. Bytes are counted, so the interval of a fit holds what is no power law.
+    A line goes through any two points: it takes three to decide.
     """
     cases, seen = [], []
     for backend, claimed in CLAIMED_EXPONENTS.items():
@@ -68,14 +66,19 @@ def flash_attention_memory_linear(table: Table) -> Finding:
             if len(there) < 2:
                 cases.append(Case(where, None, why=_no_memory(half)))
                 continue
-            exponent = _exponent(
+            fit = power_fit(
                 [row["sequence"] for row in there], [row["peak_bytes"] for row in there]
             )
+            if not fit.exact:
+                cases.append(Case(where, None))
+                seen.append(f"{backend}, {direction}, {fit.median:.2f} by two lengths alone")
+                continue
+            exponent = Measured(fit.median, fit.low, fit.high, "count")
             # One number sums a claim up, and two powers have no middle: that of flash.
             shown = exponent if backend == "flash" else None
             cases.append(Case(where, within(exponent, claimed - NEAR, claimed + NEAR), shown))
-            seen.append(f"{backend}, {direction}: {exponent.text}")
-    return across(cases, f"Exponents of peak memory over N: {'; '.join(seen)}.")
+            seen.append(f"{backend}, {direction}, {exponent.text}")
+    return across(cases, f"Peak memory grows with N to the power of: {'; '.join(seen)}.")
 
 
 def _longer_half(table: Table, backend: str, direction: str) -> list[Row]:
@@ -89,19 +92,6 @@ def _no_memory(half: Sequence[Row]) -> str:
     """Why there are not two peaks to put a line through."""
     told = next((row["note"] for row in half if not units.missing(row.get("note"))), None)
     return told or "fewer than two lengths have a peak that the allocator counted"
-
-
-def _exponent(xs: Sequence[float], ys: Sequence[float]) -> Measured:
-    """The power p of y = a x^p, by least squares of the logarithms.
-
-    Bytes are counted and not sampled, so there is no scatter to take an interval from. Its ends are
-    the lowest and the highest power between two neighbours: how far the curve is from one power.
-    """
-    points = sorted((log(x), log(y)) for x, y in zip(xs, ys, strict=True))
-    slope = float(np.polyfit(*zip(*points, strict=True), 1)[0])
-    local = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in pairwise(points)]
-    # A line through two points is their own slope, up to rounding.
-    return Measured(slope, min(slope, *local), max(slope, *local), "count")
 
 
 @claim(OVER_LENGTH)
@@ -127,4 +117,4 @@ def sdpa_is_one_kernel(table: Table) -> Finding:
             cases.append(Case(where, count == 1, Measured(count, count, count, "count")))
             seen.setdefault(backend, set()).add(count)
     told = [f"{name} {', '.join(map(str, sorted(n)))}" for name, n in seen.items()]
-    return across(cases, f"Kernels of one forward call: {'; '.join(told)}.")
+    return across(cases, f"Kernels of one forward call, by backend: {'; '.join(told)}.")

@@ -8,7 +8,18 @@ from math import inf
 from statistics import median
 
 from anatomy import units
-from anatomy.claims import FAILS, HOLDS, Case, Finding, Measured, Need, across, claim, within
+from anatomy.claims import (
+    FAILS,
+    HOLDS,
+    INCONCLUSIVE,
+    Case,
+    Finding,
+    Measured,
+    Need,
+    across,
+    claim,
+    within,
+)
 from anatomy.claims.contiguity import NEAR
 from anatomy.claims.table import Table, between, over_control, quotient, told, why_not
 from anatomy.rows import Row
@@ -60,7 +71,9 @@ def _speedups(tables: tuple[Table, ...], low: float, high: float) -> Finding:
         cases.append(Case(where, within(speedup, low, high), speedup))
         seen.append(speedup.value)
     said = between(seen) if seen else units.NOT_MEASURED
-    return across(cases, f"In {len(seen)} cells the compiled layer is {said} as fast as eager.")
+    return across(
+        cases, f"A compiled layer is {said} as fast as an eager one, in {len(seen)} cells."
+    )
 
 
 @claim(TRAINING, INFERENCE)
@@ -90,8 +103,9 @@ def compile_always(*tables: Table) -> Finding:
         cases.append(Case(where, pays, over_control(row)))
         uses += [row["uses"]] if pays and not units.missing(row.get("uses")) else []
     steps = f", after {_counts(uses)} steps" if uses else ""
-    decided = [case for case in cases if not case.why]
-    return across(cases, f"It pays in {len(uses)} of {len(decided)} cells{steps}.")
+    there = [case for case in cases if not case.why]
+    pays = sum(case.outcome is True for case in there)
+    return across(cases, f"Compiling pays in {pays} of {len(there)} cells{steps}.")
 
 
 def _counts(values: list[float]) -> str:
@@ -157,27 +171,28 @@ def reduce_overhead_for_training(training: Table, modes: Table) -> Finding:
     said = between(seen) if seen else units.NOT_MEASURED
     return across(
         cases,
-        f"Its training step takes {said} of the time that the default mode takes. "
+        f"With reduce-overhead a training step takes {said} the time of the default mode. "
         + _tied(modes.row(GRAPHS)),
     )
 
 
 @claim(MODES)
 def max_autotune_for_inference(modes: Table) -> Finding:
-    """One of the options that the mode sets belongs to inference, by its name.
+    """An option that the mode sets is tied to inference by its name, and none to training.
 
-    How fast the mode is takes minutes to find out for one layer, and is not measured here.
+    Options that belong to neither decide nothing: then it is a question of speed. That takes
+    minutes to find out for one layer, and is not measured here.
     """
     row = modes.row(TUNED)
-    other = "Its speed is not measured here."
-    return Finding(HOLDS if row["tied_to"] == "inference" else FAILS, f"{_tied(row)} {other}")
+    word = {"inference": HOLDS, "training": FAILS}.get(row["tied_to"], INCONCLUSIVE)
+    return Finding(word, f"{_tied(row)} How fast max-autotune is was not measured here.")
 
 
 def _tied(row: Row) -> str:
     """What a mode sets, and which task that belongs to, in words."""
     task = row["tied_to"]
     belongs = "neither to training nor to inference" if task == "neither" else f"to {task}"
-    return f"The mode sets {row['options']}, which belongs {belongs}."
+    return f"{row['variant']} sets {row['options']}; by the names that belongs {belongs}."
 
 
 @claim(BREAKS)
@@ -194,8 +209,8 @@ def graph_breaks_kill(breaks: Table) -> Finding:
         where = {"chain": row["chain"], "breaks": row["variant"]}
         cases.append(Case(where, within(ratio, KILLED, inf), ratio))
         if not units.missing(row.get("break_s")):
-            seen.append(f"{row['chain']} {told(row)} with {row['variant']}")
-    return across(cases, f"Over no break: {'; '.join(seen)}.")
+            seen.append(f"{row['chain']} with {row['variant']} {told(row)}")
+    return across(cases, f"Time over that without a break: {'; '.join(seen)}.")
 
 
 @claim(DETECTION)
@@ -207,7 +222,12 @@ def fullgraph_detects_breaks(detection: Table) -> Finding:
     ]
     broken = [row for row in detection if row["breaks"]]
     caught = sum(row["fullgraph"] == "raises" for row in broken)
-    return across(cases, f"It raises for {caught} of the {len(broken)} functions that break.")
+    false = sum(row["fullgraph"] == "raises" for row in detection) - caught
+    return across(
+        cases,
+        f"fullgraph=True raises for {caught} of the {len(broken)} functions that break, and for "
+        f"{false} of the {len(cases) - len(broken)} that do not.",
+    )
 
 
 @claim(DETECTION)
@@ -247,7 +267,9 @@ def compiling_takes_minutes(*tables: Table) -> Finding:
             time = Measured(median(took), min(took), max(took), "s")
             cases.append(Case(where, within(time, SECONDS, MINUTES), time))
             seen.append(f"{task}, {way} {time.text}")
-    return across(cases, f"First calls of one layer, from the quickest cell: {'; '.join(seen)}.")
+    return across(
+        cases, f"First calls of a layer, median [quickest, slowest] cell: {'; '.join(seen)}."
+    )
 
 
 def _first(row: Row, way: str) -> bool:
@@ -267,4 +289,4 @@ def shapes_recompile(recompiles: Table) -> Finding:
         bare = row["calls_without_graph"]
         beside = f" ({bare} calls ran uncompiled)" if bare else ""
         seen.append(f"{row['variant']} {row['compilations']} of {row['lengths']}{beside}")
-    return across(cases, f"Compilations by lengths: {'; '.join(seen)}.")
+    return across(cases, f"Compilations, of so many lengths: {'; '.join(seen)}.")

@@ -167,7 +167,9 @@ def across(cases: Sequence[Case], evidence: str) -> Finding:
     undecided = len(there) - len(decided)
     beside = f" {undecided} of {len(there)} cases are undecided." if undecided else ""
     if absent:
-        beside += f" {len(absent)} of {len(cases)} cases can't be measured: {absent[0].why}."
+        beside += (
+            f" {len(absent)} of {len(cases)} cases can't be measured: {absent[0].why.rstrip('.')}."
+        )
     measured = span([case.measured for case in there if case.measured])
     if not decided:
         return Finding(INCONCLUSIVE, evidence + beside, measured)

@@ -144,12 +144,12 @@ def calls(given: Problem, ordinary: Mapping[str, bool]) -> dict[str, Call]:
 
 # --8<-- [start:manual]
 def manual(given: Problem) -> Tensor:
-    """Attention as one writes it down, in the number format of its tensors."""
-    scores = given.q @ given.k.mT  # (B, H, N, D) @ (B, H, D, N) -> (B, H, N, N)
+    """Attention as one writes it down, in its tensors' format."""
+    scores = given.q @ given.k.mT  # (B, H, N, N)
     scores = scores * given.q.shape[-1] ** -0.5
     if given.mask is not None:
         scores = scores.masked_fill(given.mask, float("-inf"))
-    return scores.softmax(-1) @ given.v  # (B, H, N, N) @ (B, H, N, D) -> (B, H, N, D)
+    return scores.softmax(-1) @ given.v  # (B, H, N, D)
 
 
 # --8<-- [end:manual]

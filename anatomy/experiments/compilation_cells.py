@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 
 from anatomy import intervals, memory, models, tensors
+from anatomy.errors import AnatomyError
+from anatomy.experiments.graph_replays import held_before
 from anatomy.measuring import census, compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
@@ -125,6 +127,7 @@ def _cell(
 ) -> pd.DataFrame:
     """The comparison of one cell, and what its compilations took."""
     where, training = watch.device, task == "training"
+    held = held_before(where) if where.type == "cuda" else 0
     model = models.transformer(cell.width, 1, where, tensors.storage(dtype))
     x = torch.randn(1, cell.tokens, cell.width, device=where).to(tensors.storage(dtype))
     calls = {EAGER: _call(model, model, x, training)}
@@ -151,23 +154,29 @@ def _cell(
         calls[way], setup_s[way] = call, seconds
         first.append(_first_call(way, cell.columns, seconds))
     flops = models.layer_flops(cell.width, cell.tokens, cell.tokens) * (3 if training else 1)
-    table = compare(
-        calls,
-        control=EAGER,
-        reference=_reference(model, x, training),
-        allowed=(ALLOWED_GRADIENT if training else ALLOWED_OUTPUT)[dtype],
-        quantity="step_wall",
-        op=f"{task} C={cell.width} T={cell.tokens}",
-        flops=flops,
-        limit=f"matmul {dtype}",
-        device=where,
-        iters=iters,
-        budget_s=budget_s,
-        settle_cap_s=min(SETTLE_S, budget_s),
-        profile=kernels or _kernels(calls, watch) or False,
-    ).table
+
+    def compared(calls: dict[str, Call]) -> pd.DataFrame:
+        return compare(
+            calls,
+            control=EAGER,
+            reference=_reference(model, x, training),
+            allowed=(ALLOWED_GRADIENT if training else ALLOWED_OUTPUT)[dtype],
+            quantity="step_wall",
+            op=f"{task} C={cell.width} T={cell.tokens}",
+            flops=flops,
+            limit=f"matmul {dtype}",
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=min(SETTLE_S, budget_s),
+            profile=kernels or _kernels(calls, watch) or False,
+        ).table
+
+    table, absent = or_without_graphs(compared, calls)
+    refused += [_refused(way, cell, task, why) for way, why in absent.items()]
+    setup_s = {way: seconds for way, seconds in setup_s.items() if way not in absent}
     table = with_break_even(table, setup_s)
-    needs = {way: memory_of(way, found) for way, found in peaks.items()}
+    needs = {way: memory_of(way, found, held) for way, found in peaks.items()}
     origin = [name.removesuffix(" (again)") for name in table.variant]
     for column in memory.columns(None):
         values = [needs[name][column] for name in origin]
@@ -176,13 +185,33 @@ def _cell(
     return pd.concat([table.assign(**cell.columns), added], ignore_index=True)
 
 
-def memory_of(way: str, found: memory.Peak | None) -> dict[str, int | None]:
-    """The memory of a way as columns; of CUDA graphs only what is reserved.
+def or_without_graphs(
+    compared: Callable[[dict[str, Call]], pd.DataFrame], calls: dict[str, Call]
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The table of all calls; if they can't be compared, that of those without CUDA graphs.
+
+    Returns:
+        The table, and why each way that is not in it is not.
+    """
+    try:
+        return compared(calls), {}
+    except AnatomyError as error:
+        left = {way: call for way, call in calls.items() if way not in WITH_GRAPHS}
+        if len(left) == len(calls):
+            raise
+        return compared(left), {way: reason_of(error) for way in calls if way not in left}
+
+
+def memory_of(way: str, found: memory.Peak | None, held: int) -> dict[str, int | None]:
+    """The memory of a way as columns, without what was `held` before its cell; of CUDA graphs only
+    what is reserved.
 
     A graph's tensors lie in a pool that the account of tensors does not see while it is replayed,
     so their peak would be far too small.
     """
     told = memory.columns(found)
+    if found:
+        told["reserved_bytes"] = found.reserved_bytes - held
     return told | {"peak_bytes": None, "total_peak_bytes": None} if way in WITH_GRAPHS else told
 
 

@@ -22,6 +22,7 @@ from anatomy.experiments.graph_replays import (
     capture,
     compared,
     guarded,
+    held_before,
     warm_up,
     why_not,
 )
@@ -72,12 +73,12 @@ def map(
     Returns:
         One comparison per cell, its `op` such as `pointwise 1048576` or `products 256`. Columns
         beside those of `compare`: `work`, `elements` of one kernel's result, `kernel_s` (mean
-        duration of a kernel of the eager chain, in seconds, from the profiler), `peak_bytes` and
-        `reserved_bytes`, and for the graphs `pool_bytes`, `capture_s`, and `replays`,
-        `replays_low`, `replays_high`: replays after which capturing has paid. They are null where
-        it does not. Rows of op `first call ...` have what the capture cost. The smallest and the
-        largest pointwise cell also have `host_enqueue` and `gpu_warm`. What fails has a `note` and
-        no time.
+        duration of a kernel of the eager chain, in seconds, from the profiler), `peak_bytes`,
+        `reserved_bytes` (without what was held before the cell), and for the graphs `pool_bytes`,
+        `capture_s`, and `replays`, `replays_low`, `replays_high`: replays after which capturing has
+        paid. They are null where it does not. Rows of op `first call ...` have what the capture
+        cost. The smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`.
+        What fails has a `note` and no time.
 
     Raises:
         DeviceError: The device is not there.
@@ -275,8 +276,7 @@ def _held(
     calls = [functools.partial(model, x) for x in inputs]
     outputs = sum(x.nbytes for x in inputs)  # a transformer's output is as large as its input
     warm_up(calls[0], where)
-    torch.cuda.empty_cache()
-    before = torch.cuda.memory_reserved(where)
+    before = held_before(where)
     eager = memory.peak(lambda: [call() for call in calls], where)
     yield "eager", eager.reserved_bytes - before, outputs
     for way in WAYS:

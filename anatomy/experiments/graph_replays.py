@@ -49,7 +49,6 @@ def _side_stream(where: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(where)
 
 
-# --8<-- [start:capture]
 def warm_up(call: Call, where: torch.device) -> torch.cuda.Stream | None:
     """Call it on the stream of the captures, so that all that happens once has happened."""
     if where.type != "cuda":
@@ -75,6 +74,7 @@ def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
     side = warm_up(call, where)
     torch.cuda.empty_cache()
     before = torch.cuda.memory_reserved(where)
+    # --8<-- [start:capture]
     graph, outputs = torch.cuda.CUDAGraph(), []
 
     def record() -> None:
@@ -85,12 +85,10 @@ def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
         graph.replay()
         return outputs[0]
 
+    # --8<-- [end:capture]
     seconds = stopwatch_for(where).wall([record, replay])
     torch.cuda.empty_cache()
     return Captured(replay, seconds, torch.cuda.memory_reserved(where) - before)
-
-
-# --8<-- [end:capture]
 
 
 def compared(
@@ -188,12 +186,26 @@ def guarded(
     if where.type != "cuda":
         return _refused(told, where, quantities, why_not(where))
     try:
-        return measure()
+        before = held_before(where)
+        table = measure()
+        # Of what is held only the cell's own counts: it would hide in the stopwatch's buffers.
+        return table.assign(reserved_bytes=pd.to_numeric(table.reserved_bytes) - before)
     except (RuntimeError, AnatomyError) as error:
         return _refused(told, where, quantities, str(error).partition("\n")[0])
     finally:
         gc.collect()  # a graph that is gone gives its pool back, and the next cell starts clean
         torch.cuda.empty_cache()
+
+
+def held_before(where: torch.device) -> int:
+    """Bytes that the allocator holds before a cell makes its tensors.
+
+    The stopwatch's buffers are mostly what that is. They are made now, at the latest: else they
+    would count for the graph of the first cell, and not for its eager call.
+    """
+    stopwatch_for(where)
+    torch.cuda.empty_cache()
+    return torch.cuda.memory_reserved(where)
 
 
 def _refused(

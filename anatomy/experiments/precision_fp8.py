@@ -40,8 +40,8 @@ Side = tuple[int, int, int]
 def quantised(x: Tensor) -> tuple[Tensor, Tensor]:
     """`x` in e4m3, and the float32 scale that it must be multiplied by.
 
-    The largest element becomes e4m3's largest number. The cast itself would make what is beyond it
-    NaN, so everything is clamped first.
+    The largest element becomes e4m3's largest number. What the cast makes of anything beyond it,
+    that number or NaN, depends on the release of torch, so everything is clamped first.
     """
     scale = (x.abs().amax().float() / LARGEST).clamp(min=1e-12)
     return (x / scale).clamp(-LARGEST, LARGEST).to(E4M3), scale
