@@ -64,12 +64,14 @@ def gradients(
     Raises:
         BadParameter: A size is not possible; the message says which are.
         DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
     demands.width(width)
     demands.positive(layers=layers, sequence=sequence)
     demands.at_least(2, "with one token there is nothing to predict", vocabulary=vocabulary)
     demands.multiple(max(STEPS), batch=batch)
+    demands.weights(width, layers)
     rows = []
     with tensors.products_in("fp32"):
         for lengths in ("equal", "mixed", "sorted"):
@@ -192,11 +194,13 @@ def steps(
     Raises:
         BadParameter: A size is not possible; the message says which are.
         DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
     demands.width(width)
     demands.positive(layers=layers, sequence=sequence, iters=iters, budget_s=budget_s)
     demands.multiple(max(STEPS), batch=batch)
+    demands.weights(width, layers)
     parts = (1, 2, 4, 8, 16, 32) if full else (1, 4, 16)
     lengths = dict.fromkeys(max(1, sequence // part) for part in parts)
     tables = []

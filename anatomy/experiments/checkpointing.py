@@ -108,10 +108,12 @@ def frontier(
     Raises:
         BadParameter: A size is not possible; the message says which are.
         DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
     demands.width(width)
     demands.positive(depth=depth, batch=batch, sequence=sequence, iters=iters, budget_s=budget_s)
+    demands.weights(width, depth)
     tables = []
     for cell in cells(width, depth, batch, sequence, full=full):
         tables.append(_measured(cell, dtype, where, iters, budget_s * (FINER if full else 1)))

@@ -1,7 +1,10 @@
 """Numbers that an experiment can't take, refused before anything is allocated or timed."""
 
-from anatomy import models
+from anatomy import machine, models
 from anatomy.errors import BadParameter
+
+# What a layer takes beside its weights, as Python's objects: about so much.
+LAYER_BYTES = 2**15
 
 
 def positive(**given: float) -> None:
@@ -63,6 +66,20 @@ def width(number: int) -> None:
     positive(width=number)
     if number > models.HEAD_WIDTH:
         multiple(models.HEAD_WIDTH, width=number)
+
+
+def weights(width: int, layers: int) -> None:
+    """Refuse a transformer that would not fit the host, where its weights are drawn.
+
+    Args:
+        width: C.
+        layers: How many.
+
+    Raises:
+        OutOfMemory: It needs more than is free there.
+    """
+    need = layers * (12 * width * width * 4 + LAYER_BYTES)  # in float32
+    machine.require_bytes("cpu", need, f"A transformer of {layers} layers of width {width}")
 
 
 def heads_of(number: float) -> int:

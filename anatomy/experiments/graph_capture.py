@@ -186,9 +186,11 @@ def training(
     Raises:
         BadParameter: A number is not above 0.
         DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
     demands.positive(layers=layers, sequence=sequence, scale=scale, iters=iters)
+    demands.weights(models.HEAD_WIDTH, layers)
     tables = []
     for wide, many in FINER_STEPS if full else STEPS:
         width = max(models.HEAD_WIDTH, int(scale * wide) // models.HEAD_WIDTH * models.HEAD_WIDTH)

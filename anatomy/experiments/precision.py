@@ -81,10 +81,12 @@ def gradients(device: str = "cuda:0", width: int = 128, tokens: int = 256) -> pd
     Raises:
         BadParameter: A size is not possible; the message says which are.
         DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
     demands.width(width)
     demands.positive(tokens=tokens)
+    demands.weights(width, 2)
     rows = precision_gradients.formats()
     rows += precision_gradients.gradients(width, tokens, where)
     rows += precision_gradients.overflow(width, tokens, where)
