@@ -78,7 +78,8 @@ def code_hash(
             content = (root.parent / file).read_bytes()
         except OSError as error:
             raise AnatomyError(
-                f"{name} declares the file {file}, which can't be read: {error.strerror}."
+                f"{name} declares the file {file}, which can't be read: {error.strerror}. It is "
+                f"part of a checkout of the project; looked for it in {root.parent}."
             ) from None
         digest.update(_framed(file, content))
         files.add(file)

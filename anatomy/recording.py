@@ -318,8 +318,8 @@ def default_root() -> Path:
     if (checkout / "mkdocs.yml").is_file():
         return checkout / "recordings"
     raise RecordingError(
-        "This is no checkout of the project, so there is no folder of recordings. Name one with "
-        "--save DIR, or in the environment as ANATOMY_RECORDINGS."
+        "This is no checkout of the project, so there is no folder of recordings. Go to a "
+        "checkout, or name a folder of recordings in the environment as ANATOMY_RECORDINGS."
     )
 
 

@@ -25,8 +25,15 @@ import pandas as pd
 from anatomy import experiment, machine, units, versions
 from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 
-# What allocators say when there is no memory left: CUDA's, cuBLAS's, and torch's on the CPU.
-NO_MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "can't allocate memory")
+# What allocators say when there is no memory left: CUDA's, cuBLAS's, and torch's on the CPU; and
+# torch of a tensor whose bytes or elements can't even be counted.
+NO_MEMORY = (
+    "out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "can't allocate memory",
+    "Storage size calculation overflowed",
+    "Overflow when unpacking long",
+)
 
 
 def measure(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from test_isolation import CHECKOUT
 from toy_recording import made
 from typer.main import get_command
 
+import anatomy
 from anatomy import cli, recorder, recording, signatures
 from anatomy.cli import measure
 from anatomy.cli.app import STATUSES, build
@@ -207,6 +208,9 @@ def test_csv_is_tidy(run, measured):
         (["record", "toy.fien"], 2, "Did you mean 'toy.fine'?"),
         (["record", "toy.fine", "--siez", "4"], 2, "Did you mean 'size'?"),
         (["record", "--budget", "-1"], 2, "it must be above 0 seconds"),
+        (["run", "toy.fine", "--timeout", "0"], 2, "--timeout 0: it must be above 0 seconds"),
+        (["diagnose", "a.py", "--timeout", "-1"], 2, "--timeout -1: it must be above 0 seconds"),
+        (["replicate", "a.py", "--timeout", "nan"], 2, "--timeout nan: it must be above 0"),
         (["record", "--prune", "toy.fine"], 2, "give it no PAGE or EXPERIMENT"),
     ],
 )
@@ -305,6 +309,26 @@ def test_a_pipe_that_closes_early_is_quiet(tmp_path):
     assert command.stderr.read() == b""
     command.stderr.close()
     assert command.wait() == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_full_disk_behind_standard_output_is_one_sentence():
+    with open("/dev/full", "w") as full:
+        command = subprocess.run(
+            [sys.executable, "-m", "anatomy", "list"],
+            cwd=CHECKOUT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert command.returncode == 1 and "Traceback" not in command.stderr
+    assert command.stderr.startswith("error: The result could not be printed: No space left")
+    assert len(command.stderr.splitlines()) == 1
+
+
+def test_the_version_is_printed_without_a_command(run):
+    status, out, err = run("--version")
+    assert (status, out, err) == (0, f"pytorch-gpu-anatomy {anatomy.__version__}\n", "")
 
 
 def test_no_color_is_honoured_even_in_a_terminal(tmp_path):

@@ -7,9 +7,10 @@ import json
 import pytest
 from toy_recording import made
 
-from anatomy import cli, machine, recording
+from anatomy import cli, machine, recording, signatures
 from anatomy.cli import targets
 from anatomy.codehash import code_hash
+from anatomy.errors import RecordingError
 
 SLUG = "toy-gpu"
 
@@ -41,6 +42,7 @@ def run(toylab, capfd):
             cli.main([str(argument) for argument in arguments], toylab)
         return end.value.code, *capfd.readouterr()
 
+    call.package = toylab
     return call
 
 
@@ -214,6 +216,36 @@ def test_without_recordings_the_commands_say_so(run, root):
     for command in (["export"], ["show", "toy.fine"]):
         status, _, err = run(*command)
         assert status == 1 and "There are no recordings yet" in err
+
+
+def test_outside_a_checkout_the_commands_say_that_it_is_none(run, tmp_path, monkeypatch, own_lock):
+    for name in ("ANATOMY_RECORDINGS", "ANATOMY_MACHINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(signatures, "PACKAGE", tmp_path / "site-packages" / "anatomy")
+    for command in ("check", "export", "claims"):
+        status, out, err = run(command)
+        assert status == 1 and out == ""
+        assert "This is no checkout" in err and "--save" not in err
+    monkeypatch.setenv("ANATOMY_RECORDINGS", str(tmp_path))
+    monkeypatch.setenv("ANATOMY_MACHINE", SLUG)
+    for command in (("check",), ("record", "--plan")):  # nothing to show is not all well
+        status, out, err = run(*command)
+        assert status == 1 and out == "" and "There are no pages here" in err
+    status, _, err = run("claims")
+    assert status == 1 and f"no recordings to judge by in {tmp_path}. Make some" in err
+    assert targets.wanted(["toy.fine"], run.package)[0][0] == "toy.fine"
+
+
+def test_machine_outside_a_checkout_names_a_command_that_works_there(run, tmp_path, monkeypatch):
+    monkeypatch.delenv("ANATOMY_RECORDINGS", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def outside():
+        raise RecordingError("This is no checkout.")
+
+    monkeypatch.setattr(recording, "default_root", outside)
+    out = run("machine", "--device", "cpu")[1]
+    assert "pytorch-gpu-anatomy limits --save recordings --device cpu" in out
 
 
 def test_machine_shows_what_was_detected(run, root):

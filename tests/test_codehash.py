@@ -215,7 +215,9 @@ def test_a_declared_file_counts_byte_by_byte(toys):
 
 def test_a_declared_file_that_is_missing_is_named(toys):
     (toys.parent / "kernel.cu").unlink()
-    with pytest.raises(AnatomyError, match=r"topic.measure declares the file kernel.cu, .*No such"):
+    with pytest.raises(
+        AnatomyError, match=r"topic.measure declares the file kernel.cu, .*No such.* checkout"
+    ):
         code_hash("topic.measure", root=toys)
 
 

@@ -256,7 +256,7 @@ def test_the_folder_is_named_by_the_environment_or_the_checkout(tmp_path, monkey
     assert recording.default_root() == tmp_path / "mine"
     monkeypatch.delenv("ANATOMY_RECORDINGS")
     monkeypatch.setattr(signatures, "PACKAGE", tmp_path / "site-packages" / "anatomy")
-    with pytest.raises(RecordingError, match=r"no checkout .* --save DIR"):
+    with pytest.raises(RecordingError, match=r"no checkout .* ANATOMY_RECORDINGS"):
         recording.default_root()
     (tmp_path / "site-packages").mkdir()
     (tmp_path / "site-packages" / "mkdocs.yml").write_text("")

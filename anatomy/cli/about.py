@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from anatomy import limits, signatures, units
+from anatomy import limits, recording, signatures, units
 from anatomy.cli import ceilings
 from anatomy.cli.output import Format, FormatOption, as_csv, say, show
+from anatomy.errors import RecordingError
 
 # What `machine` prints of each block, and with which unit.
 MACHINE_LINES = (
@@ -79,7 +80,7 @@ def _as_row(each: signatures.Signature) -> dict[str, Any]:
 
 def _machine_tables(told: dict, found: list[dict], device: str) -> Iterator[Table | str]:
     option = "" if device == "cuda:0" else f" --device {device}"
-    mend = f"Measure them: pytorch-gpu-anatomy record {limits.EXPERIMENT}{option}"
+    mend = f"Measure them: pytorch-gpu-anatomy {_limits_command()}{option}"
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, label, unit in MACHINE_LINES:
         value = told["machine"].get(name)
@@ -97,6 +98,15 @@ def _machine_tables(told: dict, found: list[dict], device: str) -> Iterator[Tabl
     yield from ceilings.sources(found)
     if all(each["measured"] is None for each in found):
         yield f"None was measured on {told['machine']['slug']} yet. {mend}"
+
+
+def _limits_command() -> str:
+    """The command whose recording `machine` reads: outside a checkout, that of the folder here."""
+    try:
+        recording.default_root()
+    except RecordingError:
+        return "limits --save recordings"
+    return f"record {limits.EXPERIMENT}"
 
 
 def _print_data(rows: list[dict[str, Any]], format: Format) -> None:

@@ -73,11 +73,21 @@ def _group(groups: dict[tuple[str, ...], typer.Typer], path: tuple[str, ...]) ->
     return groups[path]
 
 
-def _version(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)
-    ] = False,
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"pytorch-gpu-anatomy {anatomy.__version__}")
         raise typer.Exit()
+
+
+def _version(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version and leave.",
+            is_eager=True,
+            callback=_print_version,  # while parsing, before the missing command is missed
+        ),
+    ] = False,
+) -> None:
+    pass

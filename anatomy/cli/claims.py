@@ -76,7 +76,9 @@ def add(app: typer.Typer) -> None:
 def _machines(root: Path, machine: str | None) -> list[str]:
     known = recording.machines(root)
     if not known:
-        raise RecordingError("There are no recordings to judge by.")
+        raise RecordingError(
+            f"There are no recordings to judge by in {root}. Make some: pytorch-gpu-anatomy record"
+        )
     if machine is not None and machine not in known:
         raise UnknownName("machine with recordings", machine, known)
     return [machine] if machine else known

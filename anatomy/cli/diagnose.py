@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from anatomy.cli.output import say
+from anatomy.cli.output import require_seconds, say
 
 EXAMPLE = "Example: pytorch-gpu-anatomy diagnose snippets/diagnose_your_step.py"
 
@@ -54,6 +54,7 @@ def add(app: typer.Typer) -> None:
         """
         from anatomy import progress, script_diagnosis
 
+        require_seconds("--timeout", timeout)
         name = str(script)
         with progress.Reporter([None]) as reporter:
             reporter.begin(name)

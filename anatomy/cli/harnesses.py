@@ -10,8 +10,8 @@ import typer
 from rich.table import Table
 
 from anatomy import recording, scoreboard
-from anatomy.cli.output import Format, FormatOption, as_csv, say, show
-from anatomy.errors import BadParameter, MeasurementError, RecordingError
+from anatomy.cli.output import Format, FormatOption, as_csv, require_seconds, say, show
+from anatomy.errors import MeasurementError, RecordingError
 
 # What a process takes on a fast card, until one was recorded: so that none is begun that a budget
 # would cut short.
@@ -55,8 +55,7 @@ def add(app: typer.Typer) -> None:
         """
         from anatomy import machine, recorder
 
-        if budget is not None and budget <= 0:
-            raise BadParameter(f"--budget {budget:g}: it must be above 0 seconds.")
+        require_seconds("--budget", budget)
         root = save or _root()
         items = recorder.plan(scoreboard.calls(device), root, machine.here())
         items = [

@@ -10,7 +10,7 @@ import typer
 
 from anatomy import limits, recording, replication
 from anatomy.cli import ceilings, text
-from anatomy.cli.output import Format, FormatOption, as_csv, say, show, tidy
+from anatomy.cli.output import Format, FormatOption, as_csv, require_seconds, say, show, tidy
 from anatomy.errors import RecordingError
 from anatomy.recording import Recording
 from anatomy.signatures import Signature
@@ -68,6 +68,7 @@ def measure(
     Raises:
         AnatomyError: It could not be measured, or not be saved; nothing half-written is left.
     """
+    require_seconds("--timeout", options["timeout"])
     folder = options["save"]
     if folder is not None:
         _require_folder(folder)

@@ -12,6 +12,7 @@ import pandas as pd
 import typer
 from rich.console import Console, RenderableType
 
+from anatomy.errors import AnatomyError, BadParameter
 from anatomy.recording import Recording
 
 
@@ -40,14 +41,38 @@ LEADING = (
 
 
 def say(text: str) -> None:
-    """Print to standard output; a reader that has gone away (`| head`) ends the command quietly."""
+    """Print to standard output; a reader that has gone away (`| head`) ends the command quietly.
+
+    Raises:
+        AnatomyError: It can't be written, as where a disk is full.
+    """
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python would complain at exit when it flushes what is left, so give it somewhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard()
         raise typer.Exit(0) from None
+    except OSError as error:
+        _discard()
+        raise AnatomyError(
+            f"The result could not be printed: {error.strerror}. What it was printed to may hold "
+            "a part of it; make room there, or print to somewhere else."
+        ) from None
+
+
+def _discard() -> None:
+    """Python would complain at exit when it flushes what is left, so give it somewhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def require_seconds(option: str, seconds: float | None) -> None:
+    """Refuse a time limit that nothing can be done in.
+
+    Raises:
+        BadParameter: It is not above 0, or no number.
+    """
+    if seconds is not None and not seconds > 0:
+        raise BadParameter(f"{option} {seconds:g}: it must be above 0 seconds.")
 
 
 def show(*parts: RenderableType) -> None:

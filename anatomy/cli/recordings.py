@@ -13,7 +13,17 @@ from anatomy import limits, recording, signatures, units
 from anatomy.cli import generated, text
 from anatomy.cli import targets as calls
 from anatomy.cli.measure import ProcessesOption
-from anatomy.cli.output import DataFormat, Format, FormatOption, as_csv, as_json, say, show, tidy
+from anatomy.cli.output import (
+    DataFormat,
+    Format,
+    FormatOption,
+    as_csv,
+    as_json,
+    require_seconds,
+    say,
+    show,
+    tidy,
+)
 from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
 from anatomy.recording import Recording
 from anatomy.showing import shown_machine
@@ -73,8 +83,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         """Measure what has no current recording on this machine, and record it."""
         from anatomy import machine, recorder
 
-        if budget is not None and budget <= 0:
-            raise BadParameter(f"--budget {budget:g}: it must be above 0 seconds.")
+        require_seconds("--budget", budget)
         if prune and targets:
             raise BadParameter("--prune looks at all pages; give it no PAGE or EXPERIMENT.")
         remeasure = remeasure or os.environ.get("ANATOMY_MODE") == "remeasure"
@@ -189,9 +198,10 @@ def _standing(machine: str | None, package: Path | None) -> list[tuple]:
     from anatomy import machine as this_machine
     from anatomy import recorder
 
+    root = _root()  # outside a checkout that is what is missing, whichever the machine
     here = this_machine.here()
     slug = machine or (here["slug"] if here else shown_machine())
-    items = recorder.plan(calls.collected(), _root(), here, slug=slug, package=package)
+    items = recorder.plan(calls.collected(), root, here, slug=slug, package=package)
     return [(each.name, each.params, each.freshness, each.places) for each in items]
 
 

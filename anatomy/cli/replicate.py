@@ -11,7 +11,7 @@ import typer
 from anatomy import limits, replication, rows, units
 from anatomy.cli import text
 from anatomy.cli.measure import known_ceilings
-from anatomy.cli.output import Format, FormatOption, as_csv, say
+from anatomy.cli.output import Format, FormatOption, as_csv, require_seconds, say
 
 EXAMPLE = "Example: pytorch-gpu-anatomy replicate snippets/compare_your_code.py -n 3"
 
@@ -50,6 +50,7 @@ def add(app: typer.Typer) -> None:
         """
         from anatomy import machine, progress, scripts
 
+        require_seconds("--timeout", timeout)
         name = str(script)
         with progress.Reporter([None] * processes) as reporter:
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from anatomy import signatures
-from anatomy.errors import BadParameter, UnknownName
+from anatomy.errors import AnatomyError, BadParameter, UnknownName
 from anatomy.signatures import Signature
 
 # Experiment, parameters, and where it is shown (absent for one that was asked for by name).
@@ -33,7 +33,7 @@ def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
         if len(names) != 1 or names[0] not in known:
             raise BadParameter(f"{' '.join(options)}: options belong to a single experiment.")
         return [(names[0], known[names[0]].bind(**_pairs(options)))]
-    shown = collected()
+    shown = collected() if pages() or not names else []  # outside a checkout nothing is shown
     if not names:
         return [call for call in shown if not known[call[0]].on_request]
     calls: list[Call] = []
@@ -61,14 +61,20 @@ def collected(only: Sequence[str] | None = None) -> list[Call]:
     """(experiment, parameters, `page.md:line`) of every recording that pages show.
 
     Args:
-        only: Pages relative to docs/. Default: all of this checkout; outside one there are none.
+        only: Pages relative to docs/. Default: all of this checkout.
 
     Raises:
-        AnatomyError: A page asks for what does not exist; every such place is listed.
+        AnatomyError: This is no checkout, or a page asks for what does not exist; every such place
+            is listed.
     """
     from anatomy.collecting import collect
 
     asked = pages() if only is None else only
+    if not asked and only is None:
+        raise AnatomyError(
+            "There are no pages here that could show anything: this runs in a checkout of the "
+            "project. Elsewhere name an experiment."
+        )
     return [tuple(call) for call in collect([_docs() / page for page in asked])]
 
 

@@ -17,6 +17,7 @@ from anatomy import memory, models, tensors
 from anatomy.agreement import ALLOWED
 from anatomy.errors import DisagreementError
 from anatomy.experiment import experiment
+from anatomy.experiments import demands
 from anatomy.experiments.checkpointing import SETTLE_CAP_S, granularities, why
 from anatomy.measuring import compare
 from anatomy.models import Layer
@@ -61,9 +62,16 @@ def gradients(
         between g and g_full; `least_tokens` and `most_tokens` those of a micro-batch.
 
     Raises:
+        BadParameter: A size is not possible; the message says which are.
         DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
+    demands.width(width)
+    demands.positive(layers=layers, sequence=sequence)
+    demands.at_least(2, "with one token there is nothing to predict", vocabulary=vocabulary)
+    demands.multiple(max(STEPS), batch=batch)
+    demands.weights(width, layers)
     rows = []
     with tensors.products_in("fp32"):
         for lengths in ("equal", "mixed", "sorted"):
@@ -184,9 +192,15 @@ def steps(
         no time and says why in `note`.
 
     Raises:
+        BadParameter: A size is not possible; the message says which are.
         DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
+    demands.width(width)
+    demands.positive(layers=layers, sequence=sequence, iters=iters, budget_s=budget_s)
+    demands.multiple(max(STEPS), batch=batch)
+    demands.weights(width, layers)
     parts = (1, 2, 4, 8, 16, 32) if full else (1, 4, 16)
     lengths = dict.fromkeys(max(1, sequence // part) for part in parts)
     tables = []

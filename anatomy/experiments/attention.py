@@ -9,7 +9,7 @@ import torch
 
 from anatomy import counts, machine, memory, tensors, units
 from anatomy.experiment import experiment
-from anatomy.experiments import attention_calls
+from anatomy.experiments import attention_calls, demands
 from anatomy.experiments.attention_calls import ALLOWED, BACKENDS, WAYS, Problem, Size
 from anatomy.measuring import compare
 
@@ -78,9 +78,11 @@ def backends(
         can't, the others have times and no ratios.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
+    demands.positive(heads=heads, head_width=head_width, longest=longest, iters=iters)
     tables = []
     with tensors.products_in(dtype), attention_calls.switches_kept() as ordinary:
         for sequence in sequences(longest, FINE_STEP if full else STEP):
@@ -258,9 +260,11 @@ def choices(
         `flash` and `cudnn`, each switched on alone, `runs` or why not. There are no times.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
+    demands.positive(heads=heads, head_width=head_width, sequence=sequence)
     plain = {"dtype": dtype, "head_width": head_width, "queries": sequence}
     plain |= {"gradients": False, "causal": False, "mask": False}
     rows = []

@@ -18,6 +18,7 @@ from anatomy.bottleneck import COMMUNICATION
 from anatomy.diagnosing import diagnose
 from anatomy.errors import DisagreementError
 from anatomy.experiment import experiment
+from anatomy.experiments import demands
 from anatomy.experiments.bottlenecks_workloads import WORKLOADS, Call, Workload, half, sized
 from anatomy.measuring import census, compare, stopwatch_for
 
@@ -46,10 +47,12 @@ def confusion(device: str = "cuda:0", scale: float = 1.0, budget_s: float = 1.0)
         share of 1, and `kernel_count`. What can't be measured here has a `note`.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
         OutOfMemory: The tensors do not fit.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale, budget_s=budget_s)
     machine.require_bytes(where, int(6 * 2**30 * min(scale, 4.0) ** 2), "the workloads' tensors")
     parts, warnings = [], []
     for make in WORKLOADS:
@@ -135,10 +138,12 @@ def profiled_call(device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
         columns are null on a CPU.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
         OutOfMemory: The tensors do not fit.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale)
     rows = []
     for name, make in (("transformer", _transformer), ("convolutions", _convolutions)):
         call = make(where, scale)

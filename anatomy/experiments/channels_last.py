@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from anatomy import agreement, counts, intervals, memory, tensors
 from anatomy.errors import AnatomyError
 from anatomy.experiment import experiment
-from anatomy.experiments import residual
+from anatomy.experiments import demands, residual
 from anatomy.experiments.cells import joined
 from anatomy.measuring import compare
 
@@ -99,9 +99,11 @@ def map(
         layout; their control is a plain copy. What fails has a `note` and no time.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
     batches = list(dict.fromkeys(_scaled(n, scale) for n in (FINER_BATCHES if full else BATCHES)))
     formats = DTYPES if dtype == "all" else (dtype,)
     tables = []
@@ -275,9 +277,11 @@ def network(
         largest batch is measured with `cudnn_benchmark` too, its `op` ending in `, tuned`.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
+    demands.positive(width=width, side=side, scale=scale, iters=iters, budget_s=budget_s)
     sizes = FINER_NETWORK_BATCHES if full else NETWORK_BATCHES
     batches = list(dict.fromkeys(_scaled(n, scale) for n in sizes))
     blocks = residual.SHORT if short else residual.DEEP

@@ -22,7 +22,7 @@ from anatomy import memory, models, tensors
 from anatomy.agreement import ALLOWED
 from anatomy.errors import DisagreementError
 from anatomy.experiment import experiment
-from anatomy.experiments import checkpointing_traps
+from anatomy.experiments import checkpointing_traps, demands
 from anatomy.measuring import compare
 from anatomy.models import Layer
 
@@ -106,9 +106,14 @@ def frontier(
         `note`.
 
     Raises:
+        BadParameter: A size is not possible; the message says which are.
         DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
+    demands.width(width)
+    demands.positive(depth=depth, batch=batch, sequence=sequence, iters=iters, budget_s=budget_s)
+    demands.weights(width, depth)
     tables = []
     for cell in cells(width, depth, batch, sequence, full=full):
         tables.append(_measured(cell, dtype, where, iters, budget_s * (FINER if full else 1)))
@@ -309,7 +314,10 @@ def traps(device: str = "cuda:0", width: int = 64, batch: int = 8) -> pd.DataFra
         a batch norm was updated, and `updates_without`; `raised`, the error that it ended in.
 
     Raises:
+        BadParameter: A size is not possible; the message says which are.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
+    demands.positive(width=width)
+    demands.at_least(2, "batch norm takes a mean over them", batch=batch)
     return pd.DataFrame(list(checkpointing_traps.rows(where, width, batch)))

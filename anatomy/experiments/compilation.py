@@ -18,7 +18,7 @@ from torch import Tensor
 from anatomy import machine, tensors
 from anatomy.errors import AnatomyError
 from anatomy.experiment import experiment
-from anatomy.experiments import compilation_cells, compilation_chains, compilation_shapes
+from anatomy.experiments import compilation_cells, compilation_chains, compilation_shapes, demands
 from anatomy.experiments.compilation_cells import reason_of
 
 # The script that pages show and `detection` runs.
@@ -65,10 +65,12 @@ def map(
         imports.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there, or torch.compile does not work on it.
         OutOfMemory: The tensors do not fit.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
     cells = compilation_cells.cells(scale, full)
     largest = max(cell.width for cell in cells)
     need = 12 * largest**2 * BYTES_PER_WEIGHT
@@ -104,10 +106,12 @@ def breaks(
         slope of time over breaks in each block, its median and 95 % interval.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there, or torch.compile does not work on it.
         OutOfMemory: The tensors do not fit.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
     side = compilation_chains.side(compilation_chains.LARGE, scale)
     elements = compilation_chains.elements(scale)
     need = 60 * side**2 * 4 + 12 * elements * 4
@@ -139,10 +143,11 @@ def recompiles(
         the host's clock, each once, with no cache from before.
 
     Raises:
-        BadParameter: There are fewer than two lengths.
+        BadParameter: There are fewer than two lengths, or the width is not above 0.
         DeviceError: The device is not there, or torch.compile does not work on it.
     """
     where = tensors.torch_device(device)
+    demands.positive(width=width)
     return compilation_shapes.measure(where, backend, lengths, width)
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from anatomy import intervals, memory, models, tensors
 from anatomy.errors import AnatomyError
+from anatomy.experiments import demands
 from anatomy.experiments.graph_replays import held_before
 from anatomy.measuring import census, compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
@@ -80,7 +81,8 @@ def cells(scale: float, full: bool) -> list[Cell]:
             ways = [COMPILED]
             ways += [GRAPHS] if full or (width, tokens) in GRAPH_CELLS else []
             ways += [TUNED] if full and (width, tokens) == TUNED_CELL else []
-            made.append(Cell(max(1, int(width * scale)), max(1, int(tokens * scale)), tuple(ways)))
+            wide, many = demands.heads_of(width * scale), max(1, int(tokens * scale))
+            made.append(Cell(wide, many, tuple(ways)))
     return made
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from anatomy import counts, machine, memory, models, tensors
 from anatomy.experiment import experiment
+from anatomy.experiments import demands
 from anatomy.experiments.cells import joined
 from anatomy.experiments.graph_replays import (
     Call,
@@ -81,9 +82,11 @@ def map(
         What fails has a `note` and no time.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
+    demands.positive(links=links, scale=scale, iters=iters)
     elements = [max(16, int(scale * n)) for n in (FINER_ELEMENTS if full else ELEMENTS)]
     sides = [max(4, int(scale**0.5 * n)) for n in (FINER_SIDES if full else SIDES)]
     cells = [("pointwise", n, n) for n in dict.fromkeys(elements)]
@@ -182,9 +185,13 @@ def training(
         columns. What is timed is the loss and all gradients in bf16; the optimizer is not in it.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
+    demands.positive(layers=layers, sequence=sequence, scale=scale, iters=iters)
+    demands.weights(models.HEAD_WIDTH, layers)
     tables = []
     for wide, many in FINER_STEPS if full else STEPS:
         width = max(models.HEAD_WIDTH, int(scale * wide) // models.HEAD_WIDTH * models.HEAD_WIDTH)
@@ -242,10 +249,13 @@ def pools(
         kept in every row; the model and the inputs are in none.
 
     Raises:
+        BadParameter: A size is not possible; the message says which are.
         DeviceError: The device is not there.
         OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
+    demands.width(width)
+    demands.positive(layers=layers, sequence=sequence)
     rows = []
     if where.type != "cuda":
         for count in range(1, len(BATCHES) + 1):

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from anatomy import intervals, machine, models, tensors
 from anatomy.experiment import experiment
+from anatomy.experiments import demands
 from anatomy.experiments.synchronizations import with_counts
 from anatomy.measuring import compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
@@ -57,10 +58,12 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
         `DataParallel` has a note: it needs more than one GPU.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
         OutOfMemory: The tensors do not fit.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters)
     machine.require_bytes(where, int(6 * 2**30 * min(1.0, scale)), "the layers and their gradients")
     watch = stopwatch_for(where)
     # First, or this process would have computed something before.
@@ -68,8 +71,8 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
     for elements in sorted({max(16, int(n * scale)) for n in TRAVELLING}):
         tables.append(ping_pong(elements, where, iters))
     tables.append(element_loop(max(8, int(LOOPED * min(1.0, scale * 10))), where, iters))
-    for sizes in sorted({(_sized(width, scale), _sized(n, scale)) for width, n in LOGGED}):
-        tables.append(logged_step(*sizes, where, iters))
+    for cell in sorted({(_wide(width, scale), _sized(n, scale)) for width, n in LOGGED}):
+        tables.append(logged_step(*cell, where, iters))
     tables.append(initialization(scale, where, iters))
     needs = "needs several GPUs: it is measured with the pages on distributed training"
     tables.append(pd.DataFrame([{"op": "DataParallel", "variant": "DataParallel", "note": needs}]))
@@ -78,8 +81,13 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
 
 
 def _sized(full: int, scale: float) -> int:
-    """A width or number of tokens: its share, as a multiple of 16."""
+    """The side of a matrix or a number of tokens: its share, as a multiple of 16."""
     return max(16, int(full * scale) // 16 * 16)
+
+
+def _wide(full: int, scale: float) -> int:
+    """The width of a transformer's layer: its share, as whole heads where it has one."""
+    return demands.heads_of(_sized(full, scale))
 
 
 def _kind(where: torch.device) -> torch.dtype:
@@ -268,7 +276,7 @@ def first_calls(watch: Stopwatch, scale: float) -> pd.DataFrame:
         scale: Share of the sizes that is used.
     """
     where, kind = watch.device, _kind(watch.device)
-    side, (width, tokens) = _sized(4096, scale), (_sized(n, scale) for n in (1024, 2048))
+    side, width, tokens = _sized(4096, scale), _wide(1024, scale), _sized(2048, scale)
     a = torch.randn(side, side, device=where, dtype=kind)
     model = models.transformer(width, 1, where, kind)
     parameters = list(model.parameters())

@@ -8,7 +8,7 @@ import torch
 from anatomy import models, tensors
 from anatomy.errors import DisagreementError, MeasurementError
 from anatomy.experiment import experiment
-from anatomy.experiments import precision_fp8, precision_gradients, precision_training
+from anatomy.experiments import demands, precision_fp8, precision_gradients, precision_training
 from anatomy.measuring import compare
 
 # Cells of the site's map, and of a finer one.
@@ -46,11 +46,13 @@ def training(
         `host ...` give the host's time of a step with a loss scale and without it, by optimizer.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters)
     widths, tokens = (FULL_WIDTHS, FULL_TOKENS) if full else (WIDTHS, TOKENS)
-    widths, tokens = (_sizes(each, scale, 16) for each in (widths, tokens))
+    widths, tokens = _widths(widths, scale), _sizes(tokens, scale, 16)
     budget_s = 2.0 * min(1.0, scale)
     tables = list(precision_training.maps(widths, tokens, where, iters, budget_s))
     middle = widths[len(widths) // 2]
@@ -77,9 +79,14 @@ def gradients(device: str = "cuda:0", width: int = 128, tokens: int = 256) -> pd
         beyond fp16's largest number.
 
     Raises:
+        BadParameter: A size is not possible; the message says which are.
         DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
     """
     where = tensors.torch_device(device)
+    demands.width(width)
+    demands.positive(tokens=tokens)
+    demands.weights(width, 2)
     rows = precision_gradients.formats()
     rows += precision_gradients.gradients(width, tokens, where)
     rows += precision_gradients.overflow(width, tokens, where)
@@ -107,9 +114,11 @@ def fp8(
         control. Rows of op `first call` are what compiling took. Without FP8 its rows say why.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters)
     sides = [(s, s, s) for s in _sizes(FULL_SIDES if full else SIDES, scale, 16)]
     sides.append(_sizes(MLP, scale, 16))
     tables = []
@@ -140,12 +149,14 @@ def inference(
         does the same for either format. `bf16` is the control; `error` is against float64.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters)
     widths, tokens = (FULL_WIDTHS, FULL_TOKENS) if full else (WIDTHS[1:], TOKENS)
     tables = []
-    for width in _sizes(widths, scale, 16):
+    for width in _widths(widths, scale):
         model = models.transformer(width, 1, where, torch.float32)
         for count in _sizes(tokens, scale, 16):
             tables.append(_forward(model, width, count, where, iters, 2.0 * min(1.0, scale)))
@@ -193,6 +204,12 @@ def _sizes(sizes: tuple[int, ...], scale: float, step: int) -> tuple[int, ...]:
             scaled += step
         grown.append(scaled)
     return tuple(grown)
+
+
+def _widths(widths: tuple[int, ...], scale: float) -> tuple[int, ...]:
+    """Widths of transformers times `scale`: multiples of 16, and of a head where they have one."""
+    small = tuple(width for width in widths if scale * width < models.HEAD_WIDTH)
+    return _sizes(small, scale, 16) + _sizes(widths[len(small) :], scale, models.HEAD_WIDTH)
 
 
 def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:

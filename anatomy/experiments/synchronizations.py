@@ -16,6 +16,7 @@ from torch import Tensor
 
 from anatomy import intervals, machine, tensors
 from anatomy.experiment import experiment
+from anatomy.experiments import demands
 from anatomy.experiments.synchronization_candidates import CANDIDATES, Line, Tensors, tensors_on
 from anatomy.measuring import compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
@@ -138,10 +139,12 @@ def costs(
         blocks, with its 95 % interval.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
         OutOfMemory: The tensors do not fit.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters)
     sizes = sorted({max(SIZES[0], int(n * scale)) for n in (FULL_SIZES if full else SIZES)})
     machine.require_bytes(where, 24 * sizes[-1], f"two tensors of {sizes[-1]} elements")
     calls, exact = readbacks(torch.randn(1, device=where))

@@ -14,6 +14,7 @@ from torch import Tensor
 from anatomy import machine, tensors
 from anatomy.errors import DisagreementError
 from anatomy.experiment import experiment
+from anatomy.experiments import demands
 from anatomy.experiments.synchronizations import waits_for_gpu
 from anatomy.measuring import compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
@@ -63,10 +64,12 @@ def to_device(
         in two.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
         OutOfMemory: The tensors do not fit.
     """
     where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters)
     sizes = sorted({max(2**12, int(n * scale)) // 4 * 4 for n in (FULL_SIZES if full else SIZES)})
     if where.type != "cuda":
         return _not_here(where, sizes)
@@ -253,9 +256,11 @@ def hazard(device: str = "cuda:0", elements: int = 1048576) -> pd.DataFrame:
         is not what should have been copied.
 
     Raises:
+        BadParameter: A number is not above 0.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
+    demands.positive(elements=elements)
     if where.type != "cuda":
         note = f"needs a GPU to copy to and from; this is {where.type}"
         return pd.DataFrame([{"variant": name, "note": note} for name in HAZARDS])
