@@ -113,6 +113,14 @@ def test_the_help_documents_every_status(run):
     assert kinds <= {int(number) for number in re.findall(r"(\d+) ", STATUSES)}
 
 
+def test_the_help_tells_experiments_and_commands_apart(run):
+    commands, experiments = run("--help", package=None)[1].split(" Experiments ")
+    assert "│ claims " in commands and "│ run " in commands and "│ never " not in commands
+    for each in signatures.experiments().values():
+        if each.command and " " not in each.command:
+            assert f"│ {each.command} " in experiments
+
+
 def test_example_lines_can_be_typed_as_they_stand(run, measured):
     for path in (("c01", "toy-bench"), ("run", "toy.fine")):
         example = dict(commands(get_command(build(Path(__file__).parent / "toylab"))))[path].epilog

@@ -62,7 +62,9 @@ def build(package: Path | None = None) -> typer.Typer:
 
 def _command(group: typer.Typer, name: str, typed: str, experiment: Signature, act) -> None:
     call = generated.callback(experiment, measure.OPTIONS, act)
-    group.command(name, epilog=generated.example(typed, experiment))(call)
+    # So that --help tells what is measured apart from the commands about it.
+    panel = {"rich_help_panel": "Experiments"}
+    group.command(name, epilog=generated.example(typed, experiment), **panel)(call)
 
 
 def _group(groups: dict[tuple[str, ...], typer.Typer], path: tuple[str, ...]) -> typer.Typer:
