@@ -64,7 +64,8 @@ class Project:
 
     def copy_site(self) -> "Project":
         """Take the pages and snippets of the site itself, with its own navigation."""
-        for name in ("docs", "snippets"):
+        # Pages show pieces of the experiments too, just as they run.
+        for name in ("docs", "snippets", "anatomy/experiments"):
             copytree(CHECKOUT / name, self.folder / name)
         return self._settle([])
 
