@@ -19,7 +19,6 @@ from anatomy.rows import Row
 from anatomy.showing import current
 
 EXPERIMENT = "bottlenecks.confusion"
-PARTS = ("matrix", "workloads")
 # Who names the bottleneck: column of the table, and what it is called.
 JUDGES = {"found": "diagnose", "seed_says": "the seed's three kinds"}
 SHARES = {
@@ -37,11 +36,11 @@ def confusion(part: str = "matrix", *, caption: str | None = None, **params: Any
     """What the workloads of `bottlenecks.confusion` were built to be, and what they were called.
 
         confusion()
-        confusion("workloads", caption="The shares behind each name.")
+        confusion("shares", caption="The shares behind each name.")
 
     Args:
-        part: `matrix`, how many of each kind were called what, by both judges; or `workloads`, a
-            row for each with the shares that the name rests on.
+        part: `matrix`, how many of each kind were called what, by both judges; `workloads`, what
+            each was called and what its cause costs; or `shares`, what the names rest on.
         caption: What to see.
         params: Parameters of the experiment, where not the default.
 
@@ -59,8 +58,7 @@ def confusion(part: str = "matrix", *, caption: str | None = None, **params: Any
         return figures.framed(showing, [found], "", told)
 
     def draw() -> str:
-        table = found.recording.data["rows"]
-        body = _matrices(table) if part == "matrix" else _workloads(table)
+        body = PARTS[part](found.recording.data["rows"])
         return figures.framed(showing, [found], body, told)
 
     return figures.or_badge(showing, [found], told, draw)
@@ -92,23 +90,28 @@ def _count(count: int, right: bool) -> str:
     return tables.chip("holds" if right else "fails", str(count)) if count else tables.NONE
 
 
-def _workloads(table: Sequence[Row]) -> str:
-    """A row for each workload: names, the shares behind them, and what its cause costs."""
-    heads = ["workload", "built as", *JUDGES.values(), "second"]
-    heads += [f"#{name}" for name in (*SHARES.values(), "without it")]
-    lines = []
+def _each(table: Sequence[Row]) -> list[tuple[str, Row, list[Row]]]:
+    """Every workload's name, its own row, and all of its rows."""
+    found = []
     for op in rows.names(table, "op"):
         members = [row for row in table if row.get("op") == op]
         own = next((row for row in members if row.get("role") == "control"), members[0])
-        lines.append([escape(op), *_cells(own, members)])
-    return tables.listed(heads, lines, "Workloads and the shares behind their names")
+        found.append((escape(op), own, members))
+    return found
 
 
-def _cells(own: Row, members: Sequence[Row]) -> list[str]:
+def _workloads(table: Sequence[Row]) -> str:
+    """A row for each workload: what it is called, and what its cause costs."""
+    heads = ["workload", "built as", *JUDGES.values(), "second", "#without it"]
+    lines = [[name, *_names(own, members)] for name, own, members in _each(table)]
+    return tables.listed(heads, lines, "Workloads and their names")
+
+
+def _names(own: Row, members: Sequence[Row]) -> list[str]:
     expected = escape(str(own.get("expected") or "—"))
-    empty = [tables.NONE] * (len(SHARES) + 1)
     if own.get("note"):
-        return [expected, f'<span class="why">{escape(own["note"])}</span>', "", "", *empty]
+        why = f'<span class="why">{escape(own["note"])}</span>'
+        return [expected, why, *[""] * (len(JUDGES)), tables.NONE]
     cells = [expected]
     for column in JUDGES:
         name = own.get(column) or units.NOT_MEASURED
@@ -116,10 +119,26 @@ def _cells(own: Row, members: Sequence[Row]) -> list[str]:
         right = name == own.get("expected")
         cells.append(tables.chip("holds" if right else "fails", name + doubt))
     cells.append(escape(str(own.get("second") or "—")))
-    for column in SHARES:
-        value = own.get(column)
-        cells.append(tables.NONE if units.missing(value) else units.percent(value))
     beside = next((row for row in members if row.get("variant") == "without"), None)
     ends = ("ratio", "ratio_low", "ratio_high")
     text = units.ratio_range(*(beside.get(end) for end in ends)) if beside else tables.NONE
     return [*cells, text]
+
+
+def _shares(table: Sequence[Row]) -> str:
+    """A row for each workload that was diagnosed: the shares that its name rests on."""
+    lines = [
+        [name, *(_percent(own.get(column)) for column in SHARES)]
+        for name, own, _ in _each(table)
+        if not own.get("note")
+    ]
+    heads = ["workload", *(f"#{name}" for name in SHARES.values())]
+    return tables.listed(heads, lines, "The shares behind the names")
+
+
+def _percent(value: float | None) -> str:
+    return tables.NONE if units.missing(value) else units.percent(value)
+
+
+# Part -> what draws it.
+PARTS = {"matrix": _matrices, "workloads": _workloads, "shares": _shares}

@@ -68,7 +68,8 @@ def show(
 
     Args:
         experiment: Its name.
-        op: The only operation shown; also the experiment's parameter of that name, if it has one.
+        op: The only operation shown, or a pattern such as `step *`; also the experiment's parameter
+            of that name, if it has one.
         quantity: The only quantity shown: gpu_warm, gpu_cold, ...
         rows: Variants shown, in this order; by default all, the control's duplicate included.
         columns: Columns of the table, by name, in this order; any column of the recording, or of

@@ -75,7 +75,7 @@ def select(
 
     Args:
         rows: All rows of a recording.
-        op: The only operation wanted.
+        op: The only operation wanted; with a `*` in it, a pattern of several.
         quantity: The only quantity wanted.
         variants: Names of the variants wanted; the control's duplicate is one of them.
 
@@ -85,7 +85,7 @@ def select(
     rows = list(rows)
     for column, wanted in (("op", op), ("quantity", quantity)):
         if wanted is not None:
-            kept = [row for row in rows if row.get(column) == wanted]
+            kept = [row for row in rows if _is(row.get(column), wanted)]
             if not kept:
                 raise UnknownName(column, wanted, names(rows, column))
             rows = kept

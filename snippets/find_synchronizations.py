@@ -12,17 +12,18 @@ import torch
 
 # --8<-- [start:lines]
 def waiting_lines(call: Callable[[], object]) -> list[str]:
-    """`file:line` of each wait that PyTorch's debug mode sees while `call` runs."""
+    """`file:line` of each wait that the debug mode sees in `call`."""
     before = torch.cuda.get_sync_debug_mode()
-    torch.cuda.set_sync_debug_mode("warn")  # "error" would raise at the first of them
+    torch.cuda.set_sync_debug_mode("warn")  # "error" raises instead
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             call()
     finally:
-        torch.cuda.set_sync_debug_mode(before)  # it is the process's, not the block's
-    seen = [each for each in caught if "synchronizing CUDA operation" in str(each.message)]
-    return [f"{Path(each.filename).name}:{each.lineno}" for each in seen]
+        torch.cuda.set_sync_debug_mode(before)  # it is the process's
+    told = "synchronizing CUDA operation"
+    seen = [each for each in caught if told in str(each.message)]
+    return [f"{Path(w.filename).name}:{w.lineno}" for w in seen]
 
 
 # --8<-- [end:lines]
@@ -30,14 +31,14 @@ def waiting_lines(call: Callable[[], object]) -> list[str]:
 
 # --8<-- [start:waits]
 def waits(call: Callable[[], object]) -> bool:
-    """Whether `call` returns only when the GPU has done what was queued before it."""
-    call()  # the first call loads and allocates, which may wait by itself
+    """Whether `call` returns only when earlier GPU work is done."""
+    call()  # the first call loads and allocates, which may wait
     torch.cuda.synchronize()
-    torch.cuda._sleep(200_000_000)  # so many cycles of doing nothing, on the GPU
+    torch.cuda._sleep(200_000_000)  # clock cycles of doing nothing
     over = torch.cuda.Event()
     over.record()
     call()
-    waited = over.query()  # is the sleep over by the time that the call returns?
+    waited = over.query()  # is the sleep over already?
     torch.cuda.synchronize()
     return waited
 

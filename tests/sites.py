@@ -5,7 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copytree
 
 import synthetic
 
@@ -63,9 +63,10 @@ class Project:
         return self._settle(["nav:", *(f"  - {page.name}" for page in sorted(docs.glob("*.md")))])
 
     def copy_site(self) -> "Project":
-        """Take the pages of the site itself, the code that they show, and its own navigation."""
+        """Take the pages and snippets of the site itself, with its own navigation."""
+        # Pages show pieces of the experiments too, just as they run.
         for name in ("docs", "snippets", "anatomy/experiments"):
-            copytree(CHECKOUT / name, self.folder / name, ignore=ignore_patterns("__pycache__"))
+            copytree(CHECKOUT / name, self.folder / name)
         return self._settle([])
 
     def _settle(self, nav: list[str]) -> "Project":

@@ -93,7 +93,7 @@ def test_a_graph_that_can_not_be_captured_is_told_of(monkeypatch):
 def test_a_fourth_kind_is_one_whose_removal_alone_makes_the_work_faster(root):
     found = verdict(root, "three-bottlenecks")
     assert found.word == claims.FAILS, found.evidence
-    assert "11 workloads" in found.evidence and "named 11 rightly" in found.evidence
+    assert "11 workloads" in found.evidence and "named 11 as built" in found.evidence
     assert "three kinds 7" in found.evidence
     edit(root, "bottlenecks.confusion", ratios(1.0))
     assert verdict(root, "three-bottlenecks").word == claims.HOLDS
@@ -141,12 +141,14 @@ def test_a_profile_of_one_call_is_held_against_later_ones(root):
 def test_the_page_shows_both_matrices_and_every_workload(root):
     with using(synthetic.showing(root)):
         matrix, workloads = confusions.confusion(), confusions.confusion("workloads")
+        shares = confusions.confusion("shares")
         with pytest.raises(UnknownName, match="part of the confusion"):
             confusions.confusion("all")
     assert "diagnose: 11 of 11 as built" in matrix and "three kinds: 7 of 11 as built" in matrix
     assert "none of the three" in matrix
     assert "needs several GPUs" in workloads and "nonzero in every round" in workloads
-    assert "0.6" in workloads and "40.0%" in workloads
+    assert "0.6" in workloads and "40.0%" in shares
+    assert "nonzero in every round" in shares and "all-reduce" not in shares
 
 
 def test_a_wrong_name_is_beside_the_diagonal_and_doubt_is_said(root):

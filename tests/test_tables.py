@@ -107,6 +107,13 @@ def test_derived_columns_follow_from_the_row(bench):
     assert impossible["rate"] is None
 
 
+def test_an_op_with_a_star_is_a_pattern_of_several(bench):
+    assert {row["op"] for row in rows.select(bench, op="m*")} == {"matmul"}
+    assert rows.select(bench, op="*") == bench
+    with pytest.raises(UnknownName):
+        rows.select(bench, op="conv*")
+
+
 def test_selection_keeps_the_order_asked_for_and_knows_its_names(bench):
     chosen = rows.select(bench, variants=["sliced_offset_view", "contiguous"])
     assert [row["variant"] for row in chosen] == ["sliced_offset_view", "contiguous"]

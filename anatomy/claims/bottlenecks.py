@@ -36,15 +36,16 @@ def three_bottlenecks(confusion: Table) -> Finding:
         ratio = over_control(beside)
         least = within(ratio, 0.0, 1.0 - LEAST)
         cases.append(Case(where, None if least is None else not least, ratio))
-        seen.append(f"{row['op']}, built for {row['expected']}: {ratio.text} without that")
+        seen.append(f"{row['op']} (built for {row['expected']}) {ratio.text}")
     named = [row for row in own if row.get("expected") and row.get("found")]
     ours = sum(row["found"] == row["expected"] for row in named)
     theirs = sum(row.get("seed_says") == row["expected"] for row in named)
+    times = f"Time of a step without its cause over that with it: {'; '.join(seen)}."
     told = (
-        f" Of {len(named)} workloads of known bottleneck the classifier named {ours} rightly, "
+        f" Of {len(named)} workloads of known bottleneck the classifier named {ours} as built, "
         f"and the three kinds {theirs}."
     )
-    return across(cases, f"{'; '.join(seen) or 'Nothing of another kind was measured'}.{told}")
+    return across(cases, (times if seen else "Nothing of another kind was measured.") + told)
 
 
 def _is_without(row: Row, op: str) -> bool:
@@ -71,7 +72,7 @@ def profile_one_call(profiled: Table) -> Finding:
             outcome = first == tops[0] if len(set(tops)) == 1 else None
             cases.append(Case(where, outcome))
             seen.append(_told(model, side, calls))
-    return across(cases, f"{' '.join(seen)}")
+    return across(cases, f"What took longest: {'; '.join(seen)}.")
 
 
 def _told(model: str, side: str, calls: dict[int, Row]) -> str:
@@ -83,7 +84,7 @@ def _told(model: str, side: str, calls: dict[int, Row]) -> str:
 
     return (
         f"{model} on {SIDES[side]}: {one(calls[FIRST])} in call {FIRST}, "
-        f"{one(calls[STEADY[0]])} in call {STEADY[0]}."
+        f"{one(calls[STEADY[0]])} in call {STEADY[0]}"
     )
 
 

@@ -50,7 +50,7 @@ def checkpointing_speed(frontier: Table) -> Finding:
         kept.setdefault(row["variant"], []).append(speed)
         cases.append(Case(where, within(speed, 0.7, 0.8), speed))
     seen = "; ".join(f"{name} {span(each).text}" for name, each in kept.items())
-    return across(cases, f"Speed kept: {seen}.")
+    return across(cases, f"Time without checkpoints over time with them: {seen}.")
 
 
 @claim(FRONTIER)

@@ -38,8 +38,8 @@ def hidden_synchronizations(detected: Table) -> Finding:
     seen = [f"{name} {_word(case)}" for name, case in zip(rows, cases, strict=True)]
     return across(
         cases,
-        f"With a kernel running: {', '.join(seen)}. Of the {len(asked)} lines that were asked, "
-        f"{waiting} wait, {missed} of them without a warning of PyTorch's debug mode.",
+        f"Behind a kernel that still runs: {', '.join(seen)}. Of the {len(asked)} lines that were "
+        f"asked, {waiting} wait, {missed} of them without a warning of PyTorch's debug mode.",
     )
 
 
@@ -69,8 +69,8 @@ def to_device_synchronizes(transfers: Table) -> Finding:
     waiting = sum(case.outcome is True for case in found[""])
     return across(
         found[""],
-        f"Without non_blocking the host waits in {waiting} of {len(found[''])} cases; with it, at "
-        f"{' and '.join(beside)}.",
+        f"Copies to the GPU: without non_blocking the host waits in {waiting} of "
+        f"{len(found[''])} cases; with it, at {' and '.join(beside)}.",
     )
 
 
@@ -92,8 +92,8 @@ def measure_first(costs: Table) -> Finding:
     ratios = span([over_control(row) for row in there])
     slow, even = outcomes.count(True), outcomes.count(False)
     evidence = (
-        f"One readback a step takes {ratios.text} of the time without. It is slower in {slow} of "
-        f"{len(there)} loops, not slower in {even}, and undecided in the rest."
+        f"Time of a step with one readback over that without: {ratios.text}. It is slower in "
+        f"{slow} of {len(there)} loops, not slower in {even}, and undecided in the rest."
     )
     if slow and even:
         return Finding(HOLDS, evidence, ratios)

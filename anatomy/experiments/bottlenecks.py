@@ -23,7 +23,7 @@ from anatomy.experiments.bottlenecks_workloads import WORKLOADS, Call, Workload,
 from anatomy.measuring import census, compare, stopwatch_for
 
 # What the profiler itself does, and lists among the work of the host.
-OF_THE_PROFILER = ("Activity Buffer Request", "Buffer Flush")
+OF_THE_PROFILER = ("Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource")
 # Calls of a fresh model that are profiled: the first, and three of the steady ones.
 PROFILED = (1, 20, 21, 22)
 ONE_GPU = "not measurable in one process on one GPU: a collective of one rank moves nothing"

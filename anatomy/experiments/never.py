@@ -34,6 +34,8 @@ INITIALIZED = (4096, 4096, 4)
 FIRST_CALLS, WARM_S = 20, 1.0
 # Seconds of one comparison, and of settling before it.
 BUDGET_S, SETTLE_CAP_S = 1.5, 0.5
+# And of those whose calls are long: deciding how to sample them takes a good part of it.
+LONG_BUDGET_S, LONG_ELEMENTS = 4.0, 2**22
 # Gradients in bfloat16 through four layers: eight roundings of 2**-8, each way, in the worst case.
 ALLOWED_GRADIENTS = 2**-4
 
@@ -99,13 +101,12 @@ def _measured(
     op: str, calls: dict[str, Call], where: torch.device, iters: int, **more
 ) -> pd.DataFrame:
     """One comparison of the wall time of a step, the first of `calls` being the control."""
-    settings = {"quantity": "step_wall", "profile": False} | more
+    settings = {"quantity": "step_wall", "profile": False, "budget_s": BUDGET_S} | more
     return compare(
         calls,
         op=op,
         device=where,
         iters=iters,
-        budget_s=BUDGET_S,
         settle_cap_s=SETTLE_CAP_S,
         **settings,
     ).table
@@ -146,7 +147,9 @@ def ping_pong(elements: int, where: torch.device, iters: int) -> pd.DataFrame:
         return (x.double() * 2.0 + 1.0).abs()
 
     ways = {"stay on the GPU": stay, "by way of the CPU": travel}
-    table = _measured(f"ping-pong {elements}", ways, where, iters, reference=exact)
+    budget_s = LONG_BUDGET_S if elements >= LONG_ELEMENTS else BUDGET_S
+    op = f"ping-pong {elements}"
+    table = _measured(op, ways, where, iters, reference=exact, budget_s=budget_s)
     return per_use(table, {"by way of the CPU": 1}).assign(elements=elements)
 
 
@@ -248,6 +251,7 @@ def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFram
         reference=exact,
         allowed=ALLOWED_GRADIENTS,
         quantity="gpu_warm",
+        budget_s=LONG_BUDGET_S,
         profile=True,
         # Forward once and backward twice, a multiplication and an addition each; the first
         # layer's input needs no gradient.

@@ -33,6 +33,9 @@ WAYS = {
 DIRECTIONS = ("to the GPU", "to the host")
 # Seconds of one comparison, and of settling before it; there are twenty and one of them.
 BUDGET_S, SETTLE_CAP_S = 0.6, 0.3
+# From so many bytes on it takes more: the few calls that only decide how to sample them take a
+# second, and what is left must do for twelve blocks.
+LARGE_BYTES, LARGE_BUDGET_S = 2**27, 4.0
 # Sides of the product that a copy runs beside, and bytes of the copy: each takes about as long.
 SIDE, BESIDE_BYTES = 8192, 2**26
 # Sleep in front of the copies that are watched going wrong; long against what the host does.
@@ -125,7 +128,7 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
             op=_op(direction, size),
             device=watch.device,
             iters=iters,
-            budget_s=BUDGET_S,
+            budget_s=LARGE_BUDGET_S if size >= LARGE_BYTES else BUDGET_S,
             settle_cap_s=SETTLE_CAP_S,
             profile=False,
         ).table
