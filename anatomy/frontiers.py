@@ -12,6 +12,8 @@ from anatomy.dominance import NO, OPEN, YES, Point, Wanted, line, points
 from anatomy.errors import BadParameter
 from anatomy.showing import Found, Showing, current, selectors
 
+MOST_NAMED = 14  # marks that have room for their names on a desk; more have numbers
+
 
 def frontier(
     experiment: str,
@@ -97,7 +99,7 @@ def _chart(showing: Showing, by_series: Mapping[Any, Sequence[Point]], wanted: W
                     "value": point.time.value,
                     "low": point.time.low,
                     "high": point.time.high,
-                    "name": point.variant,
+                    "name": f"{point.variant}, the control" if control else point.variant,
                     "number": "" if control else numbers[point.variant],
                     "control": control,
                     "beaten": point.standing == NO,
@@ -109,7 +111,8 @@ def _chart(showing: Showing, by_series: Mapping[Any, Sequence[Point]], wanted: W
     table = [point.row for point in drawn]
     titles = (payoffs.title(wanted.x), payoffs.title("ratio", table))
     series = [_name(wanted, place) for place in by_series]
-    drawing = svg.Drawing("tradeoffs.frontier", (marks, steps, floor, titles, series))
+    names = len(marks) <= MOST_NAMED
+    drawing = svg.Drawing("tradeoffs.frontier", (marks, steps, floor, titles, series, names))
     named = (
         f"{titles[1]} against {titles[0]} of {', '.join(_names(drawn, control=True))}"
         f"{f' by {rows.heading(wanted.series)}' if several else ''}, with the frontier of those "
@@ -117,8 +120,8 @@ def _chart(showing: Showing, by_series: Mapping[Any, Sequence[Point]], wanted: W
     )
     return (
         svg.chart(showing, [("", drawing)], named)
-        + _numbers(numbers, drawn, always=several)
-        + _key(drawn, wanted)
+        + _numbers(numbers, drawn, always=not names)
+        + _key(drawn, wanted, several=several)
         + _worth(by_series, wanted)
     )
 
@@ -159,15 +162,16 @@ def _numbers(numbers: Mapping[str, str], drawn: Sequence[Point], *, always: bool
     return f'<p class="{kind}">{"".join(parts)}</p>'
 
 
-def _key(drawn: Sequence[Point], wanted: Wanted) -> str:
+def _key(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
     """How to read it."""
+    kind = "edge" if several else "edge first"
     what = escape(rows.heading(wanted.x))
     parts = [f"left: less {what}; down: faster"]
-    parts.append('<span class="edge"></span> the frontier: what nothing shown beats in both')
+    parts.append(f'<span class="{kind}"></span> the frontier: nothing is shown to beat these')
     if any(point.standing == NO for point in drawn):
-        parts.append("hollow: beaten, another needs no more and is shown to be faster")
+        parts.append("hollow: beaten; the table says by what")
     if any(point.standing == OPEN for point in drawn):
-        parts.append("filled, above the line: perhaps beaten, not shown")
+        parts.append("filled, above the line: perhaps beaten, which is not shown")
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 
@@ -176,9 +180,10 @@ def _worth(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     lines = []
     for place, several in by_series.items():
         on = ", ".join(f"<code>{escape(point.variant)}</code>" for point in line(several))
-        name = f"{escape(_name(wanted, place))}: on" if wanted.series else "On"
+        name = f"{_name(wanted, place)}, on" if wanted.series else "On"
+        said = f"{name[0].upper()}{name[1:]} the frontier, least {rows.heading(wanted.x)} first"
         if on:
-            lines.append(f"<li>{name[0].upper()}{name[1:]} the frontier are {on}.</li>")
+            lines.append(f"<li>{escape(said)}: {on}.</li>")
     return f'<ul class="breaks">{"".join(lines)}</ul>'
 
 

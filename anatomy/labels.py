@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from math import cos, hypot, pi, sin
 
 HEIGHT = 13.0  # of a line of text
-LETTER = 6.1  # width of a letter, on the wide side
+# Width of letters at that size, on the wide side: fonts differ.
+NARROW, USUAL, WIDE, CAPITAL = 3.4, 6.2, 9.4, 7.6
 MARK = 6.0  # half the side of the square that a mark is kept in
 DISTANCES = (5.0, 9.0, 15.0, 24.0, 36.0, 52.0, 72.0, 96.0)  # from the mark's square to the name
 DIRECTIONS = 16
@@ -63,6 +64,8 @@ class Label:
         text: The name.
         x: Its middle.
         y: Its middle.
+        align: `left` where its left end is fixed, because its mark is left of it; `right` or
+            `center` likewise. What is drawn a little shorter than thought stays beside its mark.
         leader: The line from its mark to it, or None where it stands beside its mark.
         box: The room it takes.
     """
@@ -70,8 +73,18 @@ class Label:
     text: str
     x: float
     y: float
+    align: str
     leader: Segment | None
     box: Box
+
+
+def width(text: str) -> float:
+    """Pixels that a text takes, rather too many than too few."""
+    return sum(
+        NARROW if each in "fijlrt.,:;'|()[] " else WIDE if each in "mwMW%" else
+        CAPITAL if each.isupper() else USUAL
+        for each in text
+    )  # fmt: skip
 
 
 def around(x: float, y: float) -> Box:
@@ -118,7 +131,7 @@ def _best(name, taken, lines, others, size) -> Label:
 
 def _places(x: float, y: float, text: str) -> Iterator[tuple[float, Label]]:
     """Places around a mark, near ones first; the right side first among those equally near."""
-    wide, high = LETTER * len(text) / 2, HEIGHT / 2
+    wide, high = width(text) / 2, HEIGHT / 2
     for distance in DISTANCES:
         for step in sorted(range(DIRECTIONS), key=lambda s: min(s, DIRECTIONS - s)):
             angle = 2 * pi * step / DIRECTIONS
@@ -126,7 +139,8 @@ def _places(x: float, y: float, text: str) -> Iterator[tuple[float, Label]]:
             at = x + cos(angle) * (away + wide), y - sin(angle) * (away + high)
             box = Box(at[0] - wide, at[1] - high, at[0] + wide, at[1] + high)
             leader = _leader(x, y, box) if distance >= LED else None
-            yield distance, Label(text, *at, leader, box)
+            align = "left" if box.left > x else "right" if box.right < x else "center"
+            yield distance, Label(text, *at, align, leader, box)
 
 
 def _leader(x: float, y: float, box: Box) -> Segment:

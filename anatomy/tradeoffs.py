@@ -6,7 +6,7 @@ They are in the manner of `anatomy.charts`, which has what all charts share.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, log
+from math import dist, exp, log
 from typing import Any
 
 import altair as alt
@@ -31,6 +31,7 @@ EXTENT = 34  # of them the axis' labels
 TALL = {True: 330, False: 290}  # pixels, on a desk and on a phone
 # Free room at an axis' ends, as shares of what lies between them.
 BEFORE, AFTER = 0.07, 0.09
+CLOSE = 12  # pixels: marks of one variant no farther apart share their label
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def frontier(
     floor: float,
     titles: tuple[str, str],
     series: Sequence[str],
+    names: bool,
 ) -> Drawn:
     """Time over a count, both over the control's, a mark for each variant and a line of the best.
 
@@ -95,13 +97,14 @@ def frontier(
         steps: `series`, `x` and `value` of the points on the line, by rising x.
         floor: The largest noise floor, drawn as a band around 1.
         titles: Of the horizontal axis and of the vertical one.
-        series: All series, in order; with one of them the marks have their names.
+        series: All series, in order.
+        names: Whether marks have their names on a desk; otherwise, and on a phone, their numbers.
     """
     data, corners = [dict(each) for each in points], [dict(each) for each in steps]
-    return lambda width: _frontier(data, corners, floor, titles, list(series), width)
+    return lambda width: _frontier(data, corners, floor, titles, list(series), names, width)
 
 
-def _frontier(data, corners, floor, titles, series, width) -> dict[str, Any]:
+def _frontier(data, corners, floor, titles, series, names, width) -> dict[str, Any]:
     wide, several = width > 500, len(series) > 1
     inner, height = width - LEFT - RIGHT, TALL[wide]
     across = scale([1.0, *(point["x"] for point in data)], inner)
@@ -115,7 +118,7 @@ def _frontier(data, corners, floor, titles, series, width) -> dict[str, Any]:
         where = alt.Legend(orient="top", title=None, symbolSize=70, symbolOpacity=1)
     colour = alt.Color("series:N", sort=series, scale=_series(series, SERIES), legend=where)
     shape = alt.Shape("series:N", sort=series, scale=_series(series, SHAPES), legend=where)
-    named = _named(data, corners, across, up, names=wide and not several)
+    named = _named(data, corners, across, up, names=wide and names)
     at = {"x": x, "y": y}
     band = alt.Chart(_values([{"from": 1 - floor, "to": 1 + floor, "x": 1.0, "value": 1.0}]))
     layers = [
@@ -150,8 +153,12 @@ def _frontier(data, corners, floor, titles, series, width) -> dict[str, Any]:
             **at, description="told:N"
         )
     )
-    words = alt.Chart(_values(named)).mark_text(color=TEXT, fontSize=11, baseline="middle")
-    layers.append(words.encode(**at, text="text:N"))
+    for align in ("left", "center", "right"):
+        some = [each for each in named if each["align"] == align]
+        words = alt.Chart(_values(some)).mark_text(
+            color=TEXT, fontSize=11, baseline="middle", align=align
+        )
+        layers += [words.encode(**at, text="text:N")] if some else []
     return _configured(alt.layer(*layers).properties(width=inner, height=height))
 
 
@@ -169,7 +176,11 @@ def _named(data, corners, across, up, *, names: bool) -> list[dict[str, Any]]:
     for point in data:
         at = across.at(point["x"])
         word = point["name"] if names else "" if point["control"] else point["number"]
-        wanted.append((at, height - up.at(point["value"]), word))
+        here = at, height - up.at(point["value"])
+        bars.append(labels.around(*here))
+        # Marks of one variant on top of each other, in several series, share their name.
+        if word and not any(w == word and dist(here, there) < CLOSE for *there, w in wanted):
+            wanted.append((*here, word))
         ends = height - up.at(point["high"]), height - up.at(point["low"])
         bars.append(labels.Box(at - 1, ends[0], at + 1, ends[1]))
     lines = []
@@ -184,12 +195,13 @@ def _named(data, corners, across, up, *, names: bool) -> list[dict[str, Any]]:
     lines.append((across.at(1.0), 0.0, across.at(1.0), height))
     found = []
     size = (across.pixels, height)
-    for label in labels.placed([each for each in wanted if each[2]], bars, lines, size):
+    for label in labels.placed(wanted, bars, lines, size):
         from_x, from_y, to_x, to_y = label.leader or (0.0, 0.0, 0.0, 0.0)
         found.append(
             {
                 "text": label.text,
-                "x": across.value(label.x),
+                "align": label.align,
+                "x": across.value(_anchor(label)),
                 "value": up.value(height - label.y),
                 "led": label.leader is not None,
                 "from_x": across.value(from_x),
@@ -199,3 +211,9 @@ def _named(data, corners, across, up, *, names: bool) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _anchor(label: labels.Label) -> float:
+    """Where a text is fixed: at its end beside the mark, or in its middle."""
+    ends = {"left": label.box.left, "right": label.box.right}
+    return ends.get(label.align, label.x)
