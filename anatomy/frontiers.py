@@ -177,11 +177,14 @@ def _key(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
 
 def _worth(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """What is on each frontier, from the least count to the most."""
-    lines = []
+    alike: dict[str, list[str]] = {}
     for place, several in by_series.items():
         on = ", ".join(f"<code>{escape(point.variant)}</code>" for point in line(several))
-        name = f"{_name(wanted, place)}, on" if wanted.series else "On"
-        said = f"{name[0].upper()}{name[1:]} the frontier, least {rows.heading(wanted.x)} first"
+        alike.setdefault(on, []).append(payoffs.label(wanted.series or "op", place))
+    lines = []
+    for on, places in alike.items():
+        where = f"{rows.heading(wanted.series)} {', '.join(places)}: on" if wanted.series else "on"
+        said = f"{where[0].upper()}{where[1:]} the frontier, from left to right"
         if on:
             lines.append(f"<li>{escape(said)}: {on}.</li>")
     return f'<ul class="breaks">{"".join(lines)}</ul>'
@@ -196,7 +199,7 @@ def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     say: dict[str, Callable[[Point], str]] = {
         YES: lambda point: YES,
         OPEN: lambda point: f"undecided: {_named(point)} lower, not shown",
-        NO: lambda point: f"no: {_named(point)}",
+        NO: lambda point: f"no: beaten by {_named(point)}",
         "": lambda point: f'<span class="why">{escape(point.why)}</span>',
     }
     body = []

@@ -19,7 +19,7 @@ LED = 9.0  # from this distance on there is a leader line
 PASSES = 4
 # What things cost beside a pixel of distance: a square pixel covered, a line under the text or
 # under its leader, a pixel outside of the plot.
-COVERED, CROSSED, OUTSIDE = 20.0, 16.0, 1000.0
+COVERED, CROSSED, OUTSIDE = 20.0, 20.0, 1000.0
 
 Segment = tuple[float, float, float, float]
 

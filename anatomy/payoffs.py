@@ -215,11 +215,7 @@ def _key(words: Sequence[str], edges: int, wanted: Wanted) -> str:
         line = "" if counted else "break-even: "
         parts.append(f'<span class="edge"></span> {line}{gain} on one side only')
     elif any(shown_at) and not all(shown_at):
-        parts.append(
-            f"no line: cells where it {gain} have no neighbour where it does not"
-            if counted
-            else "no break-even between neighbours"
-        )
+        parts += [] if counted else ["no break-even between neighbours"]
     elif shown_at:
         every = "every" if all(shown_at) else "no"
         line = "" if counted else "no break-even: "
