@@ -194,7 +194,7 @@ def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """One row for each point: both ratios, the verdict, and whether it is on the frontier."""
     heading = rows.heading(wanted.x)
     heads = [f"#{rows.heading(wanted.series)}"] if wanted.series else []
-    heads += ["variant", f"#{heading}", f"#{heading} / control", "#time", "#time / control"]
+    heads += ["variant", f"#{heading}", "#/ control", "#time / control"]
     heads += ["verdict", "on the frontier"]
     say: dict[str, Callable[[Point], str]] = {
         YES: lambda point: YES,
@@ -212,7 +212,6 @@ def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
                 f"<code>{escape(point.variant)}</code>",
                 payoffs.printed(point.row, wanted.x),
                 tables.figure(point.count.value, None, None),
-                payoffs.timed(point.row),
                 tables.figure(point.time.value, *ends),
                 tables.chip(point.time.word) if point.time.word else tables.NONE,
                 say[point.standing](point),

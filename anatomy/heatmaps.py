@@ -84,7 +84,7 @@ def _heat(data, across, up, line, width) -> dict[str, Any]:
         names = ("x0", "y0", "x1", "y1")
         pieces = alt.Chart(_values([dict(zip(names, edge, strict=True)) for edge in line]))
         layers.append(
-            pieces.mark_rule(color=TEXT, strokeWidth=3, strokeCap="round").encode(
+            pieces.mark_rule(color=TEXT, strokeWidth=3, strokeCap="round", clip=True).encode(
                 x=alt.X("x0:Q"), x2="x1:Q", y=alt.Y("y0:Q"), y2="y1:Q"
             )
         )

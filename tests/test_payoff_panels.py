@@ -119,3 +119,15 @@ def test_panels_side_by_side_keep_their_order_and_one_key(root):
     assert len(widths) == 2 and all(int(width) <= svg.share(2) for width in widths)
     assert "abreast" not in call("payoff", of(root), **MAP | TWO)
     assert "abreast" not in call("payoff", of(root), **narrow | {"variant": "compiled"})
+
+
+def test_a_line_along_the_edge_makes_no_panel_taller_than_its_neighbour(tmp_path):
+    one = {"text": "0.5×", "word": "less", "mark": "▼", "tone": "better", "depth": 1.0, "told": ""}
+    squares = [one | {"i": i, "j": j} for i in range(2) for j in range(2)]
+    axes = ("a", ["1", "2"]), ("b", ["1", "2"])
+    heights = set()
+    for edges in ([], [(1, 0, 1, 1), (1, 1, 1, 2)]):
+        drawing = svg.Drawing("heatmaps.heat", (squares, *axes, edges))
+        picture = svg.picture(drawing, svg.share(2), tmp_path)
+        heights.add(re.search(r' height="([\d.]+)"', picture)[1])
+    assert len(heights) == 1
