@@ -198,7 +198,7 @@ def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     heads += ["verdict", "on the frontier"]
     say: dict[str, Callable[[Point], str]] = {
         YES: lambda point: YES,
-        OPEN: lambda point: f"undecided: {_named(point)} lower, not shown",
+        OPEN: lambda point: f"undecided: {_named(point)} beats it by the median alone",
         NO: lambda point: f"no: beaten by {_named(point)}",
         "": lambda point: f'<span class="why">{escape(point.why)}</span>',
     }
