@@ -16,7 +16,7 @@ TONES = {"better": "var(--chart-better)", "worse": "var(--chart-worse)", "even":
 FAINTEST, DEEPEST = 0.06, 0.42  # opacity of a tone: text over the deepest must still stand out
 LARGEST = 118  # pixels that a cell is wide at most
 WORDED = 66  # pixels from which a cell has its verdict in a word beside the mark
-TALL = {True: 50, False: 44}  # pixels, on a desk and on a phone
+TALL = {True: 50, False: 44}  # pixels, with the verdict in a word and without
 SMALLEST = 10.5  # pixels of type, which a narrow phone shrinks a little more, and not below 10
 DIGIT = 0.6  # width of a digit in heights of its type
 INSIDE = 0.022  # share of a cell that stays free at each edge
@@ -43,7 +43,6 @@ def heat(
 
 def _heat(data, across, up, line, width) -> dict[str, Any]:
     (x_title, columns), (y_title, lines) = across, up
-    wide = width > 500
     beside = max(map(len, lines)) * CHARACTER + 2.5 * GAP  # the rows' names and the axis' title
     cell = min((width - beside) / len(columns), LARGEST)
     size = 13 if cell > WORDED else 11 if cell > 46 else SMALLEST
@@ -85,12 +84,12 @@ def _heat(data, across, up, line, width) -> dict[str, Any]:
         names = ("x0", "y0", "x1", "y1")
         pieces = alt.Chart(_values([dict(zip(names, edge, strict=True)) for edge in line]))
         layers.append(
-            pieces.mark_rule(color=TEXT, strokeWidth=3, strokeCap="round").encode(
+            pieces.mark_rule(color=TEXT, strokeWidth=3, strokeCap="round", clip=True).encode(
                 x=alt.X("x0:Q"), x2="x1:Q", y=alt.Y("y0:Q"), y2="y1:Q"
             )
         )
     drawn = round(beside + cell * len(columns))
-    return _spec(alt.layer(*layers), min(drawn, width), height=TALL[wide] * len(lines))
+    return _spec(alt.layer(*layers), min(drawn, width), height=TALL[cell >= WORDED] * len(lines))
 
 
 def _fitting(text: str, most: float) -> str:

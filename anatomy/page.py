@@ -22,6 +22,7 @@ from anatomy import matrices as grids
 from anatomy.claims import evaluate
 from anatomy.collecting import collect
 from anatomy.errors import BadParameter, UnknownName
+from anatomy.frontiers import frontier
 from anatomy.growth import curve
 from anatomy.ledger_table import ledger
 from anatomy.payoffs import payoff
@@ -34,6 +35,7 @@ __all__ = [
     "collect",
     "command",
     "curve",
+    "frontier",
     "harnesses",
     "kernels",
     "ledger",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import log2
+from math import ceil, log2
 from typing import Any
 
 from anatomy import breakeven, figures, inline, rows, svg, tables, units
@@ -14,12 +14,18 @@ from anatomy.showing import Found, Showing, current, selectors
 # Verdict -> (tone of its cell, what it says of the technique).
 WORDS = {
     "faster": ("better", "pays"),
-    "less": ("better", "pays"),
+    "less": ("better", "than the control"),
     "slower": ("worse", "loses"),
-    "more": ("worse", "loses"),
+    "more": ("worse", "than the control"),
     "same": ("even", "costs the same"),
     "undecided": ("open", "too close to tell"),
 }
+# What the same verdicts say where the number shown is a speed-up, or a count.
+SPEEDS = {"faster": "(above 1) pays", "slower": "(below 1) loses"}
+COUNTS = {"same": "as the control"}
+# Pixels of a panel's axis and of a column in which a cell's verdict is written in a word: as many
+# panels stand side by side as have these.
+BESIDE, LETTER, COLUMN = 30, 6.3, 70
 DEEPEST = 4.0  # from this factor on, a cell's colour is no deeper
 LONG = 100_000  # coordinates from here on are printed with a prefix
 
@@ -159,7 +165,18 @@ def _map(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
         f"{len(words)} cells{f', {counted}' if counted else ''}. "
         "The table under it has the figures."
     )
-    return svg.chart(showing, panels, named) + _key(words, edges, wanted)
+    abreast = _abreast(panels)
+    return svg.chart(showing, panels, named, abreast=abreast) + _key(words, edges, wanted)
+
+
+def _abreast(panels: Sequence[tuple[str, svg.Drawing]]) -> int:
+    """How many panels stand side by side on a desk: rows of equal length, if that can be."""
+    least = 0.0
+    for _, drawing in panels:
+        _, (_, across), (_, up), _ = drawing.arguments
+        least = max(least, BESIDE + LETTER * max(map(len, up)) + COLUMN * len(across))
+    most = next((n for n in range(len(panels), 1, -1) if svg.share(n) >= least), 1)
+    return ceil(len(panels) / ceil(len(panels) / most))
 
 
 def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[str, Any]:
@@ -187,18 +204,22 @@ def _key(words: Sequence[str], edges: int, wanted: Wanted) -> str:
     shown = escape(title(wanted.value)).partition(" (")[0]
     exact = ", counts without an interval" if counted else ""
     parts = [f"{shown}{exact}; colour deepens away from 1, up to {DEEPEST:g}×"]
-    parts += [f"{tables.chip(w)} {means}" for w, (_, means) in WORDS.items() if w in words]
+    means = {word: said for word, (_, said) in WORDS.items()} | (COUNTS if counted else {})
+    means |= SPEEDS if wanted.value == "speedup" else {}
+    parts += [f"{tables.chip(word)} {said}" for word, said in means.items() if word in words]
     if "" in words:
-        parts.append("– not measured; the table says why")
-    gain = "less" if counted else "faster"
+        parts.append(f"– not {'counted' if counted else 'measured'}; the table says why")
+    gain = "needs less" if counted else "shown to be faster"
     shown_at = [word in breakeven.PAYS for word in words if word]
     if edges:
-        parts.append(f'<span class="edge"></span> break-even: shown to be {gain} on one side only')
+        line = "" if counted else "break-even: "
+        parts.append(f'<span class="edge"></span> {line}{gain} on one side only')
     elif any(shown_at) and not all(shown_at):
-        parts.append("no break-even between neighbours")
+        parts += [] if counted else ["no break-even between neighbours"]
     elif shown_at:
         every = "every" if all(shown_at) else "no"
-        parts.append(f"no break-even: shown to be {gain} in {every} cell measured")
+        line = "" if counted else "no break-even: "
+        parts.append(f"{line}{gain} in {every} cell {'counted' if counted else 'measured'}")
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 
@@ -239,10 +260,11 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
         f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}. "
         "The table under it has the figures."
     )
-    key = ["shaded: break-even lies in it, at the dotted line if the ratio bends nowhere"] * bool(
-        ranges
-    )
-    key += [] if all(p["shown"] for p in points) else ["hollow: no difference was shown"]
+    what = "it needs as much as the control" if counted else "break-even lies"
+    within = "somewhere in it" if counted else "in it"
+    key = [f"shaded: {what} {within}, at the dotted line if the ratio bends nowhere"] * bool(ranges)
+    unlike = "the same as the control" if counted else "no difference was shown"
+    key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]
     if key:
         said.append(f"<li>{'; '.join(key).capitalize()}.</li>")
     return svg.chart(showing, [("", drawing)], named) + f'<ul class="breaks">{"".join(said)}</ul>'
@@ -251,6 +273,7 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
 def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted: Wanted) -> str:
     """What is shown of one variant's break-even, in words."""
     name = rows.heading(wanted.x)
+    counted = wanted.value not in breakeven.TIMED
     known = [cell for cell in line if cell.value is not None]
     yes, no, never = (
         ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in some))
@@ -266,7 +289,10 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
             f"({one.before.word}) and {label(wanted.x, one.after.x)} ({one.after.word})"
             for one in found
         ]
-        said = f"breaks even {' and '.join(each)}."
+        said = f"{'needs as much as the control' if counted else 'breaks even'} "
+        said += f"{' and '.join(each)}."
+    elif known and counted:
+        said = _needs(known, wanted)
     elif yes and no:
         said = f"is shown to pay at {name} {yes}; not at {no}."
     elif known:
@@ -274,7 +300,23 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
         said += f"measured ({yes or no})."
     else:
         said = "has no value."
-    return escape(said + (f" Not measured at {never}; the table says why." if never else ""))
+    how = "counted" if counted else "measured"
+    return escape(said + (f" Not {how} at {never}; the table says why." if never else ""))
+
+
+def _needs(known: Sequence[Cell], wanted: Wanted) -> str:
+    """Where a variant needs less, the same or more of what is counted; a count has no doubt."""
+    name = rows.heading(wanted.x)
+    places = {word: [c.x for c in known if c.word == word] for word in ("less", "same", "more")}
+    told = {word: "the same" if word == "same" else word for word in places}
+    found = [
+        (told[word], ", ".join(label(wanted.x, x) for x in breakeven.axis(at)))
+        for word, at in places.items()
+        if at
+    ]
+    if len(found) == 1:
+        return f"needs {found[0][0]} at every {name} counted ({found[0][1]})."
+    return f"needs {'; '.join(f'{word} at {name} {at}' for word, at in found)}."
 
 
 def _near(column: str, at: float) -> str:
@@ -312,7 +354,8 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
         if memory:
             line += [printed(row or {}, column) for row in (cell.control, cell.row)]
         lines.append(line)
-    return tables.listed(heads, lines, f"Where {', '.join(wanted.variants)} pays", "payoffs")
+    named = f"{title(wanted.value)} of {', '.join(wanted.variants)}"
+    return tables.listed(heads, lines, named, "payoffs")
 
 
 def timed(row: Row | None) -> str:

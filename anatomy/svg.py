@@ -26,13 +26,14 @@ from anatomy.showing import Showing
 VEGA_LITE = "6.4"
 # Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
 WIDTHS = {"wide": 680, "narrow": 330}
+BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
 CACHE = Path(".cache") / "anatomy" / "svg"
 _ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"')
 
 
 class Drawing(NamedTuple):
-    """A picture to be drawn: a function of `anatomy.charts`, or of `clouds`, `heatmaps` or `loglog`
-    where its name begins with theirs, and its arguments, all plain data."""
+    """A picture to be drawn: a function of `anatomy.charts`, or of `clouds`, `heatmaps`, `loglog`
+    or `tradeoffs` where its name begins with theirs, and its arguments, all plain data."""
 
     function: str
     arguments: tuple[Any, ...]
@@ -43,6 +44,7 @@ def chart(
     panels: Sequence[tuple[str, Drawing]],
     label: str,
     *,
+    abreast: int = 1,
     folder: Path | None = None,
 ) -> str:
     """The pictures of a chart: one or several panels, each under its title.
@@ -51,13 +53,25 @@ def chart(
         showing: The page that it stands on, which keeps element ids apart.
         panels: Titles and drawings.
         label: What a reader who can't see the chart is told; the table beside it has the figures.
+        abreast: How many panels share the width of a desk; on a phone each has all of it.
         folder: Where pictures are kept. Default: .cache/anatomy/svg of the checkout.
     """
     parts = []
     for title, drawing in panels:
-        parts.append(f'<p class="panel">{escape(title)}</p>' if title else "")
-        parts += [_picture(showing, picture(drawing, w, folder), k) for k, w in WIDTHS.items()]
-    return f'<div class="chart" role="img" aria-label="{escape(label)}">{"".join(parts)}</div>'
+        part = f'<p class="panel">{escape(title)}</p>' if title else ""
+        for kind, width in WIDTHS.items():
+            mine = share(abreast) if kind == "wide" else width
+            part += _picture(showing, picture(drawing, mine, folder), kind)
+        parts.append(f"<div>{part}</div>" if abreast > 1 else part)
+    kinds = (
+        f'class="chart abreast" style="--abreast: {abreast}"' if abreast > 1 else 'class="chart"'
+    )
+    return f'<div {kinds} role="img" aria-label="{escape(label)}">{"".join(parts)}</div>'
+
+
+def share(abreast: int) -> int:
+    """Pixels of each of several panels that stand side by side on a desk."""
+    return (WIDTHS["wide"] - (abreast - 1) * BETWEEN) // abreast
 
 
 def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
@@ -69,10 +83,11 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
         return svg
     import vl_convert  # half a second, as Altair is a whole one
 
-    from anatomy import charts, clouds, heatmaps, loglog
+    from anatomy import charts, clouds, heatmaps, loglog, tradeoffs
 
     module, _, name = drawing.function.rpartition(".")
     doors = {"": charts, "clouds": clouds, "heatmaps": heatmaps, "loglog": loglog}
+    doors |= {"tradeoffs": tradeoffs}
     draw = getattr(doors[module], name)
     spec = draw(*drawing.arguments)(width)
     text = json.dumps(spec, sort_keys=True)
@@ -84,7 +99,8 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
 @cache
 def _tools() -> str:
     """All that decides how data is drawn, beside the data."""
-    drawn_by = ("charts", "clouds", "heatmaps", "loglog", "rows", "tables", "units", "svg")
+    drawn_by = ("charts", "clouds", "heatmaps", "loglog", "tradeoffs", "labels")
+    drawn_by += ("rows", "tables", "units", "svg")
     sources = [(signatures.PACKAGE / f"{name}.py").read_bytes() for name in drawn_by]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]
     return f"{versions} {sha256(b''.join(sources)).hexdigest()}"

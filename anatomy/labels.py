@@ -1,0 +1,167 @@
+"""Where names stand beside the marks of a chart so that none covers another: plain geometry.
+
+Everything is in pixels of the plot, right and down from its upper left corner. A name tries places
+around its mark, near ones first, and takes the one that costs least; then all try again, with the
+others where they are. What stands farther off gets a leader line. There is nothing random in it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import cos, hypot, pi, sin
+
+HEIGHT = 13.0  # of a line of text
+# Width of letters at that size, on the wide side: fonts differ.
+NARROW, USUAL, WIDE, CAPITAL = 3.4, 6.2, 9.4, 7.6
+MARK = 6.0  # half the side of the square that a mark is kept in
+DISTANCES = (5.0, 9.0, 15.0, 24.0, 36.0, 52.0, 72.0, 96.0)  # from the mark's square to the name
+DIRECTIONS = 16
+LED = 9.0  # from this distance on there is a leader line
+PASSES = 4
+# What things cost beside a pixel of distance: a square pixel covered, a line under the text or
+# under its leader, a pixel outside of the plot.
+COVERED, CROSSED, OUTSIDE = 20.0, 20.0, 1000.0
+
+Segment = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Box:
+    """An upright rectangle."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def covers(self, other: "Box") -> float:
+        """Square pixels that both have."""
+        across = min(self.right, other.right) - max(self.left, other.left)
+        down = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return across * down if across > 0 and down > 0 else 0.0
+
+    def crossed(self, line: Segment) -> bool:
+        """Whether a straight line passes through it."""
+        x, y, x_end, y_end = line
+        start, end = 0.0, 1.0
+        for at, step, low, high in (
+            (x, x_end - x, self.left, self.right),
+            (y, y_end - y, self.top, self.bottom),
+        ):
+            if not step:
+                if not low < at < high:
+                    return False
+                continue
+            first, last = sorted(((low - at) / step, (high - at) / step))
+            start, end = max(start, first), min(end, last)
+        return start < end
+
+
+@dataclass(frozen=True)
+class Label:
+    """A name in its place.
+
+    Attributes:
+        text: The name.
+        x: Its middle.
+        y: Its middle.
+        align: `left` where its left end is fixed, because its mark is left of it; `right` or
+            `center` likewise. What is drawn a little shorter than thought stays beside its mark.
+        leader: The line from its mark to it, or None where it stands beside its mark.
+        box: The room it takes.
+    """
+
+    text: str
+    x: float
+    y: float
+    align: str
+    leader: Segment | None
+    box: Box
+
+
+def width(text: str) -> float:
+    """Pixels that a text takes, rather too many than too few."""
+    return sum(
+        NARROW if each in "fijlrt.,:;'|()[] " else WIDE if each in "mwMW%" else
+        CAPITAL if each.isupper() else USUAL
+        for each in text
+    )  # fmt: skip
+
+
+def around(x: float, y: float) -> Box:
+    """The square of a mark."""
+    return Box(x - MARK, y - MARK, x + MARK, y + MARK)
+
+
+def placed(
+    names: Sequence[tuple[float, float, str]],
+    boxes: Sequence[Box],
+    lines: Sequence[Segment],
+    size: tuple[float, float],
+) -> list[Label]:
+    """A place for each name.
+
+    Args:
+        names: Where each mark is, and its name.
+        boxes: What no name should cover; the squares of the marks are among it anyway.
+        lines: What a name should rather not stand on.
+        size: Width and height of the plot.
+    """
+    taken = [*(around(x, y) for x, y, _ in names), *boxes]
+    found: list[Label | None] = [None] * len(names)
+    for _ in range(PASSES):
+        before = list(found)
+        for index, name in enumerate(names):
+            others = [label for at, label in enumerate(found) if label and at != index]
+            found[index] = _best(name, taken, lines, others, size)
+        if found == before:
+            break
+    return [label for label in found if label]
+
+
+def _best(name, taken, lines, others, size) -> Label:
+    best, least = None, float("inf")
+    for distance, label in _places(*name):
+        if distance >= least:  # farther ones cost at least their distance
+            break
+        cost = distance + _cost(name, label, taken, lines, others, size)
+        if cost < least:
+            best, least = label, cost
+    return best
+
+
+def _places(x: float, y: float, text: str) -> Iterator[tuple[float, Label]]:
+    """Places around a mark, near ones first; the right side first among those equally near."""
+    wide, high = width(text) / 2, HEIGHT / 2
+    for distance in DISTANCES:
+        for step in sorted(range(DIRECTIONS), key=lambda s: min(s, DIRECTIONS - s)):
+            angle = 2 * pi * step / DIRECTIONS
+            away = MARK + distance
+            at = x + cos(angle) * (away + wide), y - sin(angle) * (away + high)
+            box = Box(at[0] - wide, at[1] - high, at[0] + wide, at[1] + high)
+            leader = _leader(x, y, box) if distance >= LED else None
+            align = "left" if box.left > x else "right" if box.right < x else "center"
+            yield distance, Label(text, *at, align, leader, box)
+
+
+def _leader(x: float, y: float, box: Box) -> Segment:
+    """From the edge of a mark to the nearest point of a box."""
+    end = min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)
+    far = hypot(end[0] - x, end[1] - y) or 1.0
+    part = MARK / far
+    return x + part * (end[0] - x), y + part * (end[1] - y), *end
+
+
+def _cost(name, label, taken, lines, others, size) -> float:
+    box = label.box
+    out = max(0, -box.left) + max(0, -box.top)
+    out += max(0, box.right - size[0]) + max(0, box.bottom - size[1])
+    cost = OUTSIDE * out
+    cost += COVERED * sum(box.covers(each) for each in taken)
+    cost += COVERED * sum(box.covers(each.box) for each in others)
+    cost += CROSSED * sum(box.crossed(line) for line in lines)
+    cost += CROSSED * sum(box.crossed(each.leader) for each in others if each.leader)
+    if label.leader:
+        mine = around(*name[:2])
+        cost += CROSSED * sum(each.crossed(label.leader) for each in taken if each != mine)
+        cost += 4 * CROSSED * sum(each.box.crossed(label.leader) for each in others)
+    return cost

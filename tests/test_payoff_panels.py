@@ -1,0 +1,133 @@
+"""Pay-off maps of counts and of several variants: what they say, and how their panels stand."""
+
+import re
+
+import payoff_rows as made
+import pytest
+from test_page import Balance, text
+from test_payoffs import LINE, MAP, call, of
+
+from anatomy import payoffs, svg
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return made.recorded(tmp_path_factory.mktemp("recordings"))
+
+
+def counted(tmp_path, shares, **options) -> str:
+    """What a page says of `compiled`, whose memory is this share of the control's by width."""
+    table = made.table()
+    for row in table:
+        if row.get("peak_bytes") and row["variant"] == "compiled":
+            row["peak_bytes"] = int(row["peak_bytes"] * 2 * shares[row["width"]])
+    made.recorded(tmp_path, table)
+    return text(call("payoff", of(tmp_path), **{"value": "peak_bytes"} | options))
+
+
+ALONE = {"x": "width", "variant": "compiled", "where": {"tokens": 1024}}
+EVERY = "256, 512, 1024, 2048, 4096"
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ((0.5,) * 5, f"compiled needs less at every width counted ({EVERY})."),
+        ((2.0,) * 5, f"compiled needs more at every width counted ({EVERY})."),
+        ((1.0,) * 5, f"compiled needs the same at every width counted ({EVERY})."),
+        (
+            (0.5, 0.5, 1.0, 1.0, 1.0),
+            "compiled needs less at width 256, 512; the same at width 1024, 2048, 4096.",
+        ),
+        (
+            (0.5, 0.5, 0.5, 2.0, 2.0),
+            "needs as much as the control at width ≈ 1400, between 1024 (less) and 2048 (more).",
+        ),
+    ],
+)
+def test_a_count_needs_less_or_more_and_is_never_shown_to_pay(tmp_path, shares, said):
+    told = counted(tmp_path, dict(zip(made.WIDTHS, shares, strict=True)), **ALONE)
+    assert said in told
+    for wrong in ("shown to", "pay", "breaks even", "break-even", "lose", "difference"):
+        assert wrong not in told.partition("Table")[0], wrong
+
+
+def test_the_key_of_a_map_of_counts_speaks_of_counts(tmp_path):
+    mixed = dict(zip(made.WIDTHS, (0.5, 0.5, 1.0, 2.0, 2.0), strict=True))
+    told = counted(tmp_path, mixed, **MAP).partition("Table")[0]
+    for part in ("▼ less than the control", "= same as the control", "▲ more than the control"):
+        assert part in told
+    assert "needs less on one side only" in told and "– not counted; the table says why" in told
+    for wrong in ("shown to", "pays", "break-even", "loses", "costs"):
+        assert wrong not in told, wrong
+    told = counted(tmp_path, dict.fromkeys(made.WIDTHS, 0.5), **MAP)
+    assert "needs less in every cell counted" in told
+    told = counted(tmp_path, dict.fromkeys(made.WIDTHS, 2.0), **MAP)
+    assert "needs less in no cell counted" in told
+
+
+def test_the_key_of_speed_ups_says_which_side_of_one_pays(root):
+    speed = text(call("payoff", of(root), **MAP | {"value": "speedup"}))
+    assert "▼ faster (above 1) pays" in speed and "▲ slower (below 1) loses" in speed
+    assert "break-even: shown to be faster on one side only" in speed
+    ratio = text(call("payoff", of(root), **MAP))
+    assert "▼ faster pays" in ratio and "above 1" not in ratio
+    line = text(call("payoff", of(root), **LINE | {"value": "speedup"}))
+    assert "compiled breaks even at width" in line and "shown to pay at any width" in line
+
+
+def test_a_line_of_counts_that_are_the_same_is_hollow_and_says_so(root):
+    told = text(call("payoff", of(root), **LINE | {"value": "peak_bytes"}))
+    assert "Hollow: the same as the control." in told
+    assert "hollow: no difference was shown." in text(call("payoff", of(root), **LINE))
+
+
+TWO = {"variant": ["compiled", "graphed"]}
+
+
+@pytest.mark.parametrize(
+    ("widths", "variants", "abreast"),
+    [(2, 2, 2), (3, 2, 2), (4, 2, 1), (5, 2, 1), (1, 2, 2), (2, 1, 1), (2, 3, 3), (2, 4, 2),
+     (1, 5, 3), (3, 3, 2)],
+)  # fmt: skip
+def test_narrow_panels_stand_side_by_side_in_rows_of_equal_length(widths, variants, abreast):
+    up = ("tokens", ["256", "16384"])
+    panel = svg.Drawing("heatmaps.heat", ([], ("width", ["1024"] * widths), up, []))
+    assert payoffs._abreast([("a", panel)] * variants) == abreast
+
+
+@pytest.mark.parametrize("abreast", [2, 3])
+def test_a_panel_beside_others_still_has_its_verdicts_in_words(abreast):
+    from anatomy.heatmaps import heat
+
+    one = {"i": 0, "j": 0, "text": "0.5012×", "word": "undecided", "mark": "?", "tone": "open"}
+    across, up = ("a", ["1024"] * (3 if abreast == 2 else 2)), ("b", ["16384"])
+    panel = svg.Drawing("heatmaps.heat", ([], across, up, []))
+    assert payoffs._abreast([("", panel)] * abreast) == abreast
+    spec = heat([one | {"depth": 0.0, "told": ""}], across, up, [])(svg.share(abreast))
+    assert spec["layer"][0]["data"]["values"][0]["word"] == "? undecided"
+
+
+def test_panels_side_by_side_keep_their_order_and_one_key(root):
+    narrow = MAP | TWO | {"where": {"width": [256, 1024]}}
+    html = call("payoff", of(root), **narrow)
+    Balance(html)
+    assert 'class="chart abreast" style="--abreast: 2"' in html
+    titles = re.findall(r'<div><p class="panel">(\w+)</p><svg[^>]*data-wide', html)
+    assert titles == ["compiled", "graphed"] and html.count('<p class="key">') == 1
+    widths = re.findall(r'<svg[^>]*data-wide[^>]*? width="(\d+)', html)
+    assert len(widths) == 2 and all(int(width) <= svg.share(2) for width in widths)
+    assert "abreast" not in call("payoff", of(root), **MAP | TWO)
+    assert "abreast" not in call("payoff", of(root), **narrow | {"variant": "compiled"})
+
+
+def test_a_line_along_the_edge_makes_no_panel_taller_than_its_neighbour(tmp_path):
+    one = {"text": "0.5×", "word": "less", "mark": "▼", "tone": "better", "depth": 1.0, "told": ""}
+    squares = [one | {"i": i, "j": j} for i in range(2) for j in range(2)]
+    axes = ("a", ["1", "2"]), ("b", ["1", "2"])
+    heights = set()
+    for edges in ([], [(1, 0, 1, 1), (1, 1, 1, 2)]):
+        drawing = svg.Drawing("heatmaps.heat", (squares, *axes, edges))
+        picture = svg.picture(drawing, svg.share(2), tmp_path)
+        heights.add(re.search(r' height="([\d.]+)"', picture)[1])
+    assert len(heights) == 1
