@@ -59,7 +59,7 @@ ROOMS = {
         *("spans", "fences", "showing", "collecting", "commands", "figures", "matrices"),
         *("building", "boards", "clouds", "scoreboard", "curves", "loglog"),
         *("rooflines", "ledger", "ledger_table", "paragraphs", "prose", "specials"),
-        *("breakeven", "payoffs", "heatmaps", "growth", "confusions"),
+        *("breakeven", "payoffs", "heatmaps", "growth", "timelines", "lanes"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -71,7 +71,7 @@ MAY_IMPORT = {
 }
 # Library -> the only modules that import it.
 DOORS = {
-    "altair": {"charts", "clouds", "heatmaps", "loglog"},
+    "altair": {"charts", "clouds", "heatmaps", "lanes", "loglog"},
     "vl_convert": {"svg"},
     "typer": {"cli"},
     "rich": {"cli", "progress"},
