@@ -145,7 +145,7 @@ def _chart(showing: Showing, runs: Mapping[str, Sequence[Row]]) -> str:
                 "kind": row["kind"],
                 "start": row["start_s"] / size,
                 "end": row["end_s"] / size,
-                "told": f"{row['kind']} {_name(row)}: {units.seconds(row['end_s'] - row['start_s'])}",
+                "told": f"{row['kind']} {_name(row)}: {_lasts(row)}",
             }
             for row in events
             if row["lane"] in DRAWN
@@ -161,6 +161,10 @@ def _chart(showing: Showing, runs: Mapping[str, Sequence[Row]]) -> str:
 
 def _name(row: Row) -> str:
     return figures.short_kernel(row["variant"]) if row["lane"] == GPU else str(row["variant"])
+
+
+def _lasts(row: Row) -> str:
+    return units.seconds(row["end_s"] - row["start_s"])
 
 
 def _summary(runs: Mapping[str, Sequence[Row]]) -> str:
@@ -187,7 +191,7 @@ def _events(runs: Mapping[str, Sequence[Row]]) -> str:
             escape(str(row["kind"])),
             f"<code>{escape(_name(row))}</code>",
             units.seconds(row["start_s"]) if row["start_s"] > 0 else "0",
-            units.seconds(row["end_s"] - row["start_s"]),
+            _lasts(row),
         ]
         for run, events in runs.items()
         for row in events
