@@ -105,7 +105,10 @@ def bench(root: Path, edit=None, **params: Any) -> Path:
             bound_by="host" if 0.9 * async_s <= LAUNCH_S else "GPU",
         )
         for row in with_wait(loop):
-            row["operation"] = row["variant"].removesuffix(" (again)")
+            row["operation"] = row["variant"]
+            row["predicted_s"] = sync_points.predicted(row["variant"], kernel, LAUNCH_S, own)
+            if row["predicted_s"]:
+                row["residual_share"] = row["median_s"] / row["predicted_s"] - 1
             row["gap_s"] = row["median_s"] - kernel
             row["gap_low_s"], row["gap_high_s"] = row["low_s"] - kernel, row["high_s"] - kernel
             if row["ratio"]:

@@ -79,6 +79,16 @@ def test_the_host_sets_the_pace_where_queueing_takes_the_period(enqueue, word):
     assert sync_points.bound_by(table, CPU) is None
 
 
+def test_a_line_that_waits_adds_up_and_one_that_queues_overlaps():
+    alone = {ITEM: 14e-6, "to(device), non_blocking": 7e-6}
+    assert sync_points.predicted("no wait", 2e-6, 5e-6, alone) == 5e-6
+    assert sync_points.predicted("no wait", 9e-6, 5e-6, alone) == 9e-6
+    assert sync_points.predicted(ITEM, 2e-6, 5e-6, alone) == pytest.approx(21e-6)
+    assert sync_points.predicted("to(device), non_blocking", 30e-6, 5e-6, alone) == 30e-6
+    assert sync_points.predicted("no wait (again)", 2e-6, 5e-6, alone) is None
+    assert set(sync_points_lines.QUEUES) < set(LINES)
+
+
 def test_the_sizes_hold_the_seeds_and_rise():
     assert {512, 8192} <= set(sync_points.SIDES)
     assert list(sync_points.SIDES) == sorted(sync_points.SIDES)
@@ -89,9 +99,9 @@ def test_numpy_of_a_tensor_elsewhere_is_a_row_with_its_message(monkeypatch):
     def refuses(self):
         raise TypeError("can't convert cuda:0 device type tensor to numpy.")
 
-    assert "raised" not in sync_points._direct(CPU, torch.float32)
+    assert "raised" not in sync_points_lines.direct(CPU, torch.float32)
     monkeypatch.setattr(torch.Tensor, "numpy", refuses)
-    row = sync_points._direct(CPU, torch.float32)
+    row = sync_points_lines.direct(CPU, torch.float32)
     assert row["raised"] == "TypeError" and "can't convert" in row["note"]
     assert "median_s" not in row
 

@@ -7,7 +7,7 @@ nothing to wait for is its own price; what it takes behind a product holds the w
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Literal
 
@@ -22,9 +22,12 @@ from anatomy.experiments.cells import joined
 from anatomy.experiments.sync_points_lines import (
     FEW,
     ITEM,
+    NUMPY,
+    QUEUES,
     SYNC,
     Call,
     as_numpy,
+    direct,
     lines,
     synchronize,
     then,
@@ -43,7 +46,7 @@ LONG_S, QUARTER = 5e-3, 4
 # Seconds of one comparison, and of settling before it.
 BUDGET_S, SETTLE_CAP_S = 2.5, 0.3
 
-ASYNC, NUMPY, DIRECT = "no wait", "t.cpu().numpy()", "t.numpy()"
+ASYNC = "no wait"
 BEHIND = {SYNC: "queue, synchronize", ITEM: "queue, item"}
 
 
@@ -73,9 +76,11 @@ def bench(
         an iteration of a product and nothing (control), or a product and one line. There `wait_s`
         is what an iteration takes more than one without, with its 95 % interval; `wait_share` that
         as a share of the iteration; `gap_s` the time of an iteration in which the product does not
-        run. `kernel_s` is the product's time on the GPU, `pending` whether the line has something
-        to wait for, `bound_by` what sets the pace of the loop without a wait. `t.numpy()` of a
-        tensor on a GPU raises an error: its row has the message in `note` and no time.
+        run; `predicted_s` the sum of what its parts take alone, or for a line that does not wait
+        the larger of the host's part and the GPU's, and `residual_share` how far off that is.
+        `kernel_s` is the product's time on the GPU, `pending` whether the line has something to
+        wait for, `bound_by` what sets the pace of the loop without a wait. `t.numpy()` of a tensor
+        on a GPU raises an error: its row has the message in `note` and no time.
 
     Raises:
         DeviceError: The device is not there.
@@ -89,9 +94,10 @@ def bench(
     tables = []
     with tensors.products_in(dtype), open(os.devnull, "w", encoding="utf-8") as sink:
         tables.append(idle(where, kind, sink, iters))
+        alone = dict(zip(tables[0].variant, tables[0].median_s, strict=True))
         for side in sides:
-            tables += behind_product(side, where, kind, sink, iters)
-        tables.append(pd.DataFrame([_direct(where, kind)]))
+            tables += behind_product(side, where, kind, sink, iters, alone)
+        tables.append(pd.DataFrame([direct(where, kind)]))
     promised = ("side", "kernel_s", "wait_s", "wait_share", "gap_s", "bound_by", "note")
     return with_counts(joined(tables, promised), "side")
 
@@ -148,7 +154,12 @@ def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFra
 
 
 def behind_product(
-    side: int, where: torch.device, kind: torch.dtype, sink, iters: int
+    side: int,
+    where: torch.device,
+    kind: torch.dtype,
+    sink,
+    iters: int,
+    alone: Mapping[str, float],
 ) -> Iterator[pd.DataFrame]:
     """Tables of one size: the product alone, the host's wait for it, and a loop of both.
 
@@ -158,6 +169,7 @@ def behind_product(
         kind: Type of the elements.
         sink: A file that keeps nothing, to print into.
         iters: Least number of timed iterations of each.
+        alone: Seconds of each line with nothing to wait for.
     """
     a, b = (torch.randn(side, side, device=where).to(kind) for _ in range(2))
     y = torch.full_like(a, float("nan"))
@@ -184,7 +196,7 @@ def behind_product(
         return table.assign(side=side)
 
     queue = then(row, product)
-    alone = measured(
+    table = measured(
         {"product": queue},
         "gpu_warm",
         f"product {side}",
@@ -192,14 +204,15 @@ def behind_product(
         flops=counts.matmul_flops(side, side, side),
         limit=f"matmul {tensors.number_format(kind)}",
     )
-    kernel = alone.iloc[0]
-    yield alone.assign(kernel_s=kernel.median_s)
+    kernel = table.iloc[0]
+    yield table.assign(kernel_s=kernel.median_s)
 
     samples = least_samples(iters, kernel.median_s)
     acts = lines(few, sink)
     waits = {BEHIND[name]: then(row, product, acts[name]) for name in BEHIND}
     table = measured({"queue": queue} | waits, "host_enqueue", f"behind {side}", iters=samples)
     back = {told: name for name, told in BEHIND.items()}
+    queue_s = table.median_s.iloc[0]
     yield with_wait(table).assign(
         kernel_s=kernel.median_s,
         operation=[back.get(name, "queue") for name in table.variant],
@@ -208,11 +221,37 @@ def behind_product(
 
     calls = {ASYNC: queue} | {name: then(row, product, act) for name, act in acts.items()}
     table = measured(calls, "step_wall", f"loop {side}", iters=samples)
+    said = [predicted(name, kernel.median_s, queue_s, alone) for name in table.variant]
     yield with_shares(with_wait(table), kernel).assign(
-        operation=[name.removesuffix(" (again)") for name in table.variant],
+        operation=table.variant,
         pending=True,
         bound_by=bound_by(table, where),
+        predicted_s=said,
+        residual_share=table.median_s / pd.Series(said, dtype="float64") - 1,
     )
+
+
+def predicted(
+    line: str, kernel_s: float, queue_s: float, alone: Mapping[str, float]
+) -> float | None:
+    """What an iteration should take, from what its parts take alone; None of a line unknown.
+
+    A line that waits puts them one after the other: queueing the kernel, the kernel, the line. One
+    that does not lets the host and the GPU work at once, and the slower of the two sets the pace.
+
+    Args:
+        line: The line behind the kernel; `ASYNC` for none.
+        kernel_s: Seconds of the kernel on the GPU.
+        queue_s: Seconds that the host needs to queue it.
+        alone: Seconds of each line with nothing to wait for.
+    """
+    if line == ASYNC:
+        return max(queue_s, kernel_s)
+    if line not in alone:
+        return None
+    if line in QUEUES:
+        return max(queue_s + alone[line], kernel_s)
+    return queue_s + kernel_s + alone[line]
 
 
 def least_samples(iters: int, kernel_s: float) -> int:
@@ -258,17 +297,6 @@ def bound_by(table: pd.DataFrame, where: torch.device) -> str | None:
     control = table[table.role == "control"].iloc[0]
     # As `gates.regime` says: a period that is the host's time to queue the step is the host's.
     return "host" if control.enqueue_s >= 0.9 * control.median_s else "GPU"
-
-
-def _direct(where: torch.device, kind: torch.dtype) -> dict:
-    """What `.numpy()` does when it is called on a tensor of the device itself."""
-    told = {"op": "loop", "variant": DIRECT, "operation": DIRECT, "role": "variant"}
-    told |= {"quantity": "step_wall", "device": where.type}
-    try:
-        torch.zeros(FEW, dtype=kind, device=where).numpy()
-    except TypeError as error:
-        return told | {"note": f"{type(error).__name__}: {error}", "raised": type(error).__name__}
-    return told | {"note": f"on {where.type} it shares the tensor's memory and waits for nothing"}
 
 
 @experiment(page="benchmarks/c02_sync_points.md", command="sync-points-loop", timeout_s=400)

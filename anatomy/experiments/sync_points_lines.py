@@ -10,6 +10,9 @@ Call = Callable[[], Tensor]
 
 # Elements that are brought to the host or back: 16 bytes of a 16-bit format.
 FEW = 8
+# Lines that only queue a copy, as far as is known; the rest wait for what was queued before.
+QUEUES = ("to(device), non_blocking", "to(device), pinned, non_blocking")
+NUMPY, DIRECT = "t.cpu().numpy()", "t.numpy()"
 SYNC, ITEM, PRINT, CPU = "torch.cuda.synchronize()", "t.item()", "print(t)", "t.cpu()"
 
 
@@ -76,3 +79,14 @@ def then(result: Tensor, *acts: Callable[[], object]) -> Call:
         return result
 
     return both
+
+
+def direct(where: torch.device, kind: torch.dtype) -> dict:
+    """What `.numpy()` does when it is called on a tensor of the device itself."""
+    told = {"op": "loop", "variant": DIRECT, "operation": DIRECT, "role": "variant"}
+    told |= {"quantity": "step_wall", "device": where.type}
+    try:
+        torch.zeros(FEW, dtype=kind, device=where).numpy()
+    except TypeError as error:
+        return told | {"note": f"{type(error).__name__}: {error}", "raised": type(error).__name__}
+    return told | {"note": f"on {where.type} it shares the tensor's memory and waits for nothing"}
