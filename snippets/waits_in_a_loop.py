@@ -8,22 +8,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+Batches = list[tuple[Tensor, Tensor]]
+
 BATCHES, LOG_EVERY = 8, 4
 
 
 # --8<-- [start:careless]
-def careless(model: nn.Module, batches: list[tuple[Tensor, Tensor]], device: str) -> float:
-    optimizer, losses = torch.optim.SGD(model.parameters(), lr=1e-3), []
-    for x, y in batches:  # in the host's ordinary memory
+def careless(model: nn.Module, batches: Batches, device: str) -> float:
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    losses, wrong = [], 0
+    for x, y in batches:
         x, y = x.to(device), y.to(device)
-        loss = F.cross_entropy(model(x), y)
+        output = model(x)
+        loss = F.cross_entropy(output, y)
         if torch.isnan(loss):
             break
-        wrong = y[model(x).argmax(1) != y]
+        wrong += len(y[output.argmax(1) != y])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        losses.append(loss.item() + 0.0 * len(wrong))
+        losses.append(loss.item())
     return sum(losses) / len(losses)
 
 
@@ -31,20 +35,22 @@ def careless(model: nn.Module, batches: list[tuple[Tensor, Tensor]], device: str
 
 
 # --8<-- [start:careful]
-def careful(model: nn.Module, batches: list[tuple[Tensor, Tensor]], device: str) -> float:
-    optimizer, mean = torch.optim.SGD(model.parameters(), lr=1e-3), float("nan")
-    total, wrong = torch.zeros((), device=device), torch.zeros((), device=device)
-    for step, (x, y) in enumerate(batches, start=1):  # in pinned memory
-        x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+def careful(model: nn.Module, batches: Batches, device: str) -> float:
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    total, wrong = torch.zeros(2, device=device)
+    mean = float("nan")
+    for step, (x, y) in enumerate(batches, start=1):  # pinned memory
+        x = x.to(device, non_blocking=True)
+        y = y.to(device, non_blocking=True)
         output = model(x)
         loss = F.cross_entropy(output, y)
-        wrong += (output.argmax(1) != y).sum()  # a count has one size, whatever the values
+        wrong += (output.argmax(1) != y).sum()  # one number, always
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         total += loss.detach()
         if step % LOG_EVERY == 0:
-            mean = total.item() / LOG_EVERY  # one wait in LOG_EVERY steps; a NaN shows here too
+            mean = total.item() / LOG_EVERY  # a NaN shows here too
             total.zero_()
     return mean
 
@@ -52,7 +58,7 @@ def careful(model: nn.Module, batches: list[tuple[Tensor, Tensor]], device: str)
 # --8<-- [end:careful]
 
 
-def prepared(device: str) -> tuple[nn.Module, list[tuple[Tensor, Tensor]]]:
+def prepared(device: str) -> tuple[nn.Module, Batches]:
     """A model on the device, and batches in pinned memory of the host where there is a GPU."""
     model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10)).to(device)
     batches = [(torch.randn(32, 64), torch.randint(10, (32,))) for _ in range(BATCHES)]
