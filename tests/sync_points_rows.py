@@ -111,7 +111,7 @@ def bench(root: Path, edit=None, **params: Any) -> Path:
                 row["residual_share"] = row["median_s"] / row["predicted_s"] - 1
             row["gap_s"] = row["median_s"] - kernel
             row["gap_low_s"], row["gap_high_s"] = row["low_s"] - kernel, row["high_s"] - kernel
-            if row["ratio"]:
+            if row["role"] == "variant":
                 row["wait_share"] = 1 - 1 / row["ratio"]
                 row["wait_share_low"] = 1 - 1 / row["ratio_low"]
                 row["wait_share_high"] = 1 - 1 / row["ratio_high"]

@@ -63,6 +63,7 @@ def test_the_share_of_a_wait_is_of_the_same_blocks_as_its_ratio():
     table = pd.DataFrame(
         {"ratio": [None, 2.0], "ratio_low": [None, 1.9], "ratio_high": [None, 2.1]}
     )
+    table = table.assign(role=["control", "variant"])
     table = table.assign(median_s=[1.0, 2.0], low_s=[0.9, 1.9], high_s=[1.1, 2.1])
     kernel = pd.Series({"median_s": 0.5, "low_s": 0.4, "high_s": 0.6})
     found = sync_points.with_shares(table, kernel)

@@ -40,6 +40,7 @@ from anatomy.measuring.sampling import WALL_BATCH_S
 # about the 18 us that the seed's small product took, and the second and fifth are its own sizes.
 SIDES = (128, 512, 1792, 4096, 8192, 20480)
 FULL_SIDES = (128, 256, 512, 1024, 1408, 1792, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 20480)
+LARGEST_ON_CPU = 512  # nothing is queued there, so that larger ones only take longer
 # A product longer than this is repeated a quarter as often as was asked: it varies less, and a
 # table of fifty iterations of 25 ms would take longer than all others together.
 LONG_S, QUARTER = 5e-3, 4
@@ -64,7 +65,7 @@ def bench(
         device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of the products' factors; fp32 forbids TF32, tf32 allows it.
         iters: Least number of timed iterations of each; of products over 5 ms a quarter of it.
-        largest: Side of the largest product; less for a GPU with less memory.
+        largest: Side of the largest product; less for a GPU with less memory. A CPU takes 512.
         full: Measure products of more sizes; takes minutes.
 
     Returns:
@@ -87,7 +88,8 @@ def bench(
         OutOfMemory: The products do not fit.
     """
     where, kind = tensors.torch_device(device), tensors.storage(dtype)
-    sides = [side for side in (FULL_SIDES if full else SIDES) if side <= largest] or [largest]
+    most = largest if where.type == "cuda" else min(largest, LARGEST_ON_CPU)
+    sides = [side for side in (FULL_SIDES if full else SIDES) if side <= most] or [most]
     # Both factors and the product, and the larger factor in float64 for the reference.
     need = (3 * kind.itemsize + 16) * sides[-1] ** 2
     machine.require_bytes(where, need, f"a product of side {sides[-1]}")
@@ -274,7 +276,10 @@ def with_shares(table: pd.DataFrame, kernel: pd.Series) -> pd.DataFrame:
     """
     # (t - control) / t is 1 - 1 / ratio, whose interval is of the same blocks.
     shares = {
-        name: [None if r is None or r != r else 1 - 1 / r for r in table[source]]
+        name: [
+            1 - 1 / ratio if role == "variant" else None
+            for role, ratio in zip(table.role, table[source], strict=True)
+        ]
         for name, source in (
             ("wait_share", "ratio"),
             ("wait_share_low", "ratio_low"),

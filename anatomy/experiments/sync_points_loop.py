@@ -34,7 +34,7 @@ class Size:
 
 # The small model is bound by its host, which queues a hundred short kernels a step; the kernels of
 # the large one take several times as long as queueing them.
-SIZES = (Size("small", 256, 1, 256, 2), Size("large", 2048, 2, 2048, 2))
+SIZES = (Size("small", 256, 1, 256, 2), Size("large", 2048, 1, 2048, 2))
 FULL_SIZES = (
     Size("smallest", 64, 1, 64, 1),
     SIZES[0],
