@@ -6,6 +6,7 @@ figure is drawn whether or not it has been measured yet.
 
 import functools
 import http.server
+import re
 import shutil
 import socketserver
 import threading
@@ -32,7 +33,8 @@ SETTINGS = {
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PAGES = ["", *(
     f"benchmarks/{name}/"
-    for name in ("c01_tensor_semantics", "contiguity_deep_dive", "contiguity_summary")
+    for name in ("c01_tensor_semantics", "contiguity_deep_dive", "contiguity_summary",
+                 "c02_sync_points", "sync_points_deep_dive", "sync_points_summary")
 ), "how-we-measure/", "limits/", "ledger/"]  # fmt: skip
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, and there is none here")
@@ -227,7 +229,8 @@ def test_a_page_that_is_not_there_leads_to_those_that_are(opened, built):
     page = opened("404.html", "light")
     assert page.trouble == []
     links = page.locator(".md-content li a")
-    assert links.count() == len(PAGES)
+    settings = (Path(__file__).parent.parent / "mkdocs.yml").read_text()
+    assert links.count() == len(re.findall(r"^ +- .+: \S+\.md$", settings, re.MULTILINE))
     links.nth(1).click()
     assert page.locator("h1").first.inner_text() and "404" not in page.url
 
