@@ -13,6 +13,7 @@ from anatomy.rows import Row
 from anatomy.showing import Found, Showing, current, selectors
 
 FITS = ("power",)
+BEYOND = 10  # an interval that reaches 0 is drawn to this part of its value: the axis has no 0
 STRAIGHT = 1e-9  # counts no farther from the fitted line than this lie on it
 
 
@@ -173,7 +174,7 @@ def _chart(
                     "series": name,
                     "x": row[wanted.x],
                     "value": row[wanted.y] / size,
-                    "low": max(ends[0], row[wanted.y] / 1e3) / size,
+                    "low": max(ends[0], row[wanted.y] / BEYOND) / size,
                     "high": ends[1] / size,
                     "told": f"{name}, {at}: {rows.printed(row, wanted.y)}",
                 }

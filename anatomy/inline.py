@@ -232,6 +232,9 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
 def _ranged(row: rows.Row, column: str, low: float, high: float) -> str:
     if column.endswith("_s"):
         return units.seconds_range(row[column], low, high)
+    if column.endswith("_share"):
+        plain, *ends = (units.percent(each) for each in (row[column], low, high))
+        return f"{plain} [{', '.join(ends)}]"
     if column == "rate":
         plain = rows.printed(row, column)
         ends = (units.rate(end, row["rate_unit"]) for end in (low, high))

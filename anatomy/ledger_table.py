@@ -17,6 +17,8 @@ HEADS = ("#row", "verdict", "claim", "#claimed", "#measured", "#deviation", "top
 MOST_SAID = 60
 # Recordings that a row links to one by one; more are counted.
 MOST_LINKED = 12
+# An interval that reaches 0 has no end on a logarithmic axis: there it ends at this part of it.
+BEYOND = 10
 
 
 def ledger(part: str = "table", *, caption: str | None = None) -> str:
@@ -187,7 +189,7 @@ def _point(result: Result) -> dict:
         "claimed_low": low,
         "claimed_high": high,
         "value": seen.value,
-        "low": seen.low,
+        "low": seen.low if seen.low > 0 else seen.value / BEYOND,
         "high": seen.high,
         "many": seen.cases > 1,
         "verdict": result.word,

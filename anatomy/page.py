@@ -28,6 +28,7 @@ from anatomy.ledger_table import ledger
 from anatomy.payoffs import payoff
 from anatomy.showing import current, selectors
 from anatomy.specials import harnesses, limits, samples, seed_beside
+from anatomy.timelines import timeline
 
 __all__ = [
     "card",
@@ -46,6 +47,7 @@ __all__ = [
     "seed_beside",
     "show",
     "strip",
+    "timeline",
 ]
 
 

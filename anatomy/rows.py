@@ -20,6 +20,10 @@ INTERVALS = {
     "ratio": ("ratio_low", "ratio_high"),
     "speedup": ("speedup_low", "speedup_high"),
     "rate": ("rate_low", "rate_high"),
+    "wait_s": ("wait_low_s", "wait_high_s"),
+    "wait_share": ("wait_share_low", "wait_share_high"),
+    "gap_s": ("gap_low_s", "gap_high_s"),
+    "step_s": ("step_low_s", "step_high_s"),
 }
 # What is computed from a row, in the order of `derived`.
 DERIVED = ("rate", "rate_unit", "speedup", "share", "share_of", "limit_value", "limit_kind")
@@ -55,6 +59,9 @@ WORDS = {
     "peak_bytes": "peak memory",
     "total_peak_bytes": "peak memory, all",
     "reserved_bytes": "reserved memory",
+    "wait_share": "share of the iteration",
+    "gap_s": "without the kernel",
+    "residual_share": "off by",
 }
 QUANTITIES = {
     "gpu_cold": "GPU time, cold L2",
@@ -249,7 +256,7 @@ def printed(row: Mapping[str, Any], column: str) -> str:
         return units.rate(value, row["rate_unit"], low, high)
     if column in ("ratio", "speedup"):
         return units.ratio(value, low, high)
-    if column in ("share", "noise_floor"):
+    if column in ("share", "noise_floor") or column.endswith("_share"):
         return units.percent(value)
     if column in ("limit_value",):
         unit = "FLOP/s" if str(row.get("share_of")).startswith("matmul") else "B/s"

@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from html import escape
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,14 +27,16 @@ from anatomy.showing import Showing
 VEGA_LITE = "6.4"
 # Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
 WIDTHS = {"wide": 680, "narrow": 330}
+# Modules beside `charts` that draw.
+DOORS = ("clouds", "heatmaps", "lanes", "loglog", "tradeoffs")
 BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
 CACHE = Path(".cache") / "anatomy" / "svg"
 _ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"')
 
 
 class Drawing(NamedTuple):
-    """A picture to be drawn: a function of `anatomy.charts`, or of `clouds`, `heatmaps`, `loglog`
-    or `tradeoffs` where its name begins with theirs, and its arguments, all plain data."""
+    """A picture to be drawn: a function of `anatomy.charts`, or of one of `DOORS` where its name
+    begins with theirs, and its arguments, all plain data."""
 
     function: str
     arguments: tuple[Any, ...]
@@ -83,12 +86,9 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
         return svg
     import vl_convert  # half a second, as Altair is a whole one
 
-    from anatomy import charts, clouds, heatmaps, loglog, tradeoffs
-
     module, _, name = drawing.function.rpartition(".")
-    doors = {"": charts, "clouds": clouds, "heatmaps": heatmaps, "loglog": loglog}
-    doors |= {"tradeoffs": tradeoffs}
-    draw = getattr(doors[module], name)
+    door = import_module(f"anatomy.{module or 'charts'}")
+    draw = getattr(door, name)
     spec = draw(*drawing.arguments)(width)
     text = json.dumps(spec, sort_keys=True)
     svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
@@ -99,8 +99,7 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
 @cache
 def _tools() -> str:
     """All that decides how data is drawn, beside the data."""
-    drawn_by = ("charts", "clouds", "heatmaps", "loglog", "tradeoffs", "labels")
-    drawn_by += ("rows", "tables", "units", "svg")
+    drawn_by = ("charts", *DOORS, "labels", "rows", "tables", "units", "svg")
     sources = [(signatures.PACKAGE / f"{name}.py").read_bytes() for name in drawn_by]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]
     return f"{versions} {sha256(b''.join(sources)).hexdigest()}"

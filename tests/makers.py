@@ -22,6 +22,10 @@ ELSEWHERE = {
         *("precision.training", "precision.gradients"),
         *("precision.fp8", "precision.inference"),
     ),
+    "sync_points_rows": (
+        *("sync_points.bench:bench", "sync_points.training_loop"),
+        *("sync_points.timeline", "sync_points.found"),
+    ),
     "syncs_rows": (
         *("synchronizations.detected", "synchronizations.costs"),
         *("transfers.to_device", "transfers.hazard", "never.costs:never_costs"),

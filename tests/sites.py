@@ -63,8 +63,7 @@ class Project:
         return self._settle(["nav:", *(f"  - {page.name}" for page in sorted(docs.glob("*.md")))])
 
     def copy_site(self) -> "Project":
-        """Take the pages and snippets of the site itself, with its own navigation."""
-        # Pages show pieces of the experiments too, just as they run.
+        """Take the pages of the site itself, and what they quote, with its own navigation."""
         for name in ("docs", "snippets", "anatomy/experiments"):
             copytree(CHECKOUT / name, self.folder / name)
         return self._settle([])

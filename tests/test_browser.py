@@ -32,7 +32,8 @@ SETTINGS = {
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PAGES = ["", *(
     f"benchmarks/{name}/"
-    for name in ("c01_tensor_semantics", "contiguity_deep_dive", "contiguity_summary")
+    for name in ("c01_tensor_semantics", "contiguity_deep_dive", "contiguity_summary",
+                 "c02_sync_points", "sync_points_deep_dive", "sync_points_summary")
 ), "how-we-measure/", "limits/", "ledger/",
 # Of the axioms two are enough: tabs, maps and curves are on one, the confusion matrix on the other.
 "axioms/syncs/", "axioms/profiling/"]  # fmt: skip

@@ -34,9 +34,11 @@ TRAINING = {
     "iters": 3,
     "budget_s": 0.1,
 }
-
+# Experiments that a CPU has nothing to say to.
+REFUSED = ("synchronizations.detected", "transfers.hazard")
+REFUSED += ("sync_points.timeline", "sync_points.found")
 # Arguments that let each experiment run in seconds on a laptop.
-TOY = {
+TOY = {name: {"device": "cpu"} for name in REFUSED} | {
     "tensor_layout.report": {"device": "cpu", "m": 32, "k": 64},
     "tensor_layout.check": {"device": "cpu", "m": 32, "k": 64},
     "contiguity.bench": SMALL,
@@ -54,10 +56,10 @@ TOY = {
     "precision.gradients": {"device": "cpu", "width": 32, "tokens": 32},
     "precision.fp8": {"device": "cpu", "scale": 1 / 64, "iters": 6},
     "precision.inference": {"device": "cpu", "scale": 1 / 64, "iters": 6},
-    "synchronizations.detected": {"device": "cpu"},
     "synchronizations.costs": {"device": "cpu", "scale": 1e-6, "iters": 6},
+    "sync_points.bench": CPU | {"largest": 64},
+    "sync_points.training_loop": {"device": "cpu", "steps": 2, "every": 1, "scale": 1 / 64},
     "transfers.to_device": {"device": "cpu"},
-    "transfers.hazard": {"device": "cpu"},
     "never.costs": {"device": "cpu", "scale": 1e-5, "iters": 6},
     "compilation.map": TRACED | {"dtype": "fp32", "scale": 1 / 32, "iters": 6, "budget_s": 0.02},
     "compilation.breaks": TRACED | {"scale": 1 / 64, "iters": 6, "budget_s": 0.02},
@@ -91,8 +93,7 @@ OTHER_FORMS = (
     "tensor_layout.",
     "harnesses.",
     "precision.gradients",
-    "synchronizations.detected",
-    "transfers.hazard",
+    *REFUSED,
     "compilation.recompiles",
     "compilation.detection",
     "compilation.modes",

@@ -60,7 +60,7 @@ ROOMS = {
         *("building", "boards", "clouds", "scoreboard", "curves", "loglog"),
         *("rooflines", "ledger", "ledger_table", "paragraphs", "prose", "specials"),
         *("breakeven", "payoffs", "heatmaps", "growth", "confusions"),
-        *("dominance", "frontiers", "tradeoffs", "labels"),
+        *("dominance", "frontiers", "tradeoffs", "labels", "timelines", "lanes"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -72,7 +72,7 @@ MAY_IMPORT = {
 }
 # Library -> the only modules that import it.
 DOORS = {
-    "altair": {"charts", "clouds", "heatmaps", "loglog", "tradeoffs"},
+    "altair": {"charts", "clouds", "heatmaps", "lanes", "loglog", "tradeoffs"},
     "vl_convert": {"svg"},
     "typer": {"cli"},
     "rich": {"cli", "progress"},

@@ -119,6 +119,16 @@ def test_the_chart_has_both_numbers_their_intervals_and_a_diagonal(found):
     assert '<div class="chart"' in shown("chart")
 
 
+def test_an_interval_that_reaches_below_zero_can_be_drawn():
+    from anatomy.ledger_table import _point
+
+    claim = claims.Claim("c", "", "", None, claimed=(10e-6, 15e-6), unit="s")
+    seen = claims.Measured(20e-6, -80e-6, 100e-6, "s")
+    point = _point(claims.Result(claim, "inconclusive", "", (), seen))
+    assert 0 < point["low"] < point["value"]
+    loglog.claimed([point], "time, s")(680)
+
+
 def test_without_recordings_the_page_shows_that_and_is_no_error(tmp_path):
     assert "not recorded" in shown("table", root=tmp_path)
     assert "has a measured one beside it yet" in shown("chart", root=tmp_path)

@@ -1,0 +1,298 @@
+"""What the seed says of synchronization points, put to loops over products of many sizes."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from math import exp, inf, log
+
+from anatomy import units
+from anatomy.claims import (
+    FAILS,
+    HOLDS,
+    INCONCLUSIVE,
+    Case,
+    Finding,
+    Measured,
+    Need,
+    Unmeasured,
+    across,
+    claim,
+    within,
+)
+from anatomy.claims.findings import span
+from anatomy.claims.table import Table, over_control, quotient, time_of, why_not
+from anatomy.rows import Row
+
+BENCH, LOOP = Need("sync_points.bench"), Need("sync_points.training_loop")
+SYNC, ITEM, DIRECT, ASYNC = "torch.cuda.synchronize()", "t.item()", "t.numpy()", "no wait"
+# The ways that the seed timed or named in one breath.
+WAYS = (SYNC, ITEM, "print(t)", "t.cpu()")
+# The seed's two operations by their time, whatever product takes as long here, in seconds.
+SMALL_S, BIG_S = 18e-6, 25e-3
+# How far a time may be from the one that was claimed to be called the same: a tenth.
+NEAR = 0.1
+# A product after a rest runs at a higher clock than one in a row of them, by a few percent.
+ALL_OF_IT = 0.9
+# Two loops that use the GPU equally well, to this share, are told apart by nothing.
+AS_WELL_USED = 1.02
+LEVELS = (0.5, 0.1, 0.01)
+
+
+def products(bench: Table) -> list[Row]:
+    """The rows of the products alone, sizes rising.
+
+    Raises:
+        Unmeasured: None could be measured; the message is the first one's own reason.
+    """
+    rows = [row for row in bench if row.get("op") == f"product {row.get('side')}"]
+    rows = [row for row in rows if row.get("role") == "control"]
+    there = [row for row in rows if not why_not(row)]
+    if not there:
+        raise Unmeasured(why_not(rows[0]) if rows else "there is no such row")
+    return sorted(there, key=lambda row: row["side"])
+
+
+def share_of(row: Row) -> Measured:
+    """What a line takes of an iteration, of the blocks that the ratio is of.
+
+    The noise floor belongs to the ratio, of which the share is 1 - 1 / ratio: it widens that.
+    """
+    ratio = over_control(row)
+    wide = 1 + ratio.floor
+    ends = (1 - wide / ratio.low, 1 - 1 / (ratio.high * wide))
+    return Measured(1 - 1 / ratio.value, *ends, "share")
+
+
+def _waited(row: Row) -> Measured:
+    """What an iteration takes more than one without a wait, in seconds."""
+    if reason := why_not(row):
+        raise Unmeasured(reason)
+    if any(units.missing(row.get(name)) for name in ("wait_s", "wait_low_s", "wait_high_s")):
+        raise Unmeasured("too few blocks were measured for an interval")
+    # What the control differs from itself, of the whole iteration, is noise in the difference.
+    noise = (row.get("noise_floor") or 0.0) * row["median_s"]
+    return Measured(row["wait_s"], row["wait_low_s"] - noise, row["wait_high_s"] + noise, "s")
+
+
+def _loop(bench: Table, product: Row, line: str) -> Row:
+    return bench.row(line, op=f"loop {product['side']}")
+
+
+def _nearest(bench: Table, seconds: float) -> Row:
+    """The product that lasts nearest to so many seconds, as a factor."""
+    return min(products(bench), key=lambda row: abs(log(row["median_s"] / seconds)))
+
+
+def _told(product: Row) -> str:
+    return f"{units.seconds(product['median_s'])} (side {product['side']})"
+
+
+@claim(BENCH)
+def item_includes_pending_work(bench: Table) -> Finding:
+    """Behind each product that outlasts its launch, the host is held for 0.9 of it at the least."""
+    cases, seen = [], []
+    for product in products(bench):
+        where, op = {"side": product["side"]}, f"behind {product['side']}"
+        queued, waited = bench.row("queue", op=op), bench.row("queue, item", op=op)
+        if reason := why_not(queued) or why_not(waited):
+            cases.append(Case(where, None, why=reason))
+            continue
+        if product["low_s"] <= queued["high_s"]:
+            continue  # over before the line is reached: it says nothing of waiting
+        held = quotient(time_of(waited), time_of(product))
+        cases.append(Case(where, within(held, ALL_OF_IT, inf), held))
+        seen.append(f"{time_of(waited).text} behind one of {_told(product)}")
+    if not cases:
+        return Finding(INCONCLUSIVE, "No product lasts longer here than it takes to queue it.")
+    return across(cases, f"Queueing a product and reading from it: {'; '.join(seen)}.")
+
+
+@claim(LOOP)
+def item_doubles_runtime(loop: Table) -> Finding:
+    """Training with one .item() a step takes twice the time of training without, or more."""
+    rows = [row for row in loop if row.get("variant") == "item each step"]
+    cases, seen = [], []
+    for row in rows:
+        where = {"model": row["model"]}
+        if reason := why_not(row):
+            cases.append(Case(where, None, why=reason))
+            continue
+        ratio = over_control(row)
+        cases.append(Case(where, within(ratio, 2.0, inf), ratio))
+        seen.append(f"the {row['model']} model takes {ratio.text} of the time without")
+    return across(cases, f"With .item() each step, {' and '.join(seen)}.")
+
+
+@claim(BENCH)
+def sync_costs_the_same(bench: Table) -> Finding:
+    """At every size, a synchronize takes 10 to 15 us more than an iteration without."""
+    cases, seen = [], []
+    for product in products(bench):
+        where = {"side": product["side"]}
+        try:
+            extra = _waited(_loop(bench, product, SYNC))
+        except Unmeasured as reason:
+            cases.append(Case(where, None, why=str(reason)))
+            continue
+        cases.append(Case(where, within(extra, 10e-6, 15e-6), extra))
+        ends = (units.seconds(end) for end in (extra.value, extra.low, extra.high))
+        seen.append("{} [{}, {}] at {}".format(*ends, _told(product)))
+    return across(cases, f"An iteration with a synchronize takes more by {'; '.join(seen)}.")
+
+
+def _share_at(bench: Table, seconds: float, low: float, high: float) -> Finding:
+    """Whether the share of a synchronize is in a range, at the product nearest to a time."""
+    product = _nearest(bench, seconds)
+    row = _loop(bench, product, SYNC)
+    if reason := why_not(row):
+        raise Unmeasured(reason)
+    share = share_of(row)
+    return across(
+        [Case({}, within(share, low, high), share)],
+        f"At a product of {_told(product)}, the nearest, a synchronize takes {share.text} of an "
+        "iteration.",
+    )
+
+
+@claim(BENCH)
+def sync_is_1_percent_of_25_ms(bench: Table) -> Finding:
+    """The share of a synchronize at the product nearest to 25 ms rounds to 1 %."""
+    return _share_at(bench, BIG_S, 0.005, 0.015)
+
+
+@claim(BENCH)
+def sync_is_half_of_18_us(bench: Table) -> Finding:
+    """The share of a synchronize at the product nearest to 18 us is 45 to 55 %."""
+    return _share_at(bench, SMALL_S, 0.45, 0.55)
+
+
+def _time_of_side(bench: Table, side: int, claimed_s: float) -> Finding:
+    here = time_of(bench.measured("product", op=f"product {side}"))
+    near = within(here, claimed_s * (1 - NEAR), claimed_s * (1 + NEAR))
+    return across([Case({}, near, here)], f"Here it takes {here.text}. The README names no card.")
+
+
+@claim(BENCH)
+def fp16_8192_is_25_ms(bench: Table) -> Finding:
+    """The product alone, back to back on the GPU, takes 25 ms to a tenth."""
+    return _time_of_side(bench, 8192, BIG_S)
+
+
+@claim(BENCH)
+def fp16_512_is_18_us(bench: Table) -> Finding:
+    """The product alone, back to back on the GPU, takes 18 us to a tenth."""
+    return _time_of_side(bench, 512, SMALL_S)
+
+
+@claim(BENCH)
+def numpy_synchronizes(bench: Table) -> Finding:
+    """What the call does to a tensor on the GPU: an error is no synchronization."""
+    row = bench.row(DIRECT)
+    if not row.get("raised"):
+        raise Unmeasured(row.get("note") or "it was not called")
+    by_hand = bench.row("t.cpu().numpy()", op="idle")
+    beside = "" if why_not(by_hand) else f" By way of .cpu() it takes {time_of(by_hand).text}."
+    return Finding(FAILS, f"It raises {row['note']}{beside}")
+
+
+@claim(BENCH)
+def async_is_fastest(bench: Table) -> Finding:
+    """At each size, no way beats queueing, and none is slower than a synchronize."""
+    cases, seen = [], []
+    for product in products(bench):
+        where, op = {"side": product["side"]}, f"loop {product['side']}"
+        rows = {way: bench.row(way, op=op) for way in WAYS}
+        if reason := next(filter(None, map(why_not, rows.values())), ""):
+            cases.append(Case(where, None, why=reason))
+            continue
+        beside = {way: row["verdict"] for way, row in rows.items()}
+        to_sync = {way: bench.ratio(way, SYNC, op=op)[1] for way in WAYS if way != SYNC}
+        worse = [way for way, word in to_sync.items() if word == "slower"]
+        beaten = [way for way, word in beside.items() if word == "faster"]
+        sure = all(word == "slower" for word in beside.values()) and all(
+            word in ("same", "faster") for word in to_sync.values()
+        )
+        cases.append(Case(where, False if worse or beaten else True if sure else None))
+        slower = f"{', '.join(worse)} slower than a synchronize" if worse else ""
+        faster = f"{', '.join(beaten)} faster than queueing" if beaten else ""
+        told = "; ".join(filter(None, (faster, slower))) or "none out of that order"
+        seen.append(f"at side {product['side']} {told}")
+    return across(cases, f"{'. '.join(each[0].upper() + each[1:] for each in seen)}.")
+
+
+@claim(BENCH)
+def gap_means_utilisation(bench: Table) -> Finding:
+    """The size with the largest gap uses the GPU better, by 2 %, than the one with the smallest."""
+    found = []
+    for product in products(bench):
+        control, row = (_loop(bench, product, line) for line in (ASYNC, SYNC))
+        if not (why_not(control) or why_not(row)):
+            # Share of an iteration without a wait in which the product runs.
+            used = quotient(time_of(product), time_of(control))
+            found.append((over_control(row), used, product))
+    if len(found) < 2:
+        return Finding(INCONCLUSIVE, "There are fewer than two sizes to compare.")
+    wide, narrow = (act(found, key=lambda each: each[0].value) for act in (max, min))
+    evidence = (
+        f"The gap is largest behind products of {_told(wide[2])}: {wide[0].text} of the time "
+        f"without, and these keep the GPU busy for {units.percent(wide[1].value)} of it. It is "
+        f"smallest behind products of {_told(narrow[2])}: {narrow[0].text}, with "
+        f"{units.percent(narrow[1].value)}."
+    )
+    if wide[0].low <= narrow[0].high:
+        return Finding(INCONCLUSIVE, f"{evidence} Their intervals overlap.")
+    better = within(quotient(wide[1], narrow[1]), AS_WELL_USED, inf)
+    word = {True: HOLDS, False: FAILS, None: INCONCLUSIVE}[better]
+    return Finding(word, evidence)
+
+
+@claim(
+    BENCH,
+    statement="What a readback takes of an iteration falls as the kernel before it grows: from "
+    "more than half to less than a hundredth.",
+    topic="sync points",
+)
+def readback_share_falls(bench: Table) -> Finding:
+    """At the shortest product .item() takes over half of an iteration, at the longest under 1 %."""
+    points = [
+        (product, share_of(row))
+        for product in products(bench)
+        if not why_not(row := _loop(bench, product, ITEM))
+    ]
+    if len(points) < 2:
+        return Finding(INCONCLUSIVE, "There are fewer than two sizes to compare.")
+    (first, most), (last, least) = points[0], points[-1]
+    evidence = (
+        f"It takes {most.text} of an iteration behind products of {_told(first)}, {least.text} "
+        f"behind those of {_told(last)}{_crossings(points)}."
+    )
+    ends = [within(most, LEVELS[0], 1.0), within(least, -inf, LEVELS[-1])]
+    if False in ends:
+        return Finding(FAILS, evidence, span([least, most]))
+    return Finding(HOLDS if all(ends) else INCONCLUSIVE, evidence, span([least, most]))
+
+
+def _crossings(points: list[tuple[Row, Measured]]) -> str:
+    """At which length of a product the share falls through each of `LEVELS`, in words."""
+    found = []
+    for level in LEVELS:
+        at = crossing(((row["median_s"], share.value) for row, share in points), level)
+        if at is not None:
+            found.append(f"{units.percent(level, 1)} at {units.seconds(at)}")
+    return f"; it falls through {', '.join(found)}" if found else ""
+
+
+def crossing(points: Iterable[tuple[float, float]], level: float) -> float | None:
+    """Where a falling line passes a level, between two points, along the logarithm of the first.
+
+    Args:
+        points: Positions, rising, and values.
+        level: The value asked for.
+
+    Returns:
+        The position, or None where no two neighbours lie on its two sides.
+    """
+    for (left, above), (right, below) in pairwise(points):
+        if above >= level > below:
+            part = (above - level) / (above - below)
+            return exp(log(left) + part * (log(right) - log(left)))
+    return None

@@ -1,0 +1,330 @@
+"""Sync points: the experiments' branches without a GPU, and claims that follow their rows."""
+
+import math
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+import synthetic
+import torch
+from sync_points_rows import LINES, bench, events, kernel_s, training_loop
+from torch.autograd import DeviceType
+
+from anatomy import claims, profiles
+from anatomy.claims import FAILS, HOLDS, INCONCLUSIVE, NOT_MEASURABLE, ONLY_WHERE
+from anatomy.claims.sync_points import crossing
+from anatomy.errors import BadParameter
+from anatomy.experiments import (
+    sync_points,
+    sync_points_lines,
+    sync_points_loop,
+    sync_points_trace,
+    sync_points_waits,
+)
+from anatomy.experiments.sync_points_lines import ITEM, SYNC
+
+CPU = torch.device("cpu")
+
+
+# What the experiments do
+
+
+def test_every_line_of_the_issue_is_there_and_runs_on_a_cpu(tmp_path):
+    few = torch.randn(sync_points_lines.FEW)
+    with (tmp_path / "sink").open("w") as sink:
+        acts = sync_points_lines.lines(few, sink)
+        for act in acts.values():
+            act()
+    assert set(acts) == set(LINES), "the made-up rows have the lines of the experiment"
+    assert (tmp_path / "sink").read_text().startswith("tensor(")
+
+
+def test_numpy_reads_what_was_there_in_every_format():
+    for kind in (torch.float32, torch.float16, torch.bfloat16):
+        assert len(sync_points_lines.as_numpy(torch.ones(4, dtype=kind))) == 4
+
+
+def test_a_call_does_its_acts_in_order_and_returns_the_result():
+    seen, x = [], torch.ones(1)
+    both = sync_points_lines.then(x, lambda: seen.append(1), lambda: seen.append(2))
+    assert both() is x and seen == [1, 2]
+    assert sync_points_lines.then(x, lambda: seen.append(3))() is x and seen[-1] == 3
+
+
+def test_iterations_are_counted_and_long_products_take_a_quarter():
+    assert sync_points.least_samples(50, 2e-6) == 1, "one sample holds thousands of them"
+    assert sync_points.least_samples(50, 4e-3) == 13
+    assert sync_points.least_samples(50, 25e-3) == 13 == math.ceil(50 / 4)
+
+
+def test_the_share_of_a_wait_is_of_the_same_blocks_as_its_ratio():
+    table = pd.DataFrame(
+        {"ratio": [None, 2.0], "ratio_low": [None, 1.9], "ratio_high": [None, 2.1]}
+    )
+    table = table.assign(role=["control", "variant"])
+    table = table.assign(median_s=[1.0, 2.0], low_s=[0.9, 1.9], high_s=[1.1, 2.1])
+    kernel = pd.Series({"median_s": 0.5, "low_s": 0.4, "high_s": 0.6})
+    found = sync_points.with_shares(table, kernel)
+    assert found.wait_share[0] is None and found.wait_share[1] == 0.5
+    assert found.wait_share_low[1] < 0.5 < found.wait_share_high[1]
+    gaps = [found[name][1] for name in ("gap_low_s", "gap_s", "gap_high_s")]
+    assert gaps == pytest.approx([1.3, 1.5, 1.7])
+
+
+@pytest.mark.parametrize(("enqueue", "word"), [(5e-6, "host"), (1e-6, "GPU")])
+def test_the_host_sets_the_pace_where_queueing_takes_the_period(enqueue, word):
+    table = pd.DataFrame({"role": ["control"], "enqueue_s": [enqueue], "median_s": [5e-6]})
+    assert sync_points.bound_by(table, torch.device("cuda")) == word
+    assert sync_points.bound_by(table, CPU) is None
+
+
+def test_a_line_that_waits_adds_up_and_one_that_queues_overlaps():
+    alone = {ITEM: 14e-6, "to(device), non_blocking": 7e-6}
+    assert sync_points.predicted("no wait", 2e-6, 5e-6, alone) == 5e-6
+    assert sync_points.predicted("no wait", 9e-6, 5e-6, alone) == 9e-6
+    assert sync_points.predicted(ITEM, 2e-6, 5e-6, alone) == pytest.approx(21e-6)
+    assert sync_points.predicted("to(device), non_blocking", 30e-6, 5e-6, alone) == 30e-6
+    assert sync_points.predicted("no wait (again)", 2e-6, 5e-6, alone) is None
+    assert set(sync_points_lines.QUEUES) < set(LINES)
+
+
+def test_the_sizes_hold_the_seeds_and_rise():
+    assert {512, 8192} <= set(sync_points.SIDES)
+    assert list(sync_points.SIDES) == sorted(sync_points.SIDES)
+    assert set(sync_points.SIDES) <= set(sync_points.FULL_SIDES)
+
+
+def test_numpy_of_a_tensor_elsewhere_is_a_row_with_its_message(monkeypatch):
+    def refuses(self):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy.")
+
+    assert "raised" not in sync_points_lines.direct(CPU, torch.float32)
+    monkeypatch.setattr(torch.Tensor, "numpy", refuses)
+    row = sync_points_lines.direct(CPU, torch.float32)
+    assert row["raised"] == "TypeError" and "can't convert" in row["note"]
+    assert "median_s" not in row
+
+
+def test_a_training_step_moves_no_weight_and_each_way_runs_as_many_steps():
+    size = sync_points_loop.Size("tiny", 64, 1, 8, 1)
+    taken = []
+    step = sync_points_loop.step_of(size, CPU, torch.float32)
+    first = step()
+
+    def counted():
+        taken.append(1)
+        return step()
+
+    losses = {name: way() for name, way in sync_points_loop.ways(counted, CPU, 3).items()}
+    assert len(taken) == 9 and list(losses)[2] == "mean each 3 steps"
+    assert all(torch.equal(loss, first) for loss in losses.values())
+
+
+def test_a_piece_of_no_steps_is_refused():
+    with pytest.raises(BadParameter, match="every=0"):
+        sync_points.training_loop(device="cpu", every=0)
+
+
+@pytest.mark.parametrize("steps", [0, 6])
+def test_a_trace_of_more_steps_than_a_recording_keeps_is_refused(steps):
+    with pytest.raises(BadParameter, match="1 to 5 steps"):
+        sync_points.timeline(device="cpu", steps=steps)
+
+
+def _event(kind, name, start, end):
+    return SimpleNamespace(
+        device_type=kind, name=name, time_range=SimpleNamespace(start=start, end=end)
+    )
+
+
+def test_events_of_the_marked_steps_become_rows_from_zero():
+    host, gpu = DeviceType.CPU, DeviceType.CUDA
+    seen = [
+        _event(host, "cudaLaunchKernel", 1.0, 2.0),  # of the step before the mark
+        _event(gpu, "early_kernel", 2.0, 3.0),
+        _event(host, profiles.STEP, 10.0, 50.0),
+        _event(gpu, profiles.STEP, 12.0, 60.0),
+        _event(host, "aten::mm", 11.0, 14.0),
+        _event(host, "cudaLaunchKernelExC", 12.0, 13.0),
+        _event(gpu, "void kernel<int>(int)", 20.0, 45.0),
+        _event(host, "cudaMemcpyAsync", 21.0, 22.0),
+        _event(gpu, "Memcpy DtoH (Device -> Pageable)", 46.0, 47.0),
+        _event(host, "cudaStreamSynchronize", 23.0, 49.0),
+        _event(host, "cudaDeviceSynchronize", 51.0, 70.0),  # ours, after the steps
+        _event(host, "cudaGetDevice", 24.0, 25.0),
+    ]
+    rows = sync_points_trace.events_of(seen, "a run")
+    assert [(row["lane"], row["kind"]) for row in rows] == [
+        *(("PyTorch", "operator"), ("CPU", "launch"), ("GPU", "kernel")),
+        *(("CPU", "launch"), ("CPU", "wait"), ("GPU", "copy")),
+    ]
+    assert rows[0]["start_s"] == 0 and rows[2]["start_s"] == pytest.approx(9e-6)
+    assert rows[2]["end_s"] == pytest.approx(34e-6)
+
+
+def test_a_trace_without_its_mark_says_so():
+    (row,) = sync_points_trace.events_of([], "a run")
+    assert "lost" in row["note"] and "start_s" not in row
+
+
+def test_lines_that_were_warned_of_are_told_with_their_code():
+    source = sync_points_waits.SCRIPT.read_text(encoding="utf-8").splitlines()
+    line = next(n for n, text in enumerate(source, start=1) if "loss.item()" in text)
+
+    def warning(filename: str, lineno: int):
+        text = "called a synchronizing CUDA operation (Triggered internally at x.cpp:1)"
+        return warnings.WarningMessage(UserWarning(text), UserWarning, filename, lineno)
+
+    here, torch_own = str(sync_points_waits.SCRIPT), "torch/optim/sgd.py"
+    found = [warning(here, line)] * 3 + [warning(torch_own, 7)]
+    mine, other = sync_points_waits.told("careless", found, source, 8)
+    assert (mine["line"], mine["warned"]) == (line, 3) and "loss.item()" in mine["code"]
+    assert mine["message"] == "called a synchronizing CUDA operation"
+    assert other["code"] == "in PyTorch" and other["warned"] == 1
+    (none,) = sync_points_waits.told("careful", [], source, 8)
+    assert none["warned"] == 0 and "no line" in none["code"]
+
+
+def test_both_loops_of_the_snippet_learn_the_same_and_on_a_cpu_too():
+    from snippets import waits_in_a_loop as script
+
+    for loop in (script.careless, script.careful):
+        torch.manual_seed(0)
+        loss = loop(*script.prepared("cpu"), "cpu")
+        assert 2.0 < loss < 2.7, "of ten classes, at random"
+
+
+# What the claims say of rows
+
+
+def verdict(root: Path, name: str) -> claims.Result:
+    return claims.evaluate(synthetic.showing(root), name)
+
+
+def edited(root: Path, change) -> Path:
+    """A recording whose loops with a synchronize are changed by `change(row, control)`."""
+
+    def edit(rows: list[dict]) -> None:
+        for row in rows:
+            if str(row["op"]).startswith("loop ") and row["variant"] == SYNC:
+                control = next(
+                    each for each in rows if each["op"] == row["op"] and each["role"] == "control"
+                )
+                change(row, control)
+
+    bench(root, edit)
+    return root
+
+
+EXPECTED = {
+    "item-includes-pending-work": HOLDS,
+    "sync-is-1-percent-of-25-ms": FAILS,
+    "sync-is-half-of-18-us": HOLDS,
+    "fp16-8192-is-25-ms": FAILS,
+    "fp16-512-is-18-us": FAILS,
+    "numpy-synchronizes": FAILS,
+    "async-is-fastest": FAILS,  # printing is slower than a synchronize
+    "gap-means-utilisation": FAILS,
+    "readback-share-falls": HOLDS,
+}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("bench")
+    bench(root)
+    return root
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_verdict_follows_the_rule_of_the_toy_machine(name, recorded):
+    result = verdict(recorded, name)
+    assert result.word == EXPECTED[name], result.evidence
+
+
+def test_a_synchronize_that_costs_12_us_at_every_size_costs_the_same(tmp_path):
+    def twelve(row, control):
+        row |= {"wait_s": 12e-6, "wait_low_s": 11.5e-6, "wait_high_s": 12.5e-6}
+        row["noise_floor"] = 0.0
+
+    assert verdict(edited(tmp_path, twelve), "sync-costs-the-same").word == HOLDS
+
+
+def test_one_that_grows_with_the_product_does_not(tmp_path):
+    def grows(row, control):
+        row |= {"wait_s": row["kernel_s"], "noise_floor": 0.0}
+        row |= {"wait_low_s": row["kernel_s"] * 0.99, "wait_high_s": row["kernel_s"] * 1.01}
+
+    result = verdict(edited(tmp_path, grows), "sync-costs-the-same")
+    assert result.word == FAILS, result.evidence
+
+
+def test_one_without_an_interval_is_not_judged(tmp_path):
+    def unknown(row, control):
+        row |= dict.fromkeys(("wait_s", "wait_low_s", "wait_high_s"))
+
+    result = verdict(edited(tmp_path, unknown), "sync-costs-the-same")
+    assert result.word == NOT_MEASURABLE and "too few blocks" in result.evidence
+
+
+@pytest.mark.parametrize(
+    ("ratio", "word"), [((1.009, 1.010, 1.011), HOLDS), ((1.0, 1.005, 1.012), INCONCLUSIVE)]
+)
+def test_one_percent_of_25_ms_is_a_range_that_the_interval_must_lie_in(ratio, word, tmp_path):
+    def share(row, control):
+        row |= dict(zip(("ratio_low", "ratio", "ratio_high"), ratio, strict=True))
+        row["noise_floor"] = 0.0005
+
+    assert verdict(edited(tmp_path, share), "sync-is-1-percent-of-25-ms").word == word
+
+
+def test_an_item_that_does_not_wait_is_found_out(tmp_path):
+    def edit(rows):
+        for row in rows:
+            if row["variant"] == "queue, item":
+                row |= {"median_s": 8e-6, "low_s": 7.9e-6, "high_s": 8.1e-6}
+
+    bench(tmp_path, edit)
+    assert verdict(tmp_path, "item-includes-pending-work").word == FAILS
+
+
+def test_a_numpy_that_raises_nothing_was_not_measured(tmp_path):
+    def edit(rows):
+        rows[-1] |= {"raised": None, "note": "on cpu it shares the tensor's memory"}
+
+    bench(tmp_path, edit)
+    result = verdict(tmp_path, "numpy-synchronizes")
+    assert result.word == NOT_MEASURABLE and "shares" in result.evidence
+
+
+@pytest.mark.parametrize(("slow", "word"), [(2.4, ONLY_WHERE), (1.3, FAILS)])
+def test_item_doubles_the_time_of_a_loop_where_its_ratio_says_so(slow, word, tmp_path):
+    training_loop(tmp_path, slow)
+    result = verdict(tmp_path, "item-doubles-runtime")
+    assert result.word == word, result.evidence
+    assert result.condition.startswith("for small") == (word == ONLY_WHERE)
+
+
+def test_a_share_that_stays_does_not_fall(tmp_path):
+    def edit(rows):
+        for row in rows:
+            if str(row["op"]).startswith("loop ") and row["variant"] == ITEM:
+                row |= {"ratio_low": 1.49, "ratio": 1.5, "ratio_high": 1.51}
+
+    bench(tmp_path, edit)
+    assert verdict(tmp_path, "readback-share-falls").word == FAILS
+
+
+def test_a_crossing_lies_between_its_neighbours_and_may_be_none():
+    line = [(1e-6, 0.9), (1e-4, 0.3), (1e-2, 0.001)]
+    at = crossing(line, 0.5)
+    assert 1e-6 < at < 1e-4 and crossing(line, 0.95) is None
+    assert crossing([(1.0, 1.0), (100.0, 0.0)], 0.5) == pytest.approx(10.0)
+
+
+def test_the_toy_machine_has_the_seeds_18_us_and_25_ms():
+    times = [kernel_s(side) for side in sync_points.SIDES]
+    assert any(10e-6 < t < 30e-6 for t in times) and any(20e-3 < t < 30e-3 for t in times)
+    assert len(events("no wait")) < len(events("item each step"))
