@@ -26,14 +26,10 @@ from anatomy.measuring import blocks, comparison
 CPU = {"device": "cpu", "dtype": "fp32", "iters": 6}
 SMALL = CPU | {"m": 32, "n": 32, "k": 64}
 TRACED = {"device": "cpu", "backend": "eager"}  # a kernel compiled for a CPU takes seconds
-TRAINING = {
-    "device": "cpu",
-    "dtype": "fp32",
-    "width": 16,
-    "sequence": 8,
-    "iters": 3,
-    "budget_s": 0.1,
-}
+TRAINING = {"device": "cpu", "dtype": "fp32", "width": 16, "sequence": 8, "iters": 3}
+TRAINING |= {"budget_s": 0.1}
+NARROW = {"device": "cpu", "dtype": "fp32", "dmodel": 32, "nhead": 2}
+QUICK = {"iters": 6, "budget_s": 0.05}
 
 # Arguments that let each experiment run in seconds on a laptop.
 TOY = {
@@ -85,6 +81,11 @@ TOY = {
         "sequence": 8,
     },
     "accumulation.steps": TRAINING | {"layers": 1, "batch": 8},
+    "autograd_graph.census": NARROW | {"seq": 16},
+    "autograd_graph.nodes": NARROW | {"seq": 16, "repeats": 2},
+    "autograd_graph.costs": NARROW | QUICK | {"longest": 128, "side": 32, "scale": 0.1},
+    "autograd_graph.traced": NARROW | {"seq": 16},
+    "autograd_graph.compiled": NARROW | QUICK | {"seq": 16, "backend": "aot_eager"},
 }
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = (
@@ -101,6 +102,7 @@ OTHER_FORMS = (
     "graph_capture.pools",
     "checkpointing.traps",
     "accumulation.gradients",
+    *("autograd_graph.census", "autograd_graph.nodes", "autograd_graph.traced"),
 )
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")

@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from anatomy.experiments import autograd_blocks, autograd_costs, autograd_walk, cells
+from anatomy.experiments import autograd_blocks, autograd_costs, autograd_walk
 from anatomy.experiments.autograd_blocks import DEFAULT, MANUAL, Fused, Manual, Size
 from anatomy.experiments.autograd_costs import ALLOWED_LAYER, Settings
 from anatomy.experiments.compilation_cells import let_go, reason_of, without_caches
@@ -23,44 +23,26 @@ VIEWS = (
 TRACED, RECOMPUTING = "traced", "traced, recomputing"
 
 
-def table(size: Size, settings: Settings, backend: str) -> pd.DataFrame:
-    """The graphs at each stage, and a step run eagerly and compiled.
-
-    Args:
-        size: The layer's.
-        settings: How it is timed.
-        backend: Of torch.compile.
-    """
-    where = settings.where
-    ways: dict[str, nn.Module] = {MANUAL: Manual(size.sequence), DEFAULT: Fused()}
-    found: list[dict] = []
-    with without_caches():
-        for name, way in ways.items():
-            found += _stages(name, size, way, where)
-            let_go(where)
-        step = _steps(size, ways, settings, backend)
-    let_go(where)
-    return cells.joined([step, pd.DataFrame(found)], ("peak_bytes", "nodes", "saved_bytes"))
-
-
-def _stages(name: str, size: Size, way: nn.Module, where: torch.device) -> list[dict]:
-    """One way's graph without a compiler, and as AOTAutograd traces it."""
+def graphs(size: Size, where: torch.device) -> list[dict]:
+    """The backward graph without a compiler, and as AOTAutograd traces it, for both ways."""
     rows = []
-    for stage, look in (
-        ("autograd", lambda: _eager(size, way, where)),
-        (TRACED, lambda: _traced(size, way, where, recompute=False)),
-        (RECOMPUTING, lambda: _traced(size, way, where, recompute=True)),
-    ):
-        try:
-            rows.append(_at(name, stage) | look())
-        except Exception as error:  # the other stages can be looked at all the same
-            rows.append(_at(name, stage) | {"note": reason_of(error)})
-        torch.compiler.reset()
+    for name, way in _ways(size).items():
+        for stage, look in (
+            ("autograd", lambda way=way: _eager(size, way, where)),
+            (TRACED, lambda way=way: _traced(size, way, where, recompute=False)),
+            (RECOMPUTING, lambda way=way: _traced(size, way, where, recompute=True)),
+        ):
+            row = {"variant": f"{name}, {stage}", "attention": name, "stage": stage}
+            try:
+                rows.append(row | look())
+            except Exception as error:  # the other stages can be looked at all the same
+                rows.append(row | {"note": reason_of(error)})
+            let_go(where)
     return rows
 
 
-def _at(name: str, stage: str) -> dict[str, str]:
-    return {"op": "graphs", "variant": f"{name}, {stage}", "attention": name, "stage": stage}
+def _ways(size: Size) -> dict[str, nn.Module]:
+    return {MANUAL: Manual(size.sequence), DEFAULT: Fused()}
 
 
 def _eager(size: Size, way: nn.Module, where: torch.device) -> dict[str, Any]:
@@ -83,7 +65,7 @@ def _seen_by_autograd(
 
 
 def between(kept: Sequence[Any], there: Sequence[Tensor]) -> dict[str, int]:
-    """Tensors that the forward pass leaves for the backward pass, each memory once, and their bytes.
+    """Tensors that the forward pass leaves for the backward pass, each memory once.
 
     Args:
         kept: All that is handed over, numbers among it.
@@ -150,48 +132,66 @@ def operators(graph: torch.fx.GraphModule) -> list[str]:
     return found
 
 
-def _steps(
-    size: Size, ways: dict[str, nn.Module], settings: Settings, backend: str
-) -> pd.DataFrame:
-    """Forward and backward pass of each way, eagerly and compiled; and the compiled graphs."""
+def steps(size: Size, settings: Settings, backend: str) -> pd.DataFrame:
+    """Forward and backward pass of each way, eagerly and compiled, and the graphs they leave.
+
+    Args:
+        size: The layer's.
+        settings: How it is timed.
+        backend: Of torch.compile.
+    """
+    where = settings.where
+    with without_caches():
+        # The first compilation of a process pays for the compiler's imports.
+        one = torch.ones(8, device=where)
+        stopwatch_for(where).wall([lambda: torch.compile(torch.add, backend=backend)(one, one)])
+        found = _steps(size, settings, backend)
+    let_go(where)
+    return found
+
+
+def _steps(size: Size, settings: Settings, backend: str) -> pd.DataFrame:
     where = settings.where
     watch = stopwatch_for(where)
     given = autograd_costs.problem(size, where)
     others: list[dict] = []
-    steps: dict[str, Callable] = {}
-    for name, way in ways.items():
-        steps[name] = given.step(way)
+    calls: dict[str, Callable] = {}
+    seen: dict[str, dict[str, Any]] = {}
+    for name, way in _ways(size).items():
+        model = autograd_blocks.layer(size, way, where)
+        calls[name] = autograd_blocks.step(model, given.x, given.grad)
+        seen[name] = _seen_by_autograd(model, model, size, where)
         compiled = f"{name}, compiled"
         told = {"attention": name, "role": "variant", "quantity": "step_wall"}
-        model = autograd_blocks.layer(size, way, where)
         run = torch.compile(model, backend=backend, dynamic=False)
         call = autograd_blocks.step(run, given.x, given.grad, list(model.parameters()))
         try:
             seconds = watch.wall([call])
-            seen = _seen_by_autograd(run, model, size, where)
+            seen[compiled] = _seen_by_autograd(run, model, size, where)
         except Exception as error:  # the other ways can be measured all the same
             why = {"note": reason_of(error)}
-            others += [
-                told | {"op": "step", "variant": compiled} | why,
-                _at(name, "compiled") | why,
-            ]
+            others.append(told | {"op": "step", "variant": compiled} | why)
             continue
-        steps[compiled] = call
-        others.append(_at(name, "compiled") | seen)
+        calls[compiled] = call
         others.append(
             told
             | {"op": "first call", "variant": f"{compiled}, first call", "median_s": seconds}
             | {"samples": 1, "blocks_s": [seconds]}
             | {"method": "host clock around the first call and a synchronize"}
         )
+    both = f"{DEFAULT}, compiled"
     found = autograd_costs.timed(
-        steps,
+        calls,
         {},
         settings,
         "step",
-        against={f"{DEFAULT}, compiled": DEFAULT} if f"{DEFAULT}, compiled" in steps else None,
+        against={both: DEFAULT} if both in calls else None,
         reference=lambda: given.exact,
         allowed=ALLOWED_LAYER[size.dtype],
     )
-    found["attention"] = found.variant.str.partition(",")[0].str.removesuffix(" (again)")
+    origin = found.variant.str.removesuffix(" (again)")
+    found["attention"] = origin.str.removesuffix(", compiled")
+    for column in ("nodes", "shape_nodes", "node_names", "saved_tensors", "saved_bytes"):
+        values = [seen[name][column] for name in origin]
+        found[column] = pd.Series(values, found.index, dtype=object)
     return pd.concat([found, pd.DataFrame(others)], ignore_index=True)

@@ -25,7 +25,7 @@ CHAIN_ELEMENTS = 64
 SETTLE_CAP_S = 0.5
 # How far a layer's output or gradient may stray from the float64 result: rounded some ten times
 # on the way there, and as often on the way back.
-ALLOWED_LAYER = {"bf16": 2**-4, "fp16": 2**-7, "fp32": 2**-12}
+ALLOWED_LAYER = {"bf16": 2**-5, "fp16": 2**-8, "fp32": 2**-12}
 CONTROL = "view"
 
 

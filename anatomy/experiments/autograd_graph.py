@@ -3,7 +3,6 @@
 from typing import Literal
 
 import pandas as pd
-import torch
 
 from anatomy import machine, tensors
 from anatomy.experiment import experiment
@@ -166,6 +165,47 @@ def costs(
 
 
 @experiment(
+    page="benchmarks/autograd_inspection_deep_dive.md", command="autograd-traced", timeout_s=200
+)
+def traced(
+    device: str = "cuda:0",
+    dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
+    batch: int = 2,
+    seq: int = 128,
+    dmodel: int = 768,
+    nhead: int = 12,
+) -> pd.DataFrame:
+    """See the backward graph that AOTAutograd hands to a compiler, beside autograd's own.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format; fp32 products do not use TF32.
+        batch: Sequences B.
+        seq: Tokens T of each sequence.
+        dmodel: Width C of a token; a multiple of nhead.
+        nhead: Attention heads H.
+
+    Returns:
+        For each way to attend (`attention`: `manual`, `default`) a row per `stage`: `autograd`, the
+        graph without a compiler; `traced`, the graph that AOTAutograd cuts out of a joint one where
+        the forward operations saved something; `traced, recomputing`, cut where least must be kept.
+        They have `nodes` (of the backward graph, without the ends of autograd's), `shape_nodes`
+        among them, `forward_nodes`, and `saved_tensors` and `saved_bytes` (between both passes,
+        without weights and input). There are no times.
+
+    Raises:
+        DeviceError: The device is not there.
+        BadParameter: `dmodel` is not a multiple of `nhead`, or a size is not positive.
+        OutOfMemory: The layer does not fit.
+    """
+    where = tensors.torch_device(device)
+    size = Size(batch, seq, dmodel, nhead, dtype)
+    machine.require_bytes(where, size.bytes, f"a layer of width {dmodel} and its activations")
+    with tensors.products_in("fp32"):
+        return pd.DataFrame(autograd_compiled.graphs(size, where))
+
+
+@experiment(
     page="benchmarks/autograd_inspection_deep_dive.md", command="autograd-compiled", timeout_s=400
 )
 def compiled(
@@ -179,7 +219,7 @@ def compiled(
     iters: int = 12,
     budget_s: float = 3.0,
 ) -> pd.DataFrame:
-    """See what torch.compile makes of the backward graph, and what that does to a step.
+    """See what compiling makes of a training step of the layer, with attention both ways.
 
     Args:
         device: Where to run, such as cuda:0 or cpu.
@@ -193,14 +233,11 @@ def compiled(
         budget_s: Seconds of timed blocks.
 
     Returns:
-        Rows of op `graphs` for each way to attend (`attention`) and `stage`: `autograd`, the graph
-        without a compiler; `traced`, the graphs that AOTAutograd makes, split at the tensors that
-        the forward operations saved; `traced, recomputing`, split where least must be kept; and
-        `compiled`, what autograd sees of compiled code. They have `nodes` (of the backward graph),
-        `shape_nodes` among them, `forward_nodes`, `saved_tensors` and `saved_bytes` (between both
-        passes, without weights and input). A comparison `step`, in step_wall, of forward and
-        backward pass: `manual`, the control, `manual, compiled`, `default`, `default, compiled`
-        (its control is `default`); with `peak_bytes`. Rows of op `first call` hold what compiling took, one sample each.
+        A comparison `step`, in step_wall, of forward and backward pass: `manual`, the control,
+        `manual, compiled`, `default`, and `default, compiled`, whose control is `default`. Each has
+        `nodes`, `shape_nodes` and `node_names` of what autograd sees (its ends apart in `nodes`),
+        `saved_tensors` and `saved_bytes` (without weights and input), and `peak_bytes`. Rows of op
+        `first call` hold what compiling took, one sample each.
 
     Raises:
         DeviceError: The device is not there, or torch.compile does not work on it.
@@ -211,5 +248,5 @@ def compiled(
     size = Size(batch, seq, dmodel, nhead, dtype)
     machine.require_bytes(where, 2 * size.bytes, f"a layer of width {dmodel}, twice")
     settings = autograd_costs.Settings(where, iters, budget_s)
-    with tensors.products_in("fp32"), torch.enable_grad():
-        return autograd_compiled.table(size, settings, backend)
+    with tensors.products_in("fp32"):
+        return autograd_compiled.steps(size, settings, backend)

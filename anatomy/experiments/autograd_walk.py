@@ -169,7 +169,7 @@ def saved(node: Node) -> dict[str, Tensor]:
             continue
         try:
             value = getattr(node.handle, attribute)
-        except RuntimeError:  # given back already, or not to be had from Python
+        except (AttributeError, RuntimeError):  # given back already, or not to be had from Python
             continue
         name = attribute.removeprefix("_saved_")
         several = value if isinstance(value, tuple | list) else (value,)
