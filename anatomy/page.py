@@ -24,6 +24,7 @@ from anatomy.collecting import collect
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.growth import curve
 from anatomy.ledger_table import ledger
+from anatomy.nodegraphs import graph
 from anatomy.payoffs import payoff
 from anatomy.showing import current, selectors
 from anatomy.specials import harnesses, limits, samples, seed_beside
@@ -34,6 +35,7 @@ __all__ = [
     "collect",
     "command",
     "curve",
+    "graph",
     "harnesses",
     "kernels",
     "ledger",

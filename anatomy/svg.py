@@ -31,8 +31,8 @@ _ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"
 
 
 class Drawing(NamedTuple):
-    """A picture to be drawn: a function of `anatomy.charts`, or of `clouds`, `heatmaps` or `loglog`
-    where its name begins with theirs, and its arguments, all plain data."""
+    """A picture to be drawn: a function of `anatomy.charts`, or of `clouds`, `heatmaps`, `layered`
+    or `loglog` where its name begins with theirs, and its arguments, all plain data."""
 
     function: str
     arguments: tuple[Any, ...]
@@ -69,10 +69,11 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
         return svg
     import vl_convert  # half a second, as Altair is a whole one
 
-    from anatomy import charts, clouds, heatmaps, loglog
+    from anatomy import charts, clouds, heatmaps, layered, loglog
 
     module, _, name = drawing.function.rpartition(".")
-    doors = {"": charts, "clouds": clouds, "heatmaps": heatmaps, "loglog": loglog}
+    doors = {"": charts, "clouds": clouds, "heatmaps": heatmaps}
+    doors |= {"layered": layered, "loglog": loglog}
     draw = getattr(doors[module], name)
     spec = draw(*drawing.arguments)(width)
     text = json.dumps(spec, sort_keys=True)
@@ -84,7 +85,8 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
 @cache
 def _tools() -> str:
     """All that decides how data is drawn, beside the data."""
-    drawn_by = ("charts", "clouds", "heatmaps", "loglog", "rows", "tables", "units", "svg")
+    drawn_by = ("charts", "clouds", "heatmaps", "layered", "loglog")
+    drawn_by += ("rows", "tables", "units", "svg")
     sources = [(signatures.PACKAGE / f"{name}.py").read_bytes() for name in drawn_by]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]
     return f"{versions} {sha256(b''.join(sources)).hexdigest()}"

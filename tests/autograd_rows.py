@@ -83,6 +83,9 @@ def census(root: Path, **params: Any) -> Path:
         rows.append(
             {"op": "operations", "variant": line, "nodes_added": added, "node_names": names}
         )
+    for way in WAYS:
+        found = FUSED_NODE if way not in NODES else "none"
+        rows.append({"op": "check", "variant": way, "found": found})
     return synthetic.record(root, "autograd_graph.census", rows, **params)
 
 
@@ -111,6 +114,9 @@ GRAPHS = {
 }
 
 
+PART = {"manual": (4, 5, 7), "default": (4,)}
+
+
 def nodes(root: Path, **params: Any) -> Path:
     """A recording of `autograd_graph.nodes`."""
     rows = []
@@ -125,6 +131,7 @@ def nodes(root: Path, **params: Any) -> Path:
             rows.append(
                 {"op": way, "variant": f"{number} {name}", "attention": way, "node": number}
                 | {"name": name, "kind": kind, "next": following, "held_bytes": own}
+                | {"part": "attention" if number in PART[way] else "rest"}
                 | {"own_bytes": own, "hands_on": kernels == 0, "runs_at": number}
                 | {"holds": "self (2, 128, 768) float16" if own else None}
                 | {"kernels": ["toy_kernel"] * kernels, "kernels_per_call": kernels}

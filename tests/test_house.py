@@ -60,6 +60,7 @@ ROOMS = {
         *("building", "boards", "clouds", "scoreboard", "curves", "loglog"),
         *("rooflines", "ledger", "ledger_table", "paragraphs", "prose", "specials"),
         *("breakeven", "payoffs", "heatmaps", "growth", "confusions"),
+        *("nodegraphs", "lanes", "layered"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -71,7 +72,7 @@ MAY_IMPORT = {
 }
 # Library -> the only modules that import it.
 DOORS = {
-    "altair": {"charts", "clouds", "heatmaps", "loglog"},
+    "altair": {"charts", "clouds", "heatmaps", "layered", "loglog"},
     "vl_convert": {"svg"},
     "typer": {"cli"},
     "rich": {"cli", "progress"},

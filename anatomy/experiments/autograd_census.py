@@ -1,8 +1,10 @@
 """What a walk through a layer's graph finds: nodes by kind, gradients, and what changes them."""
 
 import copy
+import runpy
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +15,8 @@ from anatomy.experiments import attention_calls, autograd_blocks, autograd_walk
 from anatomy.experiments.attention_calls import WAYS
 from anatomy.experiments.autograd_blocks import DEFAULT, LAYER, MANUAL, SCOPES, Layer, Size
 
+# The script that a page shows and that is run here.
+SCRIPT = Path(__file__).parents[2] / "snippets" / "fused_attention_check.py"
 # Batches and sequences over which the graph is counted: those that it might change at among them.
 BATCHES, SEQUENCES = (1, 2, 4), (1, 2, 64, 128, 256)
 FORMATS, MASKS = ("fp16", "bf16", "fp32"), ("none", "causal", "given")
@@ -41,7 +45,13 @@ def rows(size: Size, ordinary: Mapping[str, bool], where: torch.device) -> list[
         other = Size(batch, sequence, size.width, size.heads, size.dtype)
         found += _over_size(other, ordinary, where)
     found += _fused_nodes(size, ordinary, where)
-    return [*found, *_operations(where)]
+    found += _operations(where)
+    fused_nodes = runpy.run_path(str(SCRIPT))["fused_nodes"]
+    for name in (name for name in WAYS if name not in refused):
+        model = autograd_blocks.layer(size, ways[name], where)
+        names = fused_nodes(autograd_blocks.outputs(size, model, LAYER, where))
+        found.append({"op": "check", "variant": name, "found": ", ".join(names) or "none"})
+    return found
 
 
 def _graph(size: Size, attend: nn.Module, scope: str, where: torch.device) -> dict:

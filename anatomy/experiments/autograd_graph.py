@@ -17,7 +17,10 @@ from anatomy.experiments.autograd_blocks import Size
 
 
 @experiment(
-    page="benchmarks/c03_autograd_inspection.md", command="c01 autograd-inspect", timeout_s=200
+    page="benchmarks/c03_autograd_inspection.md",
+    command="c01 autograd-inspect",
+    timeout_s=200,
+    files=("snippets/fused_attention_check.py",),
 )
 def census(
     device: str = "cuda:0",
@@ -47,8 +50,8 @@ def census(
         `deviation`, `largest`, `zeros` and `error` against float64. `sizes`: the layer over batch
         and sequence, with `signature` (equal where nodes and edges are), `saved_bytes` and
         `layer_flops`. `fused node`: which node stands for attention, by number format and mask.
-        `operations`: how many nodes a line of code adds (`nodes_added`). What can't run here says
-        why in `note`.
+        `operations`: how many nodes a line of code adds (`nodes_added`). `check`: what the page's
+        own check finds in the layer (`found`). What can't run here says why in `note`.
 
     Raises:
         DeviceError: The device is not there.
@@ -89,7 +92,8 @@ def nodes(
     Returns:
         For each graph (`op`: `manual`, `default`) one row per node: `node` (its number), `name`,
         `kind` (shape, copy, compute, accumulate), `next` (numbers of the nodes that it hands
-        gradients to), `holds` (its saved tensors in words), `held_bytes` (all of them),
+        gradients to), `part` (attention, if it lies between q, k, v and what is made of them; else
+        rest), `holds` (its saved tensors in words), `held_bytes` (all of them),
         `own_bytes` (of memory that no earlier node of the list holds, and no weight or input is),
         `hands_on` (whether its gradients lie in the memory of those that it got), `runs_at` (its
         place in the order of running), `kernels` and `kernels_per_call` (of its backward function),

@@ -83,8 +83,10 @@ def _nodes(
 ) -> Iterator[dict[str, Any]]:
     """A row for each node of the layer's graph."""
     _without_gradients(model, x)
-    out = model(x)
+    out, inside = _with_attention(model, x)
     nodes = autograd_walk.walk(out.grad_fn)
+    core = {node.number for node in nodes if node.handle in inside}
+    inside.clear()
     saved = {node.number: autograd_walk.saved(node) for node in nodes}
     own = _own_bytes(saved, [x, *model.parameters(), *model.buffers()])
     held = {
@@ -105,9 +107,25 @@ def _nodes(
     for number, full, kind, following in told:
         row = {"op": name, "variant": f"{number} {full}", "attention": name, "node": number}
         row |= {"name": full, "kind": kind, "next": list(following)} | held[number]
+        row |= {"part": "attention" if number in core else "rest"}
         row |= {"hands_on": hands_on.get(number), "runs_at": place.get(number)}
         row |= times[place[number]] if times and number in place else dict.fromkeys(COLUMNS)
         yield row | ({"remark": why} if why else {})
+
+
+def _with_attention(model: Layer, x: Tensor) -> tuple[Tensor, set[Any]]:
+    """The output of a layer, and the nodes between q, k, v and what attention makes of them."""
+    inside: set[Any] = set()
+
+    def look(_: Any, given: tuple[Tensor, ...], made: Tensor) -> None:
+        ends = {each.grad_fn for each in given}
+        inside.update(node.handle for node in autograd_walk.walk(made.grad_fn, ends))
+
+    hook = model.attention.attend.register_forward_hook(look)
+    try:
+        return model(x), inside
+    finally:
+        hook.remove()
 
 
 def _own_bytes(

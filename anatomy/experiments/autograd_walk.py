@@ -5,7 +5,7 @@ its inputs. Nothing here stops at a largest number of nodes.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -54,13 +54,18 @@ class Node:
     handle: Any
 
 
-def walk(root: Any) -> list[Node]:
-    """All nodes that can be reached from `root`, each once, depth first."""
+def walk(root: Any, ends: Collection[Any] = ()) -> list[Node]:
+    """All nodes that can be reached from `root`, each once, depth first.
+
+    Args:
+        root: Where it begins.
+        ends: Nodes that are not entered.
+    """
     place: dict[Any, int] = {}
     waiting = [root]
     while waiting:
         handle = waiting.pop()
-        if handle in place:
+        if handle in place or handle in ends:
             continue
         place[handle] = len(place)
         waiting += reversed(_following(handle))
@@ -69,7 +74,7 @@ def walk(root: Any) -> list[Node]:
             number,
             short_name(handle),
             kind_of(short_name(handle)),
-            tuple(place[each] for each in _following(handle)),
+            tuple(place[each] for each in _following(handle) if each in place),
             handle,
         )
         for handle, number in place.items()
