@@ -8,9 +8,9 @@ from typing import Any
 
 import altair as alt
 
-from anatomy.charts import BAND, CHARACTER, GRID, MUTED, SERIES, TEXT, Drawn, _spec, _values
+from anatomy.charts import BAND, CHARACTER, MUTED, SERIES, TEXT, Drawn, _spec, _values
 
-STEP, LANE = 19, 24  # pixels from layer to layer, and from lane to lane
+STEP, LANE = 19, 34  # pixels from layer to layer, and from lane to lane
 SIDE_BY_SIDE = 500  # pixels of width from which two graphs stand beside each other
 SMALLEST, LARGEST = 26, 300  # area of a mark, in square pixels
 TITLE = 26  # pixels above a graph for its name
@@ -95,7 +95,7 @@ def _layers(marks, lines, bands, titles, width, height) -> dict[str, Any]:
     if lines:
         layers.append(
             alt.Chart(_values(lines))
-            .mark_line(color=GRID, strokeWidth=1.5, interpolate="linear")
+            .mark_line(color=MUTED, opacity=0.45, strokeWidth=1.2, interpolate="linear")
             .encode(**at, detail="edge:N", order="at:Q")
         )
     points = alt.Chart(_values(marks))

@@ -116,7 +116,7 @@ def _panel(title: str, mine: Sequence[Row], largest: float, column: str) -> dict
     placed = lanes.layout({row["node"]: row["next"] for row in mine})
     words: dict[int, list[str]] = {}
     for row in mine:
-        if row["kind"] == "compute":
+        if _is_named(row):
             words.setdefault(placed.layers[row["node"]], []).append(short(row["name"]))
     nodes = []
     for row in mine:
@@ -128,7 +128,7 @@ def _panel(title: str, mine: Sequence[Row], largest: float, column: str) -> dict
                 "look": does(row),
                 "share": round((row.get(column) or 0.0) / largest, 4),
                 # One label for a layer: those of several lanes would lie on one another.
-                "label": ", ".join(words.pop(layer, [])) if row["kind"] == "compute" else "",
+                "label": ", ".join(words.pop(layer, [])) if _is_named(row) else "",
                 "told": told(row),
             }
         )
@@ -144,6 +144,11 @@ def _panel(title: str, mine: Sequence[Row], largest: float, column: str) -> dict
         "edges": [[list(point) for point in line] for line in placed.edges.values()],
         "band": [min(core), max(core), name] if core else None,
     }
+
+
+def _is_named(row: Row) -> bool:
+    """Whether a node has its name beside it: those that hand on a gradient as it is have not."""
+    return row["kind"] == "compute" or does(row) == "moves"
 
 
 def short(name: str) -> str:

@@ -41,7 +41,7 @@ def census(root: Path, **params: Any) -> Path:
             kind = way if way in NODES else "fused"
             nodes, shapes = NODES[kind][at], SHAPES[kind][at]
             rows.append(
-                {"op": f"graph {part}", "variant": way, "scope": part, "nodes": nodes}
+                {"op": f"graph {part}", "variant": way, "scope": part, "nodes": nodes, "note": None}
                 | {"shape_nodes": shapes, "copy_nodes": 4 if kind != "fused" else 0}
                 | {"compute_nodes": nodes - shapes - (4 if kind != "fused" else 0)}
                 | {"accumulate_nodes": ENDS[at], "node_names": f"ViewBackward0 {shapes}"}
@@ -123,7 +123,7 @@ def nodes(root: Path, **params: Any) -> Path:
     for way, graph in GRAPHS.items():
         saved = sum(own for *_, own in graph)
         rows.append(
-            {"op": "memory", "variant": way, "attention": way, "saved_tensors": 20}
+            {"op": "memory", "variant": way, "attention": way, "saved_tensors": 20, "note": None}
             | {"counted_bytes": 2 * saved, "distinct_bytes": saved + 2**20, "saved_bytes": saved}
             | {"allocator_bytes": saved + 2**16, "output_bytes": 2**16}
         )
@@ -191,7 +191,7 @@ def traced(root: Path, **params: Any) -> Path:
             rows.append(
                 {"variant": f"{way}, {stage}", "attention": way, "stage": stage, "nodes": nodes}
                 | {"shape_nodes": nodes // 2, "saved_tensors": 14, "saved_bytes": 2**22}
-                | {"forward_nodes": None if stage == "autograd" else 50}
+                | {"note": None, "forward_nodes": None if stage == "autograd" else 50}
             )
     return synthetic.record(root, "autograd_graph.traced", rows, **params)
 

@@ -80,12 +80,12 @@ def between(kept: Sequence[Any], there: Sequence[Tensor]) -> dict[str, int]:
 def _traced(size: Size, way: nn.Module, where: torch.device, *, recompute: bool) -> dict[str, Any]:
     """The two graphs that AOTAutograd makes of a layer before a compiler sees them."""
     # Imports that take seconds, which listing experiments should not.
-    from functorch.compile import (
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.aot_autograd import make_boxed_func
+    from torch._functorch.partitioners import (
         default_partition,
-        make_boxed_func,
         min_cut_rematerialization_partition,
     )
-    from torch._dynamo.backends.common import aot_autograd
 
     graphs: dict[str, torch.fx.GraphModule] = {}
     handed: list[Any] = []

@@ -63,7 +63,13 @@ def census(
     machine.require_bytes(where, size.bytes, f"a layer of width {dmodel} and its activations")
     with tensors.products_in("fp32"), attention_calls.switches_kept() as ordinary:
         rows = autograd_census.rows(size, ordinary, where)
-    return pd.DataFrame(rows)
+    return _noted(rows)
+
+
+def _noted(rows: list[dict]) -> pd.DataFrame:
+    """Rows as a table whose column `note` is there even where nothing had to be refused."""
+    table = pd.DataFrame(rows)
+    return table if "note" in table else table.assign(note=None)
 
 
 @experiment(
@@ -113,7 +119,7 @@ def nodes(
     machine.require_bytes(where, size.bytes, f"a layer of width {dmodel} and its activations")
     with tensors.products_in("fp32"), attention_calls.switches_kept() as ordinary:
         rows = autograd_nodes.rows(size, ordinary, where, repeats)
-    return pd.DataFrame(rows)
+    return _noted(rows)
 
 
 @experiment(page="benchmarks/c03_autograd_inspection.md", command="autograd-costs", timeout_s=400)
@@ -206,7 +212,7 @@ def traced(
     size = Size(batch, seq, dmodel, nhead, dtype)
     machine.require_bytes(where, size.bytes, f"a layer of width {dmodel} and its activations")
     with tensors.products_in("fp32"):
-        return pd.DataFrame(autograd_compiled.graphs(size, where))
+        return _noted(autograd_compiled.graphs(size, where))
 
 
 @experiment(

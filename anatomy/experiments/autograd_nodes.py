@@ -66,7 +66,7 @@ def _memory(model: Layer, x: Tensor) -> dict[str, int | None]:
     there = [x, *model.parameters(), *model.buffers()]
     found: dict[str, int | None] = dict(autograd_walk.bytes_of(kept, there))
     del out, kept
-    found["allocator_bytes"] = None
+    found |= {"allocator_bytes": None, "output_bytes": None}
     if x.device.type == "cuda":
         torch.cuda.synchronize(x.device)
         before = torch.cuda.memory_allocated(x.device)

@@ -179,7 +179,8 @@ def saved(node: Node) -> dict[str, Tensor]:
         name = attribute.removeprefix("_saved_")
         several = value if isinstance(value, tuple | list) else (value,)
         for place, each in enumerate(several):
-            if isinstance(each, Tensor):
+            # A number in the code, such as a scale, is held as a tensor without axes.
+            if isinstance(each, Tensor) and each.ndim:
                 found[name if len(several) == 1 else f"{name}[{place}]"] = each
     return found
 
