@@ -128,7 +128,7 @@ def shape_nodes_cost_nothing(costs: Table) -> Finding:
     else:
         each = Measured(slope["view_s"], slope["view_low_s"], slope["view_high_s"], "s")
         cases = [Case(where, within(each, -NOTHING_S, NOTHING_S), each)]
-        told.append(f"host time of a view {each.text}")
+        told.append(f"Host time of a view: {each.text}")
     launched = []
     for row in _of(costs, "backward of one operation"):
         if row.get("role") == "again":
@@ -141,8 +141,8 @@ def shape_nodes_cost_nothing(costs: Table) -> Finding:
         cases.append(Case(where, count == 0))
         launched += [row["variant"]] if count else []
     if any(case.where["on"] == "GPU" and not case.why for case in cases):
-        told.append(f"with kernels on the way back: {', '.join(launched) or 'none'}")
-    return across(cases, f"{'; '.join(told) or 'Nothing was measured'}.")
+        told.append(f"Operations that launch kernels: {', '.join(launched) or 'none'}")
+    return across(cases, f"{'. '.join(told) or 'Nothing was measured'}.")
 
 
 @claim(CENSUS)
@@ -196,7 +196,7 @@ def graph_shows_fusion(nodes: Table) -> Finding:
         none, one = (sum(count == n for count in launched) for n in (0, 1))
         several = len(launched) - none - one
         seen.append(f"{op}: {none} nodes launch none, {one} one, {several} several")
-    return across(cases, f"{'; '.join(seen) or 'No kernels were listed'}.")
+    return across(cases, f"Kernels on the way back, {'; '.join(seen) or 'not listed'}.")
 
 
 @claim(CENSUS)
@@ -210,7 +210,7 @@ def every_operation_adds_nodes(census: Table) -> Finding:
             continue
         cases.append(Case(where, row["nodes_added"] > 0))
         none += [] if row["nodes_added"] else [row["variant"]]
-    return across(cases, f"Lines that add none: {', '.join(none) or 'none'}.")
+    return across(cases, f"Lines that add none: {'; '.join(none) or 'none'}.")
 
 
 @claim(CENSUS)
