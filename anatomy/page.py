@@ -25,6 +25,7 @@ from anatomy.errors import BadParameter, UnknownName
 from anatomy.frontiers import frontier
 from anatomy.growth import curve
 from anatomy.ledger_table import ledger
+from anatomy.nodegraphs import graph
 from anatomy.payoffs import payoff
 from anatomy.showing import current, selectors
 from anatomy.specials import harnesses, limits, samples, seed_beside
@@ -37,6 +38,7 @@ __all__ = [
     "command",
     "curve",
     "frontier",
+    "graph",
     "harnesses",
     "kernels",
     "ledger",

@@ -5,6 +5,9 @@ ELSEWHERE = {
     "contests": ("harnesses.estimates", "harnesses.reference", "worked_example.kernel:example"),
     "ceilings": ("limits.ceilings", "limits.bandwidth", "limits.floors"),
     "attention_rows": ("attention.backends", "attention.choices"),
+    "autograd_rows": tuple(
+        f"autograd_graph.{name}" for name in ("census", "nodes", "costs", "traced", "compiled")
+    ),
     "bottlenecks_rows": ("bottlenecks.confusion", "bottlenecks.profiled_call"),
     "channels_last_rows": ("channels_last.map:layers", "channels_last.network"),
     "checkpointing_rows": (

@@ -61,6 +61,7 @@ ROOMS = {
         *("rooflines", "ledger", "ledger_table", "paragraphs", "prose", "specials"),
         *("breakeven", "payoffs", "heatmaps", "growth", "confusions"),
         *("dominance", "frontiers", "tradeoffs", "labels", "timelines", "lanes"),
+        *("nodegraphs", "layering", "layered"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -72,7 +73,7 @@ MAY_IMPORT = {
 }
 # Library -> the only modules that import it.
 DOORS = {
-    "altair": {"charts", "clouds", "heatmaps", "lanes", "loglog", "tradeoffs"},
+    "altair": {"charts", "clouds", "heatmaps", "lanes", "layered", "loglog", "tradeoffs"},
     "vl_convert": {"svg"},
     "typer": {"cli"},
     "rich": {"cli", "progress"},

@@ -61,8 +61,8 @@ def test_csv_and_json_are_the_same_rows(found):
     assert one["claimed_low"] == one["claimed_high"] == 1.99 and one["unit"] == "x"
     assert one["measured_low"] < one["measured"] < one["measured_high"]
     assert one["deviation"] == pytest.approx(one["measured"] / 1.99, rel=1e-4)
-    later = next(entry for entry in data if entry["claim"] == "graph-size-constant")
-    assert later["verdict"] == "not measured yet" and later["awaits"] == "autograd graph"
+    later = next(entry for entry in data if entry["claim"] == "register-bandwidth")
+    assert later["verdict"] == "not measured yet" and later["awaits"] == "curriculum"
     assert later["measured"] is None and later["fresh"] is None
 
 
@@ -165,7 +165,7 @@ def test_a_site_with_the_ledger_publishes_it_as_csv_and_json(tmp_path):
 
 def test_what_differs_from_the_committed_verdicts_is_told(found, tmp_path):
     now = ledger.verdicts(found)
-    assert "graph-size-constant" not in now and now["slice-doubles-fp16"] == "holds"
+    assert "register-bandwidth" not in now and now["slice-doubles-fp16"] == "holds"
     (tmp_path / synthetic.MACHINE).mkdir()
     path = ledger.commit(tmp_path, synthetic.MACHINE, now)
     assert path.read_text().count("\n") == len(now) + 2

@@ -1,0 +1,127 @@
+"""A layout for graphs that flow one way: a layer for each step from the root, a lane for each path.
+
+It is the longest-path layering of Sugiyama's method, with the lanes of a version control's log in
+place of its crossing minimisation: a graph of autograd is one long chain with short branches, and
+reads best with the chain as a straight line. It needs no library, so the page is built anywhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Graph = Mapping[int, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything goes.
+
+    Attributes:
+        layers: Node -> its layer, 0 for the root's.
+        lanes: Node -> its lane, 0 for the longest chain's.
+        edges: (from, to) -> the points of its line as (lane, layer), both ends included.
+    """
+
+    layers: dict[int, int]
+    lanes: dict[int, int]
+    edges: dict[tuple[int, int], list[tuple[float, float]]]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many lanes and layers there are."""
+        widest = max((point[0] for line in self.edges.values() for point in line), default=0)
+        lanes = max([int(widest), *self.lanes.values()], default=0)
+        return lanes + 1, max(self.layers.values(), default=0) + 1
+
+
+def layout(graph: Graph) -> Layout:
+    """The layout of a graph without circles whose root is the first of its nodes.
+
+    Args:
+        graph: Node -> the nodes that its edges lead to; every node is a key.
+    """
+    order = ordered(graph)
+    layers = dict.fromkeys(graph, 0)
+    for node in order:
+        for other in graph[node]:
+            layers[other] = max(layers[other], layers[node] + 1)
+    tall = dict.fromkeys(graph, 0)
+    for node in reversed(order):
+        tall[node] = max((tall[other] + 1 for other in graph[node]), default=0)
+    lanes, taken = _node_lanes(graph, order, layers, tall)
+    edges = {}
+    for node in order:
+        for other in dict.fromkeys(graph[node]):
+            edges[node, other] = _line(node, other, layers, lanes, taken)
+    return Layout(layers, lanes, edges)
+
+
+def ordered(graph: Graph) -> list[int]:
+    """The nodes so that each comes before those that its edges lead to."""
+    waiting_for = dict.fromkeys(graph, 0)
+    for others in graph.values():
+        for other in set(others):
+            waiting_for[other] += 1
+    ready = [node for node, count in waiting_for.items() if not count]
+    found = []
+    while ready:
+        node = ready.pop(0)
+        found.append(node)
+        for other in dict.fromkeys(graph[node]):
+            waiting_for[other] -= 1
+            if not waiting_for[other]:
+                ready.append(other)
+    return found
+
+
+def _node_lanes(
+    graph: Graph, order: Sequence[int], layers: Mapping[int, int], tall: Mapping[int, int]
+) -> tuple[dict[int, int], list[set[int]]]:
+    """The lane of each node, path by path, and the layers taken in each lane."""
+    lanes: dict[int, int] = {}
+    taken: list[set[int]] = []
+    for start in sorted(order, key=lambda node: (layers[node], -tall[node])):
+        if start in lanes:
+            continue
+        path = [start]
+        while True:
+            free = [other for other in graph[path[-1]] if other not in lanes]
+            if not free:
+                break
+            path.append(max(free, key=lambda node: tall[node]))
+        needed = set(range(layers[path[0]], layers[path[-1]] + 1))
+        lane = _free_lane(taken, needed)
+        lanes |= dict.fromkeys(path, lane)
+    return lanes, taken
+
+
+def _free_lane(taken: list[set[int]], needed: set[int], first: int = 0) -> int:
+    """The first lane in which these layers are free; they no longer are."""
+    lane = first
+    while lane < len(taken) and taken[lane] & needed:
+        lane += 1
+    while lane >= len(taken):
+        taken.append(set())
+    taken[lane] |= needed
+    return lane
+
+
+def _line(
+    node: int,
+    other: int,
+    layers: Mapping[int, int],
+    lanes: Mapping[int, int],
+    taken: list[set[int]],
+) -> list[tuple[float, float]]:
+    """The points of one edge; a long one runs in a lane where no node is in its way."""
+    begin, end = (lanes[node], layers[node]), (lanes[other], layers[other])
+    between = set(range(begin[1] + 1, end[1]))
+    if not between:
+        return [begin, end]
+    for lane in (end[0], begin[0]):
+        # Its own lane is free beside it if no node stands there.
+        if not any(lanes[n] == lane and layers[n] in between for n in lanes):
+            break
+    else:
+        lane = _free_lane(taken, between, 1)
+    points = [begin, (lane, begin[1] + 0.8), (lane, end[1] - 0.8), end]
+    return list(dict.fromkeys(points))
