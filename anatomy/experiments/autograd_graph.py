@@ -48,8 +48,9 @@ def census(
         `accumulate_nodes`, `node_names`, `fused_node`, `ran` (the backend, by that node) and, of
         the layer, the `tree`. `gradients WAY`: a row for each gradient, with `shape`, `mean`,
         `deviation`, `largest`, `zeros` and `error` against float64, where that fits. `sizes`: the
-        layer over batch and sequence, with `signature` (equal where nodes and edges are), `saved_bytes` and
-        `layer_flops`. `fused node`: which node stands for attention, by number format and mask.
+        layer over batch and sequence, with `signature` (equal where nodes and edges are),
+        `saved_bytes` and `layer_flops`. `fused node`: which node stands for attention, by number
+        format and mask.
         `operations`: how many nodes a line of code adds (`nodes_added`). `check`: what the page's
         own check finds in the layer (`found`). What can't run here says why in `note`.
 
