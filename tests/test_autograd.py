@@ -14,6 +14,7 @@ from anatomy.experiments import (
     attention,
     attention_calls,
     autograd_blocks,
+    autograd_census,
     autograd_compiled,
     autograd_costs,
     autograd_graph,
@@ -182,6 +183,14 @@ def test_a_sequence_too_long_for_memory_says_so_and_leaves_the_others(monkeypatc
     refused = autograd_blocks.too_large(size, CPU)
     assert set(refused) == {"manual", "math"}
     assert "more than half of the 40" in refused["math"]
+
+
+def test_gradients_have_no_error_where_float64_does_not_fit(monkeypatch):
+    ways = {"manual": Manual(SMALL.sequence)}
+    for free, known in ((2 * SMALL.exact_bytes, True), (SMALL.exact_bytes // 2, False)):
+        monkeypatch.setattr(machine, "free_bytes", lambda where, free=free: free)
+        rows = list(autograd_census._gradients(SMALL, ways, CPU))
+        assert len(rows) == 13 and all(("error" in row) == known for row in rows)
 
 
 def test_a_backend_that_is_not_there_is_a_row_with_its_reason(monkeypatch):

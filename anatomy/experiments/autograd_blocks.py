@@ -26,6 +26,8 @@ CORE, BETWEEN, PROJECTED, LAYER = (
     "layer",
 )
 SCOPES = (CORE, BETWEEN, PROJECTED, LAYER)
+# Tables of scores that the layer in float64 holds at once, forward and backward.
+EXACT_SCORES = 6
 # Copies of the layer's activations that one call of it may need, for what is checked beforehand.
 ACTIVATIONS = 64
 
@@ -68,6 +70,12 @@ class Size:
         weights = 2 * 12 * self.width**2
         activations = ACTIVATIONS * self.batch * self.sequence * self.width
         return (weights + activations) * max(4, tensors.itemsize(self.dtype))
+
+    @property
+    def exact_bytes(self) -> int:
+        """About as many bytes as the same in float64 needs, with attention written out."""
+        scores = EXACT_SCORES * self.batch * self.heads * self.sequence**2
+        return 8 * scores + 2 * self.bytes
 
 
 # --8<-- [start:manual]

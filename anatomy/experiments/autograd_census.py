@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from anatomy import counting, tensors
+from anatomy import counting, machine, tensors
 from anatomy.experiments import attention_calls, autograd_blocks, autograd_walk
 from anatomy.experiments.attention_calls import WAYS
 from anatomy.experiments.autograd_blocks import DEFAULT, LAYER, MANUAL, SCOPES, Layer, Size
@@ -74,8 +74,8 @@ def _gradients(size: Size, ways: Mapping[str, nn.Module], where: torch.device) -
     """Shape and statistics of every gradient, and how far it is from the one in float64."""
     x = autograd_blocks.drawn(size, where)
     grad = torch.randn_like(x)
-    exact = None
-    if MANUAL in ways:
+    exact, free = None, machine.free_bytes(where)
+    if MANUAL in ways and (free is None or size.exact_bytes < free):
         model = autograd_blocks.layer(size, ways[MANUAL], where)
         exact = _gradients_of(copy.deepcopy(model).double(), x.detach().double(), grad.double())
     for name, attend in ways.items():

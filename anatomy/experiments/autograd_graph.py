@@ -47,9 +47,10 @@ def census(
         that end at a tensor apart), `compute_nodes`, `shape_nodes`, `copy_nodes`,
         `accumulate_nodes`, `node_names`, `fused_node`, `ran` (the backend, by that node) and, of
         the layer, the `tree`. `gradients WAY`: a row for each gradient, with `shape`, `mean`,
-        `deviation`, `largest`, `zeros` and `error` against float64. `sizes`: the layer over batch
-        and sequence, with `signature` (equal where nodes and edges are), `saved_bytes` and
-        `layer_flops`. `fused node`: which node stands for attention, by number format and mask.
+        `deviation`, `largest`, `zeros` and `error` against float64, where that fits. `sizes`: the
+        layer over batch and sequence, with `signature` (equal where nodes and edges are),
+        `saved_bytes` and `layer_flops`. `fused node`: which node stands for attention, by number
+        format and mask.
         `operations`: how many nodes a line of code adds (`nodes_added`). `check`: what the page's
         own check finds in the layer (`found`). What can't run here says why in `note`.
 
@@ -213,7 +214,7 @@ def traced(
     """
     where = tensors.torch_device(device)
     size = Size(batch, seq, dmodel, nhead, dtype)
-    machine.require_bytes(where, size.bytes, f"a layer of width {dmodel} and its activations")
+    machine.require_bytes(where, size.exact_bytes // 2, f"a layer of {seq} tokens with its scores")
     with tensors.products_in("fp32"):
         return _noted(autograd_compiled.graphs(size, where))
 
@@ -259,7 +260,7 @@ def compiled(
     """
     where = tensors.torch_device(device)
     size = Size(batch, seq, dmodel, nhead, dtype)
-    machine.require_bytes(where, 2 * size.bytes, f"a layer of width {dmodel}, twice")
+    machine.require_bytes(where, size.exact_bytes, f"a layer of {seq} tokens in float64")
     settings = autograd_costs.Settings(where, iters, budget_s)
     with tensors.products_in("fp32"):
         return autograd_compiled.steps(size, settings, backend)
