@@ -128,7 +128,7 @@ def test_a_view_costs_what_its_slope_says_and_a_copy_what_it_launches(edited):
 def test_the_size_of_the_graph_is_constant_but_for_one_sequence(edited):
     name = "graph-size-constant"
     found = edited(name, "census")
-    assert found.word == claims.ONLY_WHERE and "manual 1" in found.condition
+    assert found.word == claims.ONLY_WHERE and "manual B=1" in found.condition
     same = edited(name, "census", lambda r: r.get("op") == "sizes" and r.update(nodes=46))
     assert same.word == claims.HOLDS
 

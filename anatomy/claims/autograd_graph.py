@@ -155,7 +155,8 @@ def graph_size_constant(census: Table) -> Finding:
         counts = Counter(row["nodes"] for row in mine if not _why(row, "nodes"))
         usual = counts.most_common(1)[0][0] if counts else None
         for row in mine:
-            where = {name: row[name] for name in ("attention", "batch", "sequence")}
+            where = {"attention": attention, "batch": f"B={row['batch']}"}
+            where |= {"sequence": f"T={row['sequence']}"}
             why, nodes = _why(row, "nodes"), row.get("nodes")
             size = None if why else Measured(nodes, nodes, nodes, "count")
             cases.append(Case(where, None if why else nodes == usual, size, why=why))
