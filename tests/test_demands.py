@@ -61,6 +61,23 @@ def test_a_model_that_can_not_fit_is_refused_before_its_layers_are_made(name, pa
         load(name).function(device="cpu", **params)
 
 
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        *(("sync_points.bench", each) for each in ("iters", "largest")),
+        *(("sync_points.training_loop", each) for each in ("steps", "every", "scale")),
+        *(("sync_points.timeline", each) for each in ("side", "kernels_each", "steps")),
+        *(("autograd_graph.costs", each) for each in ("longest", "side", "scale", "iters")),
+        ("autograd_graph.nodes", "repeats"),
+        ("autograd_graph.compiled", "iters"),
+    ],
+)
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_chapter_is_not_measured_at_a_size_of_nothing_either(name, parameter, value):
+    with pytest.raises(BadParameter, match=rf"^{parameter}={value}\b"):
+        load(name).function(device="cpu", **{parameter: value})
+
+
 @pytest.mark.parametrize("scale", [1 / 64, 0.2, 0.3, 0.7, 1.0])
 def test_a_factor_leaves_widths_of_whole_heads(scale):
     made = [cell.width for cell in cells(scale, full=True)]

@@ -12,6 +12,7 @@ from anatomy.experiments import (
     autograd_compiled,
     autograd_costs,
     autograd_nodes,
+    demands,
 )
 from anatomy.experiments.autograd_blocks import Size
 
@@ -118,6 +119,7 @@ def nodes(
         BadParameter: `dmodel` is not a multiple of `nhead`, or a size is not positive.
         OutOfMemory: The layer does not fit.
     """
+    demands.positive(repeats=repeats)
     where = tensors.torch_device(device)
     size = Size(batch, seq, dmodel, nhead, dtype)
     machine.require_bytes(where, size.bytes, f"a layer of width {dmodel} and its activations")
@@ -167,6 +169,7 @@ def costs(
         DeviceError: The device is not there.
         BadParameter: `dmodel` is not a multiple of `nhead`, or a size is not positive.
     """
+    demands.positive(longest=longest, side=side, scale=scale, iters=iters, budget_s=budget_s)
     where = tensors.torch_device(device)
     size = Size(batch, longest, dmodel, nhead, dtype)
     settings = autograd_costs.Settings(where, iters, budget_s)
@@ -258,6 +261,7 @@ def compiled(
         BadParameter: `dmodel` is not a multiple of `nhead`, or a size is not positive.
         OutOfMemory: The layer does not fit.
     """
+    demands.positive(iters=iters, budget_s=budget_s)
     where = tensors.torch_device(device)
     size = Size(batch, seq, dmodel, nhead, dtype)
     machine.require_bytes(where, size.exact_bytes, f"a layer of {seq} tokens in float64")

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from anatomy import counts, machine, tensors
 from anatomy.experiment import experiment
-from anatomy.experiments import sync_points_loop, sync_points_trace, sync_points_waits
+from anatomy.experiments import demands, sync_points_loop, sync_points_trace, sync_points_waits
 from anatomy.experiments.cells import joined
 from anatomy.experiments.sync_points_lines import (
     FEW,
@@ -87,6 +87,7 @@ def bench(
         DeviceError: The device is not there.
         OutOfMemory: The products do not fit.
     """
+    demands.positive(iters=iters, largest=largest)
     where, kind = tensors.torch_device(device), tensors.storage(dtype)
     most = largest if where.type == "cuda" else min(largest, LARGEST_ON_CPU)
     sides = [side for side in (FULL_SIDES if full else SIDES) if side <= most] or [most]
@@ -336,6 +337,7 @@ def training_loop(
         DeviceError: The device is not there.
         OutOfMemory: The models do not fit.
     """
+    demands.positive(steps=steps, every=every, scale=scale)
     where = tensors.torch_device(device)
     tables = list(sync_points_loop.loops(where, steps, every, scale, full))
     counted = ("steps_each", "steps_timed", "width", "tokens", "layers")
@@ -367,6 +369,7 @@ def timeline(
         BadParameter: More steps than a recording keeps.
         DeviceError: The device is not there.
     """
+    demands.positive(side=side, kernels_each=kernels_each)
     return sync_points_trace.traced(tensors.torch_device(device), side, kernels_each, steps)
 
 
