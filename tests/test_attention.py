@@ -300,7 +300,7 @@ def test_flash_is_faster_by_two_to_four_or_not(edited):
     assert edited(name, faster(0.4)).word == claims.FAILS
     assert edited(name, faster(2)).word == claims.FAILS
     short = edited(name, faster(3, lambda row: row["sequence"] == 128))
-    assert short.word == claims.ONLY_WHERE and "except for 128" in short.condition
+    assert short.word == claims.ONLY_WHERE and "except for N=128" in short.condition
     wide = edited(name, lambda row: row.update(noise_floor=0.9))
     assert wide.word == claims.INCONCLUSIVE
 
