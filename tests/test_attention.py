@@ -194,19 +194,6 @@ def test_a_way_that_disagrees_leaves_the_others_their_times(quick, monkeypatch):
     assert found.loc["flash"].median_s > 0
 
 
-@pytest.mark.parametrize(
-    ("longest", "step", "lengths"),
-    [
-        (32768, 4, [128, 512, 2048, 8192, 32768]),
-        (1024, 2, [128, 256, 512, 1024]),
-        (1000, 4, [250, 1000]),
-        (64, 4, [64]),
-    ],
-)
-def test_lengths_rise_to_the_longest(longest, step, lengths):
-    assert attention.sequences(longest, step) == lengths
-
-
 def test_the_default_is_known_by_its_kernels():
     kernels = {"flash": ["a"], "cudnn": ["b", "c"], "default": ["b", "c"]}
     table = pd.DataFrame({"variant": list(kernels), "kernels": list(kernels.values())})
