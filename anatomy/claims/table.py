@@ -1,10 +1,10 @@
 """The rows of one recording as a claim reads them: looked up by name, compared block by block."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from anatomy import replication, rows, units
-from anatomy.claims.findings import Measured, Unmeasured
+from anatomy.claims.findings import Case, Measured, Unmeasured
 from anatomy.errors import UnknownName
 from anatomy.intervals import Interval
 from anatomy.recording import Recording
@@ -118,6 +118,31 @@ def between(values: Sequence[float]) -> str:
     """The smallest and largest ratio of many: `0.98× to 2.04×`; one alone stands alone."""
     low, high = units.ratio(min(values)), units.ratio(max(values))
     return low if low == high else f"{low} to {high}"
+
+
+def ends(cases: Iterable[Case], *columns: str) -> str:
+    """The least and the largest number of the cases that share `columns`, and where each was seen.
+
+    `bf16 0.83× (C=256) to 8.45× (C=2048)`; one number alone stands alone.
+    """
+    groups: dict[str, list[tuple[Measured, str]]] = {}
+    for case in cases:
+        if case.measured:
+            name = " over ".join(str(case.where[column]) for column in columns)
+            rest = " ".join(str(at) for key, at in case.where.items() if key not in columns)
+            groups.setdefault(name, []).append((case.measured, rest))
+    said = []
+    for name, found in groups.items():
+        found.sort(key=lambda each: each[0].value)
+        texts = [f"{_in_short(found[end][0])} ({found[end][1]})" for end in (0, -1)]
+        said.append(f"{name} {' to '.join(dict.fromkeys(texts))}")
+    return "; ".join(said)
+
+
+def _in_short(ratio: Measured) -> str:
+    if ratio.low == ratio.high:  # of counts: there are no digits that an interval pays for
+        return units.ratio(ratio.value)
+    return units.ratio(ratio.value, ratio.low, ratio.high)
 
 
 def told(row: Row) -> str:
