@@ -32,7 +32,7 @@ EXACT_SCORES = 6
 # Seconds of one comparison, and after which settling gives up: ten of them take half a minute.
 BUDGET_S, SETTLE_CAP_S = 2.0, 1.0
 # And from this length on, where the checks and the list of kernels alone take that long.
-LONG_BUDGET_S, LONG_SEQUENCE = 8.0, 16384
+LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384
 
 # Form of a call -> what is different from the plain one.
 FORMS = {
