@@ -317,6 +317,53 @@ def test_a_share_that_stays_does_not_fall(tmp_path):
     assert verdict(tmp_path, "readback-share-falls").word == FAILS
 
 
+def _loops(rows: list[dict], variant: str) -> list[dict]:
+    return [r for r in rows if str(r["op"]).startswith("loop ") and r["variant"] == variant]
+
+
+def test_a_share_that_may_be_nothing_is_no_negative_number(tmp_path):
+    def edit(rows):
+        last = _loops(rows, ITEM)[-1]
+        last |= {"ratio_low": 0.95, "ratio": 1.02, "ratio_high": 1.07}
+
+    bench(tmp_path, edit)
+    result = verdict(tmp_path, "readback-share-falls")
+    assert result.word == INCONCLUSIVE and "at most 6." in result.evidence
+    assert "-" not in result.evidence and result.measured.low > 0.5
+
+
+def test_sizes_at_which_the_host_sets_the_pace_say_nothing_of_a_share_that_falls(tmp_path):
+    def edit(rows):
+        for row in _loops(rows, ITEM)[:2]:  # both of the host's
+            assert row["bound_by"] == "host"
+            row |= {"ratio_low": 1.01, "ratio": 1.02, "ratio_high": 1.03}
+
+    bench(tmp_path, edit)
+    assert verdict(tmp_path, "readback-share-falls").word == HOLDS
+
+
+def test_a_gap_means_utilisation_where_no_pair_of_sizes_says_otherwise(tmp_path):
+    def edit(rows):
+        for row in _loops(rows, SYNC):  # the longer the product, the larger the gap
+            gap = 1.0 + row["side"] / 4096
+            row |= {"ratio_low": gap * 0.999, "ratio": gap, "ratio_high": gap * 1.001}
+
+    bench(tmp_path, edit)
+    result = verdict(tmp_path, "gap-means-utilisation")
+    assert result.word == HOLDS and "idler one in 0" in result.evidence
+
+
+def test_the_noise_of_queueing_is_none_of_a_wait_for_25_ms(tmp_path):
+    def edit(rows):
+        for row in rows:
+            if str(row["op"]) == f"behind {sync_points.SIDES[-1]}":
+                row["noise_floor"] = 0.95
+
+    bench(tmp_path, edit)
+    result = verdict(tmp_path, "item-includes-pending-work")
+    assert result.word == HOLDS and "undecided" not in result.evidence
+
+
 def test_a_crossing_lies_between_its_neighbours_and_may_be_none():
     line = [(1e-6, 0.9), (1e-4, 0.3), (1e-2, 0.001)]
     at = crossing(line, 0.5)
