@@ -110,21 +110,18 @@ def _right(there: Sequence[Row], column: str) -> int:
 def _score(table: Sequence[Row]) -> str:
     """How many names are right, and which are not, in a sentence."""
     there = _built(table)
-    told = f"diagnose called {_right(there, 'found')} of {len(there)} workloads what they were "
-    wrong = [
-        f"{row['op']}, built as {row['expected']}: {_called(row)}"
-        for row in there
-        if row.get("found") != row["expected"]
-    ]
-    told += f"built as. The others: {'; '.join(wrong)}." if wrong else "built as."
+    told = f"diagnose named {_right(there, 'found')} of {len(there)} workloads as they were built."
+    for row in there:
+        if row.get("found") != row["expected"]:
+            told += f" {row['op']}, built as {row['expected']}, was called {_called(row)}."
     return f"<p>{escape(told)}</p>"
 
 
 def _called(row: Row) -> str:
-    """`launch, in doubt; second most likely: sync`."""
+    """`launch, in doubt (second most likely: sync)`."""
     told = row.get("found") or units.NOT_MEASURED
     told += ", in doubt" if row.get("certain") is False else ""
-    return f"{told}; second most likely: {row['second']}" if row.get("second") else told
+    return f"{told} (second most likely: {row['second']})" if row.get("second") else told
 
 
 def _told(table: Sequence[Row], op: str | None) -> str:

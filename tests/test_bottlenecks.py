@@ -185,8 +185,10 @@ def test_a_wrong_name_is_beside_the_diagonal_and_doubt_is_said(root):
             confusions.confusion("told", op="nothing")
     assert "diagnose: 10 of 11 as built" in matrix and "latency" in matrix
     assert "latency, in doubt" in workloads
-    assert "called 10 of 11 workloads" in score
-    assert "copy, built as memory: latency, in doubt; second most likely: launch" in score
+    assert "named 10 of 11 workloads" in score
+    assert (
+        "copy, built as memory, was called latency, in doubt (second most likely: launch)" in score
+    )
     assert "copy, built as memory" in told and "matmul" not in told
     assert "It waits." in told and "Give each kernel more to do" in told
     assert "matmul, built as compute" in of_one and "copy" not in of_one
@@ -195,7 +197,7 @@ def test_a_wrong_name_is_beside_the_diagonal_and_doubt_is_said(root):
 def test_where_every_name_is_right_it_says_so(root):
     with using(synthetic.showing(root)):
         score, told = confusions.confusion("score"), confusions.confusion("told")
-    assert "called 11 of 11 workloads what they were built as." in score
+    assert "named 11 of 11 workloads as they were built.</p>" in score
     assert "without a doubt" in told
 
 
