@@ -15,11 +15,8 @@ from anatomy.rows import Row
 from anatomy.showing import current
 
 EXPERIMENT = "bottlenecks.profiled_call"
-# Side -> heads of its two columns.
-SIDES = {
-    "host": ("#host time", "longest on the host"),
-    "device": ("#GPU busy", "longest on the GPU"),
-}
+# Side -> its title, and what its time is called.
+SIDES = {"host": ("On the host", "host time"), "device": ("On the GPU", "GPU busy")}
 
 
 def hotspots(*, caption: str | None = None, **params: object) -> str:
@@ -48,9 +45,14 @@ def hotspots(*, caption: str | None = None, **params: object) -> str:
 
 
 def _table(table: Sequence[Row]) -> str:
-    """A row for each call; a first call's names are marked: the same as later, or another."""
+    """A table for each side that was profiled: host and GPU name different things."""
     sides = [side for side in SIDES if any(row.get(f"{side}_s") is not None for row in table)]
-    heads = ["profiled call", *(head for side in sides for head in SIDES[side])]
+    return "".join(_of_side(table, side) for side in sides)
+
+
+def _of_side(table: Sequence[Row], side: str) -> str:
+    """A row for each call; a first call's name is marked: the same as later, or another."""
+    title, time = SIDES[side]
     lines = []
     for model in rows.names(table, "model"):
         calls = [row for row in table if row["model"] == model]
@@ -59,21 +61,20 @@ def _table(table: Sequence[Row]) -> str:
             later = (
                 [each for each in calls if each["call"] != first] if row["call"] == first else []
             )
-            cells = [_side(row, side, later) for side in sides]
-            lines.append([escape(str(row["variant"])), *(text for cell in cells for text in cell)])
-    return tables.listed(heads, lines, "What took longest in each profiled call")
+            lines.append([escape(str(row["variant"])), *_cells(row, side, later)])
+    heads = ["profiled call", f"#{time}", "what took longest", "#share of it"]
+    return f"<p>{title}</p>{tables.listed(heads, lines, f'What took longest: {title}')}"
 
 
-def _side(row: Row, side: str, later: Sequence[Row]) -> tuple[str, str]:
-    """A time, and what took longest of it with its share; `later` are calls to hold it against."""
+def _cells(row: Row, side: str, later: Sequence[Row]) -> tuple[str, str, str]:
+    """A time, what took longest of it, and its share; `later` calls are held against it."""
     top = row.get(f"top_{side}")
     if top is None:
-        return tables.NONE, tables.NONE
+        return (tables.NONE,) * 3
     name = str(top) if side == "host" else figures.short_kernel(str(top))
     text = f"<code>{escape(name)}</code>"
     same = {each.get(f"top_{side}") == top for each in later}
     if len(same) == 1:
         word, told = ("holds", "as later") if same == {True} else ("fails", "not later")
         text += f" {tables.chip(word, told)}"
-    share = units.percent(row.get(f"top_{side}_share"))
-    return units.seconds(row.get(f"{side}_s")), f"{share} {text}"
+    return units.seconds(row.get(f"{side}_s")), text, units.percent(row.get(f"top_{side}_share"))
