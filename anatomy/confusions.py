@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from anatomy import figures, inline, rows, tables, units
-from anatomy.bottleneck import ADVICE, CAUSES, COMPUTE, LAUNCH, MEMORY
+from anatomy.bottleneck import CAUSES, COMPUTE, LAUNCH, MEMORY
 from anatomy.errors import UnknownName
 from anatomy.rows import Row
 from anatomy.showing import current
@@ -142,10 +142,7 @@ def _told(table: Sequence[Row], op: str | None) -> str:
         return "<p>Every workload was called what it was built as, without a doubt.</p>"
     parts = []
     for row in wanted:
-        lines = [f"{row['op']}, built as {row['expected']}", f"bottleneck: {_called(row)}"]
-        lines += [f"  {sentence}" for sentence in row.get("evidence") or ()]
-        lines.append(f"try next: {ADVICE.get(row.get('found'), '')}")
-        text = escape("\n".join(lines))
+        text = escape("\n".join(row.get("report") or ()))
         parts.append(f'<pre class="told"><code>{text}</code></pre>')
     return "".join(parts)
 
@@ -167,7 +164,7 @@ def _each(table: Sequence[Row]) -> list[tuple[str, Row, list[Row]]]:
 
 def _workloads(table: Sequence[Row]) -> str:
     """A row for each workload: what it is called, and what its cause costs."""
-    heads = ["workload", "built as", *JUDGES.values(), "second", "#without it"]
+    heads = ["workload", "built as", *JUDGES.values(), "second", "#by the model", "#without it"]
     each = _each(table)
     lines = [[name, *_names(own, members)] for name, own, members in each if not own.get("note")]
     # A reason is a sentence: it would make a column of words, and stands under the table.
@@ -191,7 +188,8 @@ def _names(own: Row, members: Sequence[Row]) -> list[str]:
     beside = next((row for row in members if row.get("variant") == "without"), None)
     ends = ("ratio", "ratio_low", "ratio_high")
     text = units.ratio_range(*(beside.get(end) for end in ends)) if beside else tables.NONE
-    return [*cells, text]
+    saving = own.get("saving") if beside else None
+    return [*cells, tables.NONE if units.missing(saving) else units.ratio(1.0 - saving), text]
 
 
 def _shares(table: Sequence[Row]) -> str:
