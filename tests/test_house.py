@@ -59,7 +59,7 @@ ROOMS = {
         *("spans", "fences", "showing", "collecting", "commands", "figures", "matrices"),
         *("building", "boards", "clouds", "scoreboard", "curves", "loglog"),
         *("rooflines", "ledger", "ledger_table", "paragraphs", "prose", "specials"),
-        *("breakeven", "payoffs", "heatmaps", "growth", "confusions"),
+        *("breakeven", "payoffs", "heatmaps", "growth", "hotspots"),
         *("dominance", "frontiers", "tradeoffs", "labels", "timelines", "lanes"),
         *("nodegraphs", "layering", "layered"),
     ),

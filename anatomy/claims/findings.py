@@ -57,7 +57,9 @@ class Measured:
 
     @property
     def text(self) -> str:
-        """`1.99× [1.97, 2.01]`; of several cases, from the lowest to the highest end."""
+        """`1.99× [1.97, 2.01]`; of several cases, lowest to highest end; `5`, of a count."""
+        if self.unit == "count" and self.low == self.high == round(self.value):
+            return f"{self.value:.0f}"
         if self.cases > 1:
             low, high = (_printed(end, self.unit) for end in (self.low, self.high))
             return f"{low} to {high} in {self.cases} cases"
