@@ -154,7 +154,9 @@ def test_cells_are_told_apart_by_what_they_wait_for_and_no_threshold_decides(roo
     assert "cells whose pace nobody knows (12)" in verdict("compile-is-faster", root=root).evidence
     change(root, "compilation.map", waits)
     for name in ("compile-is-faster", "compile-always"):
-        assert verdict(name, root=root).condition == "for cells that wait for the host, 6 of 12 cases"
+        assert (
+            verdict(name, root=root).condition == "for cells that wait for the host, 6 of 12 cases"
+        )
     said = verdict("compile-is-faster", root=root).evidence
     assert "wait for the host (6)" in said and "wait for the GPU (6)" in said
     assert pace({"enqueue_s": 2.0, "busy_s": 1.0}) == HOST_PACED
