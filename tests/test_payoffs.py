@@ -266,22 +266,6 @@ def test_counts_are_exact_and_over_the_controls(root):
     assert "1.00 MiB" in told or "1.0 MiB" in told
 
 
-def test_counts_that_print_alike_are_called_the_same():
-    def word(here):
-        return breakeven._counted({"peak_bytes": here}, {"peak_bytes": 100000}, "peak_bytes")[3]
-
-    assert [word(n) for n in (100000, 100400, 99600)] == ["same"] * 3
-    assert [word(n) for n in (100600, 99400)] == ["more", "less"]
-
-
-def test_a_place_that_no_row_is_about_was_not_tried_and_no_table_says_why(tmp_path):
-    left = [row for row in made.table() if not (row["width"] == 256 and row["tokens"] == 256)]
-    left = [row for row in left if not row.get("note")]
-    made.recorded(tmp_path, left)
-    told = text(call("payoff", of(tmp_path), **MAP))
-    assert "– not tried" in told and "the table says why" not in told
-
-
 def test_a_control_without_a_count_is_said_and_never_divided_by():
     table = [row | {"peak_bytes": 0} if row["role"] == "control" else row for row in made.table()]
     cells = breakeven.cells(table, wanted(value="peak_bytes"))
