@@ -17,6 +17,8 @@ from anatomy.rows import Row
 
 # What is shown that has an interval; any other column is a count, which is exact.
 TIMED = ("ratio", "speedup")
+# Counts that differ by less are called the same: both print as 1.00.
+SAME_COUNT = 0.005
 PAYS, LOSES = ("faster", "less"), ("slower", "more")
 
 
@@ -261,5 +263,6 @@ def _counted(row: Row, control: Row | None, column: str) -> Shown:
     if there <= 0:
         return None, None, None, "", "the control needs none"
     value = here / there
-    word = "same" if here == there else "less" if here < there else "more"
+    close = abs(here - there) < SAME_COUNT * there
+    word = "same" if close else "less" if here < there else "more"
     return value, value, value, word, ""

@@ -11,6 +11,8 @@ from anatomy.errors import BadParameter
 from anatomy.rows import Row
 from anatomy.showing import Found, Showing, current, selectors
 
+# A place of the map that no row of the recording is about.
+UNTRIED = "untried"
 # Verdict -> (tone of its cell, what it says of the technique).
 WORDS = {
     "faster": ("better", "pays"),
@@ -147,7 +149,7 @@ def _map(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
         line = breakeven.contour({p: c.pays for p, c in places.items() if c.value is not None})
         edges += len(line)
         words += [cell.word for cell in places.values()]
-        words += [""] * (len(across) * len(up) - len(places))
+        words += [UNTRIED] * (len(across) * len(up) - len(places))
         squares = [
             _square(place, places.get(place), wanted)
             for place in ((i, j) for j in range(len(up)) for i in range(len(across)))
@@ -209,8 +211,10 @@ def _key(words: Sequence[str], edges: int, wanted: Wanted) -> str:
     parts += [f"{tables.chip(word)} {said}" for word, said in means.items() if word in words]
     if "" in words:
         parts.append(f"– not {'counted' if counted else 'measured'}; the table says why")
+    elif UNTRIED in words:
+        parts.append("– not tried")
     gain = "needs less" if counted else "shown to be faster"
-    shown_at = [word in breakeven.PAYS for word in words if word]
+    shown_at = [word in breakeven.PAYS for word in words if word not in ("", UNTRIED)]
     if edges:
         line = "" if counted else "break-even: "
         parts.append(f'<span class="edge"></span> {line}{gain} on one side only')

@@ -11,6 +11,7 @@ import torch
 from test_claims import edited, verdict
 
 from anatomy import claims
+from anatomy.claims.compilation import GPU_PACED, HOST_PACED, UNPACED, pace
 from anatomy.errors import BadParameter, MeasurementError
 from anatomy.experiments import compilation, compilation_cells, compilation_chains
 from anatomy.experiments import compilation_shapes as shapes
@@ -38,7 +39,7 @@ def root(tmp_path):
     """Recordings of every experiment on the page."""
     for task in ("training", "inference"):
         synthetic.MAKERS["compilation.map"](tmp_path, task=task)
-    for name in ("breaks", "recompiles", "detection", "modes"):
+    for name in ("layers", "breaks", "recompiles", "detection", "modes"):
         synthetic.MAKERS[f"compilation.{name}"](tmp_path)
     return tmp_path
 
@@ -91,7 +92,8 @@ def ratios(factor: float, way: str = "compiled", **more):
     ],
 )
 def test_a_verdict_on_speed_flips_with_the_rows(name, edit, word, root):
-    change(root, "compilation.map", edit)
+    for each in ("map", "layers"):
+        change(root, f"compilation.{each}", edit)
     found = verdict(name, root=root)
     assert found.word == word, found.evidence
 
@@ -139,10 +141,39 @@ def test_cells_that_could_not_be_measured_are_counted_apart(root):
             row |= {"low_s": None, "high_s": None, "note": "too large for this card"}
 
     change(root, "compilation.map", refuse)
+    change(root, "compilation.layers", ratios(0.6))
     found = verdict("compile-is-faster", root=root)
     assert found.word == claims.HOLDS and "too large for this card" in found.evidence
     # No default mode in that cell, so nothing to hold reduce-overhead against.
     assert verdict("reduce-overhead-for-training", root=root).word == claims.HOLDS
+
+
+def test_cells_are_told_apart_by_what_they_wait_for_and_no_threshold_decides(root):
+    def waits(row):
+        row["enqueue_s"] = 2e-3 if row.get("tokens") == 256 else 1e-9
+        row["busy_s"] = row.get("busy_s") and 1e-3
+
+    assert "cells whose pace nobody knows (17)" in verdict("compile-is-faster", root=root).evidence
+    change(root, "compilation.map", waits)
+    change(root, "compilation.layers", ratios(1.0, verdict="slower"))
+    change(root, "compilation.layers", lambda row: row.update(enqueue_s=1e-9))
+    for name in ("compile-is-faster", "compile-always"):
+        assert (
+            verdict(name, root=root).condition == "for cells that wait for the host, 6 of 17 cases"
+        )
+    said = verdict("compile-is-faster", root=root).evidence
+    assert "wait for the host (6)" in said and "wait for the GPU (8)" in said
+    assert "wait for the GPU with a layer that is written out (3)" in said
+    assert pace({"enqueue_s": 2.0, "busy_s": 1.0}) == HOST_PACED
+    assert pace({"enqueue_s": 1.0, "busy_s": 2.0}) == GPU_PACED
+    assert pace({"enqueue_s": 1.0}) == UNPACED
+    said = verdict("reduce-overhead-for-training", root=root).evidence
+    assert "in inference" in said and "in training" in said
+
+
+def test_memory_is_shown_as_it_was_counted_though_a_segment_decides(root):
+    found = verdict("compile-memory-neutral", root=root)
+    assert found.measured.low == 1.0 and found.measured.high == 2.0
 
 
 def test_a_mode_whose_option_belongs_to_inference_is_for_inference(root):

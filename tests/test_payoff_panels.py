@@ -7,7 +7,7 @@ import pytest
 from test_page import Balance, text
 from test_payoffs import LINE, MAP, call, of
 
-from anatomy import payoffs, svg
+from anatomy import breakeven, payoffs, svg
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +131,19 @@ def test_a_line_along_the_edge_makes_no_panel_taller_than_its_neighbour(tmp_path
         picture = svg.picture(drawing, svg.share(2), tmp_path)
         heights.add(re.search(r' height="([\d.]+)"', picture)[1])
     assert len(heights) == 1
+
+
+def test_counts_that_print_alike_are_called_the_same():
+    def word(here):
+        return breakeven._counted({"peak_bytes": here}, {"peak_bytes": 100000}, "peak_bytes")[3]
+
+    assert [word(n) for n in (100000, 100400, 99600)] == ["same"] * 3
+    assert [word(n) for n in (100600, 99400)] == ["more", "less"]
+
+
+def test_a_place_that_no_row_is_about_was_not_tried_and_no_table_says_why(tmp_path):
+    left = [row for row in made.table() if not (row["width"] == 256 and row["tokens"] == 256)]
+    left = [row for row in left if not row.get("note")]
+    made.recorded(tmp_path, left)
+    told = text(call("payoff", of(tmp_path), **MAP))
+    assert "– not tried" in told and "the table says why" not in told
