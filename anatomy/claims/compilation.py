@@ -21,6 +21,7 @@ from anatomy.claims import (
     within,
 )
 from anatomy.claims.contiguity import NEAR
+from anatomy.claims.promises import reaches, tally
 from anatomy.claims.table import Table, between, over_control, quotient, told, why_not
 from anatomy.rows import Row
 
@@ -56,36 +57,37 @@ def _rows(table: Table, way: str) -> list[tuple[dict, Row]]:
 
 def _speedup(row: Row) -> Measured:
     """Time of eager over time of a way, the other way round than recordings have it."""
-    ratio = over_control(row)
-    return Measured(1 / ratio.value, 1 / ratio.high, 1 / ratio.low, floor=ratio.floor)
+    return over_control(row).inverse
 
 
 def _speedups(tables: tuple[Table, ...], low: float, high: float) -> Finding:
-    """Whether the defaults of torch.compile are `low` to `high` times as fast as eager."""
+    """Whether the defaults of torch.compile are at least `low` times as fast as eager."""
     cases, seen = [], []
     for where, row in [found for table in tables for found in _rows(table, COMPILED)]:
         if reason := why_not(row):
             cases.append(Case(where, None, why=reason))
             continue
         speedup = _speedup(row)
-        cases.append(Case(where, within(speedup, low, high), speedup))
+        cases.append(Case(where, reaches(speedup, low), speedup))
         seen.append(speedup.value)
     said = between(seen) if seen else units.NOT_MEASURED
     return across(
-        cases, f"A compiled layer is {said} as fast as an eager one, in {len(seen)} cells."
+        cases,
+        f"A compiled layer is {said} as fast as an eager one, in {len(seen)} cells. "
+        f"{tally(cases, low, high)}",
     )
 
 
 @claim(TRAINING, INFERENCE)
 def compile_is_faster(*tables: Table) -> Finding:
-    """In every cell of both tasks the compiled layer is 1.2 to 2 times as fast as eager."""
+    """In every cell of both tasks the compiled layer is at least 1.2 times as fast as eager."""
     return _speedups(tables, 1.2, 2.0)
 
 
 @claim(TRAINING)
 def compile_doubles_training(training: Table) -> Finding:
-    """In every cell a compiled training step is twice as fast as eager, within 10 %."""
-    return _speedups((training,), 2.0 * (1 - NEAR), 2.0 * (1 + NEAR))
+    """In every cell a compiled training step is twice as fast as eager or faster, within 10 %."""
+    return _speedups((training,), 2.0 * (1 - NEAR), 2.0 * (1 - NEAR))
 
 
 @claim(TRAINING, INFERENCE)

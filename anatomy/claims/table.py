@@ -91,7 +91,11 @@ def over_control(row: Row) -> Measured:
     """A row's ratio over its control, with its interval and the noise floor of its table."""
     ends = (row.get(name) for name in ("ratio_low", "ratio_high"))
     low, high = (row["ratio"] if units.missing(end) else end for end in ends)
-    return Measured(row["ratio"], low, high, "x", floor=row.get("noise_floor") or 0.0)
+    # Blocks of several processes were pooled already, and have an interval of their own kind.
+    blocks = 0 if row.get("runs") else len(row.get("blocks_s") or ())
+    exact = not 0 < blocks < replication.EXACT_FROM
+    floor = row.get("noise_floor") or 0.0
+    return Measured(row["ratio"], low, high, "x", floor=floor, exact=exact)
 
 
 def time_of(row: Row) -> Measured:
@@ -111,6 +115,7 @@ def quotient(above: Measured, below: Measured) -> Measured:
         above.low / below.high,
         above.high / below.low,
         floor=above.floor + below.floor,
+        exact=above.exact and below.exact,
     )
 
 
