@@ -133,7 +133,7 @@ def test_on_a_machine_without_fp8_a_claim_about_it_says_why(tmp_path):
     assert (result.word, result.evidence) == (claims.NOT_MEASURABLE, WITHOUT_FP8)
     assert result.measured is None and result.deviation is None
     # And what does not need it is judged all the same.
-    assert verdict("half-precision-beats-fp32", root=tmp_path).word == claims.FAILS
+    assert verdict("half-precision-beats-fp32", root=tmp_path).word == claims.HOLDS
 
 
 def test_a_figure_of_another_card_is_judged_on_that_card_alone(tmp_path):

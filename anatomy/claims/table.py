@@ -1,6 +1,6 @@
 """The rows of one recording as a claim reads them: looked up by name, compared block by block."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from anatomy import replication, rows, units
@@ -119,9 +119,9 @@ def quotient(above: Measured, below: Measured) -> Measured:
     )
 
 
-def between(values: Sequence[float]) -> str:
+def between(values: Sequence[float], printed: Callable[[float], str] = units.ratio) -> str:
     """The smallest and largest ratio of many: `0.98× to 2.04×`; one alone stands alone."""
-    low, high = units.ratio(min(values)), units.ratio(max(values))
+    low, high = printed(min(values)), printed(max(values))
     return low if low == high else f"{low} to {high}"
 
 
