@@ -22,7 +22,7 @@ class Technique:
     Attributes:
         name: What it is called there.
         page: The page about it.
-        claim: The claim on its speed.
+        claim: The claim on its speed; empty where no factor was promised.
         needs: Its recordings: experiment, and parameters other than the defaults.
         variants: The ways of using it that count.
         memory: The column of bytes that tells its memory, and what that is.
@@ -41,17 +41,28 @@ class Technique:
 
 
 PEAK = ("total_peak_bytes", "peak, with weights")
+HELD = ("reserved_bytes", "held of the card")
 AMP = ("amp fp16", "amp bf16")
 TRAINING = ("precision.training", {})
+COMPILED = (("compilation.map", {}), ("compilation.map", {"task": "inference"}))
 TECHNIQUES = (
     Technique(
         "torch.compile",
         "axioms/compile.md",
         "compile-is-faster",
-        (("compilation.map", {}), ("compilation.map", {"task": "inference"})),
-        ("compiled", "reduce-overhead"),
+        COMPILED,
+        ("compiled",),
         PEAK,
         once="compiled, first calls",
+    ),
+    Technique(
+        "torch.compile with CUDA graphs",
+        "axioms/compile.md",
+        "",
+        COMPILED,
+        ("reduce-overhead",),
+        HELD,
+        once="reduce-overhead, first calls",
     ),
     Technique(
         "mixed precision, over fp32",
@@ -92,7 +103,7 @@ TECHNIQUES = (
         "cuda-graphs-are-faster",
         (("graph_capture.map", {}), ("graph_capture.training", {})),
         ("graph",),
-        ("reserved_bytes", "held of the card"),
+        HELD,
         once="graph",
     ),
     Technique(
@@ -115,7 +126,11 @@ def techniques(*, caption: str | None = None) -> str:
     """
     showing = current()
     asked = [
-        (each, evaluate(showing, each.claim), [showing.find(n, **p) for n, p in each.needs])
+        (
+            each,
+            evaluate(showing, each.claim) if each.claim else None,
+            [showing.find(name, **params) for name, params in each.needs],
+        )
         for each in TECHNIQUES
     ]
     told = inline.render_text(showing, caption) if caption else None
@@ -134,17 +149,24 @@ def techniques(*, caption: str | None = None) -> str:
     return figures.or_badge(showing, found, told, draw)
 
 
-def _line(each: Technique, result: Result, found: Sequence[Found], address: str) -> list[str]:
+def _line(
+    each: Technique, result: Result | None, found: Sequence[Found], address: str
+) -> list[str]:
     cells = sorted(_cells(each, found), key=lambda row: row["ratio"])
     name = f'<a href="{escape(address)}">{escape(each.name)}</a>'
-    promised = f'<span class="cited">{escape(result.claim.number)}</span> '
-    ends = [_cell(cells[0]), _cell(cells[-1])] if cells else [tables.NONE, tables.NONE]
+    promised = tables.NONE
+    if result:
+        number = f'<span class="cited">{escape(result.claim.number)}</span>'
+        promised = f"{number} {tables.chip(result.word)}"
+    ends = [tables.NONE, tables.NONE]
+    if cells:
+        ends = [_cell(row, named=len(each.variants) > 1) for row in (cells[0], cells[-1])]
     return [
         name,
         *ends,
         _memory(each, found),
         _once(each, found),
-        promised + tables.chip(result.word),
+        promised,
     ]
 
 
@@ -167,13 +189,14 @@ def _cells(each: Technique, found: Iterable[Found]) -> Iterator[Row]:
                 yield row
 
 
-def _cell(row: Row) -> str:
+def _cell(row: Row, *, named: bool) -> str:
     """A speed-up with its interval, its verdict, and the cell it was seen in."""
     ends = (row.get("ratio_high"), row.get("ratio_low"))
     low, high = (None if units.missing(end) else 1 / end for end in ends)
     text, _, interval = units.ratio_range(1 / row["ratio"], low, high).partition(" [")
     interval = f' <span class="ci">[{interval}</span>' if interval else ""
-    where = f'<span class="source">{escape(row["variant"])}, {escape(row["op"])}</span>'
+    name = f"{row['variant']}, {row['op']}" if named else row["op"]
+    where = f'<span class="spot">{escape(name)}</span>'
     return f"{text}{interval} {tables.chip(row['verdict'])} {where}"
 
 
@@ -191,7 +214,7 @@ def _memory(each: Technique, found: Iterable[Found]) -> str:
                 shares.append(row[column] / base[column])
     if not shares:
         return tables.NONE
-    return f'{_from_to(shares, units.ratio)} <span class="source">{what}</span>'
+    return f'{_from_to(shares, units.ratio)} <span class="spot">{what}</span>'
 
 
 def _once(each: Technique, found: Iterable[Found]) -> str:
