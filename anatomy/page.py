@@ -29,6 +29,7 @@ from anatomy.nodegraphs import graph
 from anatomy.payoffs import payoff
 from anatomy.showing import current, selectors
 from anatomy.specials import harnesses, limits, samples, seed_beside
+from anatomy.techniques import techniques
 from anatomy.timelines import timeline
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "seed_beside",
     "show",
     "strip",
+    "techniques",
     "timeline",
 ]
 

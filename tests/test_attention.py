@@ -284,7 +284,8 @@ def test_flash_is_faster_by_two_to_four_or_not(edited):
     holds = edited(name)
     assert holds.word == claims.HOLDS and holds.deviation == 1
     assert "1 of 20 cases can't be measured: would need about" in holds.evidence
-    assert edited(name, faster(0.4)).word == claims.FAILS
+    more = edited(name, faster(0.4))
+    assert more.word == claims.HOLDS and more.deviation > 1, "more than promised keeps a promise"
     assert edited(name, faster(2)).word == claims.FAILS
     short = edited(name, faster(3, lambda row: row["sequence"] == 128))
     assert short.word == claims.ONLY_WHERE and "except for N=128" in short.condition

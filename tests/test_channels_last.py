@@ -138,7 +138,8 @@ def test_where_a_format_has_no_tensor_cores_the_claim_says_so(recorded):
     [
         ("faster", 0.8, claims.HOLDS),
         ("same", 1.0, claims.FAILS),
-        ("undecided", 0.99, claims.INCONCLUSIVE),
+        ("faster", 0.95, claims.FAILS),
+        ("faster", 1 / 1.1, claims.INCONCLUSIVE),
     ],
 )
 def test_the_verdict_follows_the_rows(word, ratio, expected, recorded):

@@ -61,7 +61,7 @@ ROOMS = {
         *("rooflines", "ledger", "ledger_table", "paragraphs", "prose", "specials"),
         *("breakeven", "payoffs", "heatmaps", "growth", "hotspots"),
         *("dominance", "frontiers", "tradeoffs", "labels", "timelines", "lanes"),
-        *("nodegraphs", "layering", "layered"),
+        *("nodegraphs", "layering", "layered", "techniques"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }

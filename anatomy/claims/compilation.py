@@ -21,6 +21,7 @@ from anatomy.claims import (
     within,
 )
 from anatomy.claims.contiguity import NEAR
+from anatomy.claims.promises import reaches, tally
 from anatomy.claims.table import Table, between, over_control, quotient, told, why_not
 from anatomy.rows import Row
 
@@ -98,12 +99,11 @@ def _by_pace(seen: dict[str, list[float]]) -> str:
 
 def _speedup(row: Row) -> Measured:
     """Time of eager over time of a way, the other way round than recordings have it."""
-    ratio = over_control(row)
-    return Measured(1 / ratio.value, 1 / ratio.high, 1 / ratio.low, floor=ratio.floor)
+    return over_control(row).inverse
 
 
 def _speedups(tables: tuple[Table, ...], low: float, high: float) -> Finding:
-    """Whether the defaults of torch.compile are `low` to `high` times as fast as eager."""
+    """Whether the defaults of torch.compile are at least `low` times as fast as eager."""
     cases: list[Case] = []
     seen: dict[str, list[float]] = {}
     for where, row in [found for table in tables for found in _paced(table, COMPILED)]:
@@ -111,24 +111,25 @@ def _speedups(tables: tuple[Table, ...], low: float, high: float) -> Finding:
             cases.append(Case(where, None, why=reason))
             continue
         speedup = _speedup(row)
-        cases.append(Case(where, within(speedup, low, high), speedup))
+        cases.append(Case(where, reaches(speedup, low), speedup))
         name = where["pace"]
         if name == GPU_PACED and where["layer"] != MAPPED:
             name = WRITTEN_PACED
         seen.setdefault(name, []).append(speedup.value)
-    return across(cases, f"Speed of a compiled layer over an eager one: {_by_pace(seen)}.")
+    said = f"Speed of a compiled layer over an eager one: {_by_pace(seen)}."
+    return across(cases, f"{said} {tally(cases, low, high)}")
 
 
 @claim(TRAINING, INFERENCE, LAYERS)
 def compile_is_faster(*tables: Table) -> Finding:
-    """In every cell, whatever layer, the compiled one is 1.2 to 2 times as fast as eager."""
+    """In every cell, whatever layer, the compiled one is at least 1.2 times as fast as eager."""
     return _speedups(tables, 1.2, 2.0)
 
 
 @claim(TRAINING, LAYERS)
 def compile_doubles_training(*tables: Table) -> Finding:
-    """In every cell a compiled training step is twice as fast as eager, within 10 %."""
-    return _speedups(tables, 2.0 * (1 - NEAR), 2.0 * (1 + NEAR))
+    """In every cell a compiled training step is twice as fast as eager or faster, within 10 %."""
+    return _speedups(tables, 2.0 * (1 - NEAR), 2.0 * (1 - NEAR))
 
 
 @claim(TRAINING, INFERENCE, LAYERS)

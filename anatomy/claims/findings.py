@@ -46,6 +46,7 @@ class Measured:
         unit: One of `UNITS`: a ratio, seconds, bytes per second, a share of 1, or a count.
         cases: How many numbers it sums up; `value` is then their median.
         floor: Noise floor of its table, as a share of 1; of several cases, the largest.
+        exact: False where there were too few blocks for an interval of 95 %; it decides nothing.
     """
 
     value: float
@@ -54,6 +55,13 @@ class Measured:
     unit: str = "x"
     cases: int = 1
     floor: float = 0.0
+    exact: bool = True
+
+    @property
+    def inverse(self) -> "Measured":
+        """A ratio the other way round: the speed-up of a time over that of its control."""
+        ends = (1 / self.high, 1 / self.low)
+        return Measured(1 / self.value, *ends, self.unit, self.cases, self.floor, self.exact)
 
     @property
     def text(self) -> str:
@@ -121,8 +129,11 @@ class Case:
 def within(measured: Measured, low: float, high: float) -> bool | None:
     """Whether a number lies between `low` and `high`; None where that is not decided.
 
-    The whole interval, widened by the noise floor, must lie inside or outside.
+    The whole interval, widened by the noise floor, must lie inside or outside. The range of a
+    few blocks is no interval of 95 % and decides nothing.
     """
+    if not measured.exact:
+        return None
     wide = 1.0 + measured.floor
     least, most = measured.low / wide, measured.high * wide
     if low <= least and most <= high:

@@ -1,6 +1,6 @@
 """The rows of one recording as a claim reads them: looked up by name, compared block by block."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from anatomy import replication, rows, units
@@ -91,7 +91,11 @@ def over_control(row: Row) -> Measured:
     """A row's ratio over its control, with its interval and the noise floor of its table."""
     ends = (row.get(name) for name in ("ratio_low", "ratio_high"))
     low, high = (row["ratio"] if units.missing(end) else end for end in ends)
-    return Measured(row["ratio"], low, high, "x", floor=row.get("noise_floor") or 0.0)
+    # Blocks of several processes were pooled already, and have an interval of their own kind.
+    blocks = 0 if row.get("runs") else len(row.get("blocks_s") or ())
+    exact = not 0 < blocks < replication.EXACT_FROM
+    floor = row.get("noise_floor") or 0.0
+    return Measured(row["ratio"], low, high, "x", floor=floor, exact=exact)
 
 
 def time_of(row: Row) -> Measured:
@@ -111,12 +115,13 @@ def quotient(above: Measured, below: Measured) -> Measured:
         above.low / below.high,
         above.high / below.low,
         floor=above.floor + below.floor,
+        exact=above.exact and below.exact,
     )
 
 
-def between(values: Sequence[float]) -> str:
+def between(values: Sequence[float], printed: Callable[[float], str] = units.ratio) -> str:
     """The smallest and largest ratio of many: `0.98× to 2.04×`; one alone stands alone."""
-    low, high = units.ratio(min(values)), units.ratio(max(values))
+    low, high = printed(min(values)), printed(max(values))
     return low if low == high else f"{low} to {high}"
 
 
