@@ -250,6 +250,7 @@ def gap_means_utilisation(bench: Table) -> Finding:
     statement="What a readback takes of an iteration falls as the kernel before it grows: from "
     "more than half to less than a hundredth.",
     topic="sync points",
+    measures="share of an iteration that a readback takes",
 )
 def readback_share_falls(bench: Table) -> Finding:
     """At the shortest product .item() takes over half of an iteration, at the longest under 1 %."""
