@@ -110,6 +110,8 @@ def _print(found: list[claims.Result], format: Format) -> None:
         say(ledger.as_csv(found))
     elif format is Format.JSON:
         say(ledger.as_json(found))
+    elif not found:
+        say("There is no such claim.")
     else:
         table = Table(box=None, pad_edge=False)
         for name in ("row", "claim", "machine", "verdict", "claimed", "measured", "which is"):
