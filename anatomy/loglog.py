@@ -141,7 +141,11 @@ def _claimed(data, width) -> dict[str, Any]:
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     x = alt.X("value:Q", scale=scale, title="measured / claimed", axis=axis)
     labels = alt.Axis(
-        grid=True, labelLimit=240, labelFontSize=11 if width > 500 else 9, ticks=False, domain=False
+        grid=True,
+        labelLimit=240,
+        labelFontSize=11 if width > 500 else 10.2,
+        ticks=False,
+        domain=False,
     )
     y = alt.Y("label:N", sort=[point["label"] for point in data], title=None, axis=labels)
     base = alt.Chart(_values(data)).encode(y=y, description="told:N")
