@@ -1,18 +1,26 @@
 """The ledger on a page: its counts, its table, and claimed against measured as a chart."""
 
 import posixpath
+import re
 from collections.abc import Sequence
 from html import escape
 
 from anatomy import claims, inline, spans, svg, tables, units
 from anatomy import ledger as ledger_rows
 from anatomy.claims import Result
-from anatomy.claims.findings import UNITS
 from anatomy.errors import UnknownName
 from anatomy.showing import Showing, current
 
-PARTS = ("table", "counts", "chart", "downloads")
+PARTS = ("table", "answer", "counts", "chart", "downloads")
 HEADS = ("#row", "verdict", "claim", "#claimed", "#measured", "#deviation", "topic", "machine")
+# Verdict -> what so many claims do.
+SAID = {
+    claims.HOLDS: "hold",
+    claims.ONLY_WHERE: "hold only under a condition",
+    claims.FAILS: "fail",
+    claims.INCONCLUSIVE: "stay open",
+    claims.NOT_MEASURABLE: "can't be measured there",
+}
 # Characters of a condition under a verdict; a longer one is told with the evidence.
 MOST_SAID = 60
 # Recordings that a row links to one by one; more are counted.
@@ -27,7 +35,8 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
         ledger("chart", caption="On the diagonal the seed was right.")
 
     Args:
-        part: `table`, `counts` (of verdicts), `chart` (claimed against measured) or `downloads`.
+        part: `table`, `answer` (a sentence), `counts` (of verdicts), `chart` (claimed against
+            measured) or `downloads`.
         caption: What to see.
 
     Raises:
@@ -40,6 +49,8 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
     told = inline.render_text(showing, caption) if caption else None
     if showing.collecting:
         return ""
+    if part == "answer":
+        return _answer(showing, found)
     if part == "downloads":
         return _downloads(showing)
     body = {"table": _table, "counts": _counts, "chart": _chart}[part](showing, found)
@@ -55,6 +66,23 @@ def _downloads(showing: Showing) -> str:
         for name in ledger_rows.DOWNLOADS
     )
     return f'<p class="downloads">All of it as {" and as ".join(links)}.</p>\n'
+
+
+def _answer(showing: Showing, found: Sequence[Result]) -> str:
+    """How many hold on the machine shown, in a sentence."""
+    here = [result for result in found if result.machine == showing.machine]
+    counted = ledger_rows.counts(here)
+    judged = sum(counted[word] for word in claims.WORDS)
+    parts = [f"{counted[word]} {said}" for word, said in SAID.items() if counted[word]]
+    if not parts:
+        return f"<p><strong>Answer.</strong> None of {len(here)} claims has a verdict yet.</p>\n"
+    return (
+        f"<p><strong>Answer.</strong> Of {judged} claims that have a verdict on "
+        f"<code>{escape(showing.machine)}</code>, {', '.join(parts[:-1])} and {parts[-1]}. "
+        f"Another {len(here) - judged} wait for theirs.</p>\n"
+        if len(parts) > 1
+        else f"<p><strong>Answer.</strong> Of {len(here)} claims, {parts[0]}.</p>\n"
+    )
 
 
 def _counts(showing: Showing, found: Sequence[Result]) -> str:
@@ -85,10 +113,6 @@ def _row(showing: Showing, result: Result) -> str:
     marks = {"topic": claim.topic, "verdict": result.word, "machine": result.machine}
     data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
     number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE
-    seen = tables.NONE
-    if result.measured:
-        number, bracket, interval = escape(result.measured.text).partition(" [")
-        seen = f'{number} <span class="ci">[{interval}</span>' if bracket else number
     where = (
         f'<span class="remarks">{escape(ledger_rows.brief(result.condition, MOST_SAID))}</span>'
         if result.condition and claim.settled is None
@@ -100,21 +124,38 @@ def _row(showing: Showing, result: Result) -> str:
         ("", claims.ALL_WORDS.index(result.word), chip),
         ("", claim.row, _statement(showing, result)),
         ("n", claim.claimed and claim.claimed[0], number),
-        ("n", result.measured and result.measured.value, seen),
-        ("n", result.distance if result.deviation else None, _deviation(result)),
+        ("n", result.measured and result.measured.value, _seen(result)),
+        ("n", _off(result), _deviation(result)),
         ("", None, escape(claim.topic)),
         ("", None, f"<code>{escape(result.machine)}</code>"),
     ]
     markup = "".join(
-        _cell(kind, key, text, head=n == 2) for n, (kind, key, text) in enumerate(cells)
+        _cell(head.lstrip("#"), *cell) for head, cell in zip(HEADS, cells, strict=True)
     )
     return f'<tr id="{ledger_rows.anchor(result)}" {data}>{markup}</tr>'
 
 
-def _cell(kind: str, key: float | None, text: str, *, head: bool) -> str:
-    classes = f' class="{kind}"' if kind else ""
-    order = "" if key is None else f' data-key="{key:.6g}"'
-    return f'<th scope="row"{order}>{text}</th>' if head else f"<td{classes}{order}>{text}</td>"
+def _cell(head: str, kind: str, key: float | None, text: str) -> str:
+    """A cell; on a phone, where the table's head is not shown, `data-head` says what it is."""
+    classes = " ".join(filter(None, (kind, "none" if text == tables.NONE else "")))
+    told = f' class="{classes}"' if classes else ""
+    told += "" if key is None else f' data-key="{key:.6g}"'
+    told += f' data-head="{head}"'
+    return f'<th scope="row"{told}>{text}</th>' if head == "claim" else f"<td{told}>{text}</td>"
+
+
+def _seen(result: Result) -> str:
+    """The measured number with its interval, or the span of its cases; and what it is."""
+    seen = result.measured
+    if seen is None:
+        return tables.NONE
+    number, bracket, interval = escape(seen.text).partition(" [")
+    told = f'{number} <span class="ci">[{interval}</span>' if bracket else number
+    if seen.cases > 1:
+        ends = told.rpartition(" in ")[0]
+        told = f'{escape(seen.middle)} <span class="ci">median of {seen.cases}: {ends}</span>'
+    what = result.claim.measures
+    return told + (f'<span class="remarks">{escape(what)}</span>' if what else "")
 
 
 def _statement(showing: Showing, result: Result) -> str:
@@ -126,7 +167,7 @@ def _statement(showing: Showing, result: Result) -> str:
         return f"{escape(claim.statement)} {place}{later}"
     told = [escape(result.evidence)]
     if claim.test:
-        told.append(f'<span class="how">Test: {escape(claim.test)}</span>')
+        told.append(f'<span class="how">Test: {_coded(claim.test)}</span>')
     commands = dict.fromkeys(each.command for each in result.found if not each.freshness.current)
     if commands:
         first, more = next(iter(commands)), len(commands) - 1
@@ -153,47 +194,66 @@ def _recordings(showing: Showing, result: Result) -> str:
     return ", ".join(links) + more
 
 
+def _coded(text: str) -> str:
+    """A sentence of a docstring: what stands between backticks is code."""
+    return re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(text))
+
+
+def _meets(result: Result) -> bool:
+    """Whether the interval of one number reaches what was claimed."""
+    low, high = result.claim.claimed
+    seen = result.measured
+    return seen.cases == 1 and low <= seen.high and seen.low <= high
+
+
+def _off(result: Result) -> float | None:
+    """What deviations are sorted by: none is 0, and it is no matter in which direction."""
+    if result.deviation is None:
+        return None
+    return 0.0 if _meets(result) else result.distance
+
+
 def _deviation(result: Result) -> str:
-    """`within`, or how many times the nearest end of the claimed number was measured."""
+    """`within`, or how many times above or below the nearest end of the claimed number it is."""
     if result.deviation is None:
         return tables.NONE
-    low, high = result.claim.claimed
-    if low <= result.measured.high and result.measured.low <= high and result.measured.cases == 1:
+    if _meets(result):
         return '<span title="The interval and the claimed number meet.">meets it</span>'
-    if result.deviation == 1:
-        return "within"
     of = "the median of its cases" if result.measured.cases > 1 else "what was measured"
-    title = f"{of}, over the nearest end of what was claimed"
-    return f'<span title="{title}">{units.ratio(result.deviation)}</span>'
+    if result.deviation == 1:
+        return f'<span title="{of} lies within what was claimed">within</span>'
+    above = result.deviation > 1
+    times = units.ratio(result.deviation if above else 1 / result.deviation)
+    title = f"{of}, against the nearest end of what was claimed"
+    return f'<span title="{title}">{times} {"above" if above else "below"}</span>'
 
 
 def _chart(showing: Showing, found: Sequence[Result]) -> str:
-    panels = []
-    for unit, what in UNITS.items():
-        points = [_point(each) for each in found if each.deviation and each.claim.unit == unit]
-        if points:
-            title = f"{what}, {unit}" if unit.endswith("s") else what
-            panels.append((what.capitalize(), svg.Drawing("loglog.claimed", (points, title))))
-    if not panels:
+    several = len({each.machine for each in found}) > 1
+    points = [_point(each, several) for each in found if each.deviation]
+    if not points:
         return '<p class="notice gap">No claimed number has a measured one beside it yet.</p>'
-    label = "Claimed numbers against measured ones; the table has the figures."
-    return svg.chart(showing, panels, label)
+    label = "Measured numbers over claimed ones; the table has the figures."
+    return svg.chart(showing, [("", svg.Drawing("loglog.claimed", (points,)))], label)
 
 
-def _point(result: Result) -> dict:
+def _point(result: Result, several: bool = False) -> dict:
+    """A claimed number's mark: all as shares of the claimed one, of a range its middle."""
     low, high = result.claim.claimed
+    middle = (low * high) ** 0.5
     seen = result.measured
+    least = seen.low if seen.low > 0 else seen.value / BEYOND
     number = str(result.claim.row or "")
+    machine = f" ({result.machine})" if several else ""
     return {
-        "claimed": (low * high) ** 0.5,
-        "claimed_low": low,
-        "claimed_high": high,
-        "value": seen.value,
-        "low": seen.low if seen.low > 0 else seen.value / BEYOND,
-        "high": seen.high,
+        "label": f"{result.claim.name} {number}".rstrip() + machine,
+        "claimed_low": low / middle,
+        "claimed_high": high / middle,
+        "value": seen.value / middle,
+        "low": least / middle,
+        "high": seen.high / middle,
         "many": seen.cases > 1,
         "verdict": result.word,
-        "number": number,
         "told": f"{number} {result.claim.name} ({result.machine}): claimed {result.claim.number}, "
         f"measured {seen.text}, {result.word}",
     }

@@ -33,6 +33,7 @@ VERDICTS = {
     "inconclusive": (MUTED, "square"),
     "not measurable here": (MUTED, "cross"),
 }
+CLAIM = 19  # pixels of a claim's row
 # Roofs whose peaks are no farther apart than this share their label.
 CLOSE = 1.25
 # Vega names a size in bytes as a power of two.
@@ -69,17 +70,16 @@ def roofline(roofs: Sequence[dict[str, Any]], limits: dict[str, Any]) -> Drawn:
     return lambda width: _roofline(data, slope, width)
 
 
-def claimed(points: Sequence[dict[str, Any]], title: str) -> Drawn:
-    """Measured numbers over claimed ones, with the intervals of both; equal on the diagonal.
+def claimed(points: Sequence[dict[str, Any]]) -> Drawn:
+    """Measured numbers over claimed ones, a row for each claim: 1 where the claim was right.
 
     Args:
-        points: `claimed`, `claimed_low`, `claimed_high`, `value`, `low`, `high` (all positive, in
-            one unit), `many` (whether low to high spans several cases), `verdict`, `number` (of
-            the ledger's row) and `told`.
-        title: What the numbers are, with their unit.
+        points: `label`, `value`, `low`, `high` (over the middle of what was claimed, all
+            positive), `claimed_low` and `claimed_high` (over the same middle), `many` (whether low
+            to high spans several cases), `verdict` and `told`.
     """
     data = [dict(each) for each in points]
-    return lambda width: _claimed(data, title, width)
+    return lambda width: _claimed(data, width)
 
 
 def payoff(
@@ -123,48 +123,45 @@ def growth(
     return lambda width: _growth(data, lines, list(ticks), titles, width)
 
 
-def _claimed(data, title, width) -> dict[str, Any]:
+def _claimed(data, width) -> dict[str, Any]:
+    data = sorted(data, key=lambda point: -point["value"])
     ends = [point[end] for point in data for end in ("claimed_low", "claimed_high", "low", "high")]
-    low, high = min(ends) / 1.3, max(ends) * 1.6  # the row's number stands right of its mark
-    domain = alt.Scale(type="log", domain=[low, high], nice=False)
+    low, high = min(ends) / 1.2, max(ends) * 1.2
     ticks = [tick for tick in _steps(low, high) if low <= tick <= high]
-    every = alt.Axis(values=ticks, format="~g" if title == "ratio" else "~s")
     words = [word for word in VERDICTS if any(point["verdict"] == word for point in data)]
-    where = alt.Legend(orient="top", title=None, symbolSize=70, columns=4 if width > 500 else 2)
-    range_ = [VERDICTS[word] for word in words]
+    where = alt.Legend(orient="top", title=None, symbolSize=70, columns=5 if width > 500 else 1)
+    colours, shapes = zip(*(VERDICTS[word] for word in words), strict=True)
     colour = alt.Color(
-        "verdict:N",
-        sort=words,
-        scale=alt.Scale(domain=words, range=[each[0] for each in range_]),
-        legend=where,
+        "verdict:N", sort=words, scale=alt.Scale(domain=words, range=list(colours)), legend=where
     )
     shape = alt.Shape(
-        "verdict:N",
-        sort=words,
-        scale=alt.Scale(domain=words, range=[each[1] for each in range_]),
-        legend=where,
+        "verdict:N", sort=words, scale=alt.Scale(domain=words, range=list(shapes)), legend=where
     )
-    x = alt.X("claimed:Q", scale=domain, title=f"claimed {title}", axis=every)
-    y = alt.Y("value:Q", scale=domain, title=f"measured {title} (with interval)", axis=every)
-    base = alt.Chart(_values(data)).encode(description="told:N")
-    equal = alt.Chart(_values([{"claimed": end, "value": end} for end in (low, high)]))
+    axis = alt.Axis(values=ticks, labelExpr="format(datum.value, '~g') + '×'", orient="top")
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    x = alt.X("value:Q", scale=scale, title="measured / claimed", axis=axis)
+    labels = alt.Axis(
+        grid=True,
+        labelLimit=240,
+        labelFontSize=11 if width > 500 else 10.2,
+        ticks=False,
+        domain=False,
+    )
+    y = alt.Y("label:N", sort=[point["label"] for point in data], title=None, axis=labels)
+    base = alt.Chart(_values(data)).encode(y=y, description="told:N")
+    ranges = [point for point in data if point["claimed_low"] < point["claimed_high"]]
     dashed = alt.condition("datum.many", alt.value([2, 3]), alt.value([1, 0]))
     layers = [
-        equal.mark_line(color=MUTED, strokeDash=[6, 4], strokeWidth=1.2).encode(x=x, y=y),
-        base.mark_rule(strokeWidth=1.4).encode(
-            x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour, strokeDash=dashed
+        alt.Chart(_values([{"value": 1.0}])).mark_rule(color=MUTED, strokeDash=[6, 4]).encode(x=x),
+        base.mark_rule(strokeWidth=1.6).encode(
+            x=alt.X("low:Q"), x2="high:Q", color=colour, strokeDash=dashed
         ),
-        base.mark_rule(strokeWidth=1.4).encode(
-            x=alt.X("claimed_low:Q"), x2="claimed_high:Q", y=y, color=colour
-        ),
-        base.mark_point(filled=True, size=75, opacity=1).encode(
-            x=x, y=y, color=colour, shape=shape
-        ),
-        base.mark_text(align="left", dx=7, dy=-7, color=TEXT, fontSize=11).encode(
-            x=x, y=y, text="number:N"
-        ),
+        base.mark_point(filled=True, size=70, opacity=1).encode(x=x, color=colour, shape=shape),
     ]
-    return _spec(alt.layer(*layers), width, height=360)
+    if ranges:
+        bars = alt.Chart(_values(ranges)).mark_bar(color=MUTED, opacity=0.3, height=9)
+        layers.insert(0, bars.encode(y=y, x=alt.X("claimed_low:Q"), x2="claimed_high:Q"))
+    return _spec(alt.layer(*layers), width, height=CLAIM * len(data))
 
 
 def _steps(low: float, high: float) -> list[float]:

@@ -97,6 +97,10 @@ def label(column: str, value: Any) -> str:
     """A coordinate as an axis or a table's first column has it: with its unit, and short."""
     if column.endswith(("_bytes", "_s")) or not breakeven.is_number(value):
         return rows.printed({column: value}, column)
+    if column == "bytes" and isinstance(value, int):
+        for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+            if value % size == 0:
+                return f"{value // size} {unit}"
     if isinstance(value, int) and value >= LONG:
         for size, prefix in ((2**20, "Mi"), (10**6, "M"), (2**10, "Ki"), (10**3, "k")):
             if value % size == 0:

@@ -73,6 +73,7 @@ def weighted_by_tokens_is_exact(gradients: Table) -> Finding:
     statement="Cutting a batch into micro-batches is a cheaper way to less memory than "
     "checkpointing every layer.",
     topic="checkpointing",
+    measures="time of micro-batches / of checkpointing every layer",
 )
 def accumulation_before_checkpointing(steps: Table) -> Finding:
     """Some number of micro-batches needs no more memory than checkpointing every layer of the full

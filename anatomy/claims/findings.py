@@ -81,6 +81,11 @@ class Measured:
         low, high = (_printed(end, self.unit) for end in ends)
         return f"{_printed(self.value, self.unit)} [{low}, {high}]"
 
+    @property
+    def middle(self) -> str:
+        """The number alone; of several cases, their median."""
+        return _printed(self.value, self.unit)
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -291,6 +291,7 @@ def _gap(size: tuple[Measured, Measured, Row]) -> str:
     statement="Where the GPU sets the pace, what a readback takes of an iteration falls as the "
     "kernel grows, from more than half to less than a hundredth.",
     topic="sync points",
+    measures="share of an iteration that a readback takes",
 )
 def readback_share_falls(bench: Table) -> Finding:
     """Of the sizes at which the GPU sets the pace: over half at the first, under 1 % at the last.
