@@ -171,7 +171,7 @@ def _key(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
     if any(point.standing == NO for point in drawn):
         parts.append("hollow: beaten; the table says by what")
     if any(point.standing == OPEN for point in drawn):
-        parts.append("filled, above the line: perhaps beaten, which is not shown")
+        parts.append("filled, above the line: not shown to be beaten, but the medians say so")
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 

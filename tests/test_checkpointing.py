@@ -340,7 +340,7 @@ GRADIENTS = "accumulation.gradients"
 
 def test_dividing_by_steps_holds_where_the_tokens_are_equal(verdict):
     found = verdict("divide-loss-by-steps")
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for equal, 9 of 27 cases")
+    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for equal lengths, 9 of 27 cases")
     assert verdict("weighted-by-tokens-is-exact").word == claims.HOLDS
 
 
@@ -364,7 +364,7 @@ def test_verdicts_on_gradients_flip_with_their_errors(verdict):
 def test_accumulating_is_cheaper_where_a_part_of_the_batch_is_still_large(verdict):
     name = "accumulation-before-checkpointing"
     found = verdict(name)
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for 32768, 1 of 3 cases")
+    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for 32768 tokens, 1 of 3 cases")
 
     def large(row):
         if "steps" in row["variant"]:

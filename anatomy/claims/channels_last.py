@@ -1,8 +1,10 @@
 """What the seed says of channels_last, put to the recording of a network built as ResNet-50."""
 
-from anatomy.claims import Finding, Need, claim
-from anatomy.claims.graph_capture import faster_in
-from anatomy.claims.table import Table
+from anatomy import units
+from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
+from anatomy.claims.graph_capture import is_faster, speed_up
+from anatomy.claims.pace import listed, pace
+from anatomy.claims.table import Table, why_not
 from anatomy.rows import Row
 
 NETWORK = Need("channels_last.network")
@@ -17,8 +19,25 @@ def channels_last_is_faster(network: Table) -> Finding:
     Model and images lie in channels_last before the clock starts. The number stands beside it:
     how much faster, and in how many cells as the seed says.
     """
-    cells = [(_where(row), row) for row in network if row["variant"] == "channels_last"]
-    return faster_in(cells, CLAIMED, "Time in NCHW over that in channels_last")
+    cases: list[Case] = []
+    seen: dict[tuple[str, str], list[Measured]] = {}
+    for row in network:
+        if row["variant"] != "channels_last":
+            continue
+        if reason := why_not(row):
+            cases.append(Case(_where(row), None, why=reason))
+            continue
+        gain = speed_up(row)
+        cases.append(Case(_where(row), is_faster(row), gain))
+        seen.setdefault((pace(row), row["dtype"]), []).append(gain)
+    gains = [gain for each in seen.values() for gain in each]
+    as_said = sum(within(gain, *CLAIMED) is True for gain in gains)
+    low, high = (units.ratio(end) for end in CLAIMED)
+    return across(
+        cases,
+        f"Time in NCHW over that in channels_last, {listed(seen)}. Of {len(gains)} cells {as_said} "
+        f"are shown to lie between {low} and {high}.",
+    )
 
 
 def _where(row: Row) -> dict[str, str]:
