@@ -29,9 +29,9 @@ def frontier(
 ) -> str:
     """Time against a count, both over the control's, and the frontier of what nothing beats.
 
-        frontier("checkpointing.frontier", op="train C=1024 L=24 T=8x1024")
+        frontier("checkpointing.frontier", op="train C=2048 L=8 T=8x1024")
         frontier("checkpointing.frontier", x="total_peak_bytes", series="depth",
-                 where={"width": 1024, "tokens": 8192})
+                 where={"width": 2048, "tokens": 8192})
 
     Args:
         experiment: Its name.
