@@ -123,8 +123,9 @@ def map(
                     found = _guarded(
                         told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s)
                     )
-                    if batch != batches[-1]:
-                        found = found.assign(kernels=None)  # named once: names are long
+                    # Named once, for what pages show: names are long, and backward passes many.
+                    if batch != batches[-1] or phase != "inference":
+                        found = found.assign(kernels=None)
                     tables.append(found)
         for each in [name for name in ("fp32", "bf16") if name in formats]:
             told = _told(f"C={layer[0]}", "conversion", each, batches[-1])
