@@ -103,9 +103,8 @@ def test_the_map_has_depths_a_wider_cell_and_one_with_few_tokens():
     assert len({c.op for c in finer}) == len(finer) > len(found)
     assert set(found) <= set(finer)
     # Half of seven heads is three of them; half of one narrow head is a narrower one.
-    assert [checkpointing.cells(w, 4, 8, 8, full=False)[2].width for w in (448, 64, 3, 1)] == [
-        192, 32, 1, 1,
-    ]  # fmt: skip
+    narrow = [checkpointing.cells(w, 4, 8, 8, full=False)[2].width for w in (448, 64, 3, 1)]
+    assert narrow == [192, 32, 1, 1]
 
 
 def test_only_the_deepest_cell_has_all_granularities(monkeypatch):
@@ -122,7 +121,6 @@ def test_only_the_deepest_cell_has_all_granularities(monkeypatch):
     assert set(seen.values()) == {(checkpointing.BRIEF, 2.0)} and len(seen) == 4
     checkpointing.frontier(**toy, full=True)
     assert {names for names, _ in seen.values()} == {None}
-    assert set(checkpointing.BRIEF) < set(ways())
 
 
 def toy_cell(**given):

@@ -8,8 +8,7 @@ Tensor cores want the second, so a library that is given the first may convert i
 import copy
 import functools
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import pandas as pd
@@ -22,6 +21,7 @@ from anatomy.errors import AnatomyError
 from anatomy.experiment import experiment
 from anatomy.experiments import demands, residual
 from anatomy.experiments.cells import joined
+from anatomy.experiments.convolutions import convolutions_in
 from anatomy.measuring import compare
 
 DTYPES = ("fp32", "tf32", "fp16", "bf16")
@@ -52,27 +52,6 @@ SETTLE_S = 0.5
 NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
 WAYS = ("copy", "to channels_last", "to NCHW")
 MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
-
-
-@contextmanager
-def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
-    """Convolutions and products round float32 to TF32 if `dtype` is `tf32`, and else do not.
-
-    PyTorch's own default lets convolutions, and not products, round. Both switches are global to
-    the process, and so is `cudnn.benchmark`; all are put back afterwards.
-
-    Args:
-        dtype: Number format.
-        tuned: Whether cuDNN tries its algorithms at the first call instead of guessing.
-    """
-    cudnn = torch.backends.cudnn
-    before = cudnn.allow_tf32, cudnn.benchmark
-    cudnn.allow_tf32, cudnn.benchmark = dtype == "tf32", tuned
-    try:
-        with tensors.products_in(dtype):
-            yield
-    finally:
-        cudnn.allow_tf32, cudnn.benchmark = before
 
 
 @experiment(page="axioms/channels-last.md", command="channels-last", timeout_s=400)
