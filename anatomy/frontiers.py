@@ -29,9 +29,9 @@ def frontier(
 ) -> str:
     """Time against a count, both over the control's, and the frontier of what nothing beats.
 
-        frontier("checkpointing.frontier", op="train C=1024 L=24 T=8x1024")
+        frontier("checkpointing.frontier", op="train C=2048 L=8 T=8x1024")
         frontier("checkpointing.frontier", x="total_peak_bytes", series="depth",
-                 where={"width": 1024, "tokens": 8192})
+                 where={"width": 2048, "tokens": 8192})
 
     Args:
         experiment: Its name.
@@ -171,7 +171,7 @@ def _key(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
     if any(point.standing == NO for point in drawn):
         parts.append("hollow: beaten; the table says by what")
     if any(point.standing == OPEN for point in drawn):
-        parts.append("filled, above the line: perhaps beaten, which is not shown")
+        parts.append("filled, above the line: not shown to be beaten, but the medians say so")
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 

@@ -31,6 +31,8 @@ EXTENT = 34  # of them the axis' labels
 TALL = {True: 330, False: 290}  # pixels, on a desk and on a phone
 # Free room at an axis' ends, as shares of what lies between them.
 BEFORE, AFTER = 0.07, 0.09
+STAIRS, FAINT = 1.4, 0.7  # the frontier's line, in pixels and opacity
+CAP = 7  # pixels: the ends of an interval
 CLOSE = 12  # pixels: marks of one variant no farther apart share their label
 
 
@@ -130,7 +132,8 @@ def _frontier(data, corners, floor, titles, series, names, width) -> dict[str, A
         mine = [corner for corner in corners if corner["series"] == name]
         if mine:
             line = alt.Chart(_values(_reaching(mine, across, up)))
-            stairs = line.mark_line(strokeWidth=1.8, interpolate="step-after", strokeJoin="round")
+            # Thin, so that a step upwards is not taken for a mark's interval, which has two ends.
+            stairs = line.mark_line(strokeWidth=STAIRS, interpolate="step-after", opacity=FAINT)
             layers.append(stairs.encode(**at, color=colour, order=alt.Order("order:Q")))
     led = [each for each in named if each["led"]]
     if led:
@@ -142,6 +145,11 @@ def _frontier(data, corners, floor, titles, series, names, width) -> dict[str, A
     if others:
         spans = alt.Chart(_values(others)).mark_rule(strokeWidth=1.6)
         layers.append(spans.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour))
+        for end in ("low", "high"):
+            caps = alt.Chart(_values(others)).mark_tick(
+                orient="horizontal", size=CAP, thickness=1.6
+            )
+            layers.append(caps.encode(x=x, y=alt.Y(f"{end}:Q"), color=colour))
     for beaten in (True, False):
         some = [point for point in others if point["beaten"] == beaten]
         marks = alt.Chart(_values(some)).encode(**at, color=colour, description="told:N")

@@ -4,6 +4,7 @@ import json
 import runpy
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import synthetic
 import torch
@@ -94,13 +95,32 @@ def test_what_is_selected_is_what_pytorch_has():
 
 
 def test_the_map_has_depths_a_wider_cell_and_one_with_few_tokens():
-    found = checkpointing.cells(1024, 24, 8, 1024, full=False)
+    found = checkpointing.cells(2048, 8, 8, 1024, full=False)
     assert [(c.width, c.depth, c.tokens) for c in found] == [
-        (1024, 4, 8192), (1024, 12, 8192), (1024, 24, 8192), (2048, 4, 8192), (1024, 12, 128),
+        (2048, 2, 8192), (2048, 4, 8192), (2048, 8, 8192), (1024, 4, 8192), (2048, 4, 128),
     ]  # fmt: skip
-    finer = checkpointing.cells(1024, 24, 8, 1024, full=True)
+    finer = checkpointing.cells(2048, 8, 8, 1024, full=True)
     assert len({c.op for c in finer}) == len(finer) > len(found)
     assert set(found) <= set(finer)
+    # Half of seven heads is three of them; half of one narrow head is a narrower one.
+    narrow = [checkpointing.cells(w, 4, 8, 8, full=False)[2].width for w in (448, 64, 3, 1)]
+    assert narrow == [192, 32, 1, 1]
+
+
+def test_only_the_deepest_cell_has_all_granularities(monkeypatch):
+    seen = {}
+
+    def measured(cell, dtype, where, iters, budget_s, names):
+        seen[cell.width, cell.depth, cell.tokens] = names, budget_s
+        return pd.DataFrame([{"op": cell.op}])
+
+    monkeypatch.setattr(checkpointing, "_measured", measured)
+    toy = {"device": "cpu", "width": 16, "depth": 8, "batch": 2, "sequence": 16, "budget_s": 6.0}
+    checkpointing.frontier(**toy)
+    assert seen.pop((16, 8, 32)) == (None, 6.0)
+    assert set(seen.values()) == {(checkpointing.BRIEF, 2.0)} and len(seen) == 4
+    checkpointing.frontier(**toy, full=True)
+    assert {names for names, _ in seen.values()} == {None}
 
 
 def toy_cell(**given):
@@ -347,7 +367,7 @@ GRADIENTS = "accumulation.gradients"
 
 def test_dividing_by_steps_holds_where_the_tokens_are_equal(verdict):
     found = verdict("divide-loss-by-steps")
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for equal, 9 of 27 cases")
+    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for equal lengths, 9 of 27 cases")
     assert verdict("weighted-by-tokens-is-exact").word == claims.HOLDS
 
 
@@ -371,7 +391,7 @@ def test_verdicts_on_gradients_flip_with_their_errors(verdict):
 def test_accumulating_is_cheaper_where_a_part_of_the_batch_is_still_large(verdict):
     name = "accumulation-before-checkpointing"
     found = verdict(name)
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for 32768, 1 of 3 cases")
+    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for 32768 tokens, 1 of 3 cases")
 
     def large(row):
         if "steps" in row["variant"]:

@@ -1,8 +1,10 @@
 """What the seed says of channels_last, put to the recording of a network built as ResNet-50."""
 
-from anatomy.claims import Finding, Need, claim
-from anatomy.claims.graph_capture import gains_in
-from anatomy.claims.table import Table
+from anatomy.claims import Case, Finding, Measured, Need, across, claim
+from anatomy.claims.graph_capture import speed_up
+from anatomy.claims.pace import listed, pace
+from anatomy.claims.promises import reaches, tally
+from anatomy.claims.table import Table, why_not
 from anatomy.rows import Row
 
 NETWORK = Need("channels_last.network")
@@ -16,8 +18,19 @@ def channels_last_is_faster(network: Table) -> Finding:
 
     That is on the wall. Model and images lie in channels_last before the clock starts.
     """
-    cells = [(_where(row), row) for row in network if row["variant"] == "channels_last"]
-    return gains_in(cells, CLAIMED, "Time in NCHW over that in channels_last")
+    cases: list[Case] = []
+    seen: dict[tuple[str, str], list[Measured]] = {}
+    for row in network:
+        if row["variant"] != "channels_last":
+            continue
+        if reason := why_not(row):
+            cases.append(Case(_where(row), None, why=reason))
+            continue
+        gain = speed_up(row)
+        cases.append(Case(_where(row), reaches(gain, CLAIMED[0]), gain))
+        seen.setdefault((pace(row), row["dtype"]), []).append(gain)
+    told = f"Time in NCHW over that in channels_last, {listed(seen)}."
+    return across(cases, f"{told} {tally(cases, *CLAIMED)}")
 
 
 def _where(row: Row) -> dict[str, str]:

@@ -6,7 +6,7 @@ peaks that are closer than `SAME_MEMORY` count as equal, for it hands memory out
 
 from anatomy import units
 from anatomy.claims import Case, Finding, Measured, Need, across, claim
-from anatomy.claims.findings import span
+from anatomy.claims.pace import listed, pace
 from anatomy.claims.promises import reaches, spares, tally
 from anatomy.claims.table import Table, over_control, why_not
 from anatomy.rows import Row
@@ -21,8 +21,10 @@ NO_ACCOUNT = "this device keeps no account of its memory"
 ACCOUNTS = {"memory_ratio": "the step's own", "total_memory_ratio": "with weights"}
 
 
-def _place(row: Row) -> dict:
-    return {name: row.get(name) for name in ("width", "depth", "tokens")}
+def _place(row: Row) -> dict[str, str]:
+    """Where on the map a row is, as its `op` says it."""
+    width, depth, tokens = (row.get(name) for name in ("width", "depth", "tokens"))
+    return {"depth": f"L={depth}", "width": f"C={width}", "tokens": f"{tokens} tokens"}
 
 
 def _variants(table: Table) -> list[Row]:
@@ -42,15 +44,15 @@ def checkpointing_speed(frontier: Table) -> Finding:
     for row in _variants(frontier):
         if row["variant"] not in USUAL:
             continue
-        where = {"granularity": row["variant"]} | _place(row)
+        where = {"granularity": row["variant"], "pace": ""} | _place(row)
         if reason := why_not(row):
             cases.append(Case(where, None, why=reason))
             continue
+        where["pace"] = pace(row)
         speed = speed_kept(row)
-        kept.setdefault(row["variant"], []).append(speed)
+        kept.setdefault((where["pace"], row["variant"]), []).append(speed)
         cases.append(Case(where, reaches(speed, 0.7), speed))
-    seen = "; ".join(f"{name} {span(each).text}" for name, each in kept.items())
-    told = f"Time without checkpoints over time with them: {seen}."
+    told = f"Time without checkpoints over time with them, {listed(kept)}."
     return across(cases, f"{told} {tally(cases, 0.7, 0.8)}")
 
 
@@ -68,10 +70,10 @@ def checkpointing_memory(frontier: Table) -> Finding:
                 cases.append(Case(where, None, why=why_not(row) or NO_ACCOUNT))
                 continue
             share = Measured(value, value, value)
-            seen.setdefault(f"{row['variant']}, {account}", []).append(share)
+            name = f"{row['variant']} ({where['tokens']})"
+            seen.setdefault((account, name), []).append(share)
             cases.append(Case(where, spares(share, 0.5), share))
-    told = "; ".join(f"{name} {span(each).text}" for name, each in seen.items())
-    return across(cases, f"Peak memory over that without checkpoints: {told}.")
+    return across(cases, f"Peak memory over that without checkpoints, {listed(seen)}.")
 
 
 @claim(FRONTIER)
