@@ -8,10 +8,12 @@ import pandas as pd
 import torch
 
 from anatomy import counts, machine, memory, tensors, units
+from anatomy.errors import MeasurementError
 from anatomy.experiment import experiment
 from anatomy.experiments import attention_calls, demands
 from anatomy.experiments.attention_calls import ALLOWED, BACKENDS, WAYS, Problem, Size
 from anatomy.measuring import compare
+from anatomy.measuring.patient import patient_stopwatch
 
 DIRECTIONS = ("forward", "forward and backward")
 # Shortest sequence of a map; each next one is so many times as long.
@@ -135,18 +137,22 @@ def _measured(
         if not there:
             return _refused(op, where, refused)
         peaks = {name: memory.columns(memory.peak(call, where)) for name, call in there.items()}
-        table = compare(
-            there,
-            reference=lambda: expected,
-            allowed=ALLOWED[given.q.dtype],
-            quantity="step_wall",
-            op=op,
-            **_work(size, there),
-            device=where,
-            iters=iters,
-            budget_s=LONG_BUDGET_S if size.sequence >= LONG_SEQUENCE else BUDGET_S,
-            settle_cap_s=SETTLE_CAP_S,
-        ).table
+        try:
+            table = compare(
+                there,
+                reference=lambda: expected,
+                allowed=ALLOWED[given.q.dtype],
+                quantity="step_wall",
+                op=op,
+                **_work(size, there),
+                device=where,
+                iters=iters,
+                budget_s=LONG_BUDGET_S if size.sequence >= LONG_SEQUENCE else BUDGET_S,
+                settle_cap_s=SETTLE_CAP_S,
+                watch=patient_stopwatch(where),
+            ).table
+        except MeasurementError as error:  # the other cells can be measured all the same
+            return _refused(op, where, refused | dict.fromkeys(there, f"not measured: {error}"))
         chosen, by = chosen_backend(table, given, ordinary)
     ran = table.variant == "default"
     table = table.assign(

@@ -20,10 +20,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy import memory, models, tensors
 from anatomy.agreement import ALLOWED
-from anatomy.errors import DisagreementError
+from anatomy.errors import DisagreementError, MeasurementError
 from anatomy.experiment import experiment
 from anatomy.experiments import checkpointing_traps, demands
 from anatomy.measuring import compare
+from anatomy.measuring.patient import patient_stopwatch
 from anatomy.models import Layer
 
 # The ordinary way, which the others are compared with.
@@ -244,8 +245,9 @@ def _measured(
                     budget_s=budget_s,
                     settle_cap_s=min(SETTLE_CAP_S, budget_s),
                     profile=False,  # thousands of kernels a step, whose names nobody reads
+                    watch=patient_stopwatch(where),
                 ).table
-            except (RuntimeError, DisagreementError) as error:
+            except (RuntimeError, DisagreementError, MeasurementError) as error:
                 refused += [(name, why(error)) for name in calls]
         else:
             refused += [(name, f"{NONE} is not possible here") for name in calls]
