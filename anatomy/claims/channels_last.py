@@ -31,7 +31,7 @@ def channels_last_is_faster(network: Table) -> Finding:
         gain = speed_up(row)
         cases.append(Case(_where(row), reaches(gain, CLAIMED[0]), gain))
         seen.setdefault((paces.get(row["op"], ""), row["dtype"]), []).append(gain)
-    told = f"Time in NCHW over that in channels_last; by NCHW, {listed(seen)}."
+    told = f"Time in NCHW over that in channels_last. In NCHW, {listed(seen)}."
     return across(cases, f"{told} {tally(cases, *CLAIMED)}")
 
 
