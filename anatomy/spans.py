@@ -35,8 +35,11 @@ def cited(text: str, title: str) -> str:
 def gap(*found: Found) -> str:
     """What stands in a sentence in place of a value that was not recorded yet."""
     missing = next((each for each in found if each.recording is None), found[0])
+    # The stylesheet shows the command at the first gap of a paragraph, a list or a table only.
+    command = literal(missing.command)
     return (
-        f'<span class="gap-inline">not recorded yet: <code>{literal(missing.command)}</code></span>'
+        f'<span class="gap-inline" title="{command}">not recorded yet'
+        f'<span class="gap-command">: <code>{command}</code></span></span>'
     )
 
 
