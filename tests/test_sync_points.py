@@ -98,8 +98,8 @@ def test_only_long_products_are_timed_in_rounds_and_given_time_for_it():
 @pytest.mark.parametrize(("enqueue", "word"), [(5e-6, "host"), (1e-6, "GPU")])
 def test_the_host_sets_the_pace_where_queueing_takes_the_period(enqueue, word):
     table = pd.DataFrame({"role": ["control"], "enqueue_s": [enqueue], "median_s": [5e-6]})
-    assert sync_points.bound_by(table, torch.device("cuda")) == word
-    assert sync_points.bound_by(table, CPU) is None
+    assert sync_points_loop.bound_by(table, torch.device("cuda")) == word
+    assert sync_points_loop.bound_by(table, CPU) is None
 
 
 def test_a_line_that_waits_adds_up_and_one_that_queues_overlaps():

@@ -23,6 +23,7 @@ from anatomy.experiments import demands, residual
 from anatomy.experiments.cells import joined
 from anatomy.experiments.convolutions import convolutions_in
 from anatomy.measuring import compare
+from anatomy.measuring.patient import patient_stopwatch
 
 DTYPES = ("fp32", "tf32", "fp16", "bf16")
 # Channels in, channels out, side of the kernel, stride, side of the image: ResNet-50's first
@@ -350,6 +351,7 @@ def _network(
             budget_s=budget_s,
             settle_cap_s=SETTLE_S,
             profile=False,
+            watch=patient_stopwatch(where),
         ).table
     for name, found in peaks.items():
         there = table.variant.str.removesuffix(" (again)") == name

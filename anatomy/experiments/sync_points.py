@@ -241,7 +241,7 @@ def behind_product(
     yield with_shares(with_wait(table), kernel).assign(
         operation=table.variant,
         pending=True,
-        bound_by=bound_by(table, where),
+        bound_by=sync_points_loop.bound_by(table, where),
         predicted_s=said,
         residual_share=table.median_s / pd.Series(said, dtype="float64") - 1,
     )
@@ -296,15 +296,6 @@ def with_shares(table: pd.DataFrame, kernel: pd.Series) -> pd.DataFrame:
         gap_high_s=table.high_s - kernel.low_s,
         **{name: pd.Series(values, dtype=object) for name, values in shares.items()},
     )
-
-
-def bound_by(table: pd.DataFrame, where: torch.device) -> str | None:
-    """What sets the pace of a loop without a wait; None on a CPU, where both are one."""
-    if where.type != "cuda":
-        return None
-    control = table[table.role == "control"].iloc[0]
-    # As `gates.regime` says: a period that is the host's time to queue the step is the host's.
-    return "host" if control.enqueue_s >= 0.9 * control.median_s else "GPU"
 
 
 @experiment(page="benchmarks/c02_sync_points.md", command="sync-points-loop", timeout_s=400)

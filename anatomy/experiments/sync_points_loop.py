@@ -11,7 +11,7 @@ from torch import Tensor
 from anatomy import machine, models
 from anatomy.errors import BadParameter
 from anatomy.experiments.synchronizations import with_wait
-from anatomy.measuring import compare
+from anatomy.measuring import compare, gates
 
 Call = Callable[[], Tensor]
 
@@ -122,18 +122,17 @@ def trained(
         step_s=table.median_s / every,
         step_low_s=table.low_s / every,
         step_high_s=table.high_s / every,
-        bound_by=_bound_by(queued, table, every, where),
+        bound_by=bound_by(table, where),
     )
 
 
-def _bound_by(
-    queued: pd.DataFrame, table: pd.DataFrame, every: int, where: torch.device
-) -> str | None:
-    """What sets the pace of training without a readback; None on a CPU, where both are one."""
+def bound_by(table: pd.DataFrame, where: torch.device) -> str | None:
+    """What sets the pace of a loop without a wait; None on a CPU, where both are one."""
     if where.type != "cuda":
         return None
+    control = table[table.role == "control"].iloc[0]
     # As `gates.regime` says: a period that is the host's time to queue the step is the host's.
-    return "host" if queued.median_s.iloc[0] >= 0.9 * table.median_s.iloc[0] / every else "GPU"
+    return "host" if control.enqueue_s >= gates.LAUNCH_BOUND_SHARE * control.median_s else "GPU"
 
 
 def step_of(size: Size, where: torch.device, kind: torch.dtype) -> Call:
