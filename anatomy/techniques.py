@@ -50,7 +50,7 @@ TECHNIQUES = (
         "torch.compile",
         "axioms/compile.md",
         "compile-is-faster",
-        COMPILED,
+        (*COMPILED, ("compilation.layers", {})),
         ("compiled",),
         PEAK,
         once="compiled, first calls",
