@@ -36,6 +36,4 @@ def listed(seen: Mapping[tuple[str, str], Sequence[Measured]]) -> str:
         many = f" in {len(each)} cells" if len(each) > 1 else ""
         told = f"{name} {between([one.value for one in each])}{many}".strip()
         parts.setdefault(heading, []).append(told)
-    return "; ".join(
-        f"{heading or UNKNOWN}: {', '.join(told)}" for heading, told in parts.items()
-    )
+    return "; ".join(f"{heading or UNKNOWN}: {', '.join(told)}" for heading, told in parts.items())
