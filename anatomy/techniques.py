@@ -50,7 +50,7 @@ TECHNIQUES = (
         "torch.compile",
         "axioms/compile.md",
         "compile-is-faster",
-        COMPILED,
+        (*COMPILED, ("compilation.layers", {})),
         ("compiled",),
         PEAK,
         once="compiled, first calls",
@@ -218,13 +218,13 @@ def _memory(each: Technique, found: Iterable[Found]) -> str:
 
 
 def _once(each: Technique, found: Iterable[Found]) -> str:
-    """The shortest and the longest of the first calls."""
-    took = [
-        row["median_s"]
-        for members in _groups(found)
-        for row in members
-        if each.once and row["op"].startswith("first call") and row["variant"] == each.once
-    ]
+    """The shortest and the longest of the first calls, as rows of their own or in `setup_s`."""
+    took = []
+    for row in (row for members in _groups(found) for row in members if each.once):
+        if row["op"].startswith("first call") and row["variant"] == each.once:
+            took.append(row["median_s"])
+        elif row["variant"] in each.variants and not units.missing(row.get("setup_s")):
+            took.append(row["setup_s"])
     return _from_to(took, units.seconds) if took else tables.NONE
 
 

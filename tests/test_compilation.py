@@ -11,12 +11,14 @@ import torch
 from test_claims import edited, verdict
 
 from anatomy import claims
-from anatomy.claims.compilation import GPU_PACED, HOST_PACED, UNPACED, pace
+from anatomy.claims.compilation import LAYER
+from anatomy.claims.pace import GPU, HOST, UNKNOWN, pace
 from anatomy.errors import BadParameter, MeasurementError
 from anatomy.experiments import compilation, compilation_cells, compilation_chains
 from anatomy.experiments import compilation_shapes as shapes
 
 CPU = torch.device("cpu")
+FEW, WRITTEN = LAYER.values()
 SNIPPET = Path(__file__).parents[1] / "snippets" / "graph_break_check.py"
 NEEDED = {
     "compile-is-faster": claims.ONLY_WHERE,
@@ -148,27 +150,37 @@ def test_cells_that_could_not_be_measured_are_counted_apart(root):
     assert verdict("reduce-overhead-for-training", root=root).word == claims.HOLDS
 
 
-def test_cells_are_told_apart_by_what_they_wait_for_and_no_threshold_decides(root):
+def test_cells_are_told_apart_by_who_sets_the_pace_and_by_the_layer(root):
     def waits(row):
         row["enqueue_s"] = 2e-3 if row.get("tokens") == 256 else 1e-9
         row["busy_s"] = row.get("busy_s") and 1e-3
 
-    assert "cells whose pace nobody knows (17)" in verdict("compile-is-faster", root=root).evidence
+    assert f"{UNKNOWN}: " in verdict("compile-is-faster", root=root).evidence
     change(root, "compilation.map", waits)
     change(root, "compilation.layers", ratios(1.0, verdict="slower"))
-    change(root, "compilation.layers", lambda row: row.update(enqueue_s=1e-9))
+    change(root, "compilation.layers", lambda row: row.update(enqueue_s=1e-9, busy_s=1e-3))
     for name in ("compile-is-faster", "compile-always"):
-        assert (
-            verdict(name, root=root).condition == "for cells that wait for the host, 6 of 17 cases"
-        )
+        assert verdict(name, root=root).condition == f"{HOST}, 6 of 17 cases"
     said = verdict("compile-is-faster", root=root).evidence
-    assert "wait for the host (6)" in said and "wait for the GPU (8)" in said
-    assert "wait for the GPU with a layer that is written out (3)" in said
-    assert pace({"enqueue_s": 2.0, "busy_s": 1.0}) == HOST_PACED
-    assert pace({"enqueue_s": 1.0, "busy_s": 2.0}) == GPU_PACED
-    assert pace({"enqueue_s": 1.0}) == UNPACED
+    gpu, host = said.split(f"{HOST}: ")
+    assert f"{GPU}: {FEW}" in gpu and f"in 8 cells, {WRITTEN} 1.00× in 3 cells" in gpu
+    assert FEW in host and "in 6 cells" in host and WRITTEN not in host
+
+    def wait_too(row):
+        row["enqueue_s"] = 2e-3 if row["layer"] == "written out" else 1e-9
+
+    change(root, "compilation.layers", wait_too)
+    assert verdict("compile-always", root=root).condition == f"for {FEW} {HOST}, 6 of 17 cases"
     said = verdict("reduce-overhead-for-training", root=root).evidence
-    assert "in inference" in said and "in training" in said
+    assert f"In inference {GPU}: " in said and f"in training {GPU}: " in said
+
+
+def test_whoever_needs_longer_sets_the_pace_and_a_step_stands_for_kernels_nobody_profiled():
+    assert pace({"enqueue_s": 2.0, "busy_s": 1.0, "median_s": 9.0}) == HOST
+    assert pace({"enqueue_s": 1.0, "busy_s": 2.0, "median_s": 1.0}) == GPU
+    assert pace({"enqueue_s": 0.9, "median_s": 1.0}) == HOST
+    assert pace({"enqueue_s": 0.7, "median_s": 1.0}) == GPU
+    assert pace({"busy_s": 1.0, "median_s": 1.0}) == pace({"enqueue_s": 1.0}) == UNKNOWN
 
 
 def test_memory_is_shown_as_it_was_counted_though_a_segment_decides(root):

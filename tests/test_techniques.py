@@ -78,6 +78,12 @@ def test_memory_and_first_calls_are_ranges_of_what_was_counted(root):
     found = lines(root)
     assert re.match(r"[\d.]+× to [\d.]+× peak", found["activation checkpointing"][2])
     assert re.match(r"[\d.]+ m?s", found["CUDA graphs"][3])
+
+    def dear(row):
+        row["setup_s"] = 500.0
+
+    edit(root, "compilation.layers", dear)
+    assert lines(root)["torch.compile"][3].endswith(" to 500 s")
     assert found["activation checkpointing"][3] == "—"
     edit(root, "checkpointing.frontier", lambda row: row.update(total_peak_bytes=None))
     assert lines(root)["activation checkpointing"][2] == "—"

@@ -21,6 +21,7 @@ from anatomy.claims import (
     within,
 )
 from anatomy.claims.contiguity import NEAR
+from anatomy.claims.pace import listed, pace
 from anatomy.claims.promises import reaches, tally
 from anatomy.claims.table import Table, between, over_control, quotient, told, why_not
 from anatomy.rows import Row
@@ -31,12 +32,9 @@ INFERENCE = Need("compilation.map", {"task": "inference"})
 LAYERS = Need("compilation.layers")
 BREAKS, MODES = Need("compilation.breaks"), Need("compilation.modes")
 DETECTION, RECOMPILES = Need("compilation.detection"), Need("compilation.recompiles")
-# The layer of the map, as `compilation_layers` calls it.
+# What `compilation_layers` calls a layer -> what a reader is told; the map has the first.
 MAPPED = "few kernels"
-# What an eager step waits for. There is no threshold in it: the longer of two times.
-HOST_PACED, GPU_PACED = "cells that wait for the host", "cells that wait for the GPU"
-WRITTEN_PACED = "cells that wait for the GPU with a layer that is written out"
-UNPACED = "cells whose pace nobody knows"
+LAYER = {MAPPED: "layers of few kernels", "written out": "layers that are written out"}
 EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
 
 # Two amounts of memory are the same if they differ by at most a twentieth: less than that decides
@@ -59,7 +57,7 @@ def _rows(table: Table, way: str) -> list[tuple[dict, Row]]:
     return [
         (
             {
-                "layer": row.get("layer") or MAPPED,
+                "layer": LAYER[row.get("layer") or MAPPED],
                 "dtype": row["dtype"],
                 "task": row["task"],
                 "width": f"C={row['width']}",
@@ -72,29 +70,14 @@ def _rows(table: Table, way: str) -> list[tuple[dict, Row]]:
     ]
 
 
-def pace(eager: Row) -> str:
-    """What an eager step waits for: the host, if queueing it takes longer than its kernels run."""
-    queueing, running = eager.get("enqueue_s"), eager.get("busy_s")
-    if units.missing(queueing) or units.missing(running):
-        return UNPACED
-    return HOST_PACED if queueing > running else GPU_PACED
-
-
 def _paced(table: Table, way: str) -> list[tuple[dict, Row]]:
-    """As `_rows`, with what each cell's eager step waits for."""
+    """As `_rows`, with who sets the pace of each cell's eager step, after what it is of."""
     eager = {row["op"]: row for _, row in _rows(table, EAGER)}
-    return [
-        ({"pace": pace(eager.get(row["op"], {}))} | where, row) for where, row in _rows(table, way)
-    ]
-
-
-def _by_pace(seen: dict[str, list[float]]) -> str:
-    """Ratios apart by what sets the pace: `0.85× to 0.91× in 9 cells that wait for the host`."""
-    said = []
-    for name in (HOST_PACED, GPU_PACED, WRITTEN_PACED, UNPACED):
-        if values := seen.get(name):
-            said.append(f"{between(values)} in the {name} ({len(values)})")
-    return ", ".join(said) or units.NOT_MEASURED
+    found = []
+    for where, row in _rows(table, way):
+        told = {"layer": where.pop("layer"), "pace": pace(eager.get(row["op"], {}))}
+        found.append((told | where, row))
+    return found
 
 
 def _speedup(row: Row) -> Measured:
@@ -105,18 +88,15 @@ def _speedup(row: Row) -> Measured:
 def _speedups(tables: tuple[Table, ...], low: float, high: float) -> Finding:
     """Whether the defaults of torch.compile are at least `low` times as fast as eager."""
     cases: list[Case] = []
-    seen: dict[str, list[float]] = {}
+    seen: dict[tuple[str, str], list[Measured]] = {}
     for where, row in [found for table in tables for found in _paced(table, COMPILED)]:
         if reason := why_not(row):
             cases.append(Case(where, None, why=reason))
             continue
         speedup = _speedup(row)
         cases.append(Case(where, reaches(speedup, low), speedup))
-        name = where["pace"]
-        if name == GPU_PACED and where["layer"] != MAPPED:
-            name = WRITTEN_PACED
-        seen.setdefault(name, []).append(speedup.value)
-    said = f"Speed of a compiled layer over an eager one: {_by_pace(seen)}."
+        seen.setdefault((where["pace"], where["layer"]), []).append(speedup)
+    said = f"Speed of a compiled layer over an eager one, {listed(seen)}."
     return across(cases, f"{said} {tally(cases, low, high)}")
 
 
@@ -211,34 +191,37 @@ def reduce_overhead_for_training(training: Table, inference: Table, modes: Table
     What it does for inference stands beside it, and decides nothing.
     """
     cases: list[Case] = []
-    seen: dict[str, list[float]] = {}
-    default = {row["op"]: row for _, row in _rows(training, COMPILED)}
-    for where, row in _paced(training, GRAPHS):
-        if reason := why_not(row) or why_not(default.get(row["op"], {})):
-            cases.append(Case(where, None, why=reason))
+    seen: dict[tuple[str, str], list[Measured]] = {}
+    for where, ratio, word in _over_default(training):
+        if isinstance(ratio, str):
+            cases.append(Case(where, None, why=ratio))
             continue
-        ratio, word = training.ratio(GRAPHS, COMPILED, op=row["op"])
-        number = Measured(ratio.median, ratio.low, ratio.high, floor=row.get("noise_floor") or 0.0)
-        cases.append(Case(where, None if word == "undecided" else word == "faster", number))
-        seen.setdefault(where["pace"], []).append(ratio.median)
-    beside = _over_default(inference)
+        cases.append(Case(where, None if word == "undecided" else word == "faster", ratio))
+        seen.setdefault((where["pace"], ""), []).append(ratio)
+    beside: dict[tuple[str, str], list[Measured]] = {}
+    for where, ratio, _ in _over_default(inference):
+        if not isinstance(ratio, str):
+            beside.setdefault((where["pace"], ""), []).append(ratio)
     return across(
         cases,
-        "Time of reduce-overhead over that of the default mode: in training "
-        f"{_by_pace(seen)}{f'; in inference {_by_pace(beside)}' if beside else ''}. "
-        + _tied(modes.row(GRAPHS)),
+        f"Time of reduce-overhead over that of the default mode, in training {listed(seen)}. "
+        f"{f'In inference {listed(beside)}. ' if beside else ''}{_tied(modes.row(GRAPHS))}",
     )
 
 
-def _over_default(table: Table) -> dict[str, list[float]]:
-    """Time of reduce-overhead over that of the default mode, by what sets the pace."""
-    seen: dict[str, list[float]] = {}
+def _over_default(table: Table) -> list[tuple[dict, Measured | str, str]]:
+    """Cell, time of reduce-overhead over that of the default mode (or why not), verdict."""
     default = {row["op"]: row for _, row in _rows(table, COMPILED)}
+    found = []
     for where, row in _paced(table, GRAPHS):
-        if not why_not(row) and not why_not(default.get(row["op"], {})):
-            ratio, _ = table.ratio(GRAPHS, COMPILED, op=row["op"])
-            seen.setdefault(where["pace"], []).append(ratio.median)
-    return seen
+        if reason := why_not(row) or why_not(default.get(row["op"], {})):
+            found.append((where, reason, ""))
+            continue
+        ratio, word = table.ratio(GRAPHS, COMPILED, op=row["op"])
+        floor = row.get("noise_floor") or 0.0
+        number = Measured(ratio.median, ratio.low, ratio.high, floor=floor)
+        found.append((where, number, word))
+    return found
 
 
 @claim(MODES)

@@ -215,18 +215,18 @@ def _where(cases: Sequence[Case]) -> str:
         other = [key for key, each in outcomes.items() if not any(each)]
         if len(held) + len(other) == len(outcomes):
             if len(held) <= min(len(other), MOST_NAMED):
-                return f"for {', '.join(held)}, {count}"
+                return f"{_at(held)}, {count}"
             if len(other) <= MOST_NAMED:
-                return f"except for {', '.join(other)}, in {count}"
+                return f"except {_at(other)}, in {count}"
         open_ = sum(len(each) for each in outcomes.values() if any(each) and not all(each))
         told = _parts(outcomes)
         if told and (best is None or open_ + len(outcomes) < best[0]):
             best = open_ + len(outcomes), told
-    for kind, outcome in (("for", True), ("except for", False)):
+    for kind, outcome in (("", True), ("except ", False)):
         single = [case for case in cases if case.outcome is outcome]
         if len(single) <= MOST_NAMED:
-            names = (" ".join(str(case.where[name]) for name in columns) for case in single)
-            return f"{kind} {', '.join(names)}, {count}" if columns else f"in {count}"
+            names = [" ".join(str(case.where[name]) for name in columns) for case in single]
+            return f"{kind}{_at(names)}, {count}" if columns else f"in {count}"
     return f"{best[1]} ({count})" if best else f"in {count}"
 
 
@@ -243,8 +243,14 @@ def _parts(outcomes: dict[str, list[bool]]) -> str:
     for kind, keys in kinds.items():
         if keys:
             many = len(keys) > MOST_NAMED
-            said.append(f"{kind} for {f'{len(keys)} combinations' if many else ', '.join(keys)}")
+            said.append(f"{kind} {_at([f'{len(keys)} combinations'] if many else keys)}")
     return "; ".join(said)
+
+
+def _at(places: Sequence[str]) -> str:
+    """`for a, b`; places that begin with `where` say so themselves."""
+    named = ", ".join(places)
+    return named if all(place.startswith("where ") for place in places) else f"for {named}"
 
 
 def _printed(value: float, unit: str) -> str:

@@ -1,4 +1,8 @@
-"""Who sets the pace of a step: the GPU that runs it, or the host that asks for it."""
+"""Who sets the pace of a step: the GPU that runs it, or the host that asks for it.
+
+One rule for all claims: it is whichever of the two needs longer. How long the GPU's kernels run is
+known where a profile was taken. Elsewhere the step itself stands for them, which is never shorter.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,18 +11,22 @@ from anatomy.claims.findings import Measured
 from anatomy.claims.table import between
 from anatomy.rows import Row
 
-# Where asking for a step takes at least so much of the step's time, the host sets the pace: what
-# is asked for comes unevenly, so that the GPU waits before the two are equal.
-HOST_PACED = 0.8
+# Without a profile: where asking for a step takes at least so much of the step's time, the host
+# sets the pace. What is asked for comes unevenly, so that the GPU waits before the two are equal.
+WITHOUT_PROFILE = 0.8
 GPU, HOST = "where the GPU sets the pace", "where the host sets the pace"
+UNKNOWN = "where the pace is not known"
 
 
 def pace(row: Row) -> str:
-    """Who sets the pace of a row's step; empty where nobody says what asking for it takes."""
-    asking = row.get("enqueue_s")
-    if units.missing(asking) or units.missing(row.get("median_s")):
-        return ""
-    return HOST if asking >= HOST_PACED * row["median_s"] else GPU
+    """Who sets the pace of a row's step: `GPU`, `HOST`, or `UNKNOWN`."""
+    asking, running = row.get("enqueue_s"), row.get("busy_s")
+    if units.missing(running):
+        step = row.get("median_s")
+        running = None if units.missing(step) else WITHOUT_PROFILE * step
+    if units.missing(asking) or units.missing(running):
+        return UNKNOWN
+    return HOST if asking >= running else GPU
 
 
 def listed(seen: Mapping[tuple[str, str], Sequence[Measured]]) -> str:
@@ -26,9 +34,6 @@ def listed(seen: Mapping[tuple[str, str], Sequence[Measured]]) -> str:
     parts: dict[str, list[str]] = {}
     for (heading, name), each in sorted(seen.items()):
         many = f" in {len(each)} cells" if len(each) > 1 else ""
-        told = f"{name} {between([one.value for one in each])}{many}"
+        told = f"{name} {between([one.value for one in each])}{many}".strip()
         parts.setdefault(heading, []).append(told)
-    return "; ".join(
-        f"{heading}: {', '.join(told)}" if heading else ", ".join(told)
-        for heading, told in parts.items()
-    )
+    return "; ".join(f"{heading or UNKNOWN}: {', '.join(told)}" for heading, told in parts.items())
