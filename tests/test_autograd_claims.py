@@ -6,8 +6,10 @@ import autograd_rows
 import pytest
 import synthetic
 
-from anatomy import claims, layered, layering, nodegraphs, page, recording, showing, svg
+from anatomy import claims, page, recording, showing
+from anatomy.charts import layered, layering, svg
 from anatomy.errors import UnknownName
+from anatomy.exhibits import nodegraphs
 
 CPU_WHY = "not supported on sm_75: not there"
 

@@ -6,8 +6,9 @@ import pytest
 import synthetic
 import torch
 
-from anatomy import claims, confusions, hotspots, recording
+from anatomy import claims, recording
 from anatomy.errors import UnknownName
+from anatomy.exhibits import confusions, hotspots
 from anatomy.experiments import bottlenecks, bottlenecks_workloads
 from anatomy.showing import using
 

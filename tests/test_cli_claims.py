@@ -8,7 +8,8 @@ from shutil import copytree
 import pytest
 import synthetic
 
-from anatomy import claims, cli, ledger, prose, recording
+from anatomy import claims, cli, ledger, recording
+from anatomy.pages import prose
 
 
 @pytest.fixture

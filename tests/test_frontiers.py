@@ -9,9 +9,11 @@ import pytest
 import synthetic
 from test_page import Balance, stale, text
 
-from anatomy import dominance, labels, page, recording, svg, tradeoffs
-from anatomy.dominance import NO, OPEN, YES, Wanted
+from anatomy import page, recording
+from anatomy.charts import labels, svg, tradeoffs
 from anatomy.errors import AnatomyError, BadParameter, UnknownName
+from anatomy.exhibits import dominance
+from anatomy.exhibits.dominance import NO, OPEN, YES, Wanted
 from anatomy.showing import Showing, using
 
 NAME = "checkpointing.frontier"
@@ -74,7 +76,7 @@ def drawn(root, monkeypatch, **options) -> tuple:
         found.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(d.arguments) for _, d in panels], label])
 
-    monkeypatch.setattr("anatomy.frontiers.svg.chart", keep)
+    monkeypatch.setattr("anatomy.exhibits.frontiers.svg.chart", keep)
     call(of(root), **options)
     (arguments,) = found
     return arguments

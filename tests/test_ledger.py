@@ -13,9 +13,10 @@ import synthetic
 from sites import Project, block
 from test_page import Balance
 
-from anatomy import claims, ledger, loglog, page, recording, tables
-from anatomy.collecting import on_page
+from anatomy import claims, ledger, page, recording, tables
+from anatomy.charts import loglog
 from anatomy.errors import RecordingError, UnknownName
+from anatomy.pages.collecting import on_page
 from anatomy.showing import using
 
 
@@ -113,7 +114,7 @@ def test_a_measured_number_says_what_it_is(found):
 
 
 def test_a_deviation_says_in_words_which_way(found):
-    from anatomy.ledger_table import _deviation, _off
+    from anatomy.exhibits.ledger_table import _deviation, _off
 
     claim = claims.Claim("c", "", "", None, claimed=(2.0, 4.0), unit="x")
 
@@ -147,7 +148,7 @@ def test_every_word_has_a_chip_and_every_verdict_a_mark():
 
 
 def test_the_chart_has_a_row_for_each_claimed_number_with_both_intervals(found):
-    from anatomy.ledger_table import _point
+    from anatomy.exhibits.ledger_table import _point
 
     off = [each for each in found if each.deviation]
     spec = loglog.claimed([_point(each) for each in off])(680)
@@ -163,7 +164,7 @@ def test_the_chart_has_a_row_for_each_claimed_number_with_both_intervals(found):
 
 
 def test_an_interval_that_reaches_below_zero_can_be_drawn():
-    from anatomy.ledger_table import _point
+    from anatomy.exhibits.ledger_table import _point
 
     claim = claims.Claim("c", "", "", None, claimed=(10e-6, 15e-6), unit="s")
     seen = claims.Measured(20e-6, -80e-6, 100e-6, "s")

@@ -7,7 +7,8 @@ import pytest
 from test_page import Balance, text
 from test_payoffs import LINE, MAP, call, of
 
-from anatomy import breakeven, payoffs, svg
+from anatomy.charts import svg
+from anatomy.exhibits import breakeven, payoffs
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_narrow_panels_stand_side_by_side_in_rows_of_equal_length(widths, varian
 
 @pytest.mark.parametrize("abreast", [2, 3])
 def test_a_panel_beside_others_still_has_its_verdicts_in_words(abreast):
-    from anatomy.heatmaps import heat
+    from anatomy.charts.heatmaps import heat
 
     one = {"i": 0, "j": 0, "text": "0.5012×", "word": "undecided", "mark": "?", "tone": "open"}
     across, up = ("a", ["1024"] * (3 if abreast == 2 else 2)), ("b", ["16384"])

@@ -6,7 +6,8 @@ import re
 import pytest
 import synthetic
 
-from anatomy import page, recording, showing, techniques
+from anatomy import page, recording, showing
+from anatomy.exhibits import techniques
 
 
 @pytest.fixture

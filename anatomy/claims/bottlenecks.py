@@ -117,6 +117,6 @@ def _told(model: str, side: str, calls: dict[int, Row]) -> str:
 
 def _short(name: str) -> str:
     """An operator's name as it is; a kernel's without what makes it long."""
-    from anatomy.figures import short_kernel  # which needs the claims itself
+    from anatomy.charts.figures import short_kernel  # which needs the claims itself
 
     return name if name.startswith("aten::") else short_kernel(name)

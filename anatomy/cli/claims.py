@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from anatomy import claims, ledger, prose, recording, signatures
+from anatomy import claims, ledger, recording, signatures
 from anatomy.cli.output import Format, FormatOption, say, show
 from anatomy.cli.recordings import MachineOption
 from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
+from anatomy.pages import prose
 from anatomy.showing import Showing
 
 
