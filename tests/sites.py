@@ -96,7 +96,7 @@ class Project:
             env=self.environment(**environment),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=400,  # on two cores that draw every chart for the first time
         )
         return Built(done.returncode, done.stdout + done.stderr, self.folder / "site")
 
