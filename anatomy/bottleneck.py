@@ -11,7 +11,7 @@ the certainty of the answer with it.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -42,6 +42,13 @@ NEAR_LIMIT = 0.4
 CLOSE = 1.25
 # Share of a CPU's step, spent in getting its input, that makes the input the bottleneck.
 INPUT_SHARE_ON_CPU = 0.5
+
+# What a GPU would tell, where there is none.
+ON_A_GPU = "Diagnose it on a GPU, with --device cuda:0: a CPU tells the input alone."
+WAITS_FIRST = (
+    "First take out what makes the host wait: a CUDA graph or a compiled graph can't contain it. "
+    "Then: "
+)
 
 # The three kinds of the seed, in numbers that it does not give: `many` and `small` kernels, `high`
 # bandwidth and `high` kernel time.
@@ -78,6 +85,7 @@ class Quantities:
         wait_s: Host time in calls that wait for the GPU.
         transfer_wait_s: Host time inside copies between host and GPU that return late.
         synchronizes: Whether the step makes the host wait.
+        profiled_s: Time from step to step under the profiler; it says how much that slows the host.
         busy_s: Time in which the GPU works on anything.
         copy_s: Part of it in which it does nothing but copy from or to the host.
         communication_s: Part of it in which nothing but collectives of several GPUs run.
@@ -95,6 +103,7 @@ class Quantities:
     wait_s: float | None = None
     transfer_wait_s: float | None = None
     synchronizes: bool | None = None
+    profiled_s: float | None = None
     busy_s: float | None = None
     copy_s: float | None = None
     communication_s: float | None = None
@@ -223,7 +232,10 @@ def judge(seen: Quantities) -> Verdict:
             f"{units.percent(saved[first])} shorter, by a model of these times."
         )
     shown = {kind if cause == "kernels" else cause: saved[cause] for cause in saved}
-    return _verdict(first, second, certain, shown, told)
+    found = _verdict(first, second, certain, shown, told)
+    if (first, second) == (LAUNCH, SYNC):
+        return replace(found, advice=WAITS_FIRST + found.advice)
+    return found
 
 
 def savings(seen: Quantities) -> dict[str, float]:
@@ -323,7 +335,7 @@ def _on_cpu(seen: Quantities) -> Verdict:
     )
     if inputs is not None and inputs >= INPUT_SHARE_ON_CPU:
         return _verdict(INPUT, None, True, {INPUT: inputs}, told)
-    return _verdict(UNKNOWN, None, False, {}, told)
+    return replace(_verdict(UNKNOWN, None, False, {}, told), advice=ON_A_GPU)
 
 
 def _host(seen: Quantities) -> list[str]:
@@ -336,6 +348,8 @@ def _host(seen: Quantities) -> list[str]:
         told.append(f"Before it, getting the input takes {_share(inputs)}.")
     if wait:
         told.append(f"It waits for the GPU in {_share(wait)}.")
+    elif wait == 0 and inputs and seen.synchronizes:
+        told.append("It waits for the GPU only while it gets the input.")
     elif seen.synchronizes:
         told.append("The step makes the host wait; for how long was not seen.")
     if transfer and transfer > WAITS_SHARE:
@@ -355,7 +369,7 @@ def _device(seen: Quantities) -> list[str]:
     told = [
         f"The GPU is idle for {_share(seen.idle_share)} of the step; it runs "
         f"{units.significant(kernels)} kernels and copies, "
-        f"{units.seconds((seen.known('busy_s') or 0.0) / kernels)} each."
+        f"{units.seconds((seen.known('busy_s') or 0.0) / kernels)} on average."
     ]
     for name, what in (
         ("copy_s", "It does nothing but copy between host and GPU"),

@@ -40,7 +40,7 @@ class Diagnosis:
         period: The period of a step with its 95 % interval, seconds.
         kernels: What the GPU ran longest: name, share of its busy time, how many a step. On a CPU,
             operators.
-        waits: Calls that made the host wait, and how often a step.
+        waits: Operators and calls that made the host wait, and how often a step.
         warnings: What the reader must know, one sentence each.
     """
 
@@ -237,6 +237,7 @@ def _of_profile(seen: profiles.Profile, period_s: float) -> dict[str, float | No
     copies = [span for span in seen.device if _is_copy(span[2])]
     talks = [span for span in seen.device if "nccl" in span[2].lower()]
     return {
+        "profiled_s": seen.window_s / seen.steps,
         "busy_s": busy / seen.steps,
         "copy_s": _alone(seen.device, copies, busy) / seen.steps,
         "communication_s": _alone(seen.device, talks, busy) / seen.steps,
@@ -306,7 +307,7 @@ def _lines(found: Diagnosis) -> list[str]:
     first = f"bottleneck: {verdict.cause}"
     if verdict.second:
         first += f"; second most likely: {verdict.second}"
-    if not verdict.certain:
+    if not verdict.certain and verdict.cause != bottleneck.UNKNOWN:
         first += " (in doubt)"
     lines = [f"{found.name} on {found.device}: {took} a step", first]
     lines += [f"  {sentence}" for sentence in verdict.evidence]

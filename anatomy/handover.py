@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from anatomy.canonical import plain_fields
 from anatomy.errors import MeasurementError
+from anatomy.provenance.canonical import plain_fields
 
 VARIABLE = "ANATOMY_REPLICATE"
 

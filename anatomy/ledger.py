@@ -23,7 +23,7 @@ from anatomy.showing import Showing
 COLUMNS = (
     *("row", "claim", "statement", "source", "topic", "machine", "verdict", "condition"),
     *("claimed", "claimed_low", "claimed_high", "unit", "measured", "measured_low"),
-    *("measured_high", "cases", "deviation", "evidence", "fresh", "awaits"),
+    *("measured_high", "measures", "cases", "deviation", "evidence", "fresh", "awaits"),
 )
 # The file of a machine's committed verdicts, beside its recordings.
 COMMITTED = "verdicts.json"
@@ -68,7 +68,8 @@ def row(result: Result) -> dict[str, Any]:
         *(claim.row, claim.name, claim.statement, claim.place, claim.topic, result.machine),
         *(result.word, result.condition or None, claim.number or None, low, high),
         claim.unit or (seen.unit if seen else None),
-        *((seen.value, seen.low, seen.high, seen.cases) if seen else (None,) * 4),
+        *((seen.value, seen.low, seen.high) if seen else (None,) * 3),
+        *((claim.measures or None, seen.cases) if seen else (None, None)),
         *(result.deviation, result.evidence, all(recorded) if recorded else None),
         claim.awaits or None,
     )

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from anatomy import intervals, schema
+from anatomy import intervals
 from anatomy.errors import MeasurementError
 from anatomy.intervals import Interval
+from anatomy.provenance import schema
 from anatomy.replication import EXACT_FROM, Replicated, pooled, verdict
 
 Row = dict[str, Any]

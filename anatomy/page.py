@@ -8,8 +8,8 @@
     ```
 
 An experiment's parameters are given by name and default as in its signature. Captions may hold
-`code` and `[[references]]` (see `anatomy.inline`). What is missing or not current shows as a gap or
-a badge with the command that mends it; a wrong name is an error with its place on the page.
+`code` and `[[references]]` (see `anatomy.pages.inline`). What is missing or not current shows as a
+gap or a badge with the command that mends it; a wrong name is an error with its place on the page.
 While a build collects what pages show, every function notes its recordings and returns "".
 """
 
@@ -17,29 +17,37 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from anatomy import commands, figures, inline, signatures, strips, tables
-from anatomy import matrices as grids
+from anatomy import signatures, tables
+from anatomy.charts import figures, strips
 from anatomy.claims import evaluate
-from anatomy.collecting import collect
 from anatomy.errors import BadParameter, UnknownName
-from anatomy.frontiers import frontier
-from anatomy.growth import curve
-from anatomy.ledger_table import ledger
-from anatomy.nodegraphs import graph
-from anatomy.payoffs import payoff
+from anatomy.exhibits import commands
+from anatomy.exhibits import matrices as grids
+from anatomy.exhibits.confusions import confusion
+from anatomy.exhibits.frontiers import frontier
+from anatomy.exhibits.growth import curve
+from anatomy.exhibits.hotspots import hotspots
+from anatomy.exhibits.ledger_table import ledger
+from anatomy.exhibits.nodegraphs import graph
+from anatomy.exhibits.payoffs import payoff
+from anatomy.exhibits.specials import harnesses, limits, samples, seed_beside
+from anatomy.exhibits.techniques import techniques
+from anatomy.exhibits.timelines import timeline
+from anatomy.pages import inline
+from anatomy.pages.collecting import collect
 from anatomy.showing import current, selectors
-from anatomy.specials import harnesses, limits, samples, seed_beside
-from anatomy.timelines import timeline
 
 __all__ = [
     "card",
     "claims",
     "collect",
     "command",
+    "confusion",
     "curve",
     "frontier",
     "graph",
     "harnesses",
+    "hotspots",
     "kernels",
     "ledger",
     "limits",
@@ -49,6 +57,7 @@ __all__ = [
     "seed_beside",
     "show",
     "strip",
+    "techniques",
     "timeline",
 ]
 

@@ -5,6 +5,7 @@ GPU may be taken from it, and those of the host as shares.
 """
 
 import warnings
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -50,7 +51,7 @@ class Profile:
     window_s: float = 0.0  # from the first step to the end of the last one's work
     wait_s: float = 0.0
     transfer_s: float = 0.0
-    waits: Counter = field(default_factory=Counter)
+    waits: Counter = field(default_factory=Counter)  # by the operator that waits, else the call
 
 
 def take(
@@ -105,19 +106,24 @@ def read(events: list[Any], steps: int, window_s: float) -> Profile:
     found.device = on_device(events, since_s=marks[0][0])
     waits: list[Event] = []
     copies: list[Event] = []
+    operators: list[Event] = []
     for event in host:
         span = _span(event)
         if not _inside(span, marks) or _inside(span, inputs):
             continue
+        if span[2].startswith("aten::"):
+            operators.append(span)
         if span[2] in SYNC_CALLS or span[2] in SYNC_OPERATORS:
             waits.append(span)
-            found.waits[span[2]] += 1
         elif span[2] in COPY_CALLS and span[1] - span[0] > COPY_WAITS_S:
             copies.append(span)
-            found.waits[span[2]] += 1
         elif span[2].startswith("aten::"):
             own = event.self_cpu_time_total * 1e-6
             found.operators.append((span[0], span[0] + own, span[2]))
+    callers = _outermost(operators)
+    found.waits = Counter(
+        _around(span, callers) or span[2] for span in _outermost([*waits, *copies])
+    )
     found.wait_s = census.busy(sorted(waits))
     # A copy inside of .item() is a part of that wait.
     found.transfer_s = census.busy(sorted(each for each in copies if not _inside(each, waits)))
@@ -140,6 +146,21 @@ def on_device(events: list[Any], since_s: float = 0.0) -> list[Event]:
         if not getattr(event, "is_user_annotation", False) and not event.name.startswith(NO_WORK)
     ]
     return sorted(span for span in spans if span[0] >= since_s)
+
+
+def _outermost(spans: list[Event]) -> list[Event]:
+    """Those that no other one holds, in order."""
+    found: list[Event] = []
+    for span in sorted(spans, key=lambda each: (each[0], -each[1])):
+        if not found or span[0] >= found[-1][1]:
+            found.append(span)
+    return found
+
+
+def _around(span: Event, callers: list[Event]) -> str:
+    """Name of the one that holds `span`; empty where none does. No two callers overlap."""
+    at = bisect_right(callers, span[0], key=lambda each: each[0]) - 1
+    return callers[at][2] if at >= 0 and span[1] <= callers[at][1] else ""
 
 
 def _span(event: Any) -> Event:

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from anatomy import isolation, machine, merging, recording, signatures, versions
-from anatomy.codehash import code_hash
 from anatomy.errors import AnatomyError, MeasurementError, RecordingError
-from anatomy.freshness import Freshness, processes_of
 from anatomy.progress import Reporter, duration, expected_s
+from anatomy.provenance.codehash import code_hash
+from anatomy.provenance.freshness import Freshness, processes_of
 
 # The machine's own ceilings come first: the physics gate and every share of a limit need them.
 CEILINGS = "limits.ceilings"

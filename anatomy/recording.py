@@ -20,11 +20,12 @@ from typing import Any
 
 import pandas as pd
 
-from anatomy import schema, signatures
-from anatomy.canonical import compacted, content_sha, expanded, plain_fields, render
+from anatomy import signatures
 from anatomy.errors import RecordingError
-from anatomy.freshness import Freshness, freshness
-from anatomy.schema import SCHEMA
+from anatomy.provenance import schema
+from anatomy.provenance.canonical import compacted, content_sha, expanded, plain_fields, render
+from anatomy.provenance.freshness import Freshness, freshness
+from anatomy.provenance.schema import SCHEMA
 
 __all__ = [
     "SCHEMA",

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from anatomy import limits, recording, signatures
 from anatomy.errors import AnatomyError, UnknownName
-from anatomy.freshness import Freshness, freshness
+from anatomy.provenance.freshness import Freshness, freshness
 
 # Folder of the built site that holds the raw files, laid out as the folder of recordings.
 PUBLISHED = "recordings"

@@ -42,6 +42,8 @@ HIDDEN = (
     *("rate_unit", "share_of", "limit_value", "limit_kind", "discarded_why", "speedup"),
 )
 
+# Longest over shortest time from which a table's times have no unit in common that reads well.
+FAR = 5e3
 Tag = tuple[str, str]  # a remark in a word, and what it means
 NONE = '<span class="none">—</span>'  # a cell without a value
 
@@ -96,13 +98,15 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
     """
     groups = rows.groups_of(table)
     wanted = _columns(table, columns)
-    size, unit = time_unit([row["median_s"] for row in table if row.get("median_s")])
+    took = [row["median_s"] for row in table if row.get("median_s")]
+    apart = max(took, default=0.0) > FAR * min(took, default=0.0)
+    size, unit = (0.0, "") if apart else time_unit(took)
     limit_names = rows.names(table, "share_of")
     heads = []
     for column in wanted:
         name, note = rows.heading(column), ""
         if column == "median_s":
-            name, note = f"time, {unit}", rows.interval_name(table)
+            name, note = f"time, {unit}" if unit else "time", rows.interval_name(table)
         elif column == "ratio":
             name, note = "time / control", rows.interval_name(table)
         elif column == "share":
@@ -266,7 +270,7 @@ def _time_row(
 ) -> str:
     special: dict[str, Callable[[], str]] = {
         "variant": lambda: f"<code>{escape(str(row.get('variant')))}</code>{aside}",
-        "median_s": lambda: figure(row.get("median_s"), row.get("low_s"), row.get("high_s"), size),
+        "median_s": lambda: _time(row, size),
         "ratio": lambda: figure(row.get("ratio"), row.get("ratio_low"), row.get("ratio_high")),
         "verdict": lambda: chip(row["verdict"], title=_why(row)) if row.get("verdict") else "",
         "share": lambda: _share(row, several=several),
@@ -286,6 +290,15 @@ def _time_row(
             cells.append(f'<td class="n">{text}</td>' if number else f"<td>{text}</td>")
     role = row.get("role")
     return f'<tr class="{role}">{"".join(cells)}</tr>' if role else f"<tr>{''.join(cells)}</tr>"
+
+
+def _time(row: Row, size: float) -> str:
+    """A time in the header's unit, or in one of its own where `size` is 0."""
+    ends = [row.get(name) for name in ("median_s", "low_s", "high_s")]
+    if size or units.missing(ends[0]):
+        return figure(*ends, size)
+    text, _, interval = units.seconds_range(*ends).partition(" [")
+    return text + (f' <span class="ci">[{interval}</span>' if interval else "")
 
 
 def _why(row: Row) -> str:

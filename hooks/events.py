@@ -1,4 +1,4 @@
-"""MkDocs events, each handed on to `anatomy.building`; nothing is decided here.
+"""MkDocs events, each handed on to `anatomy.pages.building`; nothing is decided here.
 
 Pages are checked and collected before anything is written, the recorder runs before the pages are
 rendered, and whatever is wrong on a page is raised as one error that names page.md:line. Failing
@@ -143,7 +143,7 @@ def _anatomy():
     # path while they are loaded.
     if str(CHECKOUT) not in sys.path:
         sys.path.insert(0, str(CHECKOUT))
-    from anatomy import building
+    from anatomy.pages import building
 
     return building
 

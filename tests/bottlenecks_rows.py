@@ -36,6 +36,7 @@ def confusion(root: Path, **params: Any) -> Path:
             if row["role"] == "control":
                 row |= {"expected": expected, "found": expected, "seed_says": seeds}
                 row |= {"second": "launch", "certain": True, "kernel_count": 30.0} | SHARES
+                row |= {"saving": 0.25, "report": [f"{name} on toy", "It waits."]}
         rows += table
     rows.append(
         {

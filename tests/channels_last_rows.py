@@ -56,10 +56,10 @@ def layers(root: Path, **params: Any) -> Path:
 def network(root: Path, **params: Any) -> Path:
     """A recording of `channels_last.network`."""
     rows = []
-    for batch in (8, 32):
-        for dtype in SLOWDOWN:
-            for phase in ("inference", "training"):
-                for tuned in (False, True) if (batch, dtype) == (32, "bf16") else (False,):
+    for batch in (8, 32, 128):
+        for dtype in ("bf16",) if batch == 128 else ("fp32", "tf32", "bf16"):
+            for phase in ("inference",) if batch == 8 else ("inference", "training"):
+                for tuned in (False, True) if batch == 128 else (False,):
                     op = f"{phase} {dtype} N={batch}" + (", tuned" if tuned else "")
                     told = {"phase": phase, "batch": batch, "cudnn_benchmark": tuned}
                     told |= {"peak_bytes": 2**28, "reserved_bytes": 2**29}

@@ -23,6 +23,12 @@ CHAINS = {
     "large products": (4e-3, 0.0),
     "large elementwise": (4e-4, 1e-4),
 }
+LAYERS = (
+    *(("few kernels", "bf16", 1024, 32768), ("written out", "bf16", 1024, 32768)),
+    *(("few kernels", "amp bf16", 1024, 32768), ("written out", "amp bf16", 1024, 32768)),
+    ("written out", "bf16", 256, 256),
+)
+LAYER_RATIO = {"few kernels": 1.0, "written out": 0.6}
 BREAKS = (0, 1, 2, 4, 8, 16)
 # Function -> breaks, and whether fullgraph=True raises.
 DETECTED = {
@@ -88,6 +94,31 @@ def cells(root: Path, task: str = "training", **params: Any) -> Path:
     for row in rows:
         row |= {"task": task, "dtype": "bf16"}
     return synthetic.record(root, "compilation.map", rows, task=task, **params)
+
+
+def layers(root: Path, **params: Any) -> Path:
+    """A recording of `compilation.layers`: what is written out gains, what is not does not."""
+    rows = []
+    for seed, (layer, dtype, width, tokens) in enumerate(LAYERS):
+        at = f"C={width} B={max(1, tokens // 1024)} T={min(tokens, 1024)}"
+        table = synthetic.compared(
+            f"training {layer}, {dtype}, {at}",
+            "step_wall",
+            5e-3,
+            {"compiled": LAYER_RATIO[layer]},
+            control="eager",
+            seed=seed,
+            layer=layer,
+            dtype=dtype,
+            width=width,
+            tokens=tokens,
+            task="training",
+            peak_bytes=2**30,
+            reserved_bytes=2**31,
+            setup_s=4.0,
+        )
+        rows += [row | {"busy_s": 0.9 * row["median_s"], "uses": None} for row in table]
+    return synthetic.record(root, "compilation.layers", rows, **params)
 
 
 def _first(way: str, columns: dict, seconds: float) -> dict:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import synthetic
 
-from anatomy import standings
+from anatomy.contest import standings
 
 WORKLOADS = {"W1 add 1 element": 2e-6, "W5 softmax": 58e-6, "W8 matmul 8192": 1.6e-3}
 SPREADS = {

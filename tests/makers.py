@@ -16,6 +16,7 @@ ELSEWHERE = {
     ),
     "compilation_rows": (
         *("compilation.map:cells", "compilation.breaks", "compilation.recompiles"),
+        "compilation.layers",
         *("compilation.detection", "compilation.modes"),
     ),
     "graph_capture_rows": (

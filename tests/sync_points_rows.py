@@ -11,7 +11,7 @@ from anatomy.experiments import sync_points, sync_points_loop
 from anatomy.experiments.sync_points_lines import ITEM, SYNC
 from anatomy.experiments.sync_points_trace import RUNS
 
-FLOPS_PER_S = 700e12
+FLOPS_PER_S, STREAM_S = 900e12, 6e-9
 # Seconds: a launch by the host, the shortest kernel, and the way back from the GPU to the host.
 LAUNCH_S, LEAST_S, BACK_S = 5e-6, 2e-6, 12e-6
 # What each line takes of the host with nothing to wait for, and whether it waits.
@@ -44,7 +44,7 @@ NO_NUMPY = (
 
 def kernel_s(side: int) -> float:
     """How long the product of a side takes on this machine."""
-    return LEAST_S + 2 * side**3 / FLOPS_PER_S
+    return LEAST_S + side * STREAM_S + 2 * side**3 / FLOPS_PER_S
 
 
 def with_wait(rows: list[dict], divided_by: int = 1) -> list[dict]:
@@ -130,7 +130,8 @@ def training_loop(root: Path, slow: float = 2.4, **params: Any) -> Path:
     rows = []
     for size, host_s, gpu_s, each in (
         (sync_points_loop.SIZES[0], 2.0e-3, 0.9e-3, slow),
-        (sync_points_loop.SIZES[1], 2.0e-3, 7.0e-3, 1.01),
+        (sync_points_loop.SIZES[1], 2.0e-3, 2.0e-3, 1.3),
+        (sync_points_loop.SIZES[2], 2.0e-3, 7.0e-3, 1.01),
     ):
         told = {"model": size.model, "width": size.width, "layers": size.layers}
         told |= {"tokens": size.batch * size.tokens}
@@ -144,7 +145,7 @@ def training_loop(root: Path, slow: float = 2.4, **params: Any) -> Path:
             25 * step_s,
             {"item each step": each, "mean each 25 steps": 1.0},
             control="no readback",
-            bound_by="host" if host_s > gpu_s else "GPU",
+            bound_by="host" if host_s >= gpu_s else "GPU",
             steps_each=25,
             steps_timed=1000,
             **told,

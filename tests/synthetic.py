@@ -16,7 +16,7 @@ import numpy as np
 from makers import ELSEWHERE
 
 from anatomy import counts, intervals, recording, signatures
-from anatomy.codehash import code_hash
+from anatomy.provenance.codehash import code_hash
 from anatomy.showing import Asked, Showing
 
 MACHINE = "toy-gpu"

@@ -194,19 +194,6 @@ def test_a_way_that_disagrees_leaves_the_others_their_times(quick, monkeypatch):
     assert found.loc["flash"].median_s > 0
 
 
-@pytest.mark.parametrize(
-    ("longest", "step", "lengths"),
-    [
-        (32768, 4, [128, 512, 2048, 8192, 32768]),
-        (1024, 2, [128, 256, 512, 1024]),
-        (1000, 4, [250, 1000]),
-        (64, 4, [64]),
-    ],
-)
-def test_lengths_rise_to_the_longest(longest, step, lengths):
-    assert attention.sequences(longest, step) == lengths
-
-
 def test_the_default_is_known_by_its_kernels():
     kernels = {"flash": ["a"], "cudnn": ["b", "c"], "default": ["b", "c"]}
     table = pd.DataFrame({"variant": list(kernels), "kernels": list(kernels.values())})
@@ -297,10 +284,11 @@ def test_flash_is_faster_by_two_to_four_or_not(edited):
     holds = edited(name)
     assert holds.word == claims.HOLDS and holds.deviation == 1
     assert "1 of 20 cases can't be measured: would need about" in holds.evidence
-    assert edited(name, faster(0.4)).word == claims.FAILS
+    more = edited(name, faster(0.4))
+    assert more.word == claims.HOLDS and more.deviation > 1, "more than promised keeps a promise"
     assert edited(name, faster(2)).word == claims.FAILS
     short = edited(name, faster(3, lambda row: row["sequence"] == 128))
-    assert short.word == claims.ONLY_WHERE and "except for 128" in short.condition
+    assert short.word == claims.ONLY_WHERE and "except for N=128" in short.condition
     wide = edited(name, lambda row: row.update(noise_floor=0.9))
     assert wide.word == claims.INCONCLUSIVE
 

@@ -322,6 +322,23 @@ def test_without_attention_written_out_there_are_times_and_no_ratios(monkeypatch
     assert table[table.variant == "manual"].note.iloc[0] == "too large"
 
 
+def test_a_long_sequence_has_time_for_blocks_enough(monkeypatch):
+    given = {}
+
+    def looks(size, ordinary, settings, op):
+        given[op] = settings.budget_s
+        return autograd_costs._refused(op, {"manual": "not asked"})
+
+    monkeypatch.setattr(autograd_costs, "_attention", looks)
+    monkeypatch.setattr(autograd_costs, "_layer", looks)
+    settings = autograd_costs.Settings(CPU, 3, 0.02)
+    size = Size(1, 4 * autograd_costs.LAYER_LONGEST, 32, 2, "fp32")
+    with attention_calls.switches_kept() as ordinary:
+        list(autograd_costs.over_length(size, ordinary, settings, 4))
+    assert given.pop(f"attention T={size.sequence}") == 0.02 * autograd_costs.LONG_BUDGETS
+    assert set(given.values()) == {0.02} and f"layer T={size.sequence}" not in given
+
+
 def test_a_length_that_breaks_is_a_row_and_the_next_one_is_measured(monkeypatch):
     def breaks(*_):
         raise RuntimeError("out of luck")

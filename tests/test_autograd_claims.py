@@ -6,8 +6,10 @@ import autograd_rows
 import pytest
 import synthetic
 
-from anatomy import claims, layered, layering, nodegraphs, page, recording, showing, svg
+from anatomy import claims, page, recording, showing
+from anatomy.charts import layered, layering, svg
 from anatomy.errors import UnknownName
+from anatomy.exhibits import nodegraphs
 
 CPU_WHY = "not supported on sm_75: not there"
 
@@ -72,7 +74,7 @@ def test_attention_is_one_node_where_it_is(edited):
 def test_fused_attention_is_two_to_five_times_as_fast_where_it_is(edited):
     name = "fused-attention-is-faster"
     found = edited(name, "costs")
-    assert found.word == claims.ONLY_WHERE and "512, 2048" in found.condition
+    assert found.word == claims.ONLY_WHERE and "T=512, T=2048" in found.condition
 
     def factor(by: float):
         def change(row):
@@ -90,7 +92,9 @@ def test_fused_attention_is_two_to_five_times_as_fast_where_it_is(edited):
 
 def test_half_of_the_nodes_change_a_shape_or_not(edited):
     name = "shape-nodes-share"
-    assert edited(name, "census").word == claims.ONLY_WHERE
+    found = edited(name, "census")
+    assert found.word == claims.ONLY_WHERE
+    assert "17 of 27, or of 40 with the ends (efficient, flash, cudnn, default)" in found.evidence
 
     def share(part: float):
         def change(row):

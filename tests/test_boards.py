@@ -8,25 +8,13 @@ import pytest
 import synthetic
 from test_page import Balance
 
-from anatomy import (
-    boards,
-    charts,
-    cli,
-    clouds,
-    inline,
-    machine,
-    merging,
-    page,
-    recorder,
-    recording,
-    scoreboard,
-    shortfalls,
-    standings,
-    svg,
-)
-from anatomy.collecting import on_page
+from anatomy import cli, machine, merging, page, recorder, recording
+from anatomy.charts import clouds, plain, svg
+from anatomy.contest import boards, scoreboard, shortfalls, standings
+from anatomy.contest.scoreboard import Board
 from anatomy.errors import AnatomyError, UnknownName
-from anatomy.scoreboard import Board
+from anatomy.pages import inline
+from anatomy.pages.collecting import on_page
 from anatomy.showing import Showing, using
 
 
@@ -249,7 +237,7 @@ def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
 
 def test_every_rival_of_one_quantity_has_a_colour_and_a_shape_of_its_own():
     most = max(len(rivals) for rivals in standings.RIVALS.values()) + 1
-    assert most <= len(charts.SERIES) == len(set(charts.SERIES)) == len(charts.SHAPES)
+    assert most <= len(plain.SERIES) == len(set(plain.SERIES)) == len(plain.SHAPES)
 
 
 @pytest.fixture

@@ -278,14 +278,50 @@ def test_a_profile_is_read_by_its_marks():
     ]  # fmt: skip
     assert found.wait_s == pytest.approx(30e-6)
     assert found.transfer_s == pytest.approx(80e-6)
-    assert found.waits == {"aten::item": 1, "cudaStreamSynchronize": 1, "cudaMemcpyAsync": 1}
+    assert found.waits == {"aten::item": 1, "cudaMemcpyAsync": 1}, "one wait is told once"
     told = diagnosing._of_profile(found, period_s=100e-6)  # half as long as under the profiler
     assert told["busy_s"] == pytest.approx(27e-6)
     assert told["copy_s"] == pytest.approx(2.5e-6), "the rest of the copy is beside a collective"
     assert told["communication_s"] == pytest.approx(10e-6)
     assert told["kernels"] == 2.0
     assert told["wait_s"] == pytest.approx(30e-6 * 100 / 400)
+    assert told["profiled_s"] == pytest.approx(200e-6)
     assert profiles.read(events[:2], 2, 1.0).steps == 0
+
+
+def test_a_wait_has_the_name_of_the_operator_that_waits():
+    events = [
+        event(profiles.STEP, 0, 100),
+        event("aten::nonzero", 10, 50),
+        event("aten::to", 12, 20),
+        event("cudaStreamSynchronize", 30, 45),
+        event("aten::add", 52, 55),
+        event("cudaDeviceSynchronize", 60, 90),  # called by the reader
+    ]
+    found = profiles.read(events, steps=1, window_s=100e-6)
+    assert found.waits == {"aten::nonzero": 1, "cudaDeviceSynchronize": 1}
+    assert found.wait_s == pytest.approx(45e-6)
+
+
+def test_where_launches_and_waits_meet_the_waits_go_first():
+    mixed = replace(STEPS["launch"], wait_s=0.12 * MS, synchronizes=True)
+    found = judge(mixed)
+    assert (found.cause, found.second) == ("launch", "sync")
+    assert found.advice.startswith("First take out what makes the host wait")
+    assert judge(STEPS["launch"]).advice == bottleneck.ADVICE["launch"]
+
+
+def test_a_wait_of_the_input_alone_is_told_as_such():
+    told = judge(replace(STEPS["input"], synchronizes=True)).evidence
+    assert "It waits for the GPU only while it gets the input." in told
+    unseen = judge(replace(STEPS["input"], synchronizes=True, wait_s=None)).evidence
+    assert "The step makes the host wait; for how long was not seen." in unseen
+
+
+def test_a_cpu_says_where_more_can_be_told():
+    found = diagnosing.diagnose(lambda: X + 1, device="cpu", settle_cap_s=0, block_s=1e-4)
+    assert found.verdict.cause == "unknown" and "--device cuda:0" in found.verdict.advice
+    assert "in doubt" not in str(found)
 
 
 # What a step on this machine is called.

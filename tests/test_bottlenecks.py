@@ -6,8 +6,9 @@ import pytest
 import synthetic
 import torch
 
-from anatomy import claims, confusions, recording
+from anatomy import claims, recording
 from anatomy.errors import UnknownName
+from anatomy.exhibits import confusions, hotspots
 from anatomy.experiments import bottlenecks, bottlenecks_workloads
 from anatomy.showing import using
 
@@ -94,11 +95,26 @@ def test_a_fourth_kind_is_one_whose_removal_alone_makes_the_work_faster(root):
     found = verdict(root, "three-bottlenecks")
     assert found.word == claims.FAILS, found.evidence
     assert "11 workloads" in found.evidence and "named 11 as built" in found.evidence
-    assert "three kinds 7" in found.evidence
+    assert "three kinds named 7, of 7 that" in found.evidence
+    assert "input and sync are beside the three" in found.evidence
+    assert (found.measured.unit, found.measured.text) == ("count", "5")
     edit(root, "bottlenecks.confusion", ratios(1.0))
     assert verdict(root, "three-bottlenecks").word == claims.HOLDS
+    assert verdict(root, "three-bottlenecks").measured.text == "3"
     edit(root, "bottlenecks.confusion", ratios(0.9))
-    assert verdict(root, "three-bottlenecks").word == claims.INCONCLUSIVE
+    undecided = verdict(root, "three-bottlenecks")
+    assert undecided.word == claims.INCONCLUSIVE and undecided.measured is None
+
+
+def test_work_that_runs_other_kernels_without_its_cause_decides_nothing(root):
+    def change(row):
+        if row["variant"] == "without" and row["op"].startswith(("item", "batches")):
+            row |= {"ratio": 1.0, "ratio_low": 0.99, "ratio_high": 1.01}
+
+    edit(root, "bottlenecks.confusion", change)
+    found = verdict(root, "three-bottlenecks")
+    assert found.word == claims.HOLDS
+    assert "Not counted" in found.evidence and "nonzero in every round (sync)" in found.evidence
 
 
 def test_without_any_time_the_kinds_are_not_measurable(root):
@@ -128,10 +144,15 @@ def test_a_profile_of_one_call_is_held_against_later_ones(root):
     def no_gpu(row):
         row |= {"top_device": None, "top_host": None}
 
+    def among(row):
+        row |= {"top_host": f"op {row['call'] % 20}", "top_device": f"k {row['call'] % 20}"}
+
     for change, word in (
         (same, claims.HOLDS),
         (other, claims.FAILS),
-        (each, claims.INCONCLUSIVE),
+        # The later calls differ; the first names what none of them does, or what one of them does.
+        (each, claims.FAILS),
+        (among, claims.INCONCLUSIVE),
         (no_gpu, claims.NOT_MEASURABLE),
     ):
         edit(root, "bottlenecks.profiled_call", change)
@@ -147,7 +168,7 @@ def test_the_page_shows_both_matrices_and_every_workload(root):
     assert "diagnose: 11 of 11 as built" in matrix and "three kinds: 7 of 11 as built" in matrix
     assert "none of the three" in matrix
     assert "needs several GPUs" in workloads and "nonzero in every round" in workloads
-    assert "0.6" in workloads and "40.0%" in shares
+    assert "0.6" in workloads and "0.75" in workloads and "40.0%" in shares
     assert "nonzero in every round" in shares and "all-reduce" not in shares
 
 
@@ -159,10 +180,43 @@ def test_a_wrong_name_is_beside_the_diagonal_and_doubt_is_said(root):
     edit(root, "bottlenecks.confusion", wrong)
     with using(synthetic.showing(root)):
         matrix, workloads = confusions.confusion(), confusions.confusion("workloads")
+        score, told = confusions.confusion("score"), confusions.confusion("told")
+        of_one = confusions.confusion("told", op="matmul")
+        with pytest.raises(UnknownName, match="no workload 'nothing'"):
+            confusions.confusion("told", op="nothing")
     assert "diagnose: 10 of 11 as built" in matrix and "latency" in matrix
     assert "latency, in doubt" in workloads
+    assert "named 10 of 11 workloads" in score
+    assert (
+        "copy, built as memory, was called latency, in doubt (second most likely: launch)" in score
+    )
+    assert "copy on toy" in told and "matmul" not in told
+    assert "It waits." in told
+    assert "matmul on toy" in of_one and "copy" not in of_one
+
+
+def test_where_every_name_is_right_it_says_so(root):
+    with using(synthetic.showing(root)):
+        score, told = confusions.confusion("score"), confusions.confusion("told")
+    assert "named 11 of 11 workloads as they were built.</p>" in score
+    assert "without a doubt" in told
+
+
+def test_hot_spots_of_a_first_call_are_held_against_later_ones(root):
+    with using(synthetic.showing(root)):
+        table = hotspots.hotspots(caption="Longest.")
+    assert "cuLibraryLoadData" in table and "not later" in table
+    assert "gemm_kernel" in table and "float, 4" not in table and "as later" in table
+
+    def no_gpu(row):
+        row |= {"device_s": None, "top_device": None, "top_device_share": None}
+
+    edit(root, "bottlenecks.profiled_call", no_gpu)
+    with using(synthetic.showing(root)):
+        assert "GPU busy" not in hotspots.hotspots()
 
 
 def test_what_is_not_recorded_is_a_gap(tmp_path):
     with using(synthetic.showing(tmp_path)):
         assert "record bottlenecks.confusion" in confusions.confusion()
+        assert "record bottlenecks.profiled_call" in hotspots.hotspots()

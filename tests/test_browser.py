@@ -237,11 +237,11 @@ def test_a_page_that_is_not_there_leads_to_those_that_are(opened, built):
 
 
 def test_the_stylesheets_name_every_colour_in_both_schemes():
-    from anatomy import charts, loglog
+    from anatomy.charts import loglog, plain
 
     css = (DOCS / "assets" / "figures.css").read_text()
-    used = {*charts.SERIES, charts.TEXT, charts.MUTED, charts.GRID, charts.BAND, charts.TONE}
-    used |= {colour for colour, _ in (*charts.MARKS.values(), *loglog.VERDICTS.values())}
+    used = {*plain.SERIES, plain.TEXT, plain.MUTED, plain.GRID, plain.BAND, plain.TONE}
+    used |= {colour for colour, _ in (*plain.MARKS.values(), *loglog.VERDICTS.values())}
     for colour in used:
         name = colour.removeprefix("var(").removesuffix(")")
         assert css.count(f"{name}: ") == 2, f"{name} has no colour in light or in dark"

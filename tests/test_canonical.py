@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from toy_recording import DEFAULTS, ROWS, made
 
-from anatomy import canonical, recording
-from anatomy.canonical import render
+from anatomy import recording
+from anatomy.provenance import canonical
+from anatomy.provenance.canonical import render
 
 
 @pytest.fixture

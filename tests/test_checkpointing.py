@@ -1,22 +1,20 @@
-"""Checkpointing and accumulation: what is computed again, what is kept, and what may be said."""
+"""Checkpointing and accumulation as measured: what is computed again, and what is kept."""
 
-import json
 import runpy
 from pathlib import Path
 
+import pandas as pd
 import pytest
-import synthetic
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from anatomy import claims, models, recording
+from anatomy import models
 from anatomy.errors import DisagreementError
 from anatomy.experiments import accumulation, checkpointing
 
 CPU = torch.device("cpu")
 SNIPPET = Path(__file__).parents[1] / "snippets" / "accumulate_by_tokens.py"
-FRONTIER = "checkpointing.frontier"
 
 
 @pytest.fixture(scope="module")
@@ -94,13 +92,32 @@ def test_what_is_selected_is_what_pytorch_has():
 
 
 def test_the_map_has_depths_a_wider_cell_and_one_with_few_tokens():
-    found = checkpointing.cells(1024, 24, 8, 1024, full=False)
+    found = checkpointing.cells(2048, 8, 8, 1024, full=False)
     assert [(c.width, c.depth, c.tokens) for c in found] == [
-        (1024, 4, 8192), (1024, 12, 8192), (1024, 24, 8192), (2048, 4, 8192), (1024, 12, 128),
+        (2048, 2, 8192), (2048, 4, 8192), (2048, 8, 8192), (1024, 4, 8192), (2048, 4, 128),
     ]  # fmt: skip
-    finer = checkpointing.cells(1024, 24, 8, 1024, full=True)
+    finer = checkpointing.cells(2048, 8, 8, 1024, full=True)
     assert len({c.op for c in finer}) == len(finer) > len(found)
     assert set(found) <= set(finer)
+    # Half of seven heads is three of them; half of one narrow head is a narrower one.
+    narrow = [checkpointing.cells(w, 4, 8, 8, full=False)[2].width for w in (448, 64, 3, 1)]
+    assert narrow == [192, 32, 1, 1]
+
+
+def test_only_the_deepest_cell_has_all_granularities(monkeypatch):
+    seen = {}
+
+    def measured(cell, dtype, where, iters, budget_s, names):
+        seen[cell.width, cell.depth, cell.tokens] = names, budget_s
+        return pd.DataFrame([{"op": cell.op}])
+
+    monkeypatch.setattr(checkpointing, "_measured", measured)
+    toy = {"device": "cpu", "width": 16, "depth": 8, "batch": 2, "sequence": 16, "budget_s": 6.0}
+    checkpointing.frontier(**toy)
+    assert seen.pop((16, 8, 32)) == (None, 6.0)
+    assert set(seen.values()) == {(checkpointing.BRIEF, 2.0)} and len(seen) == 4
+    checkpointing.frontier(**toy, full=True)
+    assert {names for names, _ in seen.values()} == {None}
 
 
 def toy_cell(**given):
@@ -209,172 +226,3 @@ def test_the_snippet_gives_the_gradient_of_the_full_batch(capsys):
     scores = model(inputs).flatten(0, 1)
     nn.functional.cross_entropy(scores, labels.flatten()).backward()
     torch.testing.assert_close(found, model[1].weight.grad)
-
-
-MADE = (FRONTIER, "accumulation.gradients", "accumulation.steps")
-
-
-@pytest.fixture
-def verdict(tmp_path):
-    """The verdict on a claim, of recordings whose rows were changed first."""
-    for name in MADE:
-        synthetic.MAKERS[name](tmp_path)
-
-    def evaluated(claim, name=FRONTIER, change=None):
-        if change:
-            (file,) = (tmp_path / synthetic.MACHINE / name).glob("*.json")
-            data = json.loads(file.read_text())
-            for row in data["rows"]:
-                change(row)
-            recording.save(data, tmp_path)
-        return claims.evaluate(synthetic.showing(root=tmp_path), claim)
-
-    return evaluated
-
-
-def faster(factor, *names):
-    """Multiply the times of these variants, and with them the ratios."""
-
-    def change(row):
-        if row["variant"] in names:
-            row["blocks_s"] = [factor * each for each in row["blocks_s"]]
-            for column in ("median_s", "low_s", "high_s", "ratio", "ratio_low", "ratio_high"):
-                row[column] *= factor
-
-    return change
-
-
-def test_speed_kept_is_the_inverse_of_the_ratio(verdict):
-    found = verdict("checkpointing-speed")
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for every layer, 5 of 10 cases")
-    slow = verdict("checkpointing-speed", change=faster(2.0, "every layer"))
-    assert slow.word == claims.FAILS
-    assert "every layer 0.39" in slow.evidence
-    near = verdict("checkpointing-speed", change=faster(0.66, "every layer", "selective"))
-    assert near.word == claims.FAILS
-
-
-def test_a_floor_as_wide_as_the_claim_leaves_speed_undecided(verdict):
-    found = verdict("checkpointing-speed", change=lambda row: row.update(noise_floor=0.5))
-    assert found.word == claims.INCONCLUSIVE
-
-
-def test_memory_counts_with_weights_and_without(verdict):
-    assert verdict("checkpointing-memory").word == claims.FAILS
-
-    def weights(row):
-        row["total_memory_ratio"] = 0.4
-
-    found = verdict("checkpointing-memory", change=weights)
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for with weights, 10 of 20 cases")
-
-    def both(row):
-        row["memory_ratio"] = 0.45
-
-    assert verdict("checkpointing-memory", change=both).word == claims.HOLDS
-
-
-def test_without_an_account_of_memory_nothing_is_said_of_it(verdict):
-    def forget(row):
-        row |= dict.fromkeys(("peak_bytes", "memory_ratio", "total_memory_ratio"))
-
-    for name in ("checkpointing-memory", "checkpoint-at-layers"):
-        found = verdict(name, change=forget)
-        assert found.word == claims.NOT_MEASURABLE and "account of its memory" in found.evidence
-    found = verdict("accumulation-before-checkpointing", "accumulation.steps", forget)
-    assert found.word == claims.NOT_MEASURABLE
-
-
-def as_small(row):
-    """Halves of a layer need hardly more than half of what layers do."""
-    if row["variant"] == "halves of a layer":
-        row["peak_bytes"] //= 2
-
-
-def test_layers_stand_until_something_as_small_is_faster(verdict):
-    assert verdict("checkpoint-at-layers").word == claims.HOLDS
-    # Less memory for more time is another point of the frontier.
-    assert verdict("checkpoint-at-layers", change=as_small).word == claims.HOLDS
-    found = verdict("checkpoint-at-layers", change=faster(0.8, "halves of a layer"))
-    assert found.word == claims.ONLY_WHERE and "halves of a layer" in found.condition
-    assert "halves of a layer (train" in found.evidence
-
-
-def test_being_faster_in_more_memory_beats_nothing(verdict):
-    assert verdict("checkpoint-at-layers", change=faster(0.5, "segments")).word == claims.HOLDS
-
-
-@pytest.mark.parametrize(
-    ("memory", "time", "stands"),
-    [
-        (1.5, "faster", True),
-        (1.005, "faster", False),
-        (0.5, "faster", False),
-        (0.5, "slower", True),
-        (0.5, "same", False),
-        (1.0, "same", True),
-        (0.5, "undecided", None),
-    ],
-)
-def test_one_way_dominates_another_by_both_or_not_at_all(memory, time, stands):
-    from anatomy.claims.checkpointing import _not_dominated
-
-    assert _not_dominated(memory, time) is stands
-
-
-def test_what_could_not_be_run_is_left_out_and_counted(verdict):
-    def refuse(row):
-        if row["variant"] == "selective":
-            row |= {name: None for name in row if name not in ("op", "variant", "role", "quantity")}
-            row["note"] = "it does not fit"
-
-    assert verdict("checkpointing-speed", change=refuse).word == claims.HOLDS
-    assert (
-        "5 of 10 cases can't be measured: it does not fit"
-        in verdict("checkpointing-speed").evidence
-    )
-
-
-GRADIENTS = "accumulation.gradients"
-
-
-def test_dividing_by_steps_holds_where_the_tokens_are_equal(verdict):
-    found = verdict("divide-loss-by-steps")
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for equal, 9 of 27 cases")
-    assert verdict("weighted-by-tokens-is-exact").word == claims.HOLDS
-
-
-def test_verdicts_on_gradients_flip_with_their_errors(verdict):
-    def exact(row):
-        row["gradient_error"] = 0.0
-
-    def rounded(row):
-        row["gradient_error"] = 5 * row["allowed"]
-
-    def wrong(row):
-        row["gradient_error"] = 0.9
-
-    for change, word in (
-        (exact, claims.HOLDS), (rounded, claims.INCONCLUSIVE), (wrong, claims.FAILS),
-    ):  # fmt: skip
-        for name in ("divide-loss-by-steps", "weighted-by-tokens-is-exact"):
-            assert verdict(name, GRADIENTS, change).word == word
-
-
-def test_accumulating_is_cheaper_where_a_part_of_the_batch_is_still_large(verdict):
-    name = "accumulation-before-checkpointing"
-    found = verdict(name)
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for 32768, 1 of 3 cases")
-
-    def large(row):
-        if "steps" in row["variant"]:
-            row["peak_bytes"] *= 100
-
-    found = verdict(name, "accumulation.steps", large)
-    assert found.word == claims.FAILS and "no number of steps needs as little" in found.evidence
-
-
-def test_accumulating_that_is_faster_everywhere_holds(verdict):
-    change = faster(0.1, "2 steps", "4 steps", "8 steps")
-    name = "accumulation-before-checkpointing"
-    assert verdict(name, "accumulation.steps", change).word == claims.HOLDS

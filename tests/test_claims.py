@@ -7,7 +7,7 @@ import pytest
 import synthetic
 
 from anatomy import claims, recording
-from anatomy.claims import Case, Finding, Measured, across, seeds, within
+from anatomy.claims import Case, Finding, Measured, across, promises, seeds, within
 from anatomy.claims.findings import UNITS, span
 from anatomy.claims.table import Table, over_control
 from anatomy.errors import AnatomyError, UnknownName
@@ -133,7 +133,7 @@ def test_on_a_machine_without_fp8_a_claim_about_it_says_why(tmp_path):
     assert (result.word, result.evidence) == (claims.NOT_MEASURABLE, WITHOUT_FP8)
     assert result.measured is None and result.deviation is None
     # And what does not need it is judged all the same.
-    assert verdict("half-precision-beats-fp32", root=tmp_path).word == claims.FAILS
+    assert verdict("half-precision-beats-fp32", root=tmp_path).word == claims.HOLDS
 
 
 def test_a_figure_of_another_card_is_judged_on_that_card_alone(tmp_path):
@@ -339,3 +339,39 @@ def test_ratios_of_several_processes_are_taken_in_each():
         row["blocks_s"] = row["blocks_s"] * 3
     ratio, word = Table(rows, {}).ratio("other", "contiguous", op="op")
     assert word == "slower" and ratio.median == pytest.approx(rows[1]["ratio"], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [(1.6, 1.9, True), (1.4, 1.6, None), (1.1, 1.4, False), (3.0, 4.0, True), (0.5, 0.6, False)],
+)
+def test_a_promised_gain_is_met_from_its_lower_end_on(low, high, outcome):
+    gain = Measured((low + high) / 2, low, high)
+    assert promises.reaches(gain, 1.5) is outcome
+    noisy = Measured((low + high) / 2, low, high, floor=2.0)
+    assert promises.reaches(noisy, 1.5) is None
+
+
+def test_a_tally_counts_what_is_certain():
+    ends = [(1.6, 1.9), (1.4, 1.6), (3.0, 4.0), (0.5, 0.6), (0.9, 1.1)]
+    gains = [Measured(low, low, high) for low, high in ends]
+    cases = [Case({}, promises.reaches(gain, 1.5), gain) for gain in gains]
+    told = promises.tally([*cases, Case({}, None, why="no")], 1.5, 2.0)
+    assert told == (
+        "At least 1.50× in 2 of 5 cases, more than 2.00× in 1; faster at all in 3, slower in 1."
+    )
+    assert promises.tally(cases[:1], 0.7, 0.7) == "At least 0.700× in 1 of 1 cases."
+
+
+def test_a_cost_that_is_spared_more_than_promised_keeps_the_promise():
+    spared = (Measured(share, share, share) for share in (0.2, 0.5, 0.6))
+    assert [promises.spares(share, 0.5) for share in spared] == [True, True, False]
+
+
+def test_the_range_of_a_few_blocks_decides_nothing():
+    row = {"ratio": 0.5, "ratio_low": 0.49, "ratio_high": 0.51, "noise_floor": 0.01}
+    few, enough = (over_control(row | {"blocks_s": [1.0] * count}) for count in (5, 6))
+    assert within(few, 0.4, 0.6) is None and within(few.inverse, 1.5, 3.0) is None
+    assert within(enough, 0.4, 0.6) is True and within(enough.inverse, 1.5, 3.0) is True
+    pooled = over_control(row | {"blocks_s": [1.0] * 3, "runs": 3})
+    assert within(pooled, 0.4, 0.6) is True, "an envelope of processes is another matter"

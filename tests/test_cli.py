@@ -50,7 +50,8 @@ def run(toylab, capfd):
 @pytest.fixture
 def measured(monkeypatch, toylab):
     """Measure toys in this process, so that a test of printing need not wait for a worker."""
-    from anatomy import codehash, experiment, machine, worker
+    from anatomy import experiment, machine, worker
+    from anatomy.provenance import codehash
 
     def run_here(name, params, *, package, **_):
         full = signatures.signature(name, package).bind(**params)

@@ -8,7 +8,8 @@ from shutil import copytree
 import pytest
 import synthetic
 
-from anatomy import claims, cli, ledger, prose, recording
+from anatomy import claims, cli, ledger, recording
+from anatomy.pages import prose
 
 
 @pytest.fixture
@@ -38,6 +39,8 @@ def test_the_ledger_is_printed_as_text_csv_and_json(run):
     assert {entry["verdict"] for entry in json.loads(out)} == {"holds only where"}
     _, out, _ = run("claims", "--format", "json", "--topic", "alignment", "--verdict", "holds")
     assert {entry["topic"] for entry in json.loads(out)} == {"alignment"}
+    status, out, _ = run("claims", "--topic", "roofline", "--verdict", "fails")
+    assert status == 0 and out == "There is no such claim.\n", "a table of nothing says nothing"
 
 
 def test_a_verdict_that_differs_from_the_committed_one_is_status_1(run, root):

@@ -9,8 +9,8 @@ from toy_recording import made
 
 from anatomy import cli, machine, recording, signatures
 from anatomy.cli import targets
-from anatomy.codehash import code_hash
 from anatomy.errors import RecordingError
+from anatomy.provenance.codehash import code_hash
 
 SLUG = "toy-gpu"
 

@@ -11,11 +11,14 @@ import torch
 from test_claims import edited, verdict
 
 from anatomy import claims
+from anatomy.claims.compilation import LAYER
+from anatomy.claims.pace import GPU, HOST, UNKNOWN, pace
 from anatomy.errors import BadParameter, MeasurementError
 from anatomy.experiments import compilation, compilation_cells, compilation_chains
 from anatomy.experiments import compilation_shapes as shapes
 
 CPU = torch.device("cpu")
+FEW, WRITTEN = LAYER.values()
 SNIPPET = Path(__file__).parents[1] / "snippets" / "graph_break_check.py"
 NEEDED = {
     "compile-is-faster": claims.ONLY_WHERE,
@@ -38,7 +41,7 @@ def root(tmp_path):
     """Recordings of every experiment on the page."""
     for task in ("training", "inference"):
         synthetic.MAKERS["compilation.map"](tmp_path, task=task)
-    for name in ("breaks", "recompiles", "detection", "modes"):
+    for name in ("layers", "breaks", "recompiles", "detection", "modes"):
         synthetic.MAKERS[f"compilation.{name}"](tmp_path)
     return tmp_path
 
@@ -91,7 +94,8 @@ def ratios(factor: float, way: str = "compiled", **more):
     ],
 )
 def test_a_verdict_on_speed_flips_with_the_rows(name, edit, word, root):
-    change(root, "compilation.map", edit)
+    for each in ("map", "layers"):
+        change(root, f"compilation.{each}", edit)
     found = verdict(name, root=root)
     assert found.word == word, found.evidence
 
@@ -139,10 +143,49 @@ def test_cells_that_could_not_be_measured_are_counted_apart(root):
             row |= {"low_s": None, "high_s": None, "note": "too large for this card"}
 
     change(root, "compilation.map", refuse)
+    change(root, "compilation.layers", ratios(0.6))
     found = verdict("compile-is-faster", root=root)
     assert found.word == claims.HOLDS and "too large for this card" in found.evidence
     # No default mode in that cell, so nothing to hold reduce-overhead against.
     assert verdict("reduce-overhead-for-training", root=root).word == claims.HOLDS
+
+
+def test_cells_are_told_apart_by_who_sets_the_pace_and_by_the_layer(root):
+    def waits(row):
+        row["enqueue_s"] = 2e-3 if row.get("tokens") == 256 else 1e-9
+        row["busy_s"] = row.get("busy_s") and 1e-3
+
+    assert f"{UNKNOWN}: " in verdict("compile-is-faster", root=root).evidence
+    change(root, "compilation.map", waits)
+    change(root, "compilation.layers", ratios(1.0, verdict="slower"))
+    change(root, "compilation.layers", lambda row: row.update(enqueue_s=1e-9, busy_s=1e-3))
+    for name in ("compile-is-faster", "compile-always"):
+        assert verdict(name, root=root).condition == f"{HOST}, 6 of 17 cases"
+    said = verdict("compile-is-faster", root=root).evidence
+    gpu, host = said.split(f"{HOST}: ")
+    assert f"{GPU}: {FEW}" in gpu and f"in 8 cells, {WRITTEN} 1.00× in 3 cells" in gpu
+    assert FEW in host and "in 6 cells" in host and WRITTEN not in host
+
+    def wait_too(row):
+        row["enqueue_s"] = 2e-3 if row["layer"] == "written out" else 1e-9
+
+    change(root, "compilation.layers", wait_too)
+    assert verdict("compile-always", root=root).condition == f"for {FEW} {HOST}, 6 of 17 cases"
+    said = verdict("reduce-overhead-for-training", root=root).evidence
+    assert f"In inference {GPU}: " in said and f"in training {GPU}: " in said
+
+
+def test_whoever_needs_longer_sets_the_pace_and_a_step_stands_for_kernels_nobody_profiled():
+    assert pace({"enqueue_s": 2.0, "busy_s": 1.0, "median_s": 9.0}) == HOST
+    assert pace({"enqueue_s": 1.0, "busy_s": 2.0, "median_s": 1.0}) == GPU
+    assert pace({"enqueue_s": 0.9, "median_s": 1.0}) == HOST
+    assert pace({"enqueue_s": 0.7, "median_s": 1.0}) == GPU
+    assert pace({"busy_s": 1.0, "median_s": 1.0}) == pace({"enqueue_s": 1.0}) == UNKNOWN
+
+
+def test_memory_is_shown_as_it_was_counted_though_a_segment_decides(root):
+    found = verdict("compile-memory-neutral", root=root)
+    assert found.measured.low == 1.0 and found.measured.high == 2.0
 
 
 def test_a_mode_whose_option_belongs_to_inference_is_for_inference(root):

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import synthetic
 
-from anatomy import curves, recording, schema
+from anatomy import recording
 from anatomy.cli import ceilings as text
 from anatomy.cli.output import show
+from anatomy.exhibits import curves
+from anatomy.provenance import schema
 
 CACHE = 2**20
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from anatomy import fences
+from anatomy.pages import fences
 
 
 def page(header: str, code: str = "print(1)") -> str:

@@ -6,8 +6,8 @@ import re
 import pytest
 from toy_recording import made
 
-from anatomy.codehash import code_hash
-from anatomy.freshness import STATES, freshness
+from anatomy.provenance.codehash import code_hash
+from anatomy.provenance.freshness import STATES, freshness
 from anatomy.recording import Recording
 
 SOURCE = """

@@ -9,22 +9,24 @@ import pytest
 import synthetic
 from test_page import Balance, stale, text
 
-from anatomy import dominance, labels, page, recording, svg, tradeoffs
-from anatomy.dominance import NO, OPEN, YES, Wanted
+from anatomy import page, recording
+from anatomy.charts import labels, svg, tradeoffs
 from anatomy.errors import AnatomyError, BadParameter, UnknownName
+from anatomy.exhibits import dominance
+from anatomy.exhibits.dominance import NO, OPEN, YES, Wanted
 from anatomy.showing import Showing, using
 
 NAME = "checkpointing.frontier"
-DEEP = "train C=1024 L=24 T=8x1024"
+DEEP = "train C=2048 L=8 T=8x1024"
 ONE = {"op": DEEP}
-BY_DEPTH = {"series": "depth", "where": {"width": 1024, "tokens": 8192}}
+BY_DEPTH = {"series": "depth", "where": {"width": 2048, "tokens": 8192}}
 CALLS = [
     ONE,
     ONE | {"x": "total_peak_bytes", "caption": "See `x`.", "quantity": "step_wall"},
     ONE | {"variants": ["selective", "segments"]},
     BY_DEPTH,
     BY_DEPTH | {"variants": ["every layer", "selective"]},
-    {"series": "width", "where": {"depth": 4}, "x": "reserved_bytes"},
+    {"series": "width", "where": {"depth": 4, "tokens": 8192}, "x": "reserved_bytes"},
 ]
 IDS = [" ".join(map(str, options.values())) for options in CALLS]
 
@@ -74,7 +76,7 @@ def drawn(root, monkeypatch, **options) -> tuple:
         found.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(d.arguments) for _, d in panels], label])
 
-    monkeypatch.setattr("anatomy.frontiers.svg.chart", keep)
+    monkeypatch.setattr("anatomy.exhibits.frontiers.svg.chart", keep)
     call(of(root), **options)
     (arguments,) = found
     return arguments
@@ -128,7 +130,7 @@ def test_the_frontier_is_that_of_the_cost_model(root):
 
 def test_each_series_has_its_own_control_and_frontier(root):
     found = dominance.points(rows_of(root), wanted(**BY_DEPTH))
-    assert list(found) == [4, 12, 24]
+    assert list(found) == [2, 4, 8]
     for depth, points in found.items():
         assert {p.row["depth"] for p in points} == {depth} and len(points) == 8
         assert points[0].row["role"] == "control"
@@ -240,7 +242,7 @@ def test_the_line_falls_and_what_is_beaten_is_hollow(root, monkeypatch):
 def test_the_control_is_drawn_once_for_all_series(root, monkeypatch):
     points, _, _, _, series, names = drawn(root, monkeypatch, **BY_DEPTH)
     assert [p["name"] for p in points if p["control"]] == ["none, the control"]
-    assert series == ["depth 4", "depth 12", "depth 24"] and len(points) == 3 * 7 + 1
+    assert series == ["depth 2", "depth 4", "depth 8"] and len(points) == 3 * 7 + 1
     assert not names, "more marks than have room for their names"
 
 
@@ -256,7 +258,7 @@ def test_marks_without_room_for_names_have_numbers_that_a_list_explains(root):
 
 def test_series_with_one_frontier_are_told_together(root):
     told = text(call(of(root), **BY_DEPTH | {"variants": ["every layer", "selective"]}))
-    assert "Depth 4, 12, 24: on the frontier, from left to right: every layer" in told
+    assert "Depth 2, 4, 8: on the frontier, from left to right: every layer" in told
 
 
 @pytest.mark.parametrize(

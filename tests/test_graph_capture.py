@@ -193,6 +193,7 @@ def say(row, word: str, ratio: float) -> None:
 def test_graphs_are_faster_only_where_kernels_are_short(recorded):
     found = verdict("cuda-graphs-are-faster", recorded)
     assert found.word == claims.ONLY_WHERE and "under 3 µs" in found.condition
+    assert "1.00× (over 100 µs)" in found.evidence, "long kernels are told apart from short ones"
     assert found.measured.unit == "x" and found.measured.high > 1.5
 
 
@@ -202,7 +203,9 @@ def test_graphs_are_faster_only_where_kernels_are_short(recorded):
         ("faster", 0.6, claims.HOLDS),
         ("same", 1.0, claims.FAILS),
         ("slower", 1.2, claims.FAILS),
-        ("undecided", 0.99, claims.INCONCLUSIVE),
+        ("faster", 1 / 1.5, claims.INCONCLUSIVE),
+        ("faster", 0.8, claims.FAILS),
+        ("faster", 0.1, claims.HOLDS),
     ],
 )
 def test_the_verdict_on_graphs_follows_the_rows(word, ratio, expected, recorded):
@@ -210,13 +213,14 @@ def test_the_verdict_on_graphs_follows_the_rows(word, ratio, expected, recorded)
         edited(recorded, f"graph_capture.{name}", lambda row: say(row, word, ratio))
     found = verdict("cuda-graphs-are-faster", recorded)
     assert found.word == expected
-    said = re.search(r"(\d+) of them lie between", found.evidence)
-    assert (said[1] != "0") == (word == "faster"), "0.6 of the time is within 1.5 to 2"
+    said = re.search(r"faster at all in (\d+), slower in (\d+)", found.evidence)
+    assert (said[1] != "0", said[2] != "0") == (word == "faster", word == "slower")
 
 
 def test_memory_is_neutral_where_a_graph_holds_no_more_than_the_loop(recorded):
     found = verdict("cuda-graphs-memory-neutral", recorded)
     assert found.word == claims.ONLY_WHERE and "one pool" in found.condition
+    assert "pools of their own 1.00× to 4.00×" in found.evidence
 
     def without_pool(row):
         for column in ("reserved_bytes", "pool_bytes"):
@@ -253,4 +257,5 @@ def test_without_a_gpu_the_claims_on_graphs_say_why(name, tmp_path):
 def test_kernels_are_told_apart_by_their_length():
     named = [kernel_class(x) for x in (1e-6, 5e-6, 2e-5, 1e-3, None, float("nan"))]
     assert named[:3] == ["under 3 µs", "3 to 10 µs", "10 to 30 µs"]
-    assert named[3] == "over 30 µs" and named[4] == named[5] == "of unknown length"
+    assert named[3] == "over 100 µs" and named[4] == named[5] == "of unknown length"
+    assert kernel_class(5e-5) == "30 to 100 µs"

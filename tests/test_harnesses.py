@@ -14,7 +14,7 @@ import pytest
 import torch
 from fake_stopwatch import Fake, FakeStopwatch
 
-from anatomy import standings, targets
+from anatomy.contest import standings, targets
 from anatomy.errors import BadParameter
 from anatomy.experiments import harnesses
 from anatomy.harnesses import adapters, workloads

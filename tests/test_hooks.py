@@ -15,10 +15,11 @@ import pytest
 import synthetic
 from sites import CHECKOUT, Project, block
 
-from anatomy import building, recording
-from anatomy.building import prepare, run_recorder
-from anatomy.collecting import PageProblems
+from anatomy import recording
 from anatomy.errors import AnatomyError, BadParameter, Busy
+from anatomy.pages import building
+from anatomy.pages.building import prepare, run_recorder
+from anatomy.pages.collecting import PageProblems
 from anatomy.showing import Asked
 
 SHOW = 'from anatomy.page import show\nprint(show("contiguity.bench", op="matmul"))'
@@ -241,7 +242,8 @@ def test_a_preview_follows_the_code_of_the_package(project):
         from pathlib import Path
         sys.dont_write_bytecode = True
         sys.path.insert(0, "copy")
-        from anatomy import building, units
+        from anatomy import units
+        from anatomy.pages import building
         assert units.byte_count(1) == "1 B"
         path = Path("copy/anatomy/units.py")
         path.write_text(path.read_text() + "\\n\\ndef byte_count(n):\\n    return 'edited'\\n")
@@ -263,7 +265,9 @@ def test_the_process_of_mkdocs_never_imports_torch_or_the_record_half():
         import sys
         sys.path.insert(0, "hooks")
         import events
-        from anatomy import building, page, charts
+        from anatomy import page
+        from anatomy.charts import plain
+        from anatomy.pages import building
         assert "torch" not in sys.modules
         assert not {"anatomy.recorder", "anatomy.worker"} & set(sys.modules)
         """

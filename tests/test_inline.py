@@ -7,9 +7,10 @@ from html import unescape
 import pytest
 import synthetic
 
-from anatomy import claims, inline, spans, units
+from anatomy import claims, units
 from anatomy.errors import AnatomyError, BadParameter, UnknownName
-from anatomy.freshness import Freshness
+from anatomy.pages import inline, spans
+from anatomy.provenance.freshness import Freshness
 
 BENCH = "contiguity.bench.matmul.gpu_warm"
 

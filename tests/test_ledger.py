@@ -5,6 +5,7 @@ import io
 import json
 import re
 from html import unescape
+from math import log
 from shutil import copytree
 
 import pytest
@@ -12,9 +13,10 @@ import synthetic
 from sites import Project, block
 from test_page import Balance
 
-from anatomy import claims, ledger, loglog, page, recording, tables
-from anatomy.collecting import on_page
+from anatomy import claims, ledger, page, recording, tables
+from anatomy.charts import loglog
 from anatomy.errors import RecordingError, UnknownName
+from anatomy.pages.collecting import on_page
 from anatomy.showing import using
 
 
@@ -92,6 +94,47 @@ def test_the_table_has_a_row_with_marks_for_each_claim(found):
     assert "1.99×" in kept and "seeds/001:324" in kept and "Recordings: <a" in kept
 
 
+def test_what_was_claimed_and_what_was_measured_stand_in_columns_of_their_own(found):
+    rows = re.findall(r"<tr id=.*?</tr>", shown("table"), re.DOTALL)
+    for row, result in zip(rows, found, strict=True):
+        cells = dict(re.findall(r'<td[^>]*data-head="(\w+)">(.*?)</td>', unescape(row), re.DOTALL))
+        assert (result.claim.number or "—") in cells["claimed"]
+        if result.measured is None:
+            assert "—" in cells["measured"]
+        else:
+            seen = result.measured
+            number = seen.middle if seen.cases > 1 else seen.text.partition(" [")[0]
+            assert cells["measured"].startswith(number)
+            assert result.claim.measures in cells["measured"]
+
+
+def test_a_measured_number_says_what_it_is(found):
+    silent = [each.claim.name for each in found if each.measured and not each.claim.measures]
+    assert not silent, "`measures` in claims/statements/, or in the decorator, says it"
+
+
+def test_a_deviation_says_in_words_which_way(found):
+    from anatomy.exhibits.ledger_table import _deviation, _off
+
+    claim = claims.Claim("c", "", "", None, claimed=(2.0, 4.0), unit="x")
+
+    def said(*ends: float, cases: int = 1) -> tuple[str, float]:
+        result = claims.Result(claim, "holds", "", (), claims.Measured(*ends, "x", cases))
+        return re.sub("<.*?>", "", _deviation(result)), _off(result)
+
+    assert said(8.0, 7.9, 8.1) == ("2.00× above", pytest.approx(log(2)))
+    assert said(0.5, 0.4, 0.6) == ("4.00× below", pytest.approx(log(4)))
+    assert said(5.0, 3.9, 6.0) == ("meets it", 0.0)
+    assert said(3.0, 1.0, 9.0, cases=5) == ("within", 0.0)
+    assert said(5.0, 3.9, 6.0, cases=5)[0] == "1.25× above", "a span is no interval"
+
+
+def test_the_answer_counts_the_verdicts_in_a_sentence(found):
+    said = shown("answer")
+    counted = ledger.counts(found)
+    assert f"{counted['holds']} hold," in said and f"{counted['fails']} fail" in said
+
+
 def test_a_long_condition_is_told_in_short():
     long = "always for a, b; never for c (4 of 7 cases)"
     assert ledger.brief(long, 100) == long and ledger.brief(long, 20) == "in 4 of 7 cases"
@@ -104,29 +147,30 @@ def test_every_word_has_a_chip_and_every_verdict_a_mark():
     assert len({shape for _, shape in loglog.VERDICTS.values()}) == len(claims.WORDS)
 
 
-def test_the_chart_has_both_numbers_their_intervals_and_a_diagonal(found):
-    from anatomy.ledger_table import _point
+def test_the_chart_has_a_row_for_each_claimed_number_with_both_intervals(found):
+    from anatomy.exhibits.ledger_table import _point
 
-    points = [_point(each) for each in found if each.deviation and each.claim.unit == "x"]
-    spec = loglog.claimed(points, "ratio")(680)
-    values = [layer["data"]["values"] for layer in spec["layer"] if "data" in layer]
-    diagonal = values[0]
-    assert all(point["claimed"] == point["value"] for point in diagonal)
+    off = [each for each in found if each.deviation]
+    spec = loglog.claimed([_point(each) for each in off])(680)
     kinds = [layer["mark"]["type"] for layer in spec["layer"]]
-    assert kinds.count("rule") == 2 and "point" in kinds
-    for axis in ("x", "y"):
-        assert spec["layer"][0]["encoding"][axis]["scale"]["type"] == "log"
+    assert kinds == ["bar", "rule", "rule", "point"]
+    ranges, right, intervals, marks = spec["layer"]
+    assert right["data"]["values"] == [{"value": 1.0}], "on this line the claim was right"
+    assert all(each["claimed_low"] < 1 < each["claimed_high"] for each in ranges["data"]["values"])
+    assert len(marks["encoding"]["y"]["sort"]) == len(off), "each claim has a row of its own"
+    assert intervals["encoding"]["x2"]["field"] == "high"
+    assert marks["encoding"]["x"]["scale"]["type"] == "log"
     assert '<div class="chart"' in shown("chart")
 
 
 def test_an_interval_that_reaches_below_zero_can_be_drawn():
-    from anatomy.ledger_table import _point
+    from anatomy.exhibits.ledger_table import _point
 
     claim = claims.Claim("c", "", "", None, claimed=(10e-6, 15e-6), unit="s")
     seen = claims.Measured(20e-6, -80e-6, 100e-6, "s")
     point = _point(claims.Result(claim, "inconclusive", "", (), seen))
     assert 0 < point["low"] < point["value"]
-    loglog.claimed([point], "time, s")(680)
+    loglog.claimed([point])(680)
 
 
 def test_without_recordings_the_page_shows_that_and_is_no_error(tmp_path):

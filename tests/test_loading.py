@@ -8,9 +8,9 @@ import pytest
 from toy_recording import DEFAULTS, made
 
 from anatomy import recording
-from anatomy.canonical import content_sha
 from anatomy.errors import RecordingError
-from anatomy.schema import SCHEMA
+from anatomy.provenance.canonical import content_sha
+from anatomy.provenance.schema import SCHEMA
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import torch
 
-from anatomy.experiments import never, transfers
+from anatomy.experiments import attention, never, precision_training, transfers
 
 CPU = torch.device("cpu")
 
@@ -41,3 +41,25 @@ def test_long_calls_get_a_longer_budget(long, monkeypatch):
         else (transfers.BUDGET_S, never.BUDGET_S)
     )
     assert asked == [ours, ours, theirs]
+
+
+class Asked(Exception):
+    """Raised in place of a measurement, with the budget it was to have."""
+
+
+@pytest.mark.parametrize("long", [True, False])
+def test_long_steps_and_long_sequences_get_a_longer_budget(long, monkeypatch):
+    def fake(calls, *, budget_s, **told):
+        raise Asked(budget_s)
+
+    monkeypatch.setattr(attention, "compare", fake)
+    monkeypatch.setattr(attention, "LONG_SEQUENCE", 64 if long else 65)
+    with pytest.raises(Asked) as asked:
+        attention.backends(device="cpu", heads=2, head_width=16, longest=64, iters=6)
+    assert asked.value.args == (attention.LONG_BUDGET_S if long else attention.BUDGET_S,)
+
+    monkeypatch.setattr(precision_training, "compare", fake)
+    monkeypatch.setattr(precision_training, "LONG_FLOPS", 1.0 if long else 1e30)
+    with pytest.raises(Asked) as asked:
+        next(precision_training.maps((16,), (16,), CPU, 6, 0.5))
+    assert asked.value.args == (0.5 * precision_training.LONG_BUDGETS if long else 0.5,)

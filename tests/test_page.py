@@ -8,11 +8,11 @@ import pytest
 import synthetic
 
 from anatomy import page, signatures
-from anatomy.collecting import PageProblems, on_page
+from anatomy.charts.strips import notices, strip
 from anatomy.errors import AnatomyError
-from anatomy.freshness import Freshness
+from anatomy.pages.collecting import PageProblems, on_page
+from anatomy.provenance.freshness import Freshness
 from anatomy.showing import Asked, Showing, record_command, shown_machine, using
-from anatomy.strips import notices, strip
 
 SIZES = [2048, 4096, 8192]
 GRID = {
@@ -246,13 +246,13 @@ def test_the_command_writes_out_its_options_and_the_seconds_it_took():
     ],
 )  # fmt: skip
 def test_kernels_have_short_names_that_still_say_which_they_are(name, short):
-    from anatomy.figures import short_kernel
+    from anatomy.charts.figures import short_kernel
 
     assert short_kernel(name) == short
 
 
 def test_a_long_kernel_keeps_both_ends():
-    from anatomy.figures import LONGEST, short_kernel
+    from anatomy.charts.figures import LONGEST, short_kernel
 
     short = short_kernel("sm90_" + "x" * 200 + "_align8")
     assert short.startswith("sm90_") and short.endswith("_align8") and len(short) <= LONGEST

@@ -6,9 +6,10 @@ import pytest
 import synthetic
 from sites import Project, block
 
-from anatomy import inline, recording
-from anatomy.collecting import on_page
-from anatomy.paragraphs import choose
+from anatomy import recording
+from anatomy.pages import inline
+from anatomy.pages.collecting import on_page
+from anatomy.pages.paragraphs import choose
 
 CLAIM = "slice-doubles-fp16"  # which holds in the synthetic recordings
 PAGE = f"""# T

@@ -7,7 +7,8 @@ import pytest
 from test_page import Balance, text
 from test_payoffs import LINE, MAP, call, of
 
-from anatomy import payoffs, svg
+from anatomy.charts import svg
+from anatomy.exhibits import breakeven, payoffs
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_narrow_panels_stand_side_by_side_in_rows_of_equal_length(widths, varian
 
 @pytest.mark.parametrize("abreast", [2, 3])
 def test_a_panel_beside_others_still_has_its_verdicts_in_words(abreast):
-    from anatomy.heatmaps import heat
+    from anatomy.charts.heatmaps import heat
 
     one = {"i": 0, "j": 0, "text": "0.5012×", "word": "undecided", "mark": "?", "tone": "open"}
     across, up = ("a", ["1024"] * (3 if abreast == 2 else 2)), ("b", ["16384"])
@@ -131,3 +132,19 @@ def test_a_line_along_the_edge_makes_no_panel_taller_than_its_neighbour(tmp_path
         picture = svg.picture(drawing, svg.share(2), tmp_path)
         heights.add(re.search(r' height="([\d.]+)"', picture)[1])
     assert len(heights) == 1
+
+
+def test_counts_that_print_alike_are_called_the_same():
+    def word(here):
+        return breakeven._counted({"peak_bytes": here}, {"peak_bytes": 100000}, "peak_bytes")[3]
+
+    assert [word(n) for n in (100000, 100400, 99600)] == ["same"] * 3
+    assert [word(n) for n in (100600, 99400)] == ["more", "less"]
+
+
+def test_a_place_that_no_row_is_about_was_not_tried_and_no_table_says_why(tmp_path):
+    left = [row for row in made.table() if not (row["width"] == 256 and row["tokens"] == 256)]
+    left = [row for row in left if not row.get("note")]
+    made.recorded(tmp_path, left)
+    told = text(call("payoff", of(tmp_path), **MAP))
+    assert "– not tried" in told and "the table says why" not in told

@@ -8,10 +8,11 @@ import pytest
 import synthetic
 from test_page import Balance, stale, text
 
-from anatomy import breakeven, growth, page, rows
-from anatomy.breakeven import Wanted
+from anatomy import page, rows
 from anatomy.errors import AnatomyError, BadParameter, UnknownName
-from anatomy.inline import render
+from anatomy.exhibits import breakeven, growth
+from anatomy.exhibits.breakeven import Wanted
+from anatomy.pages.inline import render
 from anatomy.showing import PageError, Showing, using
 
 NAME = made.EXPERIMENT
@@ -123,7 +124,7 @@ def drawn(root, monkeypatch, **options) -> list:
         found.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(d.arguments) for _, d in panels], label])
 
-    monkeypatch.setattr("anatomy.payoffs.svg.chart", keep)
+    monkeypatch.setattr("anatomy.exhibits.payoffs.svg.chart", keep)
     call("payoff", of(root), **options)
     return found
 
@@ -159,7 +160,7 @@ def test_tone_mark_and_word_say_the_same_and_the_undecided_has_no_tone(tmp_path,
 
 
 def test_an_undecided_cell_is_drawn_without_a_fill():
-    from anatomy.heatmaps import heat
+    from anatomy.charts.heatmaps import heat
 
     square = {"i": 0, "j": 0, "text": "0.50×", "word": "undecided", "mark": "?", "depth": 1.0}
     spec = heat([square | {"tone": "open", "told": ""}], ("a", ["1"]), ("b", ["2"]), [])(680)
@@ -169,7 +170,7 @@ def test_an_undecided_cell_is_drawn_without_a_fill():
 
 @pytest.mark.parametrize("width", [680, 330])
 def test_a_wide_cell_has_mark_and_word_and_a_narrow_one_the_mark(width):
-    from anatomy.heatmaps import heat
+    from anatomy.charts.heatmaps import heat
 
     one = {"j": 0, "text": "0.5012×", "word": "undecided", "mark": "?", "tone": "open"}
     squares = [one | {"i": i, "depth": 0.0, "told": ""} for i in range(7)]
@@ -184,13 +185,13 @@ def test_a_wide_cell_has_mark_and_word_and_a_narrow_one_the_mark(width):
     ("most", "shown"), [(7, "0.5678×"), (6.5, "0.5678"), (4.2, "0.57"), (3, "0.6"), (1, "1")]
 )
 def test_a_number_keeps_the_digits_that_its_cell_has_room_for(most, shown):
-    from anatomy.heatmaps import _fitting
+    from anatomy.charts.heatmaps import _fitting
 
     assert _fitting("0.5678×", most) == shown and _fitting("–", 0.5) == "–"
 
 
 def test_no_text_is_smaller_than_a_phone_may_shrink_it():
-    from anatomy.heatmaps import heat
+    from anatomy.charts.heatmaps import heat
 
     one = {"j": 0, "text": "0.5012×", "word": "faster", "mark": "▼", "tone": "better", "told": ""}
     squares = [one | {"i": i, "depth": 1.0} for i in range(12)]

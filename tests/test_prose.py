@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from anatomy import inline, prose
 from anatomy.errors import BadParameter
+from anatomy.pages import inline, prose
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

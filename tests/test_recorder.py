@@ -13,7 +13,7 @@ from test_isolation import CHECKOUT, gone, numbers
 from anatomy import isolation, machine, recorder, recording
 from anatomy.cli import targets
 from anatomy.errors import BadParameter, Busy, DeviceError, MeasurementError, RecordingError
-from anatomy.freshness import Freshness
+from anatomy.provenance.freshness import Freshness
 from anatomy.recorder import Item
 
 STALE = Freshness("missing", "It has not been measured.")

@@ -11,7 +11,7 @@ from toy_recording import DEFAULTS, KERNEL, made
 
 from anatomy import recording, signatures
 from anatomy.errors import BadParameter, RecordingError, UnknownName
-from anatomy.schema import SCHEMA
+from anatomy.provenance.schema import SCHEMA
 
 
 @pytest.fixture

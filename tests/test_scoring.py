@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anatomy import scoring
+from anatomy.contest import scoring
 from anatomy.errors import MeasurementError
 
 

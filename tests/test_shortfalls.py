@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from test_standings import ALL, TIME_S, figures, long_runs, pairs, truths
 
-from anatomy import shortfalls, standings, targets
+from anatomy.contest import shortfalls, standings, targets
 
 
 def explained(table, reference=None, *, target):

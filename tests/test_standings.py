@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anatomy import standings, targets
+from anatomy.contest import standings, targets
 
 OPS = [f"W{number}" for number in range(1, 11)]
 TIME_S = 100e-6

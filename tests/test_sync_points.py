@@ -20,10 +20,12 @@ from anatomy.experiments import (
     sync_points,
     sync_points_lines,
     sync_points_loop,
+    sync_points_rounds,
     sync_points_trace,
     sync_points_waits,
 )
 from anatomy.experiments.sync_points_lines import ITEM, SYNC
+from anatomy.measuring import sampling
 
 CPU = torch.device("cpu")
 
@@ -54,9 +56,9 @@ def test_a_call_does_its_acts_in_order_and_returns_the_result():
 
 
 def test_iterations_are_counted_and_long_products_take_a_quarter():
-    assert sync_points.least_samples(50, 2e-6) == 1, "one sample holds thousands of them"
-    assert sync_points.least_samples(50, 4e-3) == 13
-    assert sync_points.least_samples(50, 25e-3) == 13 == math.ceil(50 / 4)
+    assert sync_points_rounds.least_samples(50, 2e-6) == 1, "one sample holds thousands of them"
+    assert sync_points_rounds.least_samples(50, 4e-3) == 13
+    assert sync_points_rounds.least_samples(50, 25e-3) == 13 == math.ceil(50 / 4)
 
 
 def test_the_share_of_a_wait_is_of_the_same_blocks_as_its_ratio():
@@ -73,11 +75,31 @@ def test_the_share_of_a_wait_is_of_the_same_blocks_as_its_ratio():
     assert gaps == pytest.approx([1.3, 1.5, 1.7])
 
 
+def test_long_products_are_timed_in_rounds_and_told_by_the_iteration():
+    x, taken = torch.ones(1), []
+    one = sync_points_lines.then(x, lambda: taken.append(1))
+    assert sync_points_rounds.repeated(one, 1) is one
+    assert sync_points_rounds.repeated(one, 3)() is x and len(taken) == 3
+    table = pd.DataFrame({name: [4.0, None] for name in sync_points_rounds.TIMES})
+    table = table.assign(blocks_s=[[4.0, 8.0], [2.0]], method="a clock")
+    assert sync_points_rounds.per_iteration(table, 1) is table
+    found = sync_points_rounds.per_iteration(table, 4)
+    assert found.median_s[0] == found.enqueue_s[0] == 1.0 and math.isnan(found.high_s[1])
+    assert found.blocks_s.tolist() == [[1.0, 2.0], [0.5]] and "4 iterations" in found.method[0]
+
+
+def test_only_long_products_are_timed_in_rounds_and_given_time_for_it():
+    assert sync_points_rounds.of(1.4e-3) == 1 and sync_points_rounds.seconds(1, 9.0) == 0
+    rounds = sync_points_rounds.of(25e-3)
+    assert rounds * 25e-3 > sampling.SLOW_S, "the stopwatch calls it seldom beforehand"
+    assert sync_points_rounds.seconds(rounds, 1.0) == pytest.approx(16 * rounds)
+
+
 @pytest.mark.parametrize(("enqueue", "word"), [(5e-6, "host"), (1e-6, "GPU")])
 def test_the_host_sets_the_pace_where_queueing_takes_the_period(enqueue, word):
     table = pd.DataFrame({"role": ["control"], "enqueue_s": [enqueue], "median_s": [5e-6]})
-    assert sync_points.bound_by(table, torch.device("cuda")) == word
-    assert sync_points.bound_by(table, CPU) is None
+    assert sync_points_loop.bound_by(table, torch.device("cuda")) == word
+    assert sync_points_loop.bound_by(table, CPU) is None
 
 
 def test_a_line_that_waits_adds_up_and_one_that_queues_overlaps():
@@ -284,7 +306,7 @@ def test_an_item_that_does_not_wait_is_found_out(tmp_path):
     def edit(rows):
         for row in rows:
             if row["variant"] == "queue, item":
-                row |= {"median_s": 8e-6, "low_s": 7.9e-6, "high_s": 8.1e-6}
+                row |= {"median_s": 4e-6, "low_s": 3.9e-6, "high_s": 4.1e-6}
 
     bench(tmp_path, edit)
     assert verdict(tmp_path, "item-includes-pending-work").word == FAILS
@@ -315,6 +337,53 @@ def test_a_share_that_stays_does_not_fall(tmp_path):
 
     bench(tmp_path, edit)
     assert verdict(tmp_path, "readback-share-falls").word == FAILS
+
+
+def _loops(rows: list[dict], variant: str) -> list[dict]:
+    return [r for r in rows if str(r["op"]).startswith("loop ") and r["variant"] == variant]
+
+
+def test_a_share_that_may_be_nothing_is_no_negative_number(tmp_path):
+    def edit(rows):
+        last = _loops(rows, ITEM)[-1]
+        last |= {"ratio_low": 0.95, "ratio": 1.02, "ratio_high": 1.07}
+
+    bench(tmp_path, edit)
+    result = verdict(tmp_path, "readback-share-falls")
+    assert result.word == INCONCLUSIVE and "at most 6." in result.evidence
+    assert "-" not in result.evidence and result.measured.low > 0.5
+
+
+def test_sizes_at_which_the_host_sets_the_pace_say_nothing_of_a_share_that_falls(tmp_path):
+    def edit(rows):
+        for row in _loops(rows, ITEM)[:2]:  # both of the host's
+            assert row["bound_by"] == "host"
+            row |= {"ratio_low": 1.01, "ratio": 1.02, "ratio_high": 1.03}
+
+    bench(tmp_path, edit)
+    assert verdict(tmp_path, "readback-share-falls").word == HOLDS
+
+
+def test_a_gap_means_utilisation_where_no_pair_of_sizes_says_otherwise(tmp_path):
+    def edit(rows):
+        for row in _loops(rows, SYNC):  # the longer the product, the larger the gap
+            gap = 1.0 + row["side"] / 4096
+            row |= {"ratio_low": gap * 0.999, "ratio": gap, "ratio_high": gap * 1.001}
+
+    bench(tmp_path, edit)
+    result = verdict(tmp_path, "gap-means-utilisation")
+    assert result.word == HOLDS and "idler one in 0" in result.evidence
+
+
+def test_the_noise_of_queueing_is_none_of_a_wait_for_25_ms(tmp_path):
+    def edit(rows):
+        for row in rows:
+            if str(row["op"]) == f"behind {sync_points.SIDES[-1]}":
+                row["noise_floor"] = 0.95
+
+    bench(tmp_path, edit)
+    result = verdict(tmp_path, "item-includes-pending-work")
+    assert result.word == HOLDS and "undecided" not in result.evidence
 
 
 def test_a_crossing_lies_between_its_neighbours_and_may_be_none():

@@ -22,6 +22,7 @@ OURS = {
     "hidden-synchronizations": "synchronizations.detected",
     "to-device-synchronizes": "transfers.to_device",
     "measure-first": "synchronizations.costs",
+    "late-readback-costs-less": "synchronizations.costs",
     "never-ping-pong": "never.costs",
     "never-without-warm-up": "never.costs",
     "never-default-initialization": "never.costs",
@@ -71,6 +72,7 @@ def watched(monkeypatch):
         ("hidden-synchronizations", claims.HOLDS),
         ("to-device-synchronizes", claims.HOLDS),
         ("measure-first", claims.HOLDS),
+        ("late-readback-costs-less", claims.HOLDS),
         ("never-ping-pong", claims.ONLY_WHERE),
         ("never-without-warm-up", claims.HOLDS),
         ("never-default-initialization", claims.FAILS),
@@ -136,6 +138,29 @@ def test_a_rule_that_holds_everywhere_needs_no_measurement(told, word, tmp_path)
             row["verdict"] = told
 
     assert edited(tmp_path, "measure-first", same_everywhere).word == word
+
+
+@pytest.mark.parametrize(
+    ("factor", "pace", "word"),
+    [
+        (2.0, ("host", "GPU"), claims.FAILS),
+        (2.0, ("host",), claims.ONLY_WHERE),
+        (None, ("host", "GPU"), claims.NOT_MEASURABLE),
+    ],
+)
+def test_a_late_readback_is_held_against_one_at_once(factor, pace, word, tmp_path):
+    def slowed(row):
+        if row["variant"] == "item a step late" and row["bound_by"] in pace:
+            if factor is None:
+                row |= dict.fromkeys(("median_s", "low_s", "high_s", "ratio"))
+                row["note"] = "it was not run"
+                return
+            row["blocks_s"] = [factor * each for each in row["blocks_s"]]
+
+    found = edited(tmp_path, "late-readback-costs-less", slowed)
+    assert found.word == word
+    if word == claims.ONLY_WHERE:
+        assert found.condition.startswith("for steps whose pace the GPU sets")
 
 
 def test_never_means_each_of_them(tmp_path):

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from anatomy.syntax import bound_names, names_used, serialized
+from anatomy.provenance.syntax import bound_names, names_used, serialized
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 import synthetic
 from sync_points_rows import events, timeline
 
-from anatomy import lanes, timelines
+from anatomy.charts import lanes
 from anatomy.errors import UnknownName
+from anatomy.exhibits import timelines
 from anatomy.page import timeline as shown
 from anatomy.showing import using
 

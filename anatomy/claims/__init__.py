@@ -89,6 +89,7 @@ class Claim:
         number: The number that was claimed, as its source prints it; may be empty.
         claimed: Lower and upper end of that number, equal for a single one; None without one.
         unit: Of `claimed`, one of `findings.UNITS`.
+        measures: What the measured number is, in a few words; empty if there is none.
         awaits: The page that will measure it, where nothing does yet.
     """
 
@@ -104,6 +105,7 @@ class Claim:
     number: str = ""
     claimed: tuple[float, float] | None = None
     unit: str = ""
+    measures: str = ""
     awaits: str = ""
 
 
@@ -159,7 +161,7 @@ def claim(*needs: Need, statement: str | None = None, **told: Any):
         needs: The recordings, in the order of the function's parameters.
         statement: What is claimed, where it is not a statement of the seed.
         told: For such a claim `place` (a paper, a page of documentation), `topic`, `number`,
-            `claimed` and `unit`, as in `Claim`.
+            `claimed`, `unit` and `measures`, as in `Claim`.
 
     Raises:
         AnatomyError: There is neither a statement nor one of the seed with the function's name,
@@ -191,7 +193,7 @@ def _of(said: seeds.Statement, **more: Any) -> Claim:
     """The claim that a statement of the seed makes."""
     shared = {
         name: getattr(said, name)
-        for name in ("place", "row", "topic", "number", "claimed", "unit", "awaits")
+        for name in ("place", "row", "topic", "number", "claimed", "unit", "measures", "awaits")
     }
     return Claim(said.name, said.says, **shared | more)
 

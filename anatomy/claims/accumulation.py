@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from anatomy import units
 from anatomy.claims import Case, Finding, Measured, Need, across, claim
-from anatomy.claims.checkpointing import NO_ACCOUNT
+from anatomy.claims.checkpointing import NO_ACCOUNT, SAME_MEMORY
 from anatomy.claims.table import Table, why_not
 from anatomy.rows import Row
 
@@ -16,13 +16,15 @@ GRADIENTS = Need("accumulation.gradients")
 STEPS = Need("accumulation.steps")
 # An error beyond so many times what rounding explains is no rounding; between it is undecided.
 BEYOND = 10
+# How the lengths of the sequences are spread, as a condition has it.
+LENGTHS = {"equal": "equal lengths", "mixed": "mixed lengths", "sorted": "sorted lengths"}
 CHECKPOINTED = "every layer checkpointed"
 
 
 def _cases(table: Table, variant: str) -> list[Case]:
     """Whether the gradient of one way is that of the full batch, in each of its cases."""
     return [
-        Case({name: row[name] for name in ("lengths", "dtype", "steps")}, _same(row))
+        Case({"lengths": LENGTHS[row["lengths"]], "dtype": row["dtype"]}, _same(row))
         for row in table
         if row["variant"] == variant
     ]
@@ -34,13 +36,13 @@ def _same(row: Row) -> bool | None:
     return False if row["gradient_error"] > BEYOND * row["allowed"] else None
 
 
-def _largest(table: Table, variant: str) -> str:
-    """The largest error of one way by the lengths of sequences: `equal 0.3%, mixed 12%`."""
+def _largest(table: Table, variant: str, by: str) -> dict[str, float]:
+    """The largest error of one way, by a column such as the lengths of sequences."""
     found: dict[str, float] = {}
     for row in table:
         if row["variant"] == variant:
-            found[row["lengths"]] = max(found.get(row["lengths"], 0.0), row["gradient_error"])
-    return ", ".join(f"{lengths} {units.percent(most, 2)}" for lengths, most in found.items())
+            found[row[by]] = max(found.get(row[by], 0.0), row["gradient_error"])
+    return found
 
 
 @claim(GRADIENTS)
@@ -49,7 +51,8 @@ def divide_loss_by_steps(gradients: Table) -> Finding:
     far as the number format allows, for equal and unequal lengths of sequences.
     """
     cases = _cases(gradients, "loss / steps")
-    told = _largest(gradients, "loss / steps")
+    largest = _largest(gradients, "loss / steps", "lengths")
+    told = ", ".join(f"{lengths} {units.percent(most, 2)}" for lengths, most in largest.items())
     return across(cases, f"Largest error of the gradient, by lengths of sequences: {told}.")
 
 
@@ -64,8 +67,9 @@ def weighted_by_tokens_is_exact(gradients: Table) -> Finding:
     far as the number format allows.
     """
     cases = _cases(gradients, "weighted by tokens")
-    told = _largest(gradients, "weighted by tokens")
-    return across(cases, f"Largest error of the gradient, by lengths of sequences: {told}.")
+    largest = _largest(gradients, "weighted by tokens", "dtype")
+    told = ", ".join(f"{dtype} {most:.1e}" for dtype, most in largest.items())
+    return across(cases, f"Largest error of the gradient, by number format: {told}.")
 
 
 @claim(
@@ -73,6 +77,7 @@ def weighted_by_tokens_is_exact(gradients: Table) -> Finding:
     statement="Cutting a batch into micro-batches is a cheaper way to less memory than "
     "checkpointing every layer.",
     topic="checkpointing",
+    measures="time of micro-batches / of checkpointing every layer",
 )
 def accumulation_before_checkpointing(steps: Table) -> Finding:
     """Some number of micro-batches needs no more memory than checkpointing every layer of the full
@@ -81,7 +86,7 @@ def accumulation_before_checkpointing(steps: Table) -> Finding:
     cases, seen = [], []
     for op in dict.fromkeys(row["op"] for row in steps):
         base = steps.row(CHECKPOINTED, op=op)
-        where = {"tokens": base.get("tokens")}
+        where = {"tokens": f"{base.get('tokens')} tokens"}
         others = [
             row
             for row in steps
@@ -93,11 +98,12 @@ def accumulation_before_checkpointing(steps: Table) -> Finding:
         if any(units.missing(row.get("peak_bytes")) for row in (base, *others)):
             cases.append(Case(where, None, why=NO_ACCOUNT))
             continue
-        as_small = [row for row in others if row["peak_bytes"] <= base["peak_bytes"]]
+        most = base["peak_bytes"] * (1 + SAME_MEMORY)
+        as_small = [row for row in others if row["peak_bytes"] <= most]
         outcome, best, told = _cheapest(steps, op, as_small)
         cases.append(Case(where, outcome, best))
-        seen.append(f"{base.get('tokens')} tokens: {told}")
-    return across(cases, f"In no more memory, over checkpointing: {'; '.join(seen)}.")
+        seen.append(f"of {where['tokens']}, {told}")
+    return across(cases, f"In no more memory than checkpointing: {'; '.join(seen)}.")
 
 
 def _cheapest(
@@ -115,4 +121,4 @@ def _cheapest(
     _, name, best, _ = min(found, key=lambda each: each[0])
     verdicts = [verdict for *_, verdict in found]
     outcome = True if "faster" in verdicts else None if "undecided" in verdicts else False
-    return outcome, best, f"{name} take {best.text} of the time"
+    return outcome, best, f"{name} take {best.text} of its time"

@@ -75,7 +75,8 @@ def fused_attention_is_faster(costs: Table) -> Finding:
     cells = {row["op"]: row for row in costs if row.get("scope")}
     for op, cell in cells.items():
         for backend in FUSED:
-            where = {"part": cell["scope"], "backend": backend, "sequence": cell["sequence"]}
+            where = {"part": cell["scope"], "backend": backend}
+            where |= {"sequence": f"T={cell['sequence']}"}
             written, fused = (costs.row(name, op=op) for name in (MANUAL, backend))
             if why := why_not(written) or why_not(fused):
                 cases.append(Case(where, None, why=why))
@@ -96,7 +97,8 @@ def shape_nodes_share(census: Table) -> Finding:
 
     With attention written out and fused; with the nodes that collect gradients, and without them.
     """
-    cases, seen = [], []
+    cases: list[Case] = []
+    seen: dict[str, list[str]] = {}
     for row in _of(census, f"graph {LAYER}"):
         if why := _why(row, "nodes"):
             where = {"attention": row["variant"], "ends": "both"}
@@ -107,11 +109,13 @@ def shape_nodes_share(census: Table) -> Finding:
             near = Measured(share, share, share, "share")
             where = {"attention": row["variant"], "ends": ends}
             cases.append(Case(where, within(near, 0.5 - NEAR, 0.5 + NEAR), near))
-        seen.append(
-            f"{row['variant']} {row['shape_nodes']} of {row['nodes']}, or of "
+        count = (
+            f"{row['shape_nodes']} of {row['nodes']}, or of "
             f"{row['nodes'] + row['accumulate_nodes']} with the ends"
         )
-    return across(cases, f"Nodes that change a shape: {'; '.join(seen)}.")
+        seen.setdefault(count, []).append(row["variant"])
+    told = "; ".join(f"{count} ({', '.join(names)})" for count, names in seen.items())
+    return across(cases, f"Nodes that change a shape: {told or 'not counted'}.")
 
 
 @claim(COSTS)

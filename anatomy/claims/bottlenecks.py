@@ -1,7 +1,9 @@
 """What the seed says of profiling: the kinds of bottleneck, and what one profiled call shows."""
 
+from dataclasses import replace
+
 from anatomy import units
-from anatomy.claims import Case, Finding, Need, across, claim, within
+from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
 from anatomy.claims.table import Table, over_control, why_not
 from anatomy.rows import Row
 
@@ -11,6 +13,10 @@ THREE = ("compute", "memory", "launch")
 LEAST = 0.10
 FIRST, STEADY = 1, (20, 21, 22)
 SIDES = {"host": "the host", "device": "the GPU"}
+# Work that runs other kernels when it does not wait, so that its ratio is not the wait's alone:
+# `nonzero_static` neither counts first nor brings the count to the host.
+NOT_ALONE = ("nonzero in every round",)
+NOTHING_ELSE = "Nothing of another kind was measured."
 
 
 @claim(Need("bottlenecks.confusion"))
@@ -21,7 +27,7 @@ def three_bottlenecks(confusion: Table) -> Finding:
     takes at least so much less. A collective needs several GPUs.
     """
     own = [row for row in confusion if row.get("role") == "control"]
-    cases, seen = [], []
+    cases, seen, more = [], [], []
     for row in [each for each in confusion if each.get("note") and each.get("expected")]:
         if row["expected"] not in THREE:
             cases.append(Case({"kind": row["expected"], "work": row["op"]}, None, why=row["note"]))
@@ -34,18 +40,37 @@ def three_bottlenecks(confusion: Table) -> Finding:
             cases.append(Case(where, None, why=reason))
             continue
         ratio = over_control(beside)
+        told = f"{row['op']} ({row['expected']}) {ratio.text}"
+        if row["op"] in NOT_ALONE:
+            more.append(told)
+            continue
         least = within(ratio, 0.0, 1.0 - LEAST)
         cases.append(Case(where, None if least is None else not least, ratio))
-        seen.append(f"{row['op']} (built for {row['expected']}) {ratio.text}")
+        seen.append(told)
+    kinds = {case.where["kind"] for case in cases if case.outcome is False}
+    times = f"Time of a step with one cause taken out, over that with it: {'; '.join(seen)}."
+    parts = [times if seen else NOTHING_ELSE]
+    if kinds:
+        names = " and ".join(sorted(kinds))
+        parts.append(f"So {names} {'is' if len(kinds) == 1 else 'are'} beside the three.")
+    if more:
+        parts.append(f"Not counted, because other kernels run without it: {'; '.join(more)}.")
+    found = across(cases, " ".join([*parts, *_names(own)]))
+    decided = any(case.outcome is not None for case in cases)
+    count = float(len(THREE) + len(kinds))
+    return replace(found, measured=Measured(count, count, count, "count") if decided else None)
+
+
+def _names(own: list[Row]) -> list[str]:
+    """How many workloads each judge called what they were built as, in a sentence."""
     named = [row for row in own if row.get("expected") and row.get("found")]
     ours = sum(row["found"] == row["expected"] for row in named)
     theirs = sum(row.get("seed_says") == row["expected"] for row in named)
-    times = f"Time of a step without its cause over that with it: {'; '.join(seen)}."
-    told = (
-        f" Of {len(named)} workloads of known bottleneck the classifier named {ours} as built, "
-        f"and the three kinds {theirs}."
-    )
-    return across(cases, (times if seen else "Nothing of another kind was measured.") + told)
+    nameable = sum(row["expected"] in THREE for row in named)
+    return [
+        f"Of {len(named)} workloads of known bottleneck diagnose named {ours} as built; the three "
+        f"kinds named {theirs}, of {nameable} that they have a name for."
+    ]
 
 
 def _is_without(row: Row, op: str) -> bool:
@@ -56,8 +81,8 @@ def _is_without(row: Row, op: str) -> bool:
 def profile_one_call(profiled: Table) -> Finding:
     """What took longest in the profile of call 1 takes longest in calls 20 to 22 too.
 
-    Of each model, on the host and on the GPU; where the later calls differ among themselves it is
-    undecided.
+    Of each model, on the host and on the GPU. Where the later calls differ among themselves it is
+    undecided, unless the first call names what none of them names.
     """
     cases, seen = [], []
     for model in dict.fromkeys(row["model"] for row in profiled):
@@ -69,26 +94,29 @@ def profile_one_call(profiled: Table) -> Finding:
             if first is None or None in tops:
                 cases.append(Case(where, None, why=f"nothing of {words} was profiled"))
                 continue
-            outcome = first == tops[0] if len(set(tops)) == 1 else None
-            cases.append(Case(where, outcome))
+            same = [top == first for top in tops]
+            cases.append(Case(where, all(same) if len(set(same)) == 1 else None))
             seen.append(_told(model, side, calls))
     return across(cases, f"What took longest: {'; '.join(seen)}.")
 
 
 def _told(model: str, side: str, calls: dict[int, Row]) -> str:
-    """The longest of the first call and of a later one, each with its share, in a sentence."""
-
-    def one(row: Row) -> str:
-        share = units.percent(row.get(f"top_{side}_share"))
-        return f"{_short(row[f'top_{side}'])} ({share} of {units.seconds(row.get(f'{side}_s'))})"
-
+    """The longest of the first call and of the later ones, and their times, in a sentence."""
+    first, later = calls[FIRST], [calls[number] for number in STEADY]
+    names = list(dict.fromkeys(_short(row[f"top_{side}"]) for row in later))
+    share = units.percent(first.get(f"top_{side}_share"))
+    one, own = units.seconds(first.get(f"{side}_s")), _short(first[f"top_{side}"])
+    ends = (pick(row.get(f"{side}_s") or 0.0 for row in later) for pick in (min, max))
+    rest = " to ".join(dict.fromkeys(map(units.seconds, ends)))
+    what = "the same" if names == [own] else " or ".join(names)
     return (
-        f"{model} on {SIDES[side]}: {one(calls[FIRST])} in call {FIRST}, "
-        f"{one(calls[STEADY[0]])} in call {STEADY[0]}"
+        f"{model} on {SIDES[side]}: {own} in call {FIRST} ({share} of {one}), "
+        f"{what} in calls {STEADY[0]} to {STEADY[-1]} (of {rest})"
     )
 
 
 def _short(name: str) -> str:
-    """A kernel's name without what makes it long."""
-    plain = name.removeprefix("void ").partition("<")[0].partition("(")[0]
-    return plain if len(plain) <= 60 else f"{plain[:57]}..."
+    """An operator's name as it is; a kernel's without what makes it long."""
+    from anatomy.charts.figures import short_kernel  # which needs the claims itself
+
+    return name if name.startswith("aten::") else short_kernel(name)

@@ -46,6 +46,7 @@ class Measured:
         unit: One of `UNITS`: a ratio, seconds, bytes per second, a share of 1, or a count.
         cases: How many numbers it sums up; `value` is then their median.
         floor: Noise floor of its table, as a share of 1; of several cases, the largest.
+        exact: False where there were too few blocks for an interval of 95 %; it decides nothing.
     """
 
     value: float
@@ -54,10 +55,19 @@ class Measured:
     unit: str = "x"
     cases: int = 1
     floor: float = 0.0
+    exact: bool = True
+
+    @property
+    def inverse(self) -> "Measured":
+        """A ratio the other way round: the speed-up of a time over that of its control."""
+        ends = (1 / self.high, 1 / self.low)
+        return Measured(1 / self.value, *ends, self.unit, self.cases, self.floor, self.exact)
 
     @property
     def text(self) -> str:
-        """`1.99× [1.97, 2.01]`; of several cases, from the lowest to the highest end."""
+        """`1.99× [1.97, 2.01]`; of several cases, lowest to highest end; `5`, of a count."""
+        if self.unit == "count" and self.low == self.high == round(self.value):
+            return f"{self.value:.0f}"
         if self.cases > 1:
             low, high = (_printed(end, self.unit) for end in (self.low, self.high))
             return f"{low} to {high} in {self.cases} cases"
@@ -70,6 +80,11 @@ class Measured:
             return units.rate_range(self.value, self.unit, *ends)
         low, high = (_printed(end, self.unit) for end in ends)
         return f"{_printed(self.value, self.unit)} [{low}, {high}]"
+
+    @property
+    def middle(self) -> str:
+        """The number alone; of several cases, their median."""
+        return _printed(self.value, self.unit)
 
 
 @dataclass(frozen=True)
@@ -119,8 +134,11 @@ class Case:
 def within(measured: Measured, low: float, high: float) -> bool | None:
     """Whether a number lies between `low` and `high`; None where that is not decided.
 
-    The whole interval, widened by the noise floor, must lie inside or outside.
+    The whole interval, widened by the noise floor, must lie inside or outside. The range of a
+    few blocks is no interval of 95 % and decides nothing.
     """
+    if not measured.exact:
+        return None
     wide = 1.0 + measured.floor
     least, most = measured.low / wide, measured.high * wide
     if low <= least and most <= high:
@@ -197,18 +215,18 @@ def _where(cases: Sequence[Case]) -> str:
         other = [key for key, each in outcomes.items() if not any(each)]
         if len(held) + len(other) == len(outcomes):
             if len(held) <= min(len(other), MOST_NAMED):
-                return f"for {', '.join(held)}, {count}"
+                return f"{_at(held)}, {count}"
             if len(other) <= MOST_NAMED:
-                return f"except for {', '.join(other)}, in {count}"
+                return f"except {_at(other)}, in {count}"
         open_ = sum(len(each) for each in outcomes.values() if any(each) and not all(each))
         told = _parts(outcomes)
         if told and (best is None or open_ + len(outcomes) < best[0]):
             best = open_ + len(outcomes), told
-    for kind, outcome in (("for", True), ("except for", False)):
+    for kind, outcome in (("", True), ("except ", False)):
         single = [case for case in cases if case.outcome is outcome]
         if len(single) <= MOST_NAMED:
-            names = (" ".join(str(case.where[name]) for name in columns) for case in single)
-            return f"{kind} {', '.join(names)}, {count}" if columns else f"in {count}"
+            names = [" ".join(str(case.where[name]) for name in columns) for case in single]
+            return f"{kind}{_at(names)}, {count}" if columns else f"in {count}"
     return f"{best[1]} ({count})" if best else f"in {count}"
 
 
@@ -225,8 +243,14 @@ def _parts(outcomes: dict[str, list[bool]]) -> str:
     for kind, keys in kinds.items():
         if keys:
             many = len(keys) > MOST_NAMED
-            said.append(f"{kind} for {f'{len(keys)} combinations' if many else ', '.join(keys)}")
+            said.append(f"{kind} {_at([f'{len(keys)} combinations'] if many else keys)}")
     return "; ".join(said)
+
+
+def _at(places: Sequence[str]) -> str:
+    """`for a, b`; places that begin with `where` say so themselves."""
+    named = ", ".join(places)
+    return named if all(place.startswith("where ") for place in places) else f"for {named}"
 
 
 def _printed(value: float, unit: str) -> str:

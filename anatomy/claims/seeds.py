@@ -62,6 +62,7 @@ class Statement:
         number: The number in it, as the seed prints it; may be empty.
         claimed: Lower and upper end of that number, equal for a single one; None without one.
         unit: Of `claimed`: x (a ratio), s, B/s, share (of 1) or count.
+        measures: What the measured number is, in a few words: `time of a view / of its control`.
         awaits: The pages that will measure it, where no claim does.
         verdict: The verdict of a reading, where no measurement can settle it; else None.
         because: The reason for that verdict.
@@ -76,6 +77,7 @@ class Statement:
     number: str = ""
     claimed: tuple[float, float] | None = None
     unit: str = ""
+    measures: str = ""
     awaits: str = ""
     verdict: str | None = None
     because: str = ""
@@ -91,7 +93,7 @@ def statements() -> dict[str, Statement]:
             claimed = entry.get("claimed")
             plain = {
                 key: entry[key]
-                for key in ("topic", "number", "unit", "awaits", "verdict", "because")
+                for key in ("topic", "number", "unit", "measures", "awaits", "verdict", "because")
                 if key in entry
             }
             found.append(

@@ -1,7 +1,8 @@
 """What the seed says of synchronization points, put to loops over products of many sizes."""
 
 from collections.abc import Iterable
-from itertools import pairwise
+from dataclasses import replace
+from itertools import pairwise, permutations
 from math import exp, inf, log
 
 from anatomy import units
@@ -18,7 +19,6 @@ from anatomy.claims import (
     claim,
     within,
 )
-from anatomy.claims.findings import span
 from anatomy.claims.table import Table, over_control, quotient, time_of, why_not
 from anatomy.rows import Row
 
@@ -73,6 +73,21 @@ def _waited(row: Row) -> Measured:
     return Measured(row["wait_s"], row["wait_low_s"] - noise, row["wait_high_s"] + noise, "s")
 
 
+def _more(extra: Measured) -> str:
+    """What an iteration takes more, in words; what may be nothing has no number but a bound."""
+    if extra.low <= 0:
+        return f"at most {units.seconds(extra.high)}" if extra.high > 0 else "nothing"
+    low, high = units.seconds(extra.low), units.seconds(extra.high)
+    return f"{units.seconds(extra.value)} [{low}, {high}]"
+
+
+def _part(share: Measured) -> str:
+    """A share of an iteration in words, likewise."""
+    if share.low <= 0:
+        return f"at most {units.percent(share.high)}" if share.high > 0 else "nothing"
+    return share.text
+
+
 def _loop(bench: Table, product: Row, line: str) -> Row:
     return bench.row(line, op=f"loop {product['side']}")
 
@@ -98,7 +113,9 @@ def item_includes_pending_work(bench: Table) -> Finding:
             continue
         if product["low_s"] <= queued["high_s"]:
             continue  # over before the line is reached: it says nothing of waiting
-        held = quotient(time_of(waited), time_of(product))
+        # The noise floor of this table is that of queueing, a small part of what is held here.
+        noise = (queued.get("noise_floor") or 0.0) * queued["median_s"] / waited["median_s"]
+        held = quotient(replace(time_of(waited), floor=noise), time_of(product))
         cases.append(Case(where, within(held, ALL_OF_IT, inf), held))
         seen.append(f"{time_of(waited).text} behind one of {_told(product)}")
     if not cases:
@@ -133,9 +150,9 @@ def sync_costs_the_same(bench: Table) -> Finding:
         except Unmeasured as reason:
             cases.append(Case(where, None, why=str(reason)))
             continue
-        cases.append(Case(where, within(extra, 10e-6, 15e-6), extra))
-        ends = (units.seconds(end) for end in (extra.value, extra.low, extra.high))
-        seen.append("{} [{}, {}] at {}".format(*ends, _told(product)))
+        # What is not told from nothing is no number of its own in the ledger.
+        cases.append(Case(where, within(extra, 10e-6, 15e-6), extra if extra.low > 0 else None))
+        seen.append(f"{_more(extra)} at {_told(product)}")
     return across(cases, f"An iteration with a synchronize takes more by {'; '.join(seen)}.")
 
 
@@ -146,10 +163,12 @@ def _share_at(bench: Table, seconds: float, low: float, high: float) -> Finding:
     if reason := why_not(row):
         raise Unmeasured(reason)
     share = share_of(row)
-    return across(
-        [Case({}, within(share, low, high), share)],
-        f"At a product of {_told(product)}, the nearest, a synchronize takes {share.text} of an "
+    word = {True: HOLDS, False: FAILS, None: INCONCLUSIVE}[within(share, low, high)]
+    return Finding(
+        word,
+        f"At a product of {_told(product)}, the nearest, a synchronize takes {_part(share)} of an "
         "iteration.",
+        share,
     )
 
 
@@ -197,7 +216,8 @@ def numpy_synchronizes(bench: Table) -> Finding:
 @claim(BENCH)
 def async_is_fastest(bench: Table) -> Finding:
     """At each size, no way beats queueing, and none is slower than a synchronize."""
-    cases, seen = [], []
+    cases: list[Case] = []
+    seen: dict[str, list[str]] = {}  # what was found -> the sides at which it was
     for product in products(bench):
         where, op = {"side": product["side"]}, f"loop {product['side']}"
         rows = {way: bench.row(way, op=op) for way in WAYS}
@@ -215,13 +235,16 @@ def async_is_fastest(bench: Table) -> Finding:
         slower = f"{', '.join(worse)} slower than a synchronize" if worse else ""
         faster = f"{', '.join(beaten)} faster than queueing" if beaten else ""
         told = "; ".join(filter(None, (faster, slower))) or "none out of that order"
-        seen.append(f"at side {product['side']} {told}")
-    return across(cases, f"{'. '.join(each[0].upper() + each[1:] for each in seen)}.")
+        seen.setdefault(told, []).append(str(product["side"]))
+    return across(cases, " ".join(f"At side {', '.join(at)}: {told}." for told, at in seen.items()))
 
 
 @claim(BENCH)
 def gap_means_utilisation(bench: Table) -> Finding:
-    """The size with the largest gap uses the GPU better, by 2 %, than the one with the smallest."""
+    """Of two sizes with clearly different gaps, the one with the larger uses the GPU better.
+
+    One pair that is the other way round refutes it, by 2 % of the time that the GPU is busy.
+    """
     found = []
     for product in products(bench):
         control, row = (_loop(bench, product, line) for line in (ASYNC, SYNC))
@@ -231,44 +254,77 @@ def gap_means_utilisation(bench: Table) -> Finding:
             found.append((over_control(row), used, product))
     if len(found) < 2:
         return Finding(INCONCLUSIVE, "There are fewer than two sizes to compare.")
-    wide, narrow = (act(found, key=lambda each: each[0].value) for act in (max, min))
-    evidence = (
-        f"The gap is largest behind products of {_told(wide[2])}: {wide[0].text} of the time "
-        f"without, and these keep the GPU busy for {units.percent(wide[1].value)} of it. It is "
-        f"smallest behind products of {_told(narrow[2])}: {narrow[0].text}, with "
-        f"{units.percent(narrow[1].value)}."
+    better, worse = [], []
+    for wide, narrow in permutations(found, 2):
+        if wide[0].low <= narrow[0].high * (1 + wide[0].floor + narrow[0].floor):
+            continue  # no larger gap
+        for ahead, behind, pairs in ((wide, narrow, better), (narrow, wide, worse)):
+            if within(quotient(ahead[1], behind[1]), AS_WELL_USED, inf):
+                pairs.append((wide, narrow))
+    if not better and not worse:
+        return Finding(
+            INCONCLUSIVE,
+            "No two sizes are told apart both by their gap and by how busy they keep the GPU.",
+        )
+    wide, narrow = max(
+        worse or better, key=lambda pair: abs(log(pair[0][1].value / pair[1][1].value))
     )
-    if wide[0].low <= narrow[0].high:
-        return Finding(INCONCLUSIVE, f"{evidence} Their intervals overlap.")
-    better = within(quotient(wide[1], narrow[1]), AS_WELL_USED, inf)
-    word = {True: HOLDS, False: FAILS, None: INCONCLUSIVE}[better]
-    return Finding(word, evidence)
+    evidence = (
+        f"{_gap(wide)}, and {_gap(narrow)}. Of the pairs of sizes that differ in both, the larger "
+        f"gap goes with the busier GPU in {len(better)} and with the idler one in {len(worse)}."
+    )
+    return Finding(FAILS if worse else HOLDS, evidence[0].upper() + evidence[1:])
+
+
+def _gap(size: tuple[Measured, Measured, Row]) -> str:
+    """A size with the ratio of its two loops, and how busy the one without a wait keeps the GPU."""
+    ratio, used, product = size
+    return (
+        f"behind products of {_told(product)} a synchronize makes an iteration take {ratio.text} "
+        f"of the time, and without it the GPU is busy for {units.percent(min(1.0, used.value))} "
+        "of it"
+    )
 
 
 @claim(
     BENCH,
-    statement="What a readback takes of an iteration falls as the kernel before it grows: from "
-    "more than half to less than a hundredth.",
+    statement="Where the GPU sets the pace, what a readback takes of an iteration falls as the "
+    "kernel grows, from more than half to less than a hundredth.",
     topic="sync points",
+    measures="share of an iteration that a readback takes",
 )
 def readback_share_falls(bench: Table) -> Finding:
-    """At the shortest product .item() takes over half of an iteration, at the longest under 1 %."""
-    points = [
-        (product, share_of(row))
-        for product in products(bench)
-        if not why_not(row := _loop(bench, product, ITEM))
-    ]
-    if len(points) < 2:
-        return Finding(INCONCLUSIVE, "There are fewer than two sizes to compare.")
-    (first, most), (last, least) = points[0], points[-1]
+    """Of the sizes at which the GPU sets the pace: over half at the first, under 1 % at the last.
+
+    With *q* to queue a kernel, *k* for the kernel and *r* for the line, the share is
+    (q + r) / (q + k + r): over half at k = q, and falling from there on.
+    """
+    points, paced = [], []
+    for product in products(bench):
+        row = _loop(bench, product, ITEM)
+        if not why_not(row):
+            points.append((product, share_of(row)))
+            paced.append(row.get("bound_by") == "GPU")
+    ruled = [point for point, gpu in zip(points, paced, strict=True) if gpu]
+    if len(ruled) < 2:
+        return Finding(INCONCLUSIVE, "The GPU sets the pace at fewer than two sizes.")
+    (first, most), (last, least) = ruled[0], ruled[-1]
     evidence = (
-        f"It takes {most.text} of an iteration behind products of {_told(first)}, {least.text} "
-        f"behind those of {_told(last)}{_crossings(points)}."
+        f"It takes {_part(most)} of an iteration behind products of {_told(first)} and "
+        f"{_part(least)} behind those of {_told(last)}{_crossings(ruled)}."
     )
+    if not paced[0]:
+        shortest, share = points[0]
+        evidence += (
+            f" Behind shorter ones, where the host sets the pace, it takes less: {_part(share)} at "
+            f"{_told(shortest)}."
+            if share.high < most.low
+            else f" Behind the shortest, where the host sets the pace, it takes {_part(share)}."
+        )
     ends = [within(most, LEVELS[0], 1.0), within(least, -inf, LEVELS[-1])]
     if False in ends:
-        return Finding(FAILS, evidence, span([least, most]))
-    return Finding(HOLDS if all(ends) else INCONCLUSIVE, evidence, span([least, most]))
+        return Finding(FAILS, evidence, most)
+    return Finding(HOLDS if all(ends) else INCONCLUSIVE, evidence, most)
 
 
 def _crossings(points: list[tuple[Row, Measured]]) -> str:

@@ -1,8 +1,8 @@
 """What the seed says of hidden synchronizations, put to lines that were watched waiting."""
 
 from anatomy import units
-from anatomy.claims import FAILS, HOLDS, INCONCLUSIVE, Case, Finding, Need, across, claim
-from anatomy.claims.findings import span
+from anatomy.claims import FAILS, HOLDS, INCONCLUSIVE, Case, Finding, Need, across, claim, within
+from anatomy.claims.findings import Measured, span
 from anatomy.claims.table import Table, over_control, why_not
 from anatomy.rows import Row
 
@@ -10,8 +10,8 @@ DETECTED, COSTS = Need("synchronizations.detected"), Need("synchronizations.cost
 TRANSFERS = Need("transfers.to_device")
 # The lines that the seed names, as the experiment writes them.
 NAMED = {".item()": "t[0].item()", "print": "print(t)", "if": "if (t > 0).any():"}
-# What one readback a step is called.
-EACH = "item each step"
+# What one readback a step is called, at once and of the step before.
+EACH, LATE = "item each step", "item a step late"
 
 
 def slower(row: Row) -> bool | None:
@@ -99,3 +99,29 @@ def measure_first(costs: Table) -> Finding:
         return Finding(HOLDS, evidence, ratios)
     settled = len(there) in (slow, even)
     return Finding(FAILS if settled else INCONCLUSIVE, evidence, ratios)
+
+
+@claim(
+    COSTS,
+    statement="To read the loss of the step before costs a loop less time than to read this one's.",
+    topic="sync points",
+    measures="time of a step with a late readback / with one at once",
+)
+def late_readback_costs_less(costs: Table) -> Finding:
+    """Block by block, a step that reads the value of the step before is quicker, in every loop."""
+    cases, seen = [], {}
+    for row in costs:
+        if not str(row.get("op")).startswith("step ") or row.get("variant") != LATE:
+            continue
+        each = costs.row(EACH, op=row["op"])
+        where = {"pace": f"steps whose pace the {row.get('bound_by')} sets", "step": row["op"]}
+        if reason := why_not(row) or why_not(each):
+            cases.append(Case(where, None, why=reason))
+            continue
+        ratio, _ = costs.ratio(LATE, EACH, op=row["op"])
+        floor = row.get("noise_floor") or 0.0
+        found = Measured(ratio.median, ratio.low, ratio.high, floor=floor)
+        cases.append(Case(where, within(found, 0.0, 1.0), found))
+        seen.setdefault(where["pace"], []).append(found)
+    told = "; ".join(f"{pace} {span(found).text}" for pace, found in seen.items())
+    return across(cases, f"Time of a step with a late readback over one with it at once: {told}.")

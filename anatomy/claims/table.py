@@ -1,10 +1,10 @@
 """The rows of one recording as a claim reads them: looked up by name, compared block by block."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from anatomy import replication, rows, units
-from anatomy.claims.findings import Measured, Unmeasured
+from anatomy.claims.findings import Case, Measured, Unmeasured
 from anatomy.errors import UnknownName
 from anatomy.intervals import Interval
 from anatomy.recording import Recording
@@ -91,7 +91,11 @@ def over_control(row: Row) -> Measured:
     """A row's ratio over its control, with its interval and the noise floor of its table."""
     ends = (row.get(name) for name in ("ratio_low", "ratio_high"))
     low, high = (row["ratio"] if units.missing(end) else end for end in ends)
-    return Measured(row["ratio"], low, high, "x", floor=row.get("noise_floor") or 0.0)
+    # Blocks of several processes were pooled already, and have an interval of their own kind.
+    blocks = 0 if row.get("runs") else len(row.get("blocks_s") or ())
+    exact = not 0 < blocks < replication.EXACT_FROM
+    floor = row.get("noise_floor") or 0.0
+    return Measured(row["ratio"], low, high, "x", floor=floor, exact=exact)
 
 
 def time_of(row: Row) -> Measured:
@@ -111,13 +115,39 @@ def quotient(above: Measured, below: Measured) -> Measured:
         above.low / below.high,
         above.high / below.low,
         floor=above.floor + below.floor,
+        exact=above.exact and below.exact,
     )
 
 
-def between(values: Sequence[float]) -> str:
+def between(values: Sequence[float], printed: Callable[[float], str] = units.ratio) -> str:
     """The smallest and largest ratio of many: `0.98× to 2.04×`; one alone stands alone."""
-    low, high = units.ratio(min(values)), units.ratio(max(values))
+    low, high = printed(min(values)), printed(max(values))
     return low if low == high else f"{low} to {high}"
+
+
+def ends(cases: Iterable[Case], *columns: str) -> str:
+    """The least and the largest number of the cases that share `columns`, and where each was seen.
+
+    `bf16 0.83× (C=256) to 8.45× (C=2048)`; one number alone stands alone.
+    """
+    groups: dict[str, list[tuple[Measured, str]]] = {}
+    for case in cases:
+        if case.measured:
+            name = " over ".join(str(case.where[column]) for column in columns)
+            rest = " ".join(str(at) for key, at in case.where.items() if key not in columns)
+            groups.setdefault(name, []).append((case.measured, rest))
+    said = []
+    for name, found in groups.items():
+        found.sort(key=lambda each: each[0].value)
+        texts = [f"{_in_short(found[end][0])} ({found[end][1]})" for end in (0, -1)]
+        said.append(f"{name} {' to '.join(dict.fromkeys(texts))}")
+    return "; ".join(said)
+
+
+def _in_short(ratio: Measured) -> str:
+    if ratio.low == ratio.high:  # of counts: there are no digits that an interval pays for
+        return units.ratio(ratio.value)
+    return units.ratio(ratio.value, ratio.low, ratio.high)
 
 
 def told(row: Row) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 from rich.table import Table
 
-from anatomy import curves, limits, recording, rooflines, rows, units
+from anatomy import limits, recording, rows, units
 from anatomy.errors import RecordingError
+from anatomy.exhibits import curves, rooflines
 from anatomy.intervals import Interval
 from anatomy.recording import Recording
 from anatomy.rows import Row

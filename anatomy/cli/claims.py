@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from anatomy import claims, ledger, prose, recording, signatures
+from anatomy import claims, ledger, recording, signatures
 from anatomy.cli.output import Format, FormatOption, say, show
 from anatomy.cli.recordings import MachineOption
 from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
+from anatomy.pages import prose
 from anatomy.showing import Showing
 
 
@@ -110,14 +111,17 @@ def _print(found: list[claims.Result], format: Format) -> None:
         say(ledger.as_csv(found))
     elif format is Format.JSON:
         say(ledger.as_json(found))
+    elif not found:
+        say("There is no such claim.")
     else:
         table = Table(box=None, pad_edge=False)
-        for name in ("row", "claim", "machine", "verdict", "claimed", "measured"):
+        for name in ("row", "claim", "machine", "verdict", "claimed", "measured", "which is"):
             table.add_column(name, justify="right" if name == "row" else "left")
         for each in found:
             measured = each.measured.text if each.measured else ""
+            what = each.claim.measures if each.measured else ""
             row = "" if each.claim.row is None else str(each.claim.row)
-            told = (each.claim.name, each.machine, each.word, each.claim.number, measured)
+            told = (each.claim.name, each.machine, each.word, each.claim.number, measured, what)
             table.add_row(row, *told)
         counted = {word: n for word, n in ledger.counts(found).items() if n}
         show(table, "", ", ".join(f"{n} {word}" for word, n in counted.items()))

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from anatomy import recording, scoreboard
+from anatomy import recording
 from anatomy.cli.output import Format, FormatOption, as_csv, require_seconds, say, show
+from anatomy.contest import scoreboard
 from anatomy.errors import MeasurementError, RecordingError
 
 # What a process takes on a fast card, until one was recorded: so that none is begun that a budget

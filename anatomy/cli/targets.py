@@ -67,7 +67,7 @@ def collected(only: Sequence[str] | None = None) -> list[Call]:
         AnatomyError: This is no checkout, or a page asks for what does not exist; every such place
             is listed.
     """
-    from anatomy.collecting import collect
+    from anatomy.pages.collecting import collect
 
     asked = pages() if only is None else only
     if not asked and only is None:

@@ -167,7 +167,7 @@ def steps(
     sequence: int = 1024,
     full: bool = False,
     iters: int = 12,
-    budget_s: float = 4.0,
+    budget_s: float = 8.0,
 ) -> pd.DataFrame:
     """Weigh time against memory of one batch in several micro-batches, beside checkpointing it.
 

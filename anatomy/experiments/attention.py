@@ -1,21 +1,25 @@
 """Attention over the length of the sequence: written out, and by each backend that PyTorch has."""
 
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal
 
 import pandas as pd
 import torch
 
 from anatomy import counts, machine, memory, tensors, units
+from anatomy.errors import MeasurementError
 from anatomy.experiment import experiment
 from anatomy.experiments import attention_calls, demands
 from anatomy.experiments.attention_calls import ALLOWED, BACKENDS, WAYS, Problem, Size
 from anatomy.measuring import compare
+from anatomy.measuring.patient import patient_stopwatch
 
 DIRECTIONS = ("forward", "forward and backward")
 # Shortest sequence of a map; each next one is so many times as long.
 SHORTEST, STEP, FINE_STEP = 128, 4, 2
+# Above this length a map is always fine: a power of the length needs more than three of them.
+FINE_ABOVE = 2048
 # Tensors of N x N scores that are there at once. Written out: the scores, the scaled ones and the
 # probabilities; backward the probabilities and two gradients, and one for safety. In `math` also a
 # mask of the rows without any score, and the probabilities with those rows mended.
@@ -29,6 +33,8 @@ WIDE_TENSORS, TENSORS = 8, 24
 EXACT_SCORES = 6
 # Seconds of one comparison, and after which settling gives up: ten of them take half a minute.
 BUDGET_S, SETTLE_CAP_S = 2.0, 1.0
+# And from this length on, where the checks and the list of kernels alone take that long.
+LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384
 
 # Form of a call -> what is different from the plain one.
 FORMS = {
@@ -63,7 +69,7 @@ def backends(
         dtype: Number format of q, k and v; fp32 products do not use TF32.
         heads: Heads H of the one sequence.
         head_width: Width D of a head.
-        longest: Longest sequence N, in tokens; the others are fourths of it, down to 128.
+        longest: Longest sequence N, in tokens; the others are halves down to 2048, then fourths.
         causal: Let a token see only itself and those before it.
         full: Measure a finer map, by halves; takes minutes.
         iters: Least number of timed samples of each variant.
@@ -85,13 +91,23 @@ def backends(
     demands.positive(heads=heads, head_width=head_width, longest=longest, iters=iters)
     tables = []
     with tensors.products_in(dtype), attention_calls.switches_kept() as ordinary:
-        for sequence in sequences(longest, FINE_STEP if full else STEP):
+        for sequence in lengths(longest, full):
             for direction in DIRECTIONS:
                 backward = direction != "forward"
                 size = Size(heads, sequence, head_width, dtype, backward, causal)
                 cell = {"sequence": sequence, "direction": direction}
                 tables.append(_measured(size, where, ordinary, cell, iters).assign(**cell))
     return pd.concat(tables, ignore_index=True)
+
+
+def lengths(longest: int, full: bool) -> list[int]:
+    """The lengths of a map, in rising order: by halves where it is fine, else by fourths."""
+    found = [longest]
+    while True:
+        step = FINE_STEP if full or found[-1] > FINE_ABOVE else STEP
+        if found[-1] // step < SHORTEST:
+            return found[::-1]
+        found.append(found[-1] // step)
 
 
 def sequences(longest: int, step: int) -> list[int]:
@@ -121,18 +137,22 @@ def _measured(
         if not there:
             return _refused(op, where, refused)
         peaks = {name: memory.columns(memory.peak(call, where)) for name, call in there.items()}
-        table = compare(
-            there,
-            reference=lambda: expected,
-            allowed=ALLOWED[given.q.dtype],
-            quantity="step_wall",
-            op=op,
-            **_work(size, there),
-            device=where,
-            iters=iters,
-            budget_s=BUDGET_S,
-            settle_cap_s=SETTLE_CAP_S,
-        ).table
+        try:
+            table = compare(
+                there,
+                reference=lambda: expected,
+                allowed=ALLOWED[given.q.dtype],
+                quantity="step_wall",
+                op=op,
+                **_work(size, there),
+                device=where,
+                iters=iters,
+                budget_s=LONG_BUDGET_S if size.sequence >= LONG_SEQUENCE else BUDGET_S,
+                settle_cap_s=SETTLE_CAP_S,
+                watch=patient_stopwatch(where),
+            ).table
+        except MeasurementError as error:  # the other cells can be measured all the same
+            return _refused(op, where, refused | dict.fromkeys(there, f"not measured: {error}"))
         chosen, by = chosen_backend(table, given, ordinary)
     ran = table.variant == "default"
     table = table.assign(
@@ -237,6 +257,26 @@ def chosen_backend(
     return named, "PyTorch's word" if named else None
 
 
+@contextmanager
+def _reasons_told() -> Iterator[None]:
+    """Let PyTorch say why a backend does not run.
+
+    It has one more backend, for devices of other makers, that is on and comes last: where no other
+    fits, that one fails with "Invalid backend" before PyTorch has told what is wrong with the rest.
+    """
+    asked = getattr(torch._C, "_get_overrideable_sdp_enabled", None)
+    switch = getattr(torch._C, "_set_sdp_use_overrideable", None)
+    if not asked or not switch:
+        yield
+        return
+    before = asked()
+    switch(False)
+    try:
+        yield
+    finally:
+        switch(before)
+
+
 @experiment(page="axioms/attention.md", command="attention-choices", timeout_s=200)
 def choices(
     device: str = "cuda:0",
@@ -275,6 +315,7 @@ def choices(
             row |= {"variant": form, "chosen": attention_calls.choice(ask, ordinary)}
             for name in BACKENDS:
                 attention_calls.throw({other: other == name for other in BACKENDS})
-                row[name] = attention_calls.refusal(name, call, where) or "runs"
+                with _reasons_told():
+                    row[name] = attention_calls.refusal(name, call, where) or "runs"
             rows.append(row)
     return pd.DataFrame(rows)

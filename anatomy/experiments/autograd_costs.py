@@ -1,7 +1,7 @@
 """Times around the graph: attention written out and fused, chains of views, single operations."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -18,6 +18,8 @@ from anatomy.measuring import compare
 
 # Longest sequence at which the whole layer is timed too.
 LAYER_LONGEST = 2048
+# Factor on the budget beyond it: blocks take so long there that too few for an interval would fit.
+LONG_BUDGETS = 4
 # Views in the chains.
 VIEWS = (0, 32, 128, 512)
 # Elements of the tensor in the chain: its arithmetic takes no time beside the views.
@@ -74,13 +76,15 @@ def over_length(
     """
     for sequence in attention.sequences(size.sequence, step):
         this = Size(size.batch, sequence, size.width, size.heads, size.dtype)
+        long = sequence > LAYER_LONGEST
+        patient = replace(settings, budget_s=LONG_BUDGETS * settings.budget_s)
         for scope, measure in ((CORE, _attention), (LAYER, _layer)):
-            if scope == LAYER and sequence > LAYER_LONGEST:
+            if scope == LAYER and long:
                 continue
             op = f"{scope} T={sequence}"
             let_go(settings.where)
             try:
-                table = measure(this, ordinary, settings, op)
+                table = measure(this, ordinary, patient if long else settings, op)
             except Exception as error:  # the other lengths can be measured all the same
                 table = _refused(op, dict.fromkeys(WAYS, reason_of(error)))
             yield table.assign(scope=scope, sequence=sequence)
@@ -130,7 +134,7 @@ def _layer(size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str
     refused = autograd_blocks.refused(size, ways, where)
     given = problem(size, where)
     calls = {name: given.step(way) for name, way in ways.items() if name not in refused}
-    return timed(
+    table = timed(
         calls,
         refused,
         settings,
@@ -138,6 +142,9 @@ def _layer(size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str
         reference=lambda: given.exact,
         allowed=ALLOWED_LAYER[size.dtype],
     )
+    # Their names are most of the recording; how many there are and how long they run is kept, and
+    # `autograd_graph.compiled` has the names for a layer.
+    return table.assign(kernels=None)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,10 @@ def confusion(device: str = "cuda:0", scale: float = 1.0, budget_s: float = 1.0)
         `second`, `certain`, `seed_says` (by the seed's three kinds) and the shares that they rest
         on: `idle_share`, `enqueue_share`, `sync_share`, `input_share`, `transfer_share`,
         `communication_share` and `flop_share`, `byte_share` of the machine's ceilings, each a
-        share of 1, and `kernel_count`. What can't be measured here has a `note`.
+        share of 1, and `kernel_count`; `saving`, the share of the step that the named cause costs
+        by the classifier's model; `diagnosed_s` and `profiled_s`, the period while it was
+        diagnosed, without and with a profiler; `report`, the lines that `diagnose` prints. What
+        can't be measured here has a `note`.
 
     Raises:
         BadParameter: A number is not above 0.
@@ -111,7 +114,10 @@ def _examined(
         "seed_says": bottleneck.three_kinds(quantities) if where.type == "cuda" else None,
         "kernel_count": quantities.kernels,
         **quantities.shares(),
-        "evidence": list(verdict.evidence),
+        "saving": verdict.savings.get(verdict.cause),
+        "diagnosed_s": quantities.period_s,
+        "profiled_s": quantities.profiled_s,
+        "report": str(found).splitlines(),
     }
     control = told.table.role == "control"
     table = told.table.astype(object)

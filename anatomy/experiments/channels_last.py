@@ -8,8 +8,7 @@ Tensor cores want the second, so a library that is given the first may convert i
 import copy
 import functools
 import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import pandas as pd
@@ -22,7 +21,9 @@ from anatomy.errors import AnatomyError
 from anatomy.experiment import experiment
 from anatomy.experiments import demands, residual
 from anatomy.experiments.cells import joined
+from anatomy.experiments.convolutions import convolutions_in
 from anatomy.measuring import compare
+from anatomy.measuring.patient import patient_stopwatch
 
 DTYPES = ("fp32", "tf32", "fp16", "bf16")
 # Channels in, channels out, side of the kernel, stride, side of the image: ResNet-50's first
@@ -30,10 +31,15 @@ DTYPES = ("fp32", "tf32", "fp16", "bf16")
 LAYERS = ((3, 64, 7, 2, 224), (64, 64, 3, 1, 56), (256, 256, 3, 1, 14))
 FINER_LAYERS = (*LAYERS, (32, 32, 3, 1, 56), (128, 128, 3, 1, 28), (512, 512, 3, 1, 7))
 BATCHES, FINER_BATCHES = (8, 64), (1, 8, 64, 256)
-NETWORK_BATCHES, FINER_NETWORK_BATCHES = (8, 32), (1, 8, 32, 128)
+NETWORK_BATCHES, FINER_NETWORK_BATCHES = (8, 32, 128), (1, 8, 32, 128)
 PHASES = ("inference", "training")
-# Formats of the network in which cuDNN also searches: for all of them it would take a minute.
+# Formats of the network; fp16 differs from bf16 in the first convolution alone.
+NETWORK_DTYPES = ("fp32", "tf32", "bf16")
+# Those with the largest batch, which a GPU is busy with long enough to set the pace, and in which
+# cuDNN also searches: for all of them it would take a minute.
 TUNED = ("bf16",)
+# Training takes so many times the seconds, of which more than half go before any block.
+TRAINING_SECONDS = 4
 # How far a layer may stray from float64, relative. Algorithms that transform their input first
 # (Winograd, FFT) round more often than a plain sum, hence more than `agreement.ALLOWED`.
 ALLOWED_LAYER = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-7, "bf16": 2**-5}
@@ -47,27 +53,6 @@ SETTLE_S = 0.5
 NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
 WAYS = ("copy", "to channels_last", "to NCHW")
 MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
-
-
-@contextmanager
-def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
-    """Convolutions and products round float32 to TF32 if `dtype` is `tf32`, and else do not.
-
-    PyTorch's own default lets convolutions, and not products, round. Both switches are global to
-    the process, and so is `cudnn.benchmark`; all are put back afterwards.
-
-    Args:
-        dtype: Number format.
-        tuned: Whether cuDNN tries its algorithms at the first call instead of guessing.
-    """
-    cudnn = torch.backends.cudnn
-    before = cudnn.allow_tf32, cudnn.benchmark
-    cudnn.allow_tf32, cudnn.benchmark = dtype == "tf32", tuned
-    try:
-        with tensors.products_in(dtype):
-            yield
-    finally:
-        cudnn.allow_tf32, cudnn.benchmark = before
 
 
 @experiment(page="axioms/channels-last.md", command="channels-last", timeout_s=400)
@@ -118,8 +103,9 @@ def map(
                     found = _guarded(
                         told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s)
                     )
-                    if batch != batches[-1]:
-                        found = found.assign(kernels=None)  # named once: names are long
+                    # Named once, for what pages show: names are long, and backward passes many.
+                    if batch != batches[-1] or phase != "inference":
+                        found = found.assign(kernels=None)
                     tables.append(found)
         for each in [name for name in ("fp32", "bf16") if name in formats]:
             told = _told(f"C={layer[0]}", "conversion", each, batches[-1])
@@ -263,18 +249,21 @@ def network(
         device: Where to run, such as cuda:0 or cpu.
         width: Channels after the first convolution; 64 in ResNet-50.
         side: Height and width of the images.
-        dtype: The only number format, or all; tf32 means float32 tensors that may use TF32.
+        dtype: The only number format, or all (of them fp16 only where `full`); tf32 means float32
+            tensors that may use TF32.
         scale: Factor on batches; 1 for a GPU.
         short: One block a stage instead of 3, 4, 6 and 3.
         iters: Least number of timed samples of each variant.
-        budget_s: Seconds of one comparison, settling apart.
+        budget_s: Seconds of one comparison of inference, settling apart; training has four times
+            as many.
         full: Measure a finer map; takes minutes.
 
     Returns:
         One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall: what a loop
         over batches takes, launches included. Columns as in `map`, and `peak_bytes` and
-        `reserved_bytes`. Training is forward and backward without an optimizer. In bf16 the
-        largest batch is measured with `cudnn_benchmark` too, its `op` ending in `, tuned`.
+        `reserved_bytes`. Training is forward and backward without an optimizer. The coarse map
+        has the smallest batch for inference alone, and the largest in bf16 alone, there with
+        `cudnn_benchmark` too, its `op` ending in `, tuned`.
 
     Raises:
         BadParameter: A number is not above 0.
@@ -285,21 +274,29 @@ def network(
     sizes = FINER_NETWORK_BATCHES if full else NETWORK_BATCHES
     batches = list(dict.fromkeys(_scaled(n, scale) for n in sizes))
     blocks = residual.SHORT if short else residual.DEEP
-    formats = DTYPES if dtype == "all" else (dtype,)
+    formats = (dtype,) if dtype != "all" else DTYPES if full else NETWORK_DTYPES
     tables = []
     for batch in batches:
         images = torch.randn(batch, 3, side, side, device=where)  # (B, 3, H, W)
         with convolutions_in("fp32"):
             base = residual.network(width, blocks, images)
         for each in formats:
-            for phase in PHASES:
+            for phase in PHASES if full else _phases(each, batch, batches):
                 searched = batch == batches[-1] and (full or each in TUNED)
                 for tuned in (False, True) if searched else (False,):
                     told = _told("", phase, each, batch, tuned)
                     cell = functools.partial(_network, base, images, phase, each, tuned)
-                    cell = functools.partial(cell, where, told, iters, budget_s)
+                    seconds = budget_s * (TRAINING_SECONDS if phase == "training" else 1)
+                    cell = functools.partial(cell, where, told, iters, seconds)
                     tables.append(_guarded(told, where, "step_wall", cell))
     return joined(tables, ("peak_bytes",))
+
+
+def _phases(dtype: str, batch: int, batches: Sequence[int]) -> tuple[str, ...]:
+    """What the coarse map of the network has of one batch, in one number format."""
+    if batch == batches[-1] and len(batches) == len(NETWORK_BATCHES) and dtype not in TUNED:
+        return ()
+    return PHASES[:1] if batch == batches[0] != batches[-1] else PHASES
 
 
 def _network(
@@ -354,6 +351,7 @@ def _network(
             budget_s=budget_s,
             settle_cap_s=SETTLE_S,
             profile=False,
+            watch=patient_stopwatch(where),
         ).table
     for name, found in peaks.items():
         there = table.variant.str.removesuffix(" (again)") == name

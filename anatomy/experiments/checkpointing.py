@@ -20,10 +20,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy import memory, models, tensors
 from anatomy.agreement import ALLOWED
-from anatomy.errors import DisagreementError
+from anatomy.errors import DisagreementError, MeasurementError
 from anatomy.experiment import experiment
 from anatomy.experiments import checkpointing_traps, demands
 from anatomy.measuring import compare
+from anatomy.measuring.patient import patient_stopwatch
 from anatomy.models import Layer
 
 # The ordinary way, which the others are compared with.
@@ -38,6 +39,11 @@ SAVED = (
     "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_fused_attention_overrideable",
 )
+# In cells other than the deepest: what is on the frontier there, and what people use.
+BRIEF = (NONE, "every layer", "every second layer", "halves of a layer", "selective")
+# A shallower cell has one of so many parts of the deepest one's seconds. Asking how long each step
+# takes, before any block, is more than half of them; with fewer there would be too few blocks.
+SHALLOWER = 3
 # A finer map takes so many times the seconds in each cell.
 FINER = 2.5
 # Settling takes at most so long, and no longer than the cell itself.
@@ -68,13 +74,13 @@ class Cell:
 def frontier(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
-    width: int = 1024,
-    depth: int = 24,
+    width: int = 2048,
+    depth: int = 8,
     batch: int = 8,
     sequence: int = 1024,
     full: bool = False,
     iters: int = 12,
-    budget_s: float = 5.0,
+    budget_s: float = 12.0,
 ) -> pd.DataFrame:
     """Weigh the time of a training step against its memory, by where the checkpoints are.
 
@@ -82,20 +88,21 @@ def frontier(
         device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of weights and activations; tf32 means float32 tensors whose products
             may use TF32.
-        width: Width C, a multiple of 64 or less than it; one cell, of few layers, has twice it.
-        depth: Layers L of the deepest cell; others have a half and a sixth of them.
+        width: Width C, a multiple of 64 or less than it; one cell has half of it.
+        depth: Layers L of the deepest cell; others have a half and a quarter of them.
         batch: Sequences B of a step; one cell has a single, short one.
         sequence: Tokens T of a sequence.
         full: Measure a finer map; takes minutes.
         iters: Least number of timed samples of each variant.
-        budget_s: Seconds of one cell, settling apart.
+        budget_s: Seconds of the deepest cell, settling apart; others have a third.
 
     Returns:
-        One row per cell and `granularity`: `none` keeps everything; `every layer`,
-        `every second layer` and `first half` (of the layers) make a checkpoint of each of these
-        layers; `halves of a layer` of attention and of the perceptron by itself; `segments` of the
-        square root of the depth in layers; `whole model` is one checkpoint; `selective` keeps the
-        results of products and attention of each layer. Columns `width`, `depth`, `tokens`.
+        One row per cell and `granularity`: `none` keeps everything; `every layer` and
+        `every second layer` make a checkpoint of each of these layers; `halves of a layer` of
+        attention and of the perceptron by itself; `selective` keeps the results of products and
+        attention of each layer. In the deepest cell also `first half` (of the layers), `segments`
+        of the square root of the depth in layers, and `whole model`, one checkpoint. Columns
+        `width`, `depth`, `tokens`.
         Times are step_wall: forward and backward, no optimizer. `peak_bytes` is what the step
         needs on top of weights and input, `total_peak_bytes` includes these, `activation_bytes` is
         what is held when the forward pass is over; `memory_ratio`, `total_memory_ratio` and
@@ -116,19 +123,26 @@ def frontier(
     demands.weights(width, depth)
     tables = []
     for cell in cells(width, depth, batch, sequence, full=full):
-        tables.append(_measured(cell, dtype, where, iters, budget_s * (FINER if full else 1)))
+        # All granularities where the frontier is drawn with all of them: seconds are few.
+        names = None if full or (cell.width, cell.depth) == (width, depth) else BRIEF
+        seconds = budget_s / (1 if names is None else SHALLOWER) * (FINER if full else 1)
+        tables.append(_measured(cell, dtype, where, iters, seconds, names))
         gc.collect()  # the next model should find the memory of this one free
     return pd.concat(tables, ignore_index=True)
 
 
 def cells(width: int, depth: int, batch: int, sequence: int, *, full: bool) -> list[Cell]:
-    """The points of the map: depths at one width, a wider one, and one with few tokens."""
-    half, sixth = max(2, depth // 2), max(2, depth // 6)
-    depths = [sixth, half, depth]
-    widths = [(2 * width, sixth)]
+    """The points of the map: depths at one width, half of it, and one with few tokens.
+
+    The first are for the GPU to set the pace, and the others for the host.
+    """
+    half, quarter = max(2, depth // 2), max(2, depth // 4)
+    # Whole heads, as far as there is more than one.
+    narrow = models.HEAD_WIDTH * (width // (2 * models.HEAD_WIDTH)) or max(1, width // 2)
+    depths, widths = [quarter, half, depth], [(narrow, half)]
     if full:
-        depths = [2, sixth, max(2, depth // 3), half, depth, 2 * depth]
-        widths += [(4 * width, sixth), (max(1, width // 2), half), (2 * width, depth)]
+        depths = [2, quarter, half, depth, 2 * depth, 3 * depth]
+        widths += [(narrow, depth), (narrow, 3 * depth), (2 * width, quarter)]
     found = [Cell(width, each, batch, sequence) for each in depths]
     found += [Cell(wide, each, batch, sequence) for wide, each in widths]
     # With so few tokens the host sets the pace, and what it does twice counts.
@@ -182,9 +196,17 @@ def _halves(layer: models.Block) -> tuple[Layer, Layer]:
 
 
 def _measured(
-    cell: Cell, dtype: str, where: torch.device, iters: int, budget_s: float
+    cell: Cell,
+    dtype: str,
+    where: torch.device,
+    iters: int,
+    budget_s: float,
+    names: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """One cell: its memory first, then its times; rows without times where that is impossible."""
+    """One cell: its memory first, then its times; rows without times where that is impossible.
+
+    `names` are the granularities, by default all.
+    """
     kind = tensors.storage(dtype)
     place = {"width": cell.width, "depth": cell.depth, "tokens": cell.tokens, "dtype": dtype}
     blank = {"op": cell.op, "role": "variant", "quantity": "step_wall", "device": where.type}
@@ -199,6 +221,8 @@ def _measured(
     calls, costs, refused = {}, {}, []
     with tensors.products_in(dtype):
         for name, forward in granularities(model).items():
+            if names is not None and name not in names:
+                continue
             call = models.gradients_of(forward, parameters, x)
             try:
                 costs[name] = _costs(call, partial(forward, x), where, resident)
@@ -221,8 +245,9 @@ def _measured(
                     budget_s=budget_s,
                     settle_cap_s=min(SETTLE_CAP_S, budget_s),
                     profile=False,  # thousands of kernels a step, whose names nobody reads
+                    watch=patient_stopwatch(where),
                 ).table
-            except (RuntimeError, DisagreementError) as error:
+            except (RuntimeError, DisagreementError, MeasurementError) as error:
                 refused += [(name, why(error)) for name in calls]
         else:
             refused += [(name, f"{NONE} is not possible here") for name in calls]

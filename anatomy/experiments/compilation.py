@@ -18,7 +18,13 @@ from torch import Tensor
 from anatomy import machine, tensors
 from anatomy.errors import AnatomyError
 from anatomy.experiment import experiment
-from anatomy.experiments import compilation_cells, compilation_chains, compilation_shapes, demands
+from anatomy.experiments import (
+    compilation_cells,
+    compilation_chains,
+    compilation_layers,
+    compilation_shapes,
+    demands,
+)
 from anatomy.experiments.compilation_cells import reason_of
 
 # The script that pages show and `detection` runs.
@@ -78,6 +84,44 @@ def map(
     return compilation_cells.measure(
         cells, task == "training", where, dtype, backend, iters, budget_s
     )
+
+
+@experiment(page="axioms/compile.md", command="compile-layers", timeout_s=240)
+def layers(
+    device: str = "cuda:0",
+    backend: Literal["inductor", "eager"] = "inductor",
+    scale: float = 1.0,
+    iters: int = 12,
+    budget_s: float = 1.5,
+) -> pd.DataFrame:
+    """Time layers with little and with much to fuse, where kernels fill the time.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
+        scale: Factor on widths, numbers of sequences and their lengths.
+        iters: Least number of timed samples of each way.
+        budget_s: Seconds of timed blocks for each cell.
+
+    Returns:
+        A comparison for each cell, in `step_wall`, of a training step in two ways: `eager`, the
+        control, and `compiled`, with the names of their kernels. `layer`: `few kernels` is the
+        map's, `written out` has RMSNorm, rotary embedding and SwiGLU out of elementwise operations.
+        `dtype`: bf16, or autocast to bf16 of weights in float32 (`amp bf16`). `width` C, `tokens`
+        of a step, and `sequence`, tokens of one of its sequences. Memory, `setup_s` and `uses` are
+        as in `map`.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there, or torch.compile does not work on it.
+        OutOfMemory: The tensors do not fit.
+    """
+    where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
+    cells = compilation_layers.cells(scale)
+    need = compilation_layers.needed_bytes(cells)
+    machine.require_bytes(where, need, "a layer that is written out and its check")
+    return compilation_layers.measure(cells, where, backend, iters, budget_s)
 
 
 @experiment(page="axioms/compile.md", command="compile-breaks", timeout_s=240)

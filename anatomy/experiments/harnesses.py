@@ -3,7 +3,7 @@
 The rules of measuring. They were written before the first run. Two trial runs on an H200, which are
 not published, changed rules 7 and 8 and added rule 9; the second had eight of nine processes,
 and faults of the stopwatch that were found beside it were mended behind it. The rules of judging
-are in `anatomy.standings`.
+are in `anatomy.contest.standings`.
 
 1. Ten workloads, from an addition of one element to a training step of a small GPT, by the names
    in `anatomy.harnesses.workloads`. Nothing is tuned to a harness.

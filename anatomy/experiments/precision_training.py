@@ -25,6 +25,9 @@ SEQUENCE = 1024
 # GradScaler's own first scale; its rule would double it every so many steps, which no call here is
 # to see.
 LOSS_SCALE, NEVER = 2.0**16, 10**9
+# From so many operations on, checking the gradients takes most of the budget of a cell: it then
+# gets so many budgets, or its interval would come from three blocks.
+LONG_FLOPS, LONG_BUDGETS = 3e12, 4
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,7 @@ def _cell(model, width, count, where, iters, budget_s) -> pd.DataFrame:
                 limit={name: f"matmul {WAYS[name].products}" for name in steps},
                 device=where,
                 iters=iters,
-                budget_s=budget_s,
+                budget_s=budget_s * (LONG_BUDGETS if work >= LONG_FLOPS else 1),
                 settle_cap_s=min(1.0, budget_s),
                 profile=False,
             ).table

@@ -18,6 +18,7 @@ from torch import Tensor
 from anatomy import counts, machine, tensors
 from anatomy.experiment import experiment
 from anatomy.experiments import demands, sync_points_loop, sync_points_trace, sync_points_waits
+from anatomy.experiments import sync_points_rounds as rounds
 from anatomy.experiments.cells import joined
 from anatomy.experiments.sync_points_lines import (
     FEW,
@@ -34,18 +35,22 @@ from anatomy.experiments.sync_points_lines import (
 )
 from anatomy.experiments.synchronizations import with_counts, with_wait
 from anatomy.measuring import compare
-from anatomy.measuring.sampling import WALL_BATCH_S
 
-# Sides of the products. Of fp16 on an H200 they last from about 2 us to 25 ms; the third lasts
-# about the 18 us that the seed's small product took, and the second and fifth are its own sizes.
-SIDES = (128, 512, 1792, 4096, 8192, 20480)
-FULL_SIDES = (128, 256, 512, 1024, 1408, 1792, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 20480)
+# Sides of the products. Of fp16 on an H200 they last from about 3 us to 25 ms; the third lasts
+# about the 18 us that the seed's small product took, the last the 25 ms of its big one, and the
+# second and fifth are its own sizes.
+SIDES = (128, 512, 1728, 4096, 8192, 21504)
+FULL_SIDES = (
+    *(128, 256, 512, 1024, 1408, 1728, 1792, 2048, 3072, 4096),
+    *(6144, 8192, 12288, 16384, 20480, 21504),
+)
 LARGEST_ON_CPU = 512  # nothing is queued there, so that larger ones only take longer
-# A product longer than this is repeated a quarter as often as was asked: it varies less, and a
-# table of fifty iterations of 25 ms would take longer than all others together.
-LONG_S, QUARTER = 5e-3, 4
 # Seconds of one comparison, and of settling before it.
 BUDGET_S, SETTLE_CAP_S = 2.5, 0.3
+# All elements of a factor have one value: such products draw less power than those of random ones.
+# Those held the card at its power limit, where the clock moved by more than a wait takes. Products
+# of these two are no whole numbers, which `print` would format otherwise.
+VALUES = (0.3, 0.07)
 
 ASYNC = "no wait"
 BEHIND = {SYNC: "queue, synchronize", ITEM: "queue, item"}
@@ -56,7 +61,7 @@ def bench(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "tf32", "fp32"] = "fp16",
     iters: int = 50,
-    largest: int = 20480,
+    largest: int = 21504,
     full: bool = False,
 ) -> pd.DataFrame:
     """Time a line that waits: on an idle GPU, and behind matrix products of many sizes.
@@ -174,7 +179,7 @@ def behind_product(
         iters: Least number of timed iterations of each.
         alone: Seconds of each line with nothing to wait for.
     """
-    a, b = (torch.randn(side, side, device=where).to(kind) for _ in range(2))
+    a, b = (torch.full((side, side), value, device=where).to(kind) for value in VALUES)
     y = torch.full_like(a, float("nan"))
     few, row = y[0, :FEW], y[0]
 
@@ -191,7 +196,7 @@ def behind_product(
             quantity=quantity,
             op=op,
             device=where,
-            budget_s=BUDGET_S,
+            budget_s=given.pop("budget_s", BUDGET_S),
             settle_cap_s=SETTLE_CAP_S,
             profile=False,
             **given,
@@ -210,7 +215,7 @@ def behind_product(
     kernel = table.iloc[0]
     yield table.assign(kernel_s=kernel.median_s)
 
-    samples = least_samples(iters, kernel.median_s)
+    samples = rounds.least_samples(iters, kernel.median_s)
     acts = lines(few, sink)
     waits = {BEHIND[name]: then(row, product, acts[name]) for name in BEHIND}
     table = measured({"queue": queue} | waits, "host_enqueue", f"behind {side}", iters=samples)
@@ -223,12 +228,20 @@ def behind_product(
     )
 
     calls = {ASYNC: queue} | {name: then(row, product, act) for name, act in acts.items()}
-    table = measured(calls, "step_wall", f"loop {side}", iters=samples)
+    each = rounds.of(kernel.median_s)
+    table = measured(
+        {name: rounds.repeated(call, each) for name, call in calls.items()},
+        "step_wall",
+        f"loop {side}",
+        iters=math.ceil(samples / each),
+        budget_s=BUDGET_S + rounds.seconds(each, len(calls) * kernel.median_s),
+    )
+    table = rounds.per_iteration(table, each)
     said = [predicted(name, kernel.median_s, queue_s, alone) for name in table.variant]
     yield with_shares(with_wait(table), kernel).assign(
         operation=table.variant,
         pending=True,
-        bound_by=bound_by(table, where),
+        bound_by=sync_points_loop.bound_by(table, where),
         predicted_s=said,
         residual_share=table.median_s / pd.Series(said, dtype="float64") - 1,
     )
@@ -255,17 +268,6 @@ def predicted(
     if line in QUEUES:
         return max(queue_s + alone[line], kernel_s)
     return queue_s + kernel_s + alone[line]
-
-
-def least_samples(iters: int, kernel_s: float) -> int:
-    """Samples that hold `iters` iterations; a sample of short ones is a whole batch of them.
-
-    Args:
-        iters: Iterations asked for.
-        kernel_s: Time of one kernel, the least that an iteration can take.
-    """
-    wanted = iters / QUARTER if kernel_s > LONG_S else iters
-    return max(1, math.ceil(wanted * min(1.0, kernel_s / WALL_BATCH_S)))
 
 
 def with_shares(table: pd.DataFrame, kernel: pd.Series) -> pd.DataFrame:
@@ -296,15 +298,6 @@ def with_shares(table: pd.DataFrame, kernel: pd.Series) -> pd.DataFrame:
     )
 
 
-def bound_by(table: pd.DataFrame, where: torch.device) -> str | None:
-    """What sets the pace of a loop without a wait; None on a CPU, where both are one."""
-    if where.type != "cuda":
-        return None
-    control = table[table.role == "control"].iloc[0]
-    # As `gates.regime` says: a period that is the host's time to queue the step is the host's.
-    return "host" if control.enqueue_s >= 0.9 * control.median_s else "GPU"
-
-
 @experiment(page="benchmarks/c02_sync_points.md", command="sync-points-loop", timeout_s=400)
 def training_loop(
     device: str = "cuda:0",
@@ -313,7 +306,7 @@ def training_loop(
     scale: float = 1.0,
     full: bool = False,
 ) -> pd.DataFrame:
-    """Train a small and a large model, reading the loss in no step, in each, and now and then.
+    """Train models of three sizes, reading the loss in no step, in each, and now and then.
 
     Args:
         device: Where to run, such as cuda:0 or cpu.

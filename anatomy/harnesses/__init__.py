@@ -5,6 +5,6 @@
 * `protocol` one process of the comparison: orders, settle loads, pairs, effects
 * `cupti` what the workloads take by the driver's own record of kernels
 
-The rules stand in `anatomy.experiments.harnesses`; the verdicts in `anatomy.standings`, which reads
-recordings and needs none of this.
+The rules stand in `anatomy.experiments.harnesses`; the verdicts in
+`anatomy.contest.standings`, which reads recordings and needs none of this.
 """

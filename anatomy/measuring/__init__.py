@@ -4,6 +4,7 @@
 their own code. What each step is for stands in the module that does it:
 
 * `stopwatch` the clocks: CUDA events behind a queue that hides dispatch, or the host's counter
+* `patient` the same clock for calls of tens of milliseconds
 * `calibration` what the clock itself costs, which is taken off
 * `cache` puts the L2 cache into a known state before a cold call
 * `sampling` decides how one sample of a callable is taken, and takes it

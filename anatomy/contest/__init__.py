@@ -1,0 +1,1 @@
+"""The comparison of harnesses: its rules, who won, which targets are met, and how that is shown."""

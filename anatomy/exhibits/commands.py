@@ -1,0 +1,93 @@
+"""How a reader runs an experiment: the command line, its flags, and what it will take."""
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+from anatomy import tables, units
+from anatomy.charts import strips
+from anatomy.errors import BadParameter, UnknownName
+from anatomy.showing import Found, Showing
+from anatomy.signatures import Parameter, Signature
+
+PROGRAM = "pytorch-gpu-anatomy"
+WIDEST = 76  # characters that fit a page's column
+
+
+def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) -> str:
+    """The command that runs an experiment with `params`, writing out the options named.
+
+    Raises:
+        BadParameter: The experiment has no command.
+        UnknownName: An option is none of its parameters.
+    """
+    if declared.command is None:
+        raise BadParameter(
+            f"{declared.name} has no command of its own; its decorator declares none. "
+            f"It is measured by `{PROGRAM} record {declared.name}`."
+        )
+    words = [PROGRAM, declared.command]
+    for name in options:
+        if name not in params:
+            raise UnknownName(f"parameter of {declared.name} called", name, params)
+        words.append(f"--{name.replace('_', '-')} {params[name]}")
+    return " ".join(words)
+
+
+def shown(showing: Showing, declared: Signature, found: Found, command: str) -> str:
+    """The command to copy, the table of its flags, and the seconds it took when recorded."""
+    ident = showing.unique("command-" + declared.name.replace(".", "-").replace("_", "-"))
+    block = (
+        f'<div class="language-sh highlight"><pre id="{ident}"><span></span>'
+        f"<code>{escape(_broken(command))}\n</code></pre></div>"
+    )
+    flags = [
+        [f"<code>--{p.name.replace('_', '-')}</code>", _meaning(p), _values(p), _default(p)]
+        for p in declared.parameters
+    ]
+    head = ("option", "what it is", "values", "default")
+    return (
+        f'<div class="command">{block}{_took(found)}'
+        f"{tables.listed(head, flags, f'Options of {declared.command}', 'flags')}</div>"
+    )
+
+
+def _broken(command: str) -> str:
+    """A long command over several lines, in the way that a shell reads as one."""
+    if len(command) <= WIDEST:
+        return command
+    first, *options = command.split(" --")
+    lines = [first]
+    for option in options:
+        if len(lines) > 1 and len(lines[-1]) + len(option) + 3 <= WIDEST:
+            lines[-1] += f" --{option}"
+        else:
+            lines.append(f"  --{option}")
+    return " \\\n".join(lines)
+
+
+def _took(found: Found) -> str:
+    if found.recording is None:
+        return strips.notices([found])
+    data = found.recording.data
+    where = data["machine"].get("gpu") or data["machine"]["slug"]
+    peaks = [row["peak_bytes"] for row in data["rows"] if row.get("peak_bytes")]
+    memory = f" and at most {units.byte_count(max(peaks))} of GPU memory" if peaks else ""
+    return (
+        f'<p class="took">Took <span class="measured">{units.seconds(data["seconds"])}</span>'
+        f"{memory} on {escape(where)}, start of the process included.</p>"
+    )
+
+
+def _meaning(parameter: Parameter) -> str:
+    return escape(parameter.help.rstrip("."))
+
+
+def _values(parameter: Parameter) -> str:
+    if parameter.choices:
+        return " ".join(f"<code>{escape(str(choice))}</code>" for choice in parameter.choices)
+    return {int: "whole number", float: "number", str: "text", bool: "on or off"}[parameter.type]
+
+
+def _default(parameter: Parameter) -> str:
+    return f"<code>{escape(str(parameter.default))}</code>"

@@ -1,0 +1,90 @@
+"""What pages show, found by running their blocks without rendering anything.
+
+A build on a GPU host must know all recordings before it measures, and `check`, `record --plan` and
+`record --prune` ask the same question. Nothing of the site's own packages is needed for it.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from anatomy import signatures
+from anatomy.errors import AnatomyError
+from anatomy.pages import fences, inline
+from anatomy.showing import Asked, PageError, Showing, unique
+
+Page = tuple[str, str]  # source relative to docs/, and its Markdown
+
+
+class PageProblems(AnatomyError):
+    """What is wrong on the pages, one sentence with `page.md:line` for each, in `problems`."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = list(problems)
+        super().__init__("\n".join(self.problems))
+
+    def __reduce__(self):
+        # The default would rebuild the error from its joined message.
+        return type(self), (self.problems,)
+
+
+def collect(pages: Iterable[Path | Page] | None = None, *, docs: Path | None = None) -> list[Asked]:
+    """All recordings that pages show, each once, as (experiment, parameters, `page.md:line`).
+
+    Args:
+        pages: Files, or (name, Markdown) pairs. Default: every .md file under `docs`.
+        docs: Folder that the pages' names are relative to. Default: docs/ of the checkout.
+
+    Raises:
+        PageProblems: Blocks or references are wrong; every one of them is listed.
+        AnatomyError: A page can't be read.
+    """
+    docs = docs or signatures.PACKAGE.parent / "docs"
+    given = sorted(docs.rglob("*.md")) if pages is None else pages
+    asked, wrong = [], []
+    for page in given:
+        name, text = page if isinstance(page, tuple) else _read(page, docs)
+        found, problems = on_page(name, text)
+        asked += found
+        wrong += problems
+    if wrong:
+        raise PageProblems(wrong)
+    return unique(asked)
+
+
+def on_page(name: str, text: str, offset: int = 0) -> tuple[list[Asked], list[str]]:
+    """All that one page shows, repetitions included, and what is wrong with it.
+
+    Args:
+        name: The page's source relative to docs/.
+        text: Its Markdown.
+        offset: Lines of front matter above `text`.
+
+    Returns:
+        What its blocks and references ask for, and one sentence with its place for each problem.
+        A block that fails for another reason than a wrong name is left to rendering, which fails
+        in the same way with the data at hand.
+    """
+    showing = Showing(root=Path(), machine="", page=name, collecting=True)
+    wrong = [f"{name}:{line + offset}: {text}" for line, text in fences.problems(text)]
+    for fence in fences.find(text):
+        if fence.executes and not fence.problems:
+            try:
+                showing.run(fence.code, fence.line + offset, fence.options.get("session", ""))
+            except PageError as error:
+                if isinstance(error.__cause__, AnatomyError | SyntaxError | SystemExit):
+                    wrong.append(str(error))
+    wrong += inline.note(showing, text, offset)
+    return showing.asked, wrong
+
+
+def _read(path: Path, docs: Path) -> Page:
+    try:
+        name = path.resolve().relative_to(docs.resolve()).as_posix()
+    except ValueError:
+        name = path.name
+    try:
+        return name, path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise AnatomyError(f"The page {name} can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise AnatomyError(f"The page {name} is not UTF-8 text.") from None

@@ -1,0 +1,1 @@
+"""What makes a recording worth trusting: its form, what it must hold, and whether it is current."""

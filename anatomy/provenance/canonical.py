@@ -1,0 +1,110 @@
+"""The one form in which a recording is written, whatever types the experiment used.
+
+Fields are sorted, floats rounded, counts whole, and rows one a line, so that measuring the same
+gives the same bytes and git shows which rows moved.
+"""
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from math import isinf, isnan
+from numbers import Integral, Real
+from typing import Any
+
+import pandas as pd
+
+from anatomy.provenance.schema import COUNTS, SCHEMA
+
+DIGITS = 9  # significant digits of a stored float: a clock that ticks in ns needs no more
+BLOCK_DIGITS = 6  # of a block's median
+
+
+def render(data: Mapping) -> str:
+    """The text of a recording: sorted fields, one a line, and one row a line."""
+    lines = []
+    for name in sorted(data):
+        value = data[name]
+        if name == "rows" and value:
+            rows = ",\n".join(f"  {_json(row)}" for row in value)
+            lines.append(f'"rows": [\n{rows}\n ]')
+        elif isinstance(value, dict) and value:
+            inner = ",\n".join(f"  {_json(each)}: {_json(value[each])}" for each in sorted(value))
+            lines.append(f"{_json(name)}: {{\n{inner}\n }}")
+        else:
+            lines.append(f"{_json(name)}: {_json(value)}")
+    return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
+def compacted(data: Mapping) -> dict:
+    """`data` with the nulls of its rows left out, and `columns`, the names of all columns.
+
+    A table of several kinds of rows is mostly gaps, and a folder of recordings would be half nulls.
+    """
+    rows = data["rows"]
+    columns = sorted({name for row in rows for name in row})
+    kept = [{name: value for name, value in row.items() if value is not None} for row in rows]
+    return {**data, "rows": kept, "columns": columns}
+
+
+def expanded(data: Mapping) -> dict:
+    """What `compacted` was given: every row with every column. Others are left as they are."""
+    columns = data.get("columns")
+    if columns is None:
+        return dict(data)
+    rows = [{name: row.get(name) for name in columns} for row in data["rows"]]
+    return {name: value for name, value in data.items() if name != "columns"} | {"rows": rows}
+
+
+def content_sha(data: Mapping) -> str:
+    """sha256 of everything in a recording but this very field, whatever the file's layout."""
+    content = {name: value for name, value in data.items() if name != "content_sha"}
+    return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, allow_nan=False)
+
+
+def plain_fields(recording: Mapping) -> dict:
+    """The recording in JSON's own types, floats rounded, counts whole."""
+    fields = {name: value for name, value in recording.items() if name != "content_sha"}
+    rows = fields.get("rows")
+    if isinstance(rows, pd.DataFrame):
+        fields["rows"] = rows.to_dict("records")
+    data = _plain_value(fields | {"schema": SCHEMA}, "")
+    for row in data["rows"] if isinstance(data.get("rows"), list) else []:
+        if isinstance(row, dict):
+            for name in COUNTS:
+                if isinstance(row.get(name), float) and row[name].is_integer():
+                    row[name] = int(row[name])
+            if isinstance(blocks := row.get("blocks_s"), list):
+                row["blocks_s"] = [_rounded(block, BLOCK_DIGITS) for block in blocks]
+    return data
+
+
+def _plain_value(value: Any, place: str) -> Any:
+    """`value` in JSON's own types; what pandas and numpy call missing is None."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain_value(item, f"{place}.{k}".lstrip(".")) for k, item in value.items()}
+    if hasattr(value, "tolist") and type(value).__module__ == "numpy":
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain_value(item, f"{place}[{index}]") for index, item in enumerate(value)]
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        if isinf(value):
+            raise ValueError(f"{place} is infinite; write null, and say why in the row's note")
+        return None if isnan(value) else _rounded(float(value), DIGITS)
+    raise ValueError(f"{place} is a {type(value).__name__}, which JSON can't hold")
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    """A float with `digits` significant digits; whole numbers stay whole and exact."""
+    if not isinstance(value, float) or value.is_integer():
+        return value
+    return float(f"{value:.{digits}g}")
