@@ -156,6 +156,7 @@ def replayed(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
         graph.replay()
         return result
 
+    replay.of = call  # a graph goes on using the memory of its tensors, so they must live on
     return replay
 
 
