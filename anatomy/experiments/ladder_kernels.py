@@ -19,10 +19,18 @@ from anatomy.measuring.stopwatch import Stopwatch
 
 KINDS = ("product", "attention", "pointwise", "other")
 # Steps that are profiled, after one that is not.
-STEPS = 3
+STEPS = 2
 FUSED_ATTENTION = re.compile(r"flash|fmha|attention|sdpa|mha_", re.IGNORECASE)
 PRODUCT = re.compile(r"gemm|nvjet|cutlass|xmma|cublas|splitk|gemv|_mm_|matmul", re.IGNORECASE)
 MOVE = re.compile(r"^Mem(cpy|set)")
+# A fused attention by what its kernels are called, in this order: cuDNN's name a flash as well.
+BACKENDS = (
+    ("cudnn", re.compile("cudnn", re.IGNORECASE)),
+    ("flash", re.compile("flash", re.IGNORECASE)),
+    ("efficient", re.compile(r"fmha|cutlass[FB]|mem_?eff", re.IGNORECASE)),
+)
+# Names of templates go on for pages.
+LONGEST_NAME = 240
 # Operators that attention alone calls in these models, for all other products are `mm`.
 BATCHED = ("aten::bmm", "aten::baddbmm")
 
@@ -49,7 +57,7 @@ def kind_of(kernel: str, operator: str = "", shapes: Sequence[Any] = ()) -> str:
 
 
 def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any] | None:
-    """Seconds of kernels of one step by kind, and their names; None where there is no GPU.
+    """Seconds of kernels of one step by kind, with their names; None where there is no GPU.
 
     Args:
         call: The step, already warm.
@@ -57,7 +65,8 @@ def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, A
 
     Returns:
         `product_s`, `attention_s`, `pointwise_s`, `other_s`; `busy_s`, the time in which any ran;
-        `kernels_per_call`; `kernels`, name -> [count, seconds] of one step.
+        `kernels_per_call`; `kernel_seconds`, [name, kind, launches, seconds] of one step, the
+        longest first; `backend`, whose attention that is, where the names tell.
     """
     if watch.device.type != "cuda":
         return None
@@ -81,33 +90,47 @@ def read(events: Sequence[Any], steps: int = STEPS) -> dict[str, Any]:
         steps: Steps that were profiled.
     """
     # A kernel's name alone may stand for several operators, so each launch is counted by its own.
+    launches: Counter = Counter()  # (name, kind) -> launches
     seconds: Counter = Counter()
-    told: dict[str, list[float]] = {}
-    by_launch: Counter = Counter()
+    by_operator: Counter = Counter()
     for event in events:
         if event.device_type == DeviceType.CPU:
             for kernel in event.kernels:
-                kind = kind_of(kernel.name, event.name, event.input_shapes or ())
-                seconds[kind] += kernel.duration * 1e-6
-                by_launch[kernel.name] += 1
+                key = kernel.name, kind_of(kernel.name, event.name, event.input_shapes or ())
+                launches[key] += 1
+                seconds[key] += kernel.duration * 1e-6
+                by_operator[kernel.name] += 1
     spans = []
     for event in events:
         if event.device_type != DeviceType.CUDA or getattr(event, "is_user_annotation", False):
             continue
         begin, end = event.time_range.start * 1e-6, event.time_range.end * 1e-6
         spans.append((begin, end, event.name))
-        count = told.setdefault(event.name, [0, 0.0])
-        count[0] += 1
-        count[1] += end - begin
-        if by_launch[event.name] > 0:
-            by_launch[event.name] -= 1
+        if by_operator[event.name] > 0:
+            by_operator[event.name] -= 1
         else:  # no operator is known to have launched it: Triton's own launcher, or a memset
-            seconds[kind_of(event.name)] += end - begin
-    found: dict[str, Any] = {f"{kind}_s": seconds[kind] / steps for kind in KINDS}
+            key = event.name, kind_of(event.name)
+            launches[key] += 1
+            seconds[key] += end - begin
+    kinds: Counter = Counter()
+    for (_, kind), total in seconds.items():
+        kinds[kind] += total
+    found: dict[str, Any] = {f"{kind}_s": kinds[kind] / steps for kind in KINDS}
     found["busy_s"] = census.busy(sorted(spans)) / steps
     found["kernels_per_call"] = round(len(spans) / steps)
-    found["kernels"] = [
-        [name, round(count / steps), total / steps]
-        for name, (count, total) in sorted(told.items(), key=lambda item: -item[1][1])
+    found["kernel_seconds"] = [
+        [name[:LONGEST_NAME], kind, round(launches[name, kind] / steps), total / steps]
+        for (name, kind), total in seconds.most_common()
     ]
+    found["backend"] = backend_of([name for name, kind in seconds if kind == "attention"])
     return found
+
+
+def backend_of(kernels: Sequence[str]) -> str | None:
+    """Whose fused attention ran, by the names of attention's kernels; None where none is fused."""
+    fused = [name for name in kernels if FUSED_ATTENTION.search(name)]
+    found = {
+        next((backend for backend, pattern in BACKENDS if pattern.search(name)), None)
+        for name in fused
+    }
+    return ", ".join(sorted(found - {None})) or None

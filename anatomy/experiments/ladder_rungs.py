@@ -73,7 +73,24 @@ TRAINING = (
     _way("4_transformer_engine", "bf16", "bf16"),
     _way("5_fastest", "bf16", "bf16"),
     _way("5_fastest", "fp8", "fp8"),
+    _way("5_fastest", "bf16 without a graph", "bf16"),
+    _way("5_fastest", "fp8 without a graph", "fp8"),
 )
+# Those that also take the optimizer's step: what counts, and what counts for something of its own.
+WITH_ADAMW = (
+    *("0 fp32", "1 amp bf16", "1 amp fp16", "2 amp bf16", "3 default", "3 reduce-overhead"),
+    *("4 current", "5 bf16", "5 fp8"),
+)
+# Rung -> the way of the rung before that it is held against; rungs 4 and 5 both start from rung 3.
+BEFORE = {
+    "1": "0 fp32",
+    "2": "1 amp bf16",
+    "3": "2 amp bf16",
+    "4": "3 default",
+    "5": "3 default",
+}
+# Rungs that torch.compile has a part in.
+COMPILED = ("3", "5")
 # Ways that replay CUDA graphs, whose tensors the allocator's account does not show.
 GRAPHS = ("3 reduce-overhead", "5 bf16", "5 fp8")
 # The same kernels launched one by one.
@@ -89,8 +106,11 @@ def load(rung: str) -> ModuleType:
     """The script of a rung as a module.
 
     Raises:
-        AnatomyError: It can't be run here, such as for want of Transformer Engine.
+        AnatomyError: It can't be run here, such as for want of Transformer Engine; or this is no
+            checkout.
     """
+    if not (FOLDER / f"{rung}.py").exists():
+        raise AnatomyError(f"{rung}.py belongs to the checkout; clone it, and run this there.")
     spec = importlib.util.spec_from_file_location(f"ladder_{rung}", FOLDER / f"{rung}.py")
     module = importlib.util.module_from_spec(spec)
     try:
@@ -98,6 +118,17 @@ def load(rung: str) -> ModuleType:
     except SystemExit as refusal:
         raise AnatomyError(str(refusal)) from None
     return module
+
+
+def script_on(way: Way, where: torch.device) -> ModuleType:
+    """The script of a way's rung, which from now on runs on `where`.
+
+    Raises:
+        AnatomyError: It can't be run here.
+    """
+    script = load(way.rung)
+    script.DEVICE = where.type  # a machine with a GPU has a CPU too
+    return script
 
 
 def without(way: Way, where: torch.device) -> str | None:
@@ -186,6 +217,6 @@ def caches(layers: int, width: int, sequence: int, kind: torch.dtype, where: tor
 def reference(layers: int, width: int, x: Tensor, target: Tensor) -> Answer:
     """Rung 0 in float32, without TF32: what all others are held against."""
     with tensors.products_in("fp32"):
-        script = load(BASELINE)
+        script = script_on(TRAINING[0], x.device)
         model = script.build(width, layers, x.device)
         return answer(TRAINING[0], model, script.step(model, x, target), x, target)

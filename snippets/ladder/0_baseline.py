@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-WAYS = ("fp32",)  # the ways this rung can run; the first is the one that the ladder counts
+# The ways this rung can run; the first is the one that the ladder counts.
+WAYS = ("fp32",)
 HEAD = 128  # width D of one attention head
 
 
@@ -68,7 +69,8 @@ class Transformer(nn.Module):
 
 def build(width: int, layers: int, device: str = DEVICE) -> nn.Module:
     torch.manual_seed(0)  # every rung draws the same weights
-    return Transformer(width, layers).to(device)
+    with torch.device(device):
+        return Transformer(width, layers)
 
 
 def optimizer_of(model: nn.Module, lr: float = 1e-4) -> torch.optim.Optimizer:

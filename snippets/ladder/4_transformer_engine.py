@@ -38,7 +38,7 @@ RECIPES = {
 # --8<-- [start:build]
 def build(width: int, layers: int, device: str = DEVICE) -> nn.Module:
     model = nn.Sequential(*(_layer(width, device) for _ in range(layers)))
-    load(model, width, layers)
+    load(model, width, layers, device)
     return model
 
 
@@ -64,7 +64,7 @@ def _layer(width: int, device: str) -> nn.Module:
 
 
 @torch.no_grad()
-def load(model: nn.Module, width: int, layers: int) -> None:
+def load(model: nn.Module, width: int, layers: int, device: str = DEVICE) -> None:
     """Give `model` the weights that every other rung draws, in the order in which they are drawn.
 
     A layer's parameters stand in the same order as theirs: norm, q with k and v, out, norm, up,
@@ -74,7 +74,8 @@ def load(model: nn.Module, width: int, layers: int) -> None:
     parameters = iter(model.parameters())
     shapes = ((3 * width, width), (width, width), (4 * width, width), (width, 4 * width))
     for _ in range(layers):
-        qkv, out, up, down = (nn.Linear(k, n, bias=False).weight for n, k in shapes)
+        drawn_here = (nn.Linear(k, n, bias=False, device=device).weight for n, k in shapes)
+        qkv, out, up, down = drawn_here
         one, zero = torch.ones(width), torch.zeros(width)
         for drawn in (one, zero, qkv, out, one, zero, up, down):
             next(parameters).copy_(drawn)
