@@ -15,8 +15,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from anatomy.experiments import ladder_copies, ladder_kernels, ladder_regimes, ladder_rungs
-from anatomy.experiments.compilation_cells import let_go, reason_of, without_caches
+from anatomy.experiments import (
+    ladder_copies,
+    ladder_gates,
+    ladder_kernels,
+    ladder_regimes,
+    ladder_rungs,
+)
+from anatomy.experiments.compilation_cells import reason_of
+from anatomy.experiments.ladder_comparison import without_culprits
 from anatomy.experiments.ladder_rungs import TRAINING, Answer, Way
 from anatomy.experiments.ladder_steps import Size
 from anatomy.measuring import compare, stopwatch_for
@@ -59,14 +66,14 @@ def measure(
         structure: Ask for graph breaks, kernels by the profiler, and code for the CPU as well.
     """
     watch = stopwatch_for(where)
-    x, target = ladder_rungs.problem(size.width, size.batch, size.sequence, where)
-    with where:  # weights are drawn where they are needed, those of all rungs alike
+    with ladder_copies.apart(where):
+        x, target = ladder_rungs.problem(size.width, size.batch, size.sequence, where)
         wanted = ladder_rungs.reference(size.layers, size.width, x, target)
-    with without_caches(), ladder_copies.compiling_with(backend):
         # Asking for breaks forgets all compiled code, so it comes first.
-        rows = [*_breaks(size, x, target), *_on_the_cpu()] if structure else []
-        rows += _steps(ways, size, x, target, wanted, watch, iters, budget_s, structure)
-        let_go(where)
+        rows = _breaks(size, x, target) if structure else []
+        with ladder_gates.compiled_by(backend):
+            rows += _on_the_cpu() if structure else []
+            rows += _steps(ways, size, x, target, wanted, watch, iters, budget_s, structure)
     sizes = size.columns | {"tokens": size.batch * size.sequence}
     rows = [sizes | {"device": where.type} | row for row in rows]
     table = pd.DataFrame(rows, dtype=object)  # counts stay whole where other rows have none
@@ -91,13 +98,11 @@ def _steps(
     for way in ways:
         with code_kept() as codes:
             try:
-                if why := ladder_copies.without(way, where) or _without_graphs(way, where):
-                    raise RuntimeError(why)
+                ladder_copies.require_possible(way, where)
                 script, model = ladder_regimes.new(way, size, where)
                 call, known = ladder_regimes.ready(way, script, model, x, target, wanted)
             except Exception as error:  # the other ways can be measured all the same
-                why = str(error) if type(error) is RuntimeError else reason_of(error)
-                rows.append(_refused(way, why.partition("\n")[0]))
+                rows.append(_refused(way, ladder_copies.why(error)))
                 continue
         calls[way.label], told[way.label] = call, known
         kept.append((script, model))  # a graph goes on using their memory
@@ -106,22 +111,27 @@ def _steps(
         told[way.label] |= _counts(found)
         if structure and way in (EAGER, DEFAULT):  # no CUDA graph exists yet
             seen = ladder_kernels.seconds_by_kind(call, watch) or {}
-            rows += [_launched(way, *kernel) for kernel in seen.pop("kernels", ())]
+            rows += [_launched(way, *kernel) for kernel in seen.pop("kernel_seconds", ())]
             told[way.label] |= seen
-    table = compare(
-        calls,
-        reference=lambda: torch.tensor(wanted.loss, dtype=torch.float64),
-        allowed={way.label: way.loss for way in ways if way.label in calls},
-        quantity=QUANTITY,
-        op=OP,
-        flops=3 * size.flops,
-        limit="matmul bf16",
-        device=where,
-        iters=iters,
-        budget_s=budget_s,
-        settle_cap_s=min(SETTLE_S, budget_s),
-        profile=False,
-    ).table
+
+    def measured(left: dict[str, Callable[[], Tensor]]) -> pd.DataFrame:
+        return compare(
+            left,
+            reference=lambda: torch.tensor(wanted.loss, dtype=torch.float64),
+            allowed={way.label: way.loss for way in ways},
+            quantity=QUANTITY,
+            op=OP,
+            flops=3 * size.flops,
+            limit="matmul bf16",
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=min(SETTLE_S, budget_s),
+            profile=False,
+        ).table
+
+    table, blamed = without_culprits(measured, calls, next(iter(calls)))
+    rows += [_refused(way, blamed[way.label]) for way in ways if way.label in blamed]
     timed = []
     for row in table.to_dict("records"):
         known = told[row["variant"].removesuffix(" (again)")]
@@ -237,9 +247,9 @@ def _counts(found: Sequence[dict]) -> dict[str, int | None]:
     }
 
 
-def _launched(way: Way, kernel: str, count: int, seconds: float) -> dict:
+def _launched(way: Way, kernel: str, kind: str, count: int, seconds: float) -> dict:
     row = {"part": "kernel", "mode": way.label, "kernel": kernel, "made_by": maker_of(kernel)}
-    return row | {"kind": ladder_kernels.kind_of(kernel), "count": count, "busy_s": seconds}
+    return row | {"kind": kind, "count": count, "busy_s": seconds}
 
 
 def maker_of(kernel: str) -> str:
@@ -249,11 +259,6 @@ def maker_of(kernel: str) -> str:
     if ladder_kernels.MOVE.match(kernel):
         return "copy"
     return "PyTorch" if "at::native::" in kernel else "library"
-
-
-def _without_graphs(way: Way, where: torch.device) -> str | None:
-    tuned = way.way == TUNED.way and where.type != "cuda"
-    return ladder_copies.WHY_NO_GRAPHS if tuned else None
 
 
 def _refused(way: Way, why: str) -> dict:

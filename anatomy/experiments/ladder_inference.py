@@ -7,9 +7,8 @@ its twin that does not, and so is compiled only once.
 """
 
 import gc
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -17,19 +16,21 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from anatomy import intervals, memory, models, tensors
+from anatomy import intervals, machine, memory, models, tensors
 from anatomy.errors import AnatomyError
-from anatomy.experiments import ladder_copies, ladder_kernels, ladder_rungs
-from anatomy.experiments.compilation_cells import let_go, reason_of, without_caches
-from anatomy.experiments.ladder_rungs import GRAPHS, WITHOUT_GRAPHS, Way
+from anatomy.experiments import ladder_copies, ladder_gates, ladder_kernels, ladder_rungs
+from anatomy.experiments.ladder_comparison import without_culprits
+from anatomy.experiments.ladder_rungs import TRAINING as WAYS
+from anatomy.experiments.ladder_rungs import Way
+from anatomy.experiments.ladder_steps import FIRST_CALLS
 from anatomy.measuring import compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
 QUANTITY, FIRST = "step_wall", "first call"
-# Calls that set a way up: `reduce-overhead` compiles and warms up in the first, records its graphs
-# in the second and replays them in the third.
-FIRST_CALLS = 3
 SETTLE_S = 1.0
+# Bytes for each weight when all ways are there: eight models in float32, four of Transformer Engine
+# with what it keeps of them, and rung 5's two, one of them in FP8 as well.
+BYTES_PER_WEIGHT = 64
 # How far what the layers add to their input may stray from rung 0's, ||d - d0|| / ||d0||. A layer
 # adds less than its input has, so that the output itself would forgive more. A way that computes
 # something else is off by half or more; for the formats see `ladder_rungs`.
@@ -37,19 +38,8 @@ ALLOWED = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-8, "bf16": 2**-5, "fp8": 2
 # Number format -> how keys and values are kept.
 KEPT_AS = {"fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16}
 # What `ladder_kernels` tells of a way; a graph replays the kernels of its twin.
-KERNELS = ("product_s", "attention_s", "pointwise_s", "other_s")
-KERNELS += ("busy_s", "kernels_per_call", "kernels")
-
-
-def _ways() -> tuple[Way, ...]:
-    """The rungs' ways, with the graphs' twins in front of them."""
-    found: list[Way] = []
-    for way in ladder_rungs.TRAINING:
-        found += [replace(way, way=WITHOUT_GRAPHS.get(way.label, way.way)), way]
-    return tuple(dict.fromkeys(found))
-
-
-WAYS = _ways()
+KERNELS = tuple(f"{kind}_s" for kind in ladder_kernels.KINDS)
+KERNELS += ("busy_s", "kernels_per_call", "kernel_seconds", "backend")
 
 
 @dataclass(frozen=True)
@@ -109,6 +99,21 @@ class Ready:
     told: dict[str, Any] = field(default_factory=dict)
 
 
+def require_memory(task: Task, where: torch.device) -> None:
+    """Refuse what can't fit.
+
+    Raises:
+        OutOfMemory: Fewer bytes are free.
+    """
+    heads, tokens = max(1, task.width // 128), task.batch * task.sequence
+    seen = task.context or task.sequence
+    weights = 12 * task.width**2 * task.layers * BYTES_PER_WEIGHT
+    scores = 5 * heads * tokens * seen * 4  # attention written out in float32, at work
+    kept = task.layers * 2 * task.width * (task.context or 0) * 4 * len(WAYS)
+    need = weights + scores + kept + 40 * tokens * task.width * 4
+    machine.require_bytes(where, need, f"The ladder's {task.op} at width {task.width}")
+
+
 def measure(
     task: Task, where: torch.device, backend: str, iters: int, budget_s: float
 ) -> pd.DataFrame:
@@ -122,30 +127,27 @@ def measure(
         budget_s: Seconds of timed blocks.
     """
     watch = stopwatch_for(where)
-    x = task.input(where)
-    wanted = reference(task, x)
     ready: dict[str, Ready] = {}
     refused: list[dict] = []
-    with without_caches(), ladder_copies.compiling_with(backend):
+    with ladder_copies.apart(where), ladder_gates.compiled_by(backend):
+        x = task.input(where)
+        wanted = reference(task, x)
         first = [_first("compiler, first call", 1, compiler_s(watch))]
-        for way in sorted(WAYS, key=lambda way: way.label in GRAPHS):
-            twin = ready.get(f"{way.rung[0]} {WITHOUT_GRAPHS.get(way.label)}")
+        for way in sorted(WAYS, key=ladder_copies.graphs):
+            twin = ready.get(ladder_copies.twin_of(way))
             try:
-                if why := ladder_copies.without(way, where):
-                    raise AnatomyError(why)
                 ready[way.label] = prepare(way, task, x, wanted, watch, twin)
             except Exception as error:  # the other rungs can be measured all the same
-                why = str(error) if isinstance(error, AnatomyError) else reason_of(error)
-                refused.append(_refused(way, task, why))
+                refused.append(_refused(way, task, ladder_copies.why(error)))
         kept = [ready.pop(way.label) for way in WAYS if way.label in ready]
-        table = _compared(task, kept, wanted, where, iters, budget_s)
+        table, blamed = _compared(task, kept, wanted, where, iters, budget_s)
+        refused += [_refused(way, task, blamed[way.label]) for way in WAYS if way.label in blamed]
         first += [
             _first(f"{each.way.label}, first calls", FIRST_CALLS, each.told["setup_s"])
             | _of(each.way)
             for each in kept
         ]
         kept.clear()
-        let_go(where)
     table = pd.concat([table, pd.DataFrame(first + refused)], ignore_index=True)
     return table.assign(**task.columns, device=where.type)
 
@@ -155,7 +157,7 @@ def reference(task: Task, x: Tensor) -> Tensor:
     way = ladder_rungs.TRAINING[0]
     script = ladder_copies.own_copy(way.rung, x.device)
     with tensors.products_in("fp32"):
-        model = ladder_copies.build(script, task.width, task.layers, x.device)
+        model = script.build(task.width, task.layers, x.device)
         return script.inference(model, x, way.way, task.caches("fp32", x.device))().clone()
 
 
@@ -180,26 +182,20 @@ def prepare(
         twin: The same without a CUDA graph; its compiled code is used on where it is the same.
 
     Raises:
-        AnatomyError: It is void.
+        AnatomyError: It can't run here, or it is void.
     """
     where, shared = x.device, None
+    ladder_copies.require_possible(way, where)
     before = _held(where)
     if twin and twin.way.way.endswith("without a graph"):
         shared, script, model, caches = twin, twin.script, twin.model, twin.caches
     else:
         script = ladder_copies.own_copy(way.rung, where)
-        model = ladder_copies.build(script, task.width, task.layers, where)
+        model = script.build(task.width, task.layers, where)
         caches = task.caches(way.products, where)
-    made: list[Callable[[], Tensor]] = []
-
-    def set_up() -> None:
-        made.append(script.inference(model, x, way.way, caches))
-        for _ in range(FIRST_CALLS):
-            made[0]()
-
-    skipped = graph_skips()
-    setup_s = watch.wall([set_up]) + (shared.told["setup_s"] if shared else 0.0)
-    call = made[0]
+    call, setup_s = ladder_copies.set_up(
+        way, lambda: script.inference(model, x, way.way, caches), FIRST_CALLS, watch
+    )
     error = strays(call(), wanted, x)
     if not error <= ALLOWED[way.products]:  # NaN too
         raise AnatomyError(
@@ -207,18 +203,17 @@ def prepare(
             f"{ALLOWED[way.products]:.2g} is allowed"
         )
     told = {
-        "setup_s": setup_s,
+        "setup_s": setup_s + (shared.told["setup_s"] if shared else 0.0),
         "output_error": error,
         "parameters": sum(p.numel() for p in model.parameters()),
         "weight_bytes": weight_bytes(model),
         "kv_bytes": sum(c.numel() * c.element_size() for c in caches or ()),
-        "graph_skips": graph_skips() - skipped if way.label in GRAPHS else None,
     }
     told |= _memory(way, call, where, before, shared)
-    if way.label in GRAPHS:
+    if ladder_copies.graphs(way):
         told |= {name: twin.told.get(name) for name in KERNELS} if twin else {}
     else:
-        told |= ladder_kernels.seconds_by_kind(call, watch) or {}
+        told |= _profiled(call, watch)
     return Ready(way, call, script, model, caches, told)
 
 
@@ -242,10 +237,13 @@ def weight_bytes(model: nn.Module) -> int:
     return total
 
 
-def graph_skips() -> int:
-    """How often torch.compile has left CUDA graphs out where it was to use them."""
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    return dynamo.counters["inductor"]["cudagraph_skips"] if dynamo else 0
+def _profiled(call: Callable[[], Tensor], watch: Stopwatch) -> dict[str, Any]:
+    """Seconds of kernels by kind; a profiler that fails costs these columns alone."""
+    try:
+        return ladder_kernels.seconds_by_kind(call, watch) or {}
+    except Exception as error:
+        watch.warnings.append(f"A call could not be profiled: {ladder_copies.why(error)}")
+        return {}
 
 
 def _held(where: torch.device) -> tuple[int, int]:
@@ -274,7 +272,7 @@ def _memory(
     told["reserved_bytes"] = found.reserved_bytes - before[1]
     if shared:  # weights and caches were there before
         told["reserved_bytes"] += shared.told["reserved_bytes"]
-    if way.label in GRAPHS:  # their tensors lie in pools outside of that account
+    if ladder_copies.graphs(way):  # their tensors lie in pools outside of that account
         told |= {"peak_bytes": None, "total_peak_bytes": None}
     return told
 
@@ -286,26 +284,30 @@ def _compared(
     where: torch.device,
     iters: int,
     budget_s: float,
-) -> pd.DataFrame:
-    """All ways in the same blocks, with what is known of each."""
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """All ways in the same blocks, with what is known of each; and why others are left out."""
     decodes = task.context is not None
-    table = compare(
-        {each.way.label: each.call for each in ready},
-        reference=lambda: wanted,
-        allowed={each.way.label: ALLOWED[each.way.products] for each in ready},
-        quantity=QUANTITY,
-        op=task.op,
-        flops=task.flops,
-        bytes={e.way.label: e.told["weight_bytes"] + e.told["kv_bytes"] for e in ready}
-        if decodes
-        else None,
-        limit={e.way.label: "read" if decodes else f"matmul {e.way.products}" for e in ready},
-        device=where,
-        iters=iters,
-        budget_s=budget_s,
-        settle_cap_s=min(SETTLE_S, budget_s),
-        profile=False,
-    ).table
+    moved = {e.way.label: e.told["weight_bytes"] + e.told["kv_bytes"] for e in ready}
+
+    def measured(left: dict[str, Callable[[], Tensor]]) -> pd.DataFrame:
+        return compare(
+            left,
+            reference=lambda: wanted,
+            allowed={each.way.label: ALLOWED[each.way.products] for each in ready},
+            quantity=QUANTITY,
+            op=task.op,
+            flops=task.flops,
+            bytes=moved if decodes else None,
+            limit={e.way.label: "read" if decodes else f"matmul {e.way.products}" for e in ready},
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=min(SETTLE_S, budget_s),
+            profile=False,
+        ).table
+
+    calls = {each.way.label: each.call for each in ready}
+    table, blamed = without_culprits(measured, calls, ready[0].way.label)
     told = {each.way.label: each.told | _of(each.way) for each in ready}
     extra = pd.DataFrame([told[name.removesuffix(" (again)")] for name in table.variant])
     table = table.drop(columns=[name for name in extra if name in table])
@@ -315,7 +317,7 @@ def _compared(
             None if pd.isna(busy) else max(0.0, whole - busy)
             for whole, busy in zip(table.median_s, table.busy_s, strict=True)
         ]
-    return _with_uses(table)
+    return _with_uses(table), blamed
 
 
 def _with_uses(table: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,6 @@ pace. All ways of a cell are held against rung 0 in float32 before they are time
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -16,11 +15,11 @@ from torch import Tensor, nn
 
 from anatomy import machine, memory
 from anatomy.errors import AnatomyError
-from anatomy.experiments import ladder_copies, ladder_rungs
-from anatomy.experiments.compilation_cells import let_go, reason_of, without_caches
-from anatomy.experiments.ladder_inference import FIRST_CALLS
-from anatomy.experiments.ladder_rungs import GRAPHS, TRAINING, WITHOUT_GRAPHS, Answer, Way
-from anatomy.experiments.ladder_steps import Size
+from anatomy.experiments import ladder_copies, ladder_gates, ladder_rungs
+from anatomy.experiments.compilation_cells import let_go
+from anatomy.experiments.ladder_comparison import without_culprits
+from anatomy.experiments.ladder_rungs import TRAINING, Answer, Way
+from anatomy.experiments.ladder_steps import FIRST_CALLS, Size
 from anatomy.measuring import census, compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
@@ -42,14 +41,7 @@ CONTROL = LABELS[0]
 BYTES_PER_WEIGHT = 60
 
 
-def _ways() -> tuple[Way, ...]:
-    known = {way.label: way for way in TRAINING}
-    twins = (replace(known[label], way=way) for label, way in WITHOUT_GRAPHS.items())
-    known |= {way.label: way for way in twins}
-    return tuple(known[label] for label in LABELS)
-
-
-WAYS = _ways()
+WAYS = tuple(next(way for way in TRAINING if way.label == label) for label in LABELS)
 
 
 def cells(scale: float, full: bool) -> list[Size]:
@@ -96,12 +88,12 @@ def measure(
     """
     watch = stopwatch_for(where)
     found = []
-    with without_caches(), ladder_copies.compiling_with(backend):
+    with ladder_copies.apart(where), ladder_gates.compiled_by(backend):
         for cell in cells:
             try:
                 table = _cell(cell, watch, iters, budget_s)
             except Exception as error:  # the other cells can be measured all the same
-                why = _why(error)
+                why = ladder_copies.why(error)
                 table = pd.DataFrame([_refused(way, cell, why) for way in WAYS])
             found.append(table.assign(**cell.columns, tokens=cell.batch * cell.sequence))
             let_go(where)
@@ -117,45 +109,49 @@ def _cell(cell: Size, watch: Stopwatch, iters: int, budget_s: float) -> pd.DataF
     where = watch.device
     machine.require_bytes(where, need_bytes(cell), f"A cell of width {cell.width}")
     x, target = ladder_rungs.problem(cell.width, cell.batch, cell.sequence, where)
-    with where:  # weights are drawn where they are needed, those of all rungs alike
-        wanted = ladder_rungs.reference(cell.layers, cell.width, x, target)
+    wanted = ladder_rungs.reference(cell.layers, cell.width, x, target)
     calls: dict[str, Callable[[], Tensor]] = {}
     made: dict[str, tuple[ModuleType, nn.Module]] = {}
     told: dict[str, dict[str, Any]] = {}
     refused: list[dict] = []
     kernels: dict[str, census.Census] = {}
     for way in WAYS:
-        if way.label in GRAPHS and not kernels and calls:
+        if ladder_copies.graphs(way) and not kernels and calls:
             kernels = census.take(calls, watch, 1) or {}
         try:
-            if why := ladder_copies.without(way, where):
-                raise AnatomyError(why)
-            twin = f"{way.rung[0]} {WITHOUT_GRAPHS.get(way.label)}"
-            script, model = made.get(twin) or new(way, cell, where)
+            ladder_copies.require_possible(way, where)
+            script, model = made.get(ladder_copies.twin_of(way)) or new(way, cell, where)
             calls[way.label], told[way.label] = ready(way, script, model, x, target, wanted)
             made[way.label] = script, model
         except Exception as error:  # the other ways can be measured all the same
-            refused.append(_refused(way, cell, _why(error)))
+            refused.append(_refused(way, cell, ladder_copies.why(error)))
     # A graph replays the kernels of its twin.
     kernels |= {
-        label: kernels[twin]
-        for label in calls
-        if (twin := f"{label[0]} {WITHOUT_GRAPHS.get(label)}") in kernels
+        way.label: kernels[twin]
+        for way in WAYS
+        if way.label in calls and (twin := ladder_copies.twin_of(way)) in kernels
     }
-    table = compare(
-        calls,
-        reference=lambda: torch.tensor(wanted.loss, dtype=torch.float64),
-        allowed={way.label: way.loss for way in WAYS if way.label in calls},
-        quantity=QUANTITY,
-        op=op_of(cell),
-        flops=3 * cell.flops,
-        limit={way.label: f"matmul {way.products}" for way in WAYS if way.label in calls},
-        device=where,
-        iters=iters,
-        budget_s=budget_s,
-        settle_cap_s=min(SETTLE_S, budget_s),
-        profile=kernels or False,
-    ).table
+
+    def measured(left: dict[str, Callable[[], Tensor]]) -> pd.DataFrame:
+        return compare(
+            left,
+            reference=lambda: torch.tensor(wanted.loss, dtype=torch.float64),
+            allowed={way.label: way.loss for way in WAYS},
+            quantity=QUANTITY,
+            op=op_of(cell),
+            flops=3 * cell.flops,
+            limit={way.label: f"matmul {way.products}" for way in WAYS},
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=min(SETTLE_S, budget_s),
+            profile=kernels or False,
+        ).table
+
+    if CONTROL not in calls:
+        raise AnatomyError(next(row["note"] for row in refused if row["variant"] == CONTROL))
+    table, blamed = without_culprits(measured, calls, CONTROL)
+    refused += [_refused(way, cell, blamed[way.label]) for way in WAYS if way.label in blamed]
     known = [told[name.removesuffix(" (again)")] for name in table.variant]
     table = pd.concat([table, pd.DataFrame(known).astype(object)], axis=1)
     table["gap_s"] = [
@@ -168,7 +164,7 @@ def _cell(cell: Size, watch: Stopwatch, iters: int, budget_s: float) -> pd.DataF
 def new(way: Way, cell: Size, where: torch.device) -> tuple[ModuleType, nn.Module]:
     """A script and a model that no other way shares."""
     script = ladder_copies.own_copy(way.rung, where)
-    return script, ladder_copies.build(script, cell.width, cell.layers, where)
+    return script, script.build(cell.width, cell.layers, where)
 
 
 def ready(
@@ -192,15 +188,9 @@ def ready(
     Raises:
         AnatomyError: It is void.
     """
-    made: list[Callable[[], Tensor]] = []
-
-    def set_up() -> None:
-        made.append(script.step(model, x, target, way.way))
-        for _ in range(FIRST_CALLS):
-            made[0]()
-
-    setup_s = stopwatch_for(x.device).wall([set_up])
-    call = made[0]
+    call, setup_s = ladder_copies.set_up(
+        way, lambda: script.step(model, x, target, way.way), FIRST_CALLS, stopwatch_for(x.device)
+    )
     loss_error, gradient_error = ladder_rungs.strays(
         ladder_rungs.answer(way, model, call, x, target), wanted
     )
@@ -209,13 +199,8 @@ def ready(
     told = {"setup_s": setup_s, "loss_error": loss_error, "gradient_error": gradient_error}
     found = memory.columns(memory.peak(call, x.device))
     # What other ways hold is in the other figures, and a graph's tensors are in no account.
-    graphs = way.label in GRAPHS or way.way == "max-autotune"
-    told["peak_bytes"] = None if graphs else found["peak_bytes"]
+    told["peak_bytes"] = None if ladder_copies.graphs(way) else found["peak_bytes"]
     return call, told | {"rung": way.rung, "way": way.way, "products": way.products}
-
-
-def _why(error: Exception) -> str:
-    return str(error) if isinstance(error, AnatomyError) else reason_of(error)
 
 
 def _refused(way: Way, cell: Size, why: str) -> dict:
