@@ -48,11 +48,11 @@ def training(
     device: str = "cuda:0",
     width: int = 1024,
     layers: int = 2,
-    batch: int = 8,
+    batch: int = 0,
     sequence: int = 1024,
     backend: Literal["inductor", "eager"] = "inductor",
     iters: int = 12,
-    budget_s: float = 5.0,
+    budget_s: float = 4.0,
 ) -> pd.DataFrame:
     """Time one training step on every rung, and say where its time goes.
 
@@ -60,7 +60,8 @@ def training(
         device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer.
-        batch: Sequences B of a step.
+        batch: Sequences B of a step; 0 takes 8 at width 1024 and half as many at twice the width,
+            so that rung 0 lets the others have their time.
         sequence: Tokens T of a sequence.
         backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         iters: Least number of timed samples of each way.
@@ -92,12 +93,13 @@ def training(
         OutOfMemory: The model and its activations do not fit.
     """
     where = tensors.torch_device(device)
-    demands.positive(layers=layers, batch=batch, sequence=sequence, iters=iters, budget_s=budget_s)
-    demands.positive(width=width)
+    demands.positive(width=width, layers=layers, sequence=sequence, iters=iters)
+    demands.positive(budget_s=budget_s)
+    demands.at_least(0, "0 lets the width decide", batch=batch)
     head = ladder_rungs.load(ladder_rungs.BASELINE).HEAD
     if width > head:
         demands.multiple(head, width=width)
-    size = ladder_steps.Size(width, layers, batch, sequence)
+    size = ladder_steps.Size(width, layers, batch or batch_of(width), sequence)
     ladder_steps.require_memory(size, where)
     switches = ladder_gates.switches()
     try:
@@ -111,6 +113,11 @@ def training(
     finally:
         torch.compiler.reset()
         ladder_gates.left_set(switches)
+
+
+def batch_of(width: int) -> int:
+    """Sequences of a step, where nobody says how many."""
+    return max(1, 8 * 1024 // max(width, 1024))
 
 
 def _measured(

@@ -25,7 +25,7 @@ LARGE = ((8192, 8192, 8192), (16384, 8192, 8192), (8192, 16384, 4096))
 ONE = ((8192, 8192, 4096),)
 SIDES = {"bf16": LARGE, "fp8": LARGE, "fp16": LARGE[:1], "tf32": LARGE[:1], "fp32": ONE}
 # Seconds of timed blocks, of which the first look mostly takes a part; and of settling before.
-BUDGET_S, SETTLE_S = 1.5, 0.5
+BUDGET_S, SETTLE_S = 1.0, 0.4
 
 
 @dataclass(frozen=True)

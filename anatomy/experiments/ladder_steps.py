@@ -108,8 +108,8 @@ class Bench:
 
     def model(self, way: Way) -> nn.Module:
         """The model of a way, shared where another way of its rung changes nothing in it."""
-        # Transformer Engine keeps scales in its modules, and rung 5 says there what is in 8 bits.
-        own = {"4": way.way, "5": way.products}.get(way.rung[0], "")
+        # Transformer Engine keeps scales in its modules, and rung 5 how they multiply.
+        own = way.way.removesuffix(" without a graph") if way.rung[0] in "45" else ""
         if (way.rung, own) not in self._models:
             script = ladder_rungs.script_on(way, self.x.device)
             size = self.size
@@ -144,6 +144,7 @@ def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
             ready[way.label] = prepare(way, bench, ready.get(f"{way.rung[0]} {same}"))
         except Exception as error:  # the other rungs can be measured all the same
             refused[way.label] = why(error)
+            gc.collect()  # what failed may hold itself in a circle
         if moved := ladder_gates.left_set(bench.switches):
             ready.pop(way.label, None)
             refused.setdefault(way.label, moved)
@@ -296,8 +297,7 @@ def _reserved(where: torch.device) -> int:
 
 
 def let_go(where: torch.device) -> None:
-    """Give back what nothing holds any more."""
-    gc.collect()
+    """Give the driver back what no tensor holds any more."""
     if where.type == "cuda":
         torch.cuda.synchronize(where)
         torch.cuda.empty_cache()
