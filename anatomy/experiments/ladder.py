@@ -10,7 +10,7 @@ from typing import Literal
 import pandas as pd
 import torch
 
-from anatomy import machine, tensors
+from anatomy import tensors
 from anatomy.experiment import experiment
 from anatomy.experiments import (
     demands,
@@ -27,23 +27,20 @@ from anatomy.experiments.compilation_cells import without_caches
 from anatomy.measuring import stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
+# What pages show is what is measured.
+SCRIPTS = (
+    "snippets/ladder/0_baseline.py",
+    "snippets/ladder/1_cublas.py",
+    "snippets/ladder/2_sdpa.py",
+    "snippets/ladder/3_compile.py",
+    "snippets/ladder/4_transformer_engine.py",
+    "snippets/ladder/5_fastest.py",
+)
 # The row of the first compilation of all, which pays the compiler's own imports.
 FIRST_CALL, COMPILER = "first call", "compiler, first call"
 
 
-@experiment(
-    page="ladder/index.md",
-    command="ladder",
-    timeout_s=600,
-    files=(
-        "snippets/ladder/0_baseline.py",
-        "snippets/ladder/1_cublas.py",
-        "snippets/ladder/2_sdpa.py",
-        "snippets/ladder/3_compile.py",
-        "snippets/ladder/4_transformer_engine.py",
-        "snippets/ladder/5_fastest.py",
-    ),
-)
+@experiment(page="ladder/index.md", command="ladder", timeout_s=600, files=SCRIPTS)
 def training(
     device: str = "cuda:0",
     width: int = 1024,
@@ -170,17 +167,6 @@ def _first_call(watch: Stopwatch, backend: str) -> dict:
     }
 
 
-# What the page shows of the scripts is what is measured.
-SCRIPTS = (
-    "snippets/ladder/0_baseline.py",
-    "snippets/ladder/1_cublas.py",
-    "snippets/ladder/2_sdpa.py",
-    "snippets/ladder/3_compile.py",
-    "snippets/ladder/4_transformer_engine.py",
-    "snippets/ladder/5_fastest.py",
-)
-
-
 @experiment(page="ladder/index.md", command="ladder-inference", timeout_s=300, files=SCRIPTS)
 def inference(
     device: str = "cuda:0",
@@ -189,7 +175,6 @@ def inference(
     batch: int = 8,
     sequence: int = 1024,
     backend: Literal["inductor", "eager"] = "inductor",
-    iters: int = 12,
     budget_s: float = 5.0,
 ) -> pd.DataFrame:
     """Time the forward pass alone on every rung.
@@ -201,23 +186,18 @@ def inference(
         batch: Sequences B of a call.
         sequence: Tokens T of a sequence.
         backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
-        iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks.
 
     Returns:
-        One comparison in step_wall of op `forward`, a row for each way, named like `2 amp bf16`;
-        the control is rung 0. `rung`, `way`, `products`; the gate `output_error`: how far what the
-        layers add to their input strays from rung 0's in float32, relative, in norm. `setup_s` is
-        the seconds until the third call had returned, with compiling and capturing; `uses` with its
-        interval, calls after which it is paid back over rung 0 where the way is faster.
-        `weight_bytes`, all weights as one call must read them at least once; `peak_bytes` of a
-        call, `total_peak_bytes` with weights, `reserved_bytes`; the first two are null for CUDA
-        graphs. On a GPU `product_s`, `attention_s`, `pointwise_s`, `other_s`, `gap_s`,
-        `kernels_per_call`, `kernel_seconds` as in `ladder.training`; those of a way with CUDA
-        graphs are those of the same way without. Rung 5 in fp8 has put its weights into 8 bits
-        before. Rows of op `first call` hold `setup_s` as one sample, and `compiler, first call` the
-        seconds of an addition compiled before all else. A way that can't run here, or that is void,
-        has a `note` and no time.
+        One comparison in step_wall, op `forward`, with the rows of `ladder.training`; the control
+        is rung 0. The gate is `output_error`: how far what the layers add to their input strays
+        from rung 0's in float32, relative, in norm. `setup_s` is the seconds until the third call
+        has returned; `uses` with its interval, calls after which they are paid back over rung 0,
+        where a way is faster. `weight_bytes`: all weights, as a call must read them at least once;
+        rung 5 in fp8 has put them into 8 bits before. Memory, seconds of kernels by kind, and
+        `kernel_seconds` as in `ladder.training`. Rows of op `first call` hold `setup_s` as one
+        sample, and `compiler, first call` an addition compiled before all else. A way that can't
+        run here, or that is void, has a `note` and no time.
 
     Raises:
         BadParameter: A number is not above 0, or the width is no whole number of heads.
@@ -225,7 +205,7 @@ def inference(
         OutOfMemory: The models do not fit.
     """
     task = ladder_inference.Task("forward", width, layers, batch, sequence)
-    return _forward(task, device, backend, iters, budget_s)
+    return ladder_inference.measure(task, tensors.torch_device(device), backend, budget_s)
 
 
 @experiment(page="ladder/index.md", command="ladder-decoding", timeout_s=300, files=SCRIPTS)
@@ -235,7 +215,6 @@ def decoding(
     layers: int = 8,
     context: int = 2048,
     backend: Literal["inductor", "eager"] = "inductor",
-    iters: int = 12,
     budget_s: float = 5.0,
 ) -> pd.DataFrame:
     """Time one step of decoding on every rung: one new token, with keys and values kept.
@@ -243,18 +222,16 @@ def decoding(
     Args:
         device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
-        layers: Layers of the transformer; few of them would fit into the cache of the GPU.
+        layers: Layers of the transformer; a few of them would fit into the GPU's cache.
         context: Tokens S that keys and values are kept of, the new one among them.
         backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
-        iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks.
 
     Returns:
-        The columns of `ladder.inference`, of op `decoding`. `kv_bytes` are those of keys and
-        values, in the number format of the way's products, or bfloat16 where that is FP8. `bytes`,
-        weights with keys and values, is what a step must read; its limit is `read`, what the memory
-        can be read at. Weights count as they are stored: where a way casts them in every step it
-        moves more.
+        The columns of `ladder.inference`, op `decoding`, and `kv_bytes` of keys and values, which
+        are kept in the number format of the products, or in bfloat16 where that is FP8. `bytes`,
+        these and the weights, is what a step must read, and `limit` what the memory can be read at.
+        Weights count as they are stored: a way that casts them in every step moves more.
 
     Raises:
         BadParameter: A number is not above 0, or the width is no whole number of heads.
@@ -263,21 +240,7 @@ def decoding(
     """
     demands.positive(context=context)
     task = ladder_inference.Task("decoding", width, layers, 1, 1, context)
-    return _forward(task, device, backend, iters, budget_s)
-
-
-def _forward(
-    task: ladder_inference.Task, device: str, backend: str, iters: int, budget_s: float
-) -> pd.DataFrame:
-    """The table of a task that has no gradients."""
-    where = tensors.torch_device(device)
-    demands.positive(width=task.width, layers=task.layers, batch=task.batch, iters=iters)
-    demands.positive(sequence=task.sequence, budget_s=budget_s)
-    head = ladder_rungs.load(ladder_rungs.BASELINE).HEAD
-    if task.width > head:
-        demands.multiple(head, width=task.width)
-    ladder_inference.require_memory(task, where)
-    return ladder_inference.measure(task, where, backend, iters, budget_s)
+    return ladder_inference.measure(task, tensors.torch_device(device), backend, budget_s)
 
 
 @experiment(page="ladder/index.md", command="ladder-regimes", timeout_s=900, files=SCRIPTS)
@@ -285,7 +248,6 @@ def regimes(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
     scale: float = 1.0,
-    iters: int = 12,
     budget_s: float = 1.0,
     full: bool = False,
 ) -> pd.DataFrame:
@@ -295,28 +257,26 @@ def regimes(
         device: Where to run, such as cuda:0 or cpu.
         backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         scale: Factor on every width and on the tokens of a sequence.
-        iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks for each cell.
         full: Measure a finer map; takes minutes.
 
     Returns:
         A comparison in step_wall for each cell, of a training step (forward, loss, backward) of one
-        layer: `width` C, `batch` B, `sequence` T, `tokens` B T, `layers`. Control: `3 default`,
-        compiled bf16. Variants: `5 bf16` and `5 fp8`, each one CUDA graph, and the same
-        `without a graph`; `4 current`, Transformer Engine. `loss_error` and `gradient_error` as in
-        `ladder.training`; `setup_s` of the first three calls (`5 fp8` uses what has been compiled
-        for the way without a graph); `peak_bytes`, null for CUDA graphs. On a GPU `busy_s`,
-        `gap_s`, `kernels_per_call`; those of a graph are those of its kernels launched one by one.
-        What can't be measured has a `note`.
+        layer: `width` C, `batch` B, `sequence` T, `tokens` B T. Control: `3 default`, compiled
+        bf16. Variants: `5 bf16` and `5 fp8`, each one CUDA graph, and the same `without a graph`;
+        `4 current`, Transformer Engine. `loss_error`, `gradient_error`; `setup_s` of the first
+        three calls; `peak_bytes`, null for CUDA graphs. On a GPU `busy_s`, `gap_s` and
+        `kernels_per_call`, for a graph those of its kernels launched one by one. What can't be
+        measured has a `note`.
 
     Raises:
         BadParameter: A number is not above 0.
         DeviceError: The device is not there.
     """
     where = tensors.torch_device(device)
-    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
+    demands.positive(scale=scale, budget_s=budget_s)
     cells = ladder_regimes.cells(scale, full)
-    return ladder_regimes.measure(cells, where, backend, iters, budget_s)
+    return ladder_regimes.measure(cells, where, backend, budget_s)
 
 
 @experiment(page="ladder/3_compile.md", command="ladder-graphs", timeout_s=300, files=SCRIPTS)
@@ -327,7 +287,6 @@ def graphs(
     batch: int = 1,
     sequence: int = 1024,
     backend: Literal["inductor", "eager"] = "inductor",
-    iters: int = 12,
     budget_s: float = 3.0,
 ) -> pd.DataFrame:
     """Ask what rung 3's compiler makes of a step: its graphs, its kernels, and who made them.
@@ -335,35 +294,23 @@ def graphs(
     Args:
         device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
-        layers: Layers of the transformer; of one layer, the kernels are those of one block.
+        layers: Layers of the transformer; with one layer, the kernels are those of one block.
         batch: Sequences B of a step.
         sequence: Tokens T of a sequence.
-        backend: What torch.compile hands its graphs to; eager has no code, for tests.
-        iters: Least number of timed samples of each mode.
+        backend: What torch.compile hands its graphs to; eager makes no code, for tests.
         budget_s: Seconds of timed blocks.
 
     Returns:
-        Rows of several kinds, by `part`. `time`: a comparison in step_wall of op `forward and
-        backward` of `2 amp bf16` (not compiled, the control), `3 default` and `3 reduce-overhead`
-        (CUDA graphs), with `setup_s`, `kernels_per_call` and the seconds of kernels by kind where
-        they are launched one by one; `code_kernels`, calls of kernels in the generated code,
-        `triton_kernels` and `triton_products` among them. `breaks`: of the variants `training step`
-        and `forward pass`, `graphs`, `breaks` and the first `reason` by torch._dynamo.explain;
-        `fullgraph`, whether fullgraph=True `raises` or `compiles`, and what, `error_told`. `code`:
-        each kernel that the generated code of a `mode` calls, `count` times, in which `direction`
-        (forward, backward; inference without gradients), and `made_by`: Triton, C++ or a library;
-        that of mode `elementwise on a CPU` is of another small function. `kernel`: each kernel that
-        the profiler saw in one step of a `mode`, with `kind`, `made_by` (Triton, PyTorch, library,
-        copy), `count` and `busy_s`.
+        Rows of several kinds, by `part`; see `anatomy.experiments.ladder_graphs`.
 
     Raises:
         BadParameter: A number is not above 0, or the width is no whole number of heads.
         DeviceError: The device is not there.
         OutOfMemory: The models do not fit.
     """
-    ways = (ladder_graphs.EAGER, ladder_graphs.DEFAULT, ladder_graphs.GRAPHED)
     size = ladder_steps.Size(width, layers, batch, sequence)
-    return _of_modes(ways, size, device, backend, iters, budget_s, structure=True)
+    where = tensors.torch_device(device)
+    return ladder_graphs.measure(ladder_graphs.MODES, size, where, backend, budget_s)
 
 
 @experiment(
@@ -380,7 +327,6 @@ def autotuned(
     batch: int = 8,
     sequence: int = 1024,
     backend: Literal["inductor", "eager"] = "inductor",
-    iters: int = 12,
     budget_s: float = 5.0,
 ) -> pd.DataFrame:
     """Time rung 3 in max-autotune, which tries kernels for minutes before its first step.
@@ -392,7 +338,6 @@ def autotuned(
         batch: Sequences B of a step.
         sequence: Tokens T of a sequence.
         backend: What torch.compile hands its graphs to; eager knows no modes, for tests.
-        iters: Least number of timed samples of each mode.
         budget_s: Seconds of timed blocks.
 
     Returns:
@@ -405,17 +350,6 @@ def autotuned(
         DeviceError: The device is not there.
         OutOfMemory: The models do not fit.
     """
-    ways = (ladder_graphs.DEFAULT, ladder_graphs.GRAPHED, ladder_graphs.TUNED)
     size = ladder_steps.Size(width, layers, batch, sequence)
-    return _of_modes(ways, size, device, backend, iters, budget_s, structure=False)
-
-
-def _of_modes(ways, size, device, backend, iters, budget_s, *, structure) -> pd.DataFrame:
-    """The table of `ladder_graphs` for these ways."""
     where = tensors.torch_device(device)
-    demands.positive(**size.columns, iters=iters, budget_s=budget_s)
-    head = ladder_rungs.load(ladder_rungs.BASELINE).HEAD
-    if size.width > head:
-        demands.multiple(head, width=size.width)
-    machine.require_bytes(where, ladder_regimes.need_bytes(size), f"The step at {size.width}")
-    return ladder_graphs.measure(ways, size, where, backend, iters, budget_s, structure=structure)
+    return ladder_graphs.measure(ladder_graphs.TUNED_MODES, size, where, backend, budget_s)

@@ -13,7 +13,7 @@ import torch
 
 from anatomy import tensors
 from anatomy.errors import AnatomyError
-from anatomy.experiments import ladder_gates, ladder_rungs
+from anatomy.experiments import demands, ladder_gates, ladder_rungs
 from anatomy.experiments.compilation_cells import let_go, reason_of, without_caches
 
 WHY_NO_GRAPHS = "CUDA graphs need a GPU"
@@ -40,6 +40,21 @@ def apart(where: torch.device) -> Iterator[None]:
     finally:
         let_go(where)
         ladder_gates.left_set(switches)
+
+
+def require_sizes(**sizes: float) -> None:
+    """Refuse sizes of nothing, and a width that is no whole number of heads.
+
+    Args:
+        sizes: By name, with `width`.
+
+    Raises:
+        BadParameter: With the name, and a number that is possible.
+    """
+    demands.positive(**sizes)
+    head = ladder_rungs.load(ladder_rungs.BASELINE).HEAD
+    if sizes["width"] > head:
+        demands.multiple(head, width=sizes["width"])
 
 
 def own_copy(rung: str, where: torch.device) -> ModuleType:

@@ -2,6 +2,24 @@
 
 Kernels are named twice: in the code that the compiler generates, one line for each call, and by
 the profiler, which also sees the kernels that a library chooses behind such a line.
+
+The rows of a table are of several kinds, by `part`:
+
+* `time`: a comparison in step_wall of op `forward and backward`; `2 amp bf16`, which is not
+  compiled, is the control, or `3 default`; `3 reduce-overhead` replays CUDA graphs. `setup_s`;
+  `kernels_per_call` and seconds of kernels by kind of those that launch one by one;
+  `code_kernels`, calls of kernels in the generated code, with `triton_kernels` and
+  `triton_products` among them.
+* `breaks`: of the variants `training step` and `forward pass`, `graphs`, `breaks` and the first
+  `reason` as torch._dynamo.explain tells them; `fullgraph`, whether fullgraph=True `raises` or
+  `compiles`, and `error_told`, what it raises.
+* `code`: each kernel that the generated code of a `mode` calls, `count` times, in which
+  `direction` (forward or backward; inference: without gradients), and `made_by` whom: Triton, C++
+  or a library. Mode `elementwise on a CPU` is another small function, compiled for the CPU.
+* `kernel`: each kernel that the profiler saw in one step of a `mode`: `kind`, `made_by` (Triton,
+  PyTorch, library, copy), `count` and `busy_s`.
+
+Graph breaks, kernels and the code for the CPU are asked for where the control is not compiled.
 """
 
 import re
@@ -15,6 +33,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from anatomy import machine
 from anatomy.experiments import (
     ladder_copies,
     ladder_gates,
@@ -34,6 +53,7 @@ SETTLE_S = 1.0
 _KNOWN = {way.label: way for way in TRAINING}
 EAGER, DEFAULT = _KNOWN["2 amp bf16"], _KNOWN["3 default"]
 GRAPHED, TUNED = _KNOWN["3 reduce-overhead"], replace(DEFAULT, way="max-autotune")
+MODES, TUNED_MODES = (EAGER, DEFAULT, GRAPHED), (DEFAULT, GRAPHED, TUNED)
 # Lines of generated code that launch something -> who made it.
 CALLS = {
     re.compile(r"^\s+(triton_\w+)\.run\(", re.MULTILINE): "Triton",
@@ -49,10 +69,7 @@ def measure(
     size: Size,
     where: torch.device,
     backend: str,
-    iters: int,
     budget_s: float,
-    *,
-    structure: bool,
 ) -> pd.DataFrame:
     """The table of these ways of one step, the first of them the control.
 
@@ -61,10 +78,15 @@ def measure(
         size: The model and its input.
         where: The device.
         backend: Of torch.compile.
-        iters: Least number of samples.
         budget_s: Seconds of timed blocks.
-        structure: Ask for graph breaks, kernels by the profiler, and code for the CPU as well.
+
+    Raises:
+        BadParameter: A size is not possible.
+        OutOfMemory: The models do not fit.
     """
+    ladder_copies.require_sizes(**size.columns, budget_s=budget_s)
+    machine.require_bytes(where, ladder_regimes.need_bytes(size), f"A step at width {size.width}")
+    structure = EAGER in ways
     watch = stopwatch_for(where)
     with ladder_copies.apart(where):
         x, target = ladder_rungs.problem(size.width, size.batch, size.sequence, where)
@@ -73,7 +95,7 @@ def measure(
         rows = _breaks(size, x, target) if structure else []
         with ladder_gates.compiled_by(backend):
             rows += _on_the_cpu() if structure else []
-            rows += _steps(ways, size, x, target, wanted, watch, iters, budget_s, structure)
+            rows += _steps(ways, size, x, target, wanted, watch, budget_s)
     sizes = size.columns | {"tokens": size.batch * size.sequence}
     rows = [sizes | {"device": where.type} | row for row in rows]
     table = pd.DataFrame(rows, dtype=object)  # counts stay whole where other rows have none
@@ -88,9 +110,7 @@ def _steps(
     target: Tensor,
     wanted: Answer,
     watch: Stopwatch,
-    iters: int,
     budget_s: float,
-    structure: bool,
 ) -> list[dict]:
     """The comparison, the generated code, and the kernels of what launches them one by one."""
     where = watch.device
@@ -109,7 +129,7 @@ def _steps(
         found = [row for code in dict.fromkeys(codes) for row in named(code)]
         rows += [{"part": "code", "mode": way.label} | row for row in found]
         told[way.label] |= _counts(found)
-        if structure and way in (EAGER, DEFAULT):  # no CUDA graph exists yet
+        if not ladder_copies.graphs(way):  # those come last: no CUDA graph exists yet
             seen = ladder_kernels.seconds_by_kind(call, watch) or {}
             rows += [_launched(way, *kernel) for kernel in seen.pop("kernel_seconds", ())]
             told[way.label] |= seen
@@ -124,7 +144,6 @@ def _steps(
             flops=3 * size.flops,
             limit="matmul bf16",
             device=where,
-            iters=iters,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
             profile=False,

@@ -114,18 +114,22 @@ def require_memory(task: Task, where: torch.device) -> None:
     machine.require_bytes(where, need, f"The ladder's {task.op} at width {task.width}")
 
 
-def measure(
-    task: Task, where: torch.device, backend: str, iters: int, budget_s: float
-) -> pd.DataFrame:
+def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
     """The table of all ways; one that can't run here, or is void, is a row that says why.
 
     Args:
         task: What is called.
         where: The device.
         backend: Of torch.compile.
-        iters: Least number of samples.
         budget_s: Seconds of timed blocks.
+
+    Raises:
+        BadParameter: A size is not possible.
+        OutOfMemory: The models do not fit.
     """
+    sizes = {name: size for name, size in task.columns.items() if name != "context"}
+    ladder_copies.require_sizes(**sizes, budget_s=budget_s)
+    require_memory(task, where)
     watch = stopwatch_for(where)
     ready: dict[str, Ready] = {}
     refused: list[dict] = []
@@ -140,7 +144,7 @@ def measure(
             except Exception as error:  # the other rungs can be measured all the same
                 refused.append(_refused(way, task, ladder_copies.why(error)))
         kept = [ready.pop(way.label) for way in WAYS if way.label in ready]
-        table, blamed = _compared(task, kept, wanted, where, iters, budget_s)
+        table, blamed = _compared(task, kept, wanted, where, budget_s)
         refused += [_refused(way, task, blamed[way.label]) for way in WAYS if way.label in blamed]
         first += [
             _first(f"{each.way.label}, first calls", FIRST_CALLS, each.told["setup_s"])
@@ -282,7 +286,6 @@ def _compared(
     ready: Sequence[Ready],
     wanted: Tensor,
     where: torch.device,
-    iters: int,
     budget_s: float,
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """All ways in the same blocks, with what is known of each; and why others are left out."""
@@ -300,7 +303,6 @@ def _compared(
             bytes=moved if decodes else None,
             limit={e.way.label: "read" if decodes else f"matmul {e.way.products}" for e in ready},
             device=where,
-            iters=iters,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
             profile=False,

@@ -75,7 +75,7 @@ def need_bytes(cell: Size) -> int:
 
 
 def measure(
-    cells: Sequence[Size], where: torch.device, backend: str, iters: int, budget_s: float
+    cells: Sequence[Size], where: torch.device, backend: str, budget_s: float
 ) -> pd.DataFrame:
     """The table of all cells; what can't be measured here is a row that says why.
 
@@ -83,7 +83,6 @@ def measure(
         cells: What to measure.
         where: The device.
         backend: Of torch.compile.
-        iters: Least number of samples.
         budget_s: Seconds of timed blocks for each cell.
     """
     watch = stopwatch_for(where)
@@ -91,7 +90,7 @@ def measure(
     with ladder_copies.apart(where), ladder_gates.compiled_by(backend):
         for cell in cells:
             try:
-                table = _cell(cell, watch, iters, budget_s)
+                table = _cell(cell, watch, budget_s)
             except Exception as error:  # the other cells can be measured all the same
                 why = ladder_copies.why(error)
                 table = pd.DataFrame([_refused(way, cell, why) for way in WAYS])
@@ -105,7 +104,7 @@ def op_of(cell: Size) -> str:
     return f"training C={cell.width} B={cell.batch} T={cell.sequence}"
 
 
-def _cell(cell: Size, watch: Stopwatch, iters: int, budget_s: float) -> pd.DataFrame:
+def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
     where = watch.device
     machine.require_bytes(where, need_bytes(cell), f"A cell of width {cell.width}")
     x, target = ladder_rungs.problem(cell.width, cell.batch, cell.sequence, where)
@@ -142,7 +141,6 @@ def _cell(cell: Size, watch: Stopwatch, iters: int, budget_s: float) -> pd.DataF
             flops=3 * cell.flops,
             limit={way.label: f"matmul {way.products}" for way in WAYS},
             device=where,
-            iters=iters,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
             profile=kernels or False,
