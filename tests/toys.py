@@ -16,6 +16,7 @@ REFUSED = ("synchronizations.detected", "transfers.hazard")
 REFUSED += ("sync_points.timeline", "sync_points.found")
 NARROW = {"device": "cpu", "dtype": "fp32", "dmodel": 32, "nhead": 2}
 QUICK = {"iters": 6, "budget_s": 0.05}
+LADDER = {"width": 32, "layers": 1, "budget_s": 0.02}
 # Arguments that let each experiment run in seconds on a laptop.
 TOY = {name: {"device": "cpu"} for name in REFUSED} | {
     "tensor_layout.report": {"device": "cpu", "m": 32, "k": 64},
@@ -67,6 +68,11 @@ TOY = {name: {"device": "cpu"} for name in REFUSED} | {
         "sequence": 8,
     },
     "accumulation.steps": TRAINING | {"layers": 1, "batch": 8},
+    "ladder.inference": TRACED | LADDER | {"batch": 1, "sequence": 16},
+    "ladder.decoding": TRACED | LADDER | {"context": 16},
+    "ladder.regimes": TRACED | {"scale": 1 / 64, "budget_s": 0.02},
+    "ladder.graphs": TRACED | LADDER | {"sequence": 16},
+    "ladder.autotuned": TRACED | LADDER | {"batch": 1, "sequence": 16},
     "autograd_graph.census": NARROW | {"seq": 16},
     "autograd_graph.nodes": NARROW | {"seq": 16, "repeats": 2},
     "autograd_graph.costs": NARROW | QUICK | {"longest": 128, "side": 32, "scale": 0.1},
@@ -87,6 +93,7 @@ OTHER_FORMS = (
     "graph_capture.pools",
     "checkpointing.traps",
     "accumulation.gradients",
+    *("ladder.graphs", "ladder.autotuned"),
     *("autograd_graph.census", "autograd_graph.nodes", "autograd_graph.traced"),
 )
 # Tables in which several comparisons share an operation, each with a control of its own.

@@ -17,6 +17,9 @@ from anatomy.experiments import (
     ladder_ceilings,
     ladder_comparison,
     ladder_gates,
+    ladder_graphs,
+    ladder_inference,
+    ladder_regimes,
     ladder_rungs,
     ladder_steps,
 )
@@ -24,23 +27,20 @@ from anatomy.experiments.compilation_cells import without_caches
 from anatomy.measuring import stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
+# What pages show is what is measured.
+SCRIPTS = (
+    "snippets/ladder/0_baseline.py",
+    "snippets/ladder/1_cublas.py",
+    "snippets/ladder/2_sdpa.py",
+    "snippets/ladder/3_compile.py",
+    "snippets/ladder/4_transformer_engine.py",
+    "snippets/ladder/5_fastest.py",
+)
 # The row of the first compilation of all, which pays the compiler's own imports.
 FIRST_CALL, COMPILER = "first call", "compiler, first call"
 
 
-@experiment(
-    page="ladder/index.md",
-    command="ladder",
-    timeout_s=600,
-    files=(
-        "snippets/ladder/0_baseline.py",
-        "snippets/ladder/1_cublas.py",
-        "snippets/ladder/2_sdpa.py",
-        "snippets/ladder/3_compile.py",
-        "snippets/ladder/4_transformer_engine.py",
-        "snippets/ladder/5_fastest.py",
-    ),
-)
+@experiment(page="ladder/index.md", command="ladder", timeout_s=600, files=SCRIPTS)
 def training(
     device: str = "cuda:0",
     width: int = 1024,
@@ -165,3 +165,191 @@ def _first_call(watch: Stopwatch, backend: str) -> dict:
         "gpu_code": config.cuda_backend if backend == "inductor" else None,
         "cpu_code": config.cpu_backend if backend == "inductor" else None,
     }
+
+
+@experiment(page="ladder/index.md", command="ladder-inference", timeout_s=300, files=SCRIPTS)
+def inference(
+    device: str = "cuda:0",
+    width: int = 1024,
+    layers: int = 2,
+    batch: int = 8,
+    sequence: int = 1024,
+    backend: Literal["inductor", "eager"] = "inductor",
+    budget_s: float = 5.0,
+) -> pd.DataFrame:
+    """Time the forward pass alone on every rung.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        width: Width C of a token.
+        layers: Layers of the transformer.
+        batch: Sequences B of a call.
+        sequence: Tokens T of a sequence.
+        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
+        budget_s: Seconds of timed blocks.
+
+    Returns:
+        One comparison in step_wall, op `forward`, with the rows of `ladder.training`; the control
+        is rung 0. The gate is `output_error`: how far what the layers add to their input strays
+        from rung 0's in float32, relative, in norm. `setup_s` is the seconds until the third call
+        has returned; `uses` with its interval, calls after which they are paid back over rung 0,
+        where a way is faster. `weight_bytes`: all weights, as a call must read them at least once;
+        rung 5 in fp8 has put them into 8 bits before. Memory, seconds of kernels by kind, and
+        `kernel_seconds` as in `ladder.training`. Rows of op `first call` hold `setup_s` as one
+        sample, and `compiler, first call` an addition compiled before all else. A way that can't
+        run here, or that is void, has a `note` and no time.
+
+    Raises:
+        BadParameter: A number is not above 0, or the width is no whole number of heads.
+        DeviceError: The device is not there.
+        OutOfMemory: The models do not fit.
+    """
+    task = ladder_inference.Task("forward", width, layers, batch, sequence)
+    return ladder_inference.measure(task, tensors.torch_device(device), backend, budget_s)
+
+
+@experiment(page="ladder/index.md", command="ladder-decoding", timeout_s=300, files=SCRIPTS)
+def decoding(
+    device: str = "cuda:0",
+    width: int = 1024,
+    layers: int = 8,
+    context: int = 2048,
+    backend: Literal["inductor", "eager"] = "inductor",
+    budget_s: float = 5.0,
+) -> pd.DataFrame:
+    """Time one step of decoding on every rung: one new token, with keys and values kept.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        width: Width C of a token.
+        layers: Layers of the transformer; a few of them would fit into the GPU's cache.
+        context: Tokens S that keys and values are kept of, the new one among them.
+        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
+        budget_s: Seconds of timed blocks.
+
+    Returns:
+        The columns of `ladder.inference`, op `decoding`, and `kv_bytes` of keys and values, which
+        are kept in the number format of the products, or in bfloat16 where that is FP8. `bytes`,
+        these and the weights, is what a step must read, and `limit` what the memory can be read at.
+        Weights count as they are stored: a way that casts them in every step moves more.
+
+    Raises:
+        BadParameter: A number is not above 0, or the width is no whole number of heads.
+        DeviceError: The device is not there.
+        OutOfMemory: The models do not fit.
+    """
+    demands.positive(context=context)
+    task = ladder_inference.Task("decoding", width, layers, 1, 1, context)
+    return ladder_inference.measure(task, tensors.torch_device(device), backend, budget_s)
+
+
+@experiment(page="ladder/index.md", command="ladder-regimes", timeout_s=900, files=SCRIPTS)
+def regimes(
+    device: str = "cuda:0",
+    backend: Literal["inductor", "eager"] = "inductor",
+    scale: float = 1.0,
+    budget_s: float = 1.0,
+    full: bool = False,
+) -> pd.DataFrame:
+    """Time compiled bf16 and FP8 over the model's width and the tokens of a step.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
+        scale: Factor on every width and on the tokens of a sequence.
+        budget_s: Seconds of timed blocks for each cell.
+        full: Measure a finer map; takes minutes.
+
+    Returns:
+        A comparison in step_wall for each cell, of a training step (forward, loss, backward) of one
+        layer: `width` C, `batch` B, `sequence` T, `tokens` B T. Control: `3 default`, compiled
+        bf16. Variants: `5 bf16` and `5 fp8`, each one CUDA graph, and the same `without a graph`;
+        `4 current`, Transformer Engine. `loss_error`, `gradient_error`; `setup_s` of the first
+        three calls; `peak_bytes`, null for CUDA graphs. On a GPU `busy_s`, `gap_s` and
+        `kernels_per_call`, for a graph those of its kernels launched one by one. What can't be
+        measured has a `note`.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there.
+    """
+    where = tensors.torch_device(device)
+    demands.positive(scale=scale, budget_s=budget_s)
+    cells = ladder_regimes.cells(scale, full)
+    return ladder_regimes.measure(cells, where, backend, budget_s)
+
+
+@experiment(page="ladder/3_compile.md", command="ladder-graphs", timeout_s=300, files=SCRIPTS)
+def graphs(
+    device: str = "cuda:0",
+    width: int = 1024,
+    layers: int = 1,
+    batch: int = 1,
+    sequence: int = 1024,
+    backend: Literal["inductor", "eager"] = "inductor",
+    budget_s: float = 3.0,
+) -> pd.DataFrame:
+    """Ask what rung 3's compiler makes of a step: its graphs, its kernels, and who made them.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        width: Width C of a token.
+        layers: Layers of the transformer; with one layer, the kernels are those of one block.
+        batch: Sequences B of a step.
+        sequence: Tokens T of a sequence.
+        backend: What torch.compile hands its graphs to; eager makes no code, for tests.
+        budget_s: Seconds of timed blocks.
+
+    Returns:
+        Rows of several kinds, by `part`; see `anatomy.experiments.ladder_graphs`.
+
+    Raises:
+        BadParameter: A number is not above 0, or the width is no whole number of heads.
+        DeviceError: The device is not there.
+        OutOfMemory: The models do not fit.
+    """
+    size = ladder_steps.Size(width, layers, batch, sequence)
+    where = tensors.torch_device(device)
+    return ladder_graphs.measure(ladder_graphs.MODES, size, where, backend, budget_s)
+
+
+@experiment(
+    page="ladder/3_compile.md",
+    command="ladder-autotuned",
+    timeout_s=1800,
+    files=SCRIPTS,
+    on_request=True,
+)
+def autotuned(
+    device: str = "cuda:0",
+    width: int = 1024,
+    layers: int = 2,
+    batch: int = 8,
+    sequence: int = 1024,
+    backend: Literal["inductor", "eager"] = "inductor",
+    budget_s: float = 5.0,
+) -> pd.DataFrame:
+    """Time rung 3 in max-autotune, which tries kernels for minutes before its first step.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        width: Width C of a token.
+        layers: Layers of the transformer.
+        batch: Sequences B of a step.
+        sequence: Tokens T of a sequence.
+        backend: What torch.compile hands its graphs to; eager knows no modes, for tests.
+        budget_s: Seconds of timed blocks.
+
+    Returns:
+        The parts `time` and `code` of `ladder.graphs`, of the modes `3 default`, the control,
+        `3 reduce-overhead` and `3 max-autotune`. `triton_products` says how many products have a
+        kernel that Triton generated in place of the library's.
+
+    Raises:
+        BadParameter: A number is not above 0, or the width is no whole number of heads.
+        DeviceError: The device is not there.
+        OutOfMemory: The models do not fit.
+    """
+    size = ladder_steps.Size(width, layers, batch, sequence)
+    where = tensors.torch_device(device)
+    return ladder_graphs.measure(ladder_graphs.TUNED_MODES, size, where, backend, budget_s)

@@ -205,12 +205,13 @@ def problem(width: int, batch: int, sequence: int, where: torch.device) -> tuple
 
 
 def caches(layers: int, width: int, sequence: int, kind: torch.dtype, where: torch.device):
-    """Keys and values of S tokens for each layer, (L, 2, B, H, S, D), as decoding goes on from."""
+    """Keys and values of S tokens, (2, B, H, S, D) for each layer, as decoding goes on from."""
     head = load(BASELINE).HEAD
     heads = max(1, width // head)
     made = torch.Generator(where).manual_seed(2)
-    shape = (layers, 2, 1, heads, sequence, width // heads)
-    return torch.randn(shape, device=where, generator=made).to(kind)
+    shape = (2, 1, heads, sequence, width // heads)
+    drawn = (torch.randn(shape, device=where, generator=made) for _ in range(layers))
+    return [each.to(kind) for each in drawn]
 
 
 def reference(layers: int, width: int, x: Tensor, target: Tensor) -> Answer:

@@ -32,9 +32,10 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, cache: Tensor | None = None) -> Tensor:
         B, T, C = x.shape  # sequences, tokens, width
         qkv = self.qkv(x).view(B, T, 3, self.heads, C // self.heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # three of (B, H, T, D)
+        qkv = qkv.permute(2, 0, 3, 1, 4)
+        q, k, v = qkv  # three of (B, H, T, D)
         if cache is not None:  # (2, B, H, S, D): keys and values so far; the last ones are ours
-            cache[0, :, :, -T:], cache[1, :, :, -T:] = k, v
+            cache[:, :, :, -T:] = qkv[1:]
             k, v = cache
         # A newest token may look at all of them.
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=cache is None)  # (B, H, T, D)
@@ -61,7 +62,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.blocks = nn.ModuleList(Block(width) for _ in range(layers))
 
-    def forward(self, x: Tensor, caches: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, caches: list[Tensor] | None = None) -> Tensor:
         for number, block in enumerate(self.blocks):
             x = block(x, None if caches is None else caches[number])
         return x
@@ -127,9 +128,9 @@ def step(
 
 
 def inference(
-    model: nn.Module, x: Tensor, way: str = WAYS[0], caches: Tensor | None = None
+    model: nn.Module, x: Tensor, way: str = WAYS[0], caches: list[Tensor] | None = None
 ) -> Callable[[], Tensor]:
-    """The forward pass as a call; with `caches` (L, 2, B, H, S, D), of the newest tokens alone."""
+    """The forward pass as a call; with `caches`, (2, B, H, S, D) a layer, of the newest tokens."""
 
     @torch.inference_mode()
     def call() -> Tensor:

@@ -113,7 +113,7 @@ def step(
 
 
 def inference(
-    model: nn.Module, x: Tensor, way: str = WAYS[0], caches: Tensor | None = None
+    model: nn.Module, x: Tensor, way: str = WAYS[0], caches: list[Tensor] | None = None
 ) -> Callable[[], Tensor]:
     """The forward pass as a call; its own cache of keys and values is not that of the others."""
     if caches is not None:

@@ -56,10 +56,15 @@ def multiply(a: Tensor, b: Tensor, a_scale, b_scale, dtype: torch.dtype, fast=Fa
 
 class Linear(nn.Linear):
     fp8 = False
+    ready: tuple[Tensor, Tensor] | None = None  # the weight in FP8, where it stays as it is
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.fp8:
             return super().forward(x)
+        if self.ready is not None:
+            (x8, x_scale), (w8, w_scale) = to_fp8(x.flatten(0, 1), torch.float8_e4m3fn), self.ready
+            y = multiply(x8, w8.t(), x_scale, w_scale, x.dtype, fast=True)
+            return y.unflatten(0, x.shape[:2])
         return Product.apply(x.flatten(0, 1), self.weight).unflatten(0, x.shape[:2])
 
 
@@ -77,9 +82,10 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, cache: Tensor | None = None) -> Tensor:
         B, T, C = x.shape  # sequences, tokens, width
         qkv = self.qkv(x).view(B, T, 3, self.heads, C // self.heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # three of (B, H, T, D)
+        qkv = qkv.permute(2, 0, 3, 1, 4)
+        q, k, v = qkv  # three of (B, H, T, D)
         if cache is not None:  # (2, B, H, S, D): keys and values so far; the last ones are ours
-            cache[0, :, :, -T:], cache[1, :, :, -T:] = k, v
+            cache[:, :, :, -T:] = qkv[1:]
             k, v = cache
         # A newest token may look at all of them.
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=cache is None)  # (B, H, T, D)
@@ -106,7 +112,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.blocks = nn.ModuleList(Block(width) for _ in range(layers))
 
-    def forward(self, x: Tensor, caches: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, caches: list[Tensor] | None = None) -> Tensor:
         for number, block in enumerate(self.blocks):
             x = block(x, None if caches is None else caches[number])
         return x
@@ -163,10 +169,15 @@ def replayed(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
 # --8<-- [end:graph]
 
 
-def prepare(model: nn.Module, way: str) -> None:
+def prepare(model: nn.Module, way: str, keep: bool = False) -> None:
+    """Set every product to this way; with `keep` the weights are put into 8 bits once for all."""
     for module in model.modules():
         if isinstance(module, Linear):
             module.fp8 = way.startswith("fp8")
+            if not (keep and module.fp8):
+                module.ready = None
+            elif module.ready is None:
+                module.ready = to_fp8(module.weight.detach(), torch.float8_e4m3fn)
 
 
 # --8<-- [start:step]
@@ -201,10 +212,10 @@ def step(
 
 
 def inference(
-    model: nn.Module, x: Tensor, way: str = WAYS[0], caches: Tensor | None = None
+    model: nn.Module, x: Tensor, way: str = WAYS[0], caches: list[Tensor] | None = None
 ) -> Callable[[], Tensor]:
-    """The forward pass as a call; with `caches` (L, 2, B, H, S, D), of the newest tokens alone."""
-    prepare(model, way)
+    """The forward pass as a call; with `caches`, (2, B, H, S, D) a layer, of the newest tokens."""
+    prepare(model, way, keep=True)
     x = x.to(torch.bfloat16)
     compiled = torch.compile(model)
 
