@@ -26,6 +26,7 @@ ELSEWHERE = {
         *("ladder.inference", "ladder.decoding", "ladder.regimes"),
         *("ladder.graphs", "ladder.autotuned"),
     ),
+    "ladder_traffic_rows": ("ladder.traffic:traffic",),
     "precision_rows": (
         *("precision.training", "precision.gradients"),
         *("precision.fp8", "precision.inference"),
