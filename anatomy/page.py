@@ -19,11 +19,13 @@ from typing import Any
 
 from anatomy import commands, figures, inline, signatures, strips, tables
 from anatomy import matrices as grids
+from anatomy.changes import changes
 from anatomy.claims import evaluate
 from anatomy.collecting import collect
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.frontiers import frontier
 from anatomy.growth import curve
+from anatomy.ladders import ladder
 from anatomy.ledger_table import ledger
 from anatomy.nodegraphs import graph
 from anatomy.payoffs import payoff
@@ -33,6 +35,7 @@ from anatomy.timelines import timeline
 
 __all__ = [
     "card",
+    "changes",
     "claims",
     "collect",
     "command",
@@ -41,6 +44,7 @@ __all__ = [
     "graph",
     "harnesses",
     "kernels",
+    "ladder",
     "ledger",
     "limits",
     "matrix",

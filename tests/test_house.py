@@ -62,6 +62,7 @@ ROOMS = {
         *("breakeven", "payoffs", "heatmaps", "growth", "confusions"),
         *("dominance", "frontiers", "tradeoffs", "labels", "timelines", "lanes"),
         *("nodegraphs", "layering", "layered"),
+        *("ladders", "rungs", "stacks", "changes"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }
@@ -73,8 +74,9 @@ MAY_IMPORT = {
 }
 # Library -> the only modules that import it.
 DOORS = {
-    "altair": {"charts", "clouds", "heatmaps", "lanes", "layered", "loglog", "tradeoffs"},
+    "altair": {"charts", "clouds", "heatmaps", "lanes", "layered", "loglog", "stacks", "tradeoffs"},
     "vl_convert": {"svg"},
+    "pygments": {"changes"},
     "typer": {"cli"},
     "rich": {"cli", "progress"},
     "pynvml": {"driver"},
