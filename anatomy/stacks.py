@@ -98,9 +98,9 @@ def climb(steps: Sequence[dict[str, Any]], title: str) -> Drawn:
     """Each rung's speed-up over the first as a bar that begins where the rung before it ended.
 
     Args:
-        steps: `label`, `start`, `value`, `low`, `high` (speed-ups over the first rung),
-            `reach` (what the text stands behind), `verdict` over the rung before it, `text`, `short`
-            (the same for a phone) and `told` of each rung.
+        steps: Of each rung `label`; `start`, `value`, `low` and `high`, speed-ups over the first
+            one; `reach`, what its text stands behind; `verdict` over the rung before it; `text`,
+            `short` (the same for a phone) and `told`.
         title: Of the axis.
     """
     data = [step | {"colour": COLOURS.get(step["verdict"], TONE)} for step in steps]
