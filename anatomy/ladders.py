@@ -70,24 +70,23 @@ def _speed(
 ) -> str:
     size, unit = tables.time_unit([row["median_s"] for row in table if rungs.measured(row)])
     control = next((row["variant"] for row in table if row.get("role") == "control"), "rung 0")
-    heads = ["rung", f"#step, {unit}", "#speed-up over the last rung", ""]
-    heads += [f"#speed-up over {control}", "#TFLOP/s", "#% of its format's limit"]
-    heads += ["#% of the bf16 limit"]
+    heads = ["rung", f"#step, {unit}", "#over the last rung", "", f"#over {control}"]
+    heads += ["#TFLOP/s", "#% of its limit", "#% of bf16's"]
     lines = []
     for row in table:
         whole = rows.derived(row, ceilings)
         below = rungs.last(row, everything)
         over = rungs.climbed(row, everything)
         has = below is not None and rungs.measured(row)
-        rate = (whole.get(name) for name in ("rate", "rate_low", "rate_high"))
+        rate = whole.get("rate")
         lines.append(
             [
                 _name(row),
                 tables.figure(*_ends(row), size),
-                _over(over, below) if has else tables.NONE,
-                tables.chip(over["verdict"]) if has and over.get("verdict") else "",
+                tables.figure(*rungs.speedup(over)) if has else tables.NONE,
+                _verdict(over, below) if has else "",
                 tables.figure(*rungs.speedup(row)) if rungs.measured(row) else tables.NONE,
-                tables.figure(*rate, 1e12),
+                units.significant(rate / 1e12) if rate else tables.NONE,
                 _limit(whole),
                 _percent(rungs.share_of_bf16(row, ceilings)),
             ]
@@ -305,9 +304,10 @@ def _ends(row: Row) -> tuple[float | None, float | None, float | None]:
     return row["median_s"], row.get("low_s"), row.get("high_s")
 
 
-def _over(over: Row, below: Row) -> str:
-    text = tables.figure(*rungs.speedup(over))
-    return f'{text} <span class="ci">vs {escape(str(below["variant"]))}</span>'
+def _verdict(over: Row, below: Row) -> str:
+    """The verdict over the rung before, and which that is."""
+    against = f'<span class="remarks ci">vs {escape(str(below["variant"]))}</span>'
+    return (tables.chip(over["verdict"]) if over.get("verdict") else "") + against
 
 
 def _limit(whole: Row) -> str:

@@ -28,8 +28,8 @@ ALLOWED = {
 KINDS = {
     "product_s": "matrix products",
     "attention_s": "attention",
-    "pointwise_s": "pointwise and norms",
-    "other_s": "copies and other",
+    "pointwise_s": "pointwise, norms",
+    "other_s": "other",
     "gap_s": "gaps",
 }
 
