@@ -62,7 +62,7 @@ ROOMS = {
         *("breakeven", "payoffs", "heatmaps", "growth", "confusions"),
         *("dominance", "frontiers", "tradeoffs", "labels", "timelines", "lanes"),
         *("nodegraphs", "layering", "layered"),
-        *("ladders", "rungs", "stacks", "changes"),
+        *("ladders", "ladder_tables", "ladder_scripts", "rungs", "stacks", "changes"),
     ),
     "edge": ("cli", "__init__", "__main__"),
 }

@@ -7,7 +7,7 @@ holds FP8 in PyTorch alone against Transformer Engine.
 from collections.abc import Sequence
 from math import inf
 
-from anatomy import units
+from anatomy import rungs, units
 from anatomy.claims import Case, Finding, Measured, Need, Unmeasured, across, claim, within
 from anatomy.claims.table import Table, quotient, why_not
 from anatomy.replication import ratio
@@ -16,7 +16,7 @@ from anatomy.rows import Row
 WIDTHS = (1024, 2048, 4096)
 NEEDS = {width: Need("ladder.training", {"width": width, "layers": 2}) for width in WIDTHS}
 OP = "forward and backward"
-CEILING, BF16 = "ceiling", "matmul bf16"
+CEILING = "ceiling bf16"
 ENGINE = "4_transformer_engine"
 GOAL = {"place": "a goal of this site, set before it was measured", "topic": "the ladder"}
 # Errors of two ways count as equal up to a tenth: they round at other places.
@@ -67,7 +67,9 @@ def ladder_goal_beyond_engine(*tables: Table) -> Finding:
         try:
             ours = _fastest(_timed(table, lambda row: row["variant"] == "5 fp8"), "Rung 5 in FP8")
             theirs = _fastest(
-                _timed(table, lambda row: row.get("rung") == ENGINE and _in_fp8(row)),
+                _timed(
+                    table, lambda row: row.get("rung") == ENGINE and rungs.format_of(row) == "fp8"
+                ),
                 "Transformer Engine in FP8",
             )
         except Unmeasured as reason:
@@ -86,7 +88,7 @@ def ladder_goal_beyond_engine(*tables: Table) -> Finding:
 
 def _of_ceiling(table: Table, least: float) -> Finding:
     """Share of the best product of the same run that the fastest bf16 rung reaches."""
-    best = _fastest(_timed(table, lambda row: row.get("limit") == BF16), "No rung in bf16")
+    best = _fastest(_timed(table, lambda row: rungs.format_of(row) == "bf16"), "No rung in bf16")
     products = [row for row in table if row.get("op") == CEILING and row.get("role") != "again"]
     products = [row for row in products if not why_not(row)]
     if not products:
@@ -139,11 +141,6 @@ def _no_worse(ours: Row, theirs: Row) -> bool:
     return (
         ours["loss_error"] <= loss and ours["gradient_error"] <= AS_FAR * theirs["gradient_error"]
     )
-
-
-def _in_fp8(row: Row) -> bool:
-    """Whether a way multiplies in FP8; what could not be run does not say, and counts."""
-    return row.get("limit") in (None, "matmul fp8")
 
 
 def _rate(row: Row) -> Measured:
