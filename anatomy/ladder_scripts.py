@@ -1,7 +1,7 @@
-"""The scripts of the ladder as texts: which rung each changes, its ways, and how two of them differ.
+"""The ladder's scripts as texts: which rung each changes, its ways, and how two of them differ.
 
-Which rung it changes each script says itself, in its first lines: `Changes from rung 2: ...`.
-All is read from the files, so that no page can fall behind them.
+Each says in its first lines which rung it changes: `Changes from rung 2: ...`. All is read from the
+files, so that no page can fall behind them.
 """
 
 import ast
