@@ -192,7 +192,7 @@ def _time_table(table: Sequence[Row]) -> str:
 CLIMB_KEY = (
     '<p class="key"><span>a bar begins where the rung that it changes ended</span> '
     "<span>green, to the right: faster</span> <span>orange, to the left: slower</span> "
-    "<span>grey: not decided</span></p>"
+    "<span>grey: no difference shown</span></p>"
 )
 PARTS: dict[str, Callable[[View], str]] = {
     "speed": ladder_tables.speeds,

@@ -13,7 +13,7 @@ a badge with the command that mends it; a wrong name is an error with its place 
 While a build collects what pages show, every function notes its recordings and returns "".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -64,6 +64,7 @@ def show(
     quantity: str | None = None,
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
+    where: Mapping[str, Any] | None = None,
     chart: str | None = None,
     caption: str | None = None,
     unfold: bool = False,
@@ -84,6 +85,7 @@ def show(
         rows: Variants shown, in this order; by default all, the control's duplicate included.
         columns: Columns of the table, by name, in this order; any column of the recording, or of
             `anatomy.rows.DERIVED`. By default those that matter for the kind of table.
+        where: Column -> its value, or a list of them; a text with `*` is a pattern.
         chart: `times`, `ratios` (with the noise band), `rates` (under the machine's ceiling),
             `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor).
         caption: What to see; by default the experiment's first sentence and parameters.
@@ -106,7 +108,7 @@ def show(
         return figures.framed(showing, [found], "", told)
 
     def draw() -> str:
-        table = figures.rows_of(found, ceilings, op, quantity, rows)
+        table = figures.rows_of(found, ceilings, op, quantity, rows, where)
         return figures.shown(showing, found, table, columns, chart, told, unfold=unfold)
 
     return figures.or_badge(showing, [found], told, draw)

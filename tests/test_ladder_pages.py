@@ -307,6 +307,16 @@ def test_without_a_profile_there_is_a_table_and_no_chart(root, tmp_path):
     assert "<svg" not in html and "3 default" in text(html)
 
 
+def test_a_table_shows_the_rows_that_are_wanted(root):
+    with using(synthetic.showing(root=root)):
+        html = page.show(
+            NAME, op="forward and backward", where={"rung": "3_*"}, columns=["variant"], **CLIMBED
+        )
+        assert "3 default" in text(html) and "2 amp bf16" not in text(html)
+        with pytest.raises(UnknownName, match="rung"):
+            page.show(NAME, where={"rung": "6_*"}, **CLIMBED)
+
+
 def test_a_wrong_name_is_an_error_and_a_missing_recording_a_gap(root, tmp_path):
     with pytest.raises(UnknownName, match="part of the ladder"):
         shown(root, "sped")
