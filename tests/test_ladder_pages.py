@@ -1,7 +1,7 @@
 """The ladder's pages: what a rung changes, whom it is held against, and how that is shown."""
 
-import itertools
 import ast
+import itertools
 import json
 import re
 from collections import Counter
