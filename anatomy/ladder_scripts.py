@@ -6,6 +6,7 @@ files, so that no page can fall behind them.
 
 import ast
 import re
+from collections.abc import Iterator
 from difflib import unified_diff
 from functools import cache
 from pathlib import Path
@@ -52,8 +53,17 @@ def ways(rung: str) -> tuple[str, ...]:
     """
     for node in ast.parse(_text(rung)).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "WAYS":
-            return ast.literal_eval(node.value)
+            return tuple(_texts(node.value))
     return ()
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    """The texts of a tuple as it is written, those of tuples inside it among them."""
+    if isinstance(node, ast.Constant):
+        yield node.value
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.expr):
+            yield from _texts(inner)
 
 
 def difference(old: str, new: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The ladder's pages: what a rung changes, whom it is held against, and how that is shown."""
 
+import ast
 import itertools
 import json
 import re
@@ -132,6 +133,8 @@ def test_the_way_that_counts_is_the_first_of_its_script(root):
         ladder_scripts.ways("1_cublas")[0] == "amp bf16"
         and ladder_scripts.ways("5_fastest")[0] == "bf16"
     )
+    written = ast.parse("WAYS = (*('a', 'b'), 'c', *('d',))").body[0].value
+    assert list(ladder_scripts._texts(written)) == ["a", "b", "c", "d"]
     backwards = list(reversed(table(root)))
     names = [row["variant"] for row in rungs.counted(rungs.of(backwards))]
     assert names == [
