@@ -21,6 +21,7 @@ ELSEWHERE = {
     "graph_capture_rows": (
         *("graph_capture.map:chains", "graph_capture.training", "graph_capture.pools"),
     ),
+    "ladder_rows": ("ladder.training",),
     "precision_rows": (
         *("precision.training", "precision.gradients"),
         *("precision.fp8", "precision.inference"),
