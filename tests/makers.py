@@ -27,6 +27,7 @@ ELSEWHERE = {
         *("ladder.graphs", "ladder.autotuned"),
     ),
     "ladder_traffic_rows": ("ladder.traffic:traffic",),
+    "ladder_rows": ("ladder.training",),
     "precision_rows": (
         *("precision.training", "precision.gradients"),
         *("precision.fp8", "precision.inference"),

@@ -188,11 +188,11 @@ def strays(found: Answer, wanted: Answer) -> tuple[float, float]:
 def void(way: Way, loss_error: float, gradient_error: float) -> str | None:
     """Why a way is void, or None where it passes: a wrong answer is not slow, but none."""
     for what, error, allowed in (
-        ("loss", loss_error, way.loss),
-        ("gradients", gradient_error, way.gradients),
+        ("loss strays", loss_error, way.loss),
+        ("gradients stray", gradient_error, way.gradients),
     ):
         if not error <= allowed:  # NaN too
-            return f"void: its {what} strays {error:.2g} from rung 0's; {allowed:.2g} is allowed"
+            return f"void: its {what} {error:.2g} from rung 0's; {allowed:.2g} is allowed"
     return None
 
 

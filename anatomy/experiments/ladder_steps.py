@@ -233,7 +233,7 @@ def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tup
     # Rung 5 compiles the same with and without CUDA graphs, and in one process only once.
     if plain and way.rung.startswith("5"):
         told["setup_s"] += plain.told["setup_s"]
-        told["graphs"] = plain.told["graphs"]
+        told["graphs"] += plain.told["graphs"]
     if not told["graphs"]:
         raise AnatomyError("void: torch.compile compiled nothing; it ran uncompiled")
     if way.label in ladder_rungs.GRAPHS and ladder_gates.skipped_graphs() > skipped:
