@@ -89,8 +89,8 @@ PASSES: dict[tuple[str, str], tuple[Pass, ...]] = {
     (FUSED, "backward"): (),
 }
 # Tensors of (B, H, T, D) that are read and written: q, k, v and the output; going back the
-# gradients of q, k and v are written. Two products, or two kernels, read the gradient of the output, and only
-# a fused attention reads the output again.
+# gradients of q, k and v are written. Two products, or two kernels, read the gradient of the
+# output, and only a fused attention reads the output again.
 TENSORS = {
     (WRITTEN_OUT, FORWARD): (3, 1),
     (WRITTEN_OUT, "backward"): (5, 3),
