@@ -13,7 +13,7 @@ gap or a badge with the command that mends it; a wrong name is an error with its
 While a build collects what pages show, every function notes its recordings and returns "".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -23,10 +23,12 @@ from anatomy.claims import evaluate
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.exhibits import commands
 from anatomy.exhibits import matrices as grids
+from anatomy.exhibits.changes import changes
 from anatomy.exhibits.confusions import confusion
 from anatomy.exhibits.frontiers import frontier
 from anatomy.exhibits.growth import curve
 from anatomy.exhibits.hotspots import hotspots
+from anatomy.exhibits.ladders import ladder
 from anatomy.exhibits.ledger_table import ledger
 from anatomy.exhibits.nodegraphs import graph
 from anatomy.exhibits.payoffs import payoff
@@ -39,6 +41,7 @@ from anatomy.showing import current, selectors
 
 __all__ = [
     "card",
+    "changes",
     "claims",
     "collect",
     "command",
@@ -49,6 +52,7 @@ __all__ = [
     "harnesses",
     "hotspots",
     "kernels",
+    "ladder",
     "ledger",
     "limits",
     "matrix",
@@ -69,6 +73,7 @@ def show(
     quantity: str | None = None,
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
+    where: Mapping[str, Any] | None = None,
     chart: str | None = None,
     caption: str | None = None,
     unfold: bool = False,
@@ -89,6 +94,7 @@ def show(
         rows: Variants shown, in this order; by default all, the control's duplicate included.
         columns: Columns of the table, by name, in this order; any column of the recording, or of
             `anatomy.rows.DERIVED`. By default those that matter for the kind of table.
+        where: Column -> its value, or a list of them; a text with `*` is a pattern.
         chart: `times`, `ratios` (with the noise band), `rates` (under the machine's ceiling),
             `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor).
         caption: What to see; by default the experiment's first sentence and parameters.
@@ -111,7 +117,7 @@ def show(
         return figures.framed(showing, [found], "", told)
 
     def draw() -> str:
-        table = figures.rows_of(found, ceilings, op, quantity, rows)
+        table = figures.rows_of(found, ceilings, op, quantity, rows, where)
         return figures.shown(showing, found, table, columns, chart, told, unfold=unfold)
 
     return figures.or_badge(showing, [found], told, draw)

@@ -26,6 +26,8 @@ CHIPS = {
     "not measurable here": ("–", "open"),
     "not recorded": ("○", "open"),
     "not measured yet": ("…", "open"),
+    "passes": ("✓", "better"),
+    "void": ("✗", "worse"),
 }
 # Columns that a table of times shows by itself, where any row has them.
 TIMED = ("variant", "median_s", "ratio", "verdict", "share", "kernels_per_call")

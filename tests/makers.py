@@ -22,6 +22,12 @@ ELSEWHERE = {
     "graph_capture_rows": (
         *("graph_capture.map:chains", "graph_capture.training", "graph_capture.pools"),
     ),
+    "ladder_forward_rows": (
+        *("ladder.inference", "ladder.decoding", "ladder.regimes"),
+        *("ladder.graphs", "ladder.autotuned"),
+    ),
+    "ladder_traffic_rows": ("ladder.traffic:traffic",),
+    "ladder_rows": ("ladder.training",),
     "precision_rows": (
         *("precision.training", "precision.gradients"),
         *("precision.fp8", "precision.inference"),

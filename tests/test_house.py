@@ -45,7 +45,7 @@ ROOMS = {
         *("models", "memory", "counting", "profiles", "diagnosing", "script_diagnosis"),
     ),
     "read": (
-        *("rows", "tables", "showing", "ledger", "page"),
+        *("rows", "tables", "showing", "ledger", "page", "rungs", "ladder_scripts"),
         *("claims", "charts", "contest", "exhibits", "pages"),
     ),
     "edge": ("cli", "__init__", "__main__"),
@@ -60,9 +60,13 @@ MAY_IMPORT = {
 DOORS = {
     "altair": {
         f"charts.{module}"
-        for module in ("plain", "clouds", "heatmaps", "lanes", "layered", "loglog", "tradeoffs")
+        for module in (
+            *("plain", "clouds", "heatmaps", "lanes", "layered"),
+            *("loglog", "stacks", "tradeoffs"),
+        )
     },
     "vl_convert": {"charts.svg"},
+    "pygments": {"exhibits.changes"},
     "typer": {"cli"},
     "rich": {"cli", "progress"},
     "pynvml": {"driver"},

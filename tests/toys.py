@@ -16,6 +16,7 @@ REFUSED = ("synchronizations.detected", "transfers.hazard")
 REFUSED += ("sync_points.timeline", "sync_points.found")
 NARROW = {"device": "cpu", "dtype": "fp32", "dmodel": 32, "nhead": 2}
 QUICK = {"iters": 6, "budget_s": 0.05}
+LADDER = {"width": 32, "layers": 1, "budget_s": 0.02}
 # Arguments that let each experiment run in seconds on a laptop.
 TOY = {name: {"device": "cpu"} for name in REFUSED} | {
     "tensor_layout.report": {"device": "cpu", "m": 32, "k": 64},
@@ -53,6 +54,7 @@ TOY = {name: {"device": "cpu"} for name in REFUSED} | {
     "graph_capture.map": {"device": "cpu", "scale": 1e-5, "iters": 6},
     "graph_capture.training": {"device": "cpu", "scale": 0.01, "iters": 6},
     "graph_capture.pools": {"device": "cpu"},
+    "ladder.traffic": {"device": "cpu"},  # counted on paper there
     "channels_last.map": CPU | {"scale": 0.04, "budget_s": 0.05},
     "channels_last.network": CPU
     | {"scale": 0.1, "width": 4, "side": 32, "short": True, "budget_s": 0.05},
@@ -67,6 +69,13 @@ TOY = {name: {"device": "cpu"} for name in REFUSED} | {
         "sequence": 8,
     },
     "accumulation.steps": TRAINING | {"layers": 1, "batch": 8},
+    "ladder.inference": TRACED | LADDER | {"batch": 1, "sequence": 16},
+    "ladder.decoding": TRACED | LADDER | {"context": 16},
+    "ladder.regimes": TRACED | {"scale": 1 / 64, "budget_s": 0.02},
+    "ladder.graphs": TRACED | LADDER | {"sequence": 16},
+    "ladder.autotuned": TRACED | LADDER | {"batch": 1, "sequence": 16},
+    "ladder.training": TRACED
+    | {"width": 32, "batch": 2, "sequence": 16, "iters": 6, "budget_s": 0.05},
     "autograd_graph.census": NARROW | {"seq": 16},
     "autograd_graph.nodes": NARROW | {"seq": 16, "repeats": 2},
     "autograd_graph.costs": NARROW | QUICK | {"longest": 128, "side": 32, "scale": 0.1},
@@ -85,8 +94,10 @@ OTHER_FORMS = (
     "attention.choices",
     "bottlenecks.profiled_call",
     "graph_capture.pools",
+    "ladder.traffic",
     "checkpointing.traps",
     "accumulation.gradients",
+    *("ladder.graphs", "ladder.autotuned"),
     *("autograd_graph.census", "autograd_graph.nodes", "autograd_graph.traced"),
 )
 # Tables in which several comparisons share an operation, each with a control of its own.

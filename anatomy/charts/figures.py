@@ -1,8 +1,9 @@
 """Figures of a page: chart, table, caption, notices and run strip in one frame."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from anatomy import ledger, rows, tables, units
 from anatomy.charts import strips, svg
@@ -76,9 +77,11 @@ def rows_of(
     op: str | None,
     quantity: str | None,
     variants: Sequence[str] | None,
+    where: Mapping[str, Any] | None = None,
 ) -> list[Row]:
     """The rows of a recording that are wanted, with what follows from them."""
-    chosen = rows.select(found.recording.data["rows"], op=op, quantity=quantity, variants=variants)
+    there = rows.meeting(found.recording.data["rows"], where)
+    chosen = rows.select(there, op=op, quantity=quantity, variants=variants)
     return [rows.derived(row, ceilings) for row in chosen]
 
 

@@ -1,0 +1,155 @@
+"""The goals that the ladder was built to reach, each met or not in the recordings of one machine.
+
+The first two hold a rung against the best product of bfloat16 matrices in its own run; the third
+holds FP8 in PyTorch alone against Transformer Engine.
+"""
+
+from collections.abc import Sequence
+from math import inf
+
+from anatomy import rungs, units
+from anatomy.claims import Case, Finding, Measured, Need, Unmeasured, across, claim, within
+from anatomy.claims.table import Table, quotient, why_not
+from anatomy.replication import ratio
+from anatomy.rows import Row
+
+WIDTHS = (1024, 2048, 4096)
+NEEDS = {width: Need("ladder.training", {"width": width, "layers": 2}) for width in WIDTHS}
+OP = "forward and backward"
+CEILING = "ceiling bf16"
+ENGINE, OURS = "4_transformer_engine", "5_fastest"
+GOAL = {"place": "a goal of this site, set before it was measured", "topic": "the ladder"}
+# Errors of two ways count as equal up to a tenth: they round at other places.
+AS_FAR = 1.1
+# A loss may come out right by luck; below what rounding to bfloat16 may move it by, it is no worse.
+LOSS_NO_WORSE = 2**-8
+
+
+@claim(
+    NEEDS[4096],
+    statement="At width 4096 the best bf16 rung reaches 85 % or more of the card's best bf16 "
+    "product in the same run.",
+    number="85 %",
+    claimed=(0.85, 1.0),
+    unit="share",
+    **GOAL,
+)
+def ladder_goal_at_4096(table: Table) -> Finding:
+    """TFLOP/s of the fastest bf16 rung over those of the fastest product, at width 4096."""
+    return _of_ceiling(table, 0.85)
+
+
+@claim(
+    NEEDS[1024],
+    statement="At width 1024 the best bf16 rung reaches 65 % or more of the card's best bf16 "
+    "product in the same run.",
+    number="65 %",
+    claimed=(0.65, 1.0),
+    unit="share",
+    **GOAL,
+)
+def ladder_goal_at_1024(table: Table) -> Finding:
+    """TFLOP/s of the fastest bf16 rung over those of the fastest product, at width 1024."""
+    return _of_ceiling(table, 0.65)
+
+
+@claim(
+    *NEEDS.values(),
+    statement="FP8 in PyTorch alone is faster than Transformer Engine's own layer under its best "
+    "recipe, in the same run, at an equal error of loss and gradients.",
+    **GOAL,
+)
+def ladder_goal_beyond_engine(*tables: Table) -> Finding:
+    """The fastest way of rung 5 in FP8 with no larger error, over the fastest recipe of rung 4."""
+    cases, said = [], []
+    for table in tables:
+        where = {"width": table.params["width"]}
+        try:
+            theirs = _fastest(_in_fp8(table, ENGINE), "Transformer Engine in FP8")
+            mine = _in_fp8(table, OURS)
+            equal = [row for row in mine if not why_not(row) and _no_worse(row, theirs)]
+            ours = _fastest(equal or mine, "Rung 5 in FP8")
+        except Unmeasured as reason:
+            cases.append(Case(where, None, why=str(reason)))
+            continue
+        over = ratio(ours, theirs).interval
+        seen = Measured(over.median, over.low, over.high, floor=ours.get("noise_floor") or 0.0)
+        faster = within(seen, 0.0, 1.0)
+        cases.append(Case(where, faster if equal else False, seen))
+        errors = "at an equal error" if equal else "at a larger error"
+        pair = f"{ours['variant']} takes {seen.text} of the time of {theirs['variant']}"
+        said.append(f"width {where['width']}: {pair}, {errors} of loss and gradients")
+    return across(cases, f"{_sentence('; '.join(said))}." if said else "")
+
+
+def _of_ceiling(table: Table, least: float) -> Finding:
+    """Share of the best product of the same run that the fastest bf16 rung reaches."""
+    best = _fastest(_timed(table, lambda row: rungs.format_of(row) == "bf16"), "No rung in bf16")
+    products = [row for row in table if row.get("op") == CEILING and row.get("role") != "again"]
+    products = [row for row in products if not why_not(row)]
+    if not products:
+        raise Unmeasured("The best product of this run was not measured.")
+    product = max(products, key=lambda row: row["flops"] / row["median_s"])
+    share = quotient(_rate(best), _rate(product))
+    seen = Measured(share.value, share.low, share.high, "share", floor=share.floor)
+    named = units.rate(best["flops"] / best["median_s"], "FLOP/s")
+    top = units.rate(product["flops"] / product["median_s"], "FLOP/s")
+    evidence = (
+        f"{best['variant']} reaches {seen.text} of the best product: {named} of {top} "
+        f"({product['variant']}).{_masked(best, product)}"
+    )
+    return across([Case({}, within(seen, least, inf), seen)], evidence)
+
+
+def _masked(best: Row, product: Row) -> str:
+    """The same share where the half of attention that the causal mask hides is not counted."""
+    width, sequence = best.get("width"), best.get("sequence")
+    if not width or not sequence:
+        return ""
+    # 24 C^2 + 4 C T for each token and layer, of which 2 C T are masked.
+    left = 1 - 2 * sequence / (24 * width + 4 * sequence)
+    share = left * best["flops"] / best["median_s"] / (product["flops"] / product["median_s"])
+    return f" Without the half of attention that the mask hides it is {units.percent(share)}."
+
+
+def _in_fp8(table: Table, rung: str) -> list[Row]:
+    """The ways of a rung whose products are in FP8, measured or not."""
+    return _timed(table, lambda r: r.get("rung") == rung and rungs.format_of(r) == "fp8")
+
+
+def _timed(table: Table, wanted) -> list[Row]:
+    """The rows of steps that are wanted, measured or not."""
+    steps = [row for row in table if row.get("op") == OP and row.get("role") != "again"]
+    return [row for row in steps if wanted(row)]
+
+
+def _fastest(found: Sequence[Row], what: str) -> Row:
+    """The fastest of rows that could be measured.
+
+    Raises:
+        Unmeasured: None could; the message is the first one's reason.
+    """
+    there = [row for row in found if not why_not(row)]
+    if not there:
+        reason = why_not(found[0]) if found else "it is not in the recording"
+        raise Unmeasured(f"{what} has no time: {reason.rstrip('.')}.")
+    return min(there, key=lambda row: row["median_s"])
+
+
+def _no_worse(ours: Row, theirs: Row) -> bool:
+    """Whether both errors of one way are at most those of another."""
+    loss = max(AS_FAR * theirs["loss_error"], LOSS_NO_WORSE)
+    return (
+        ours["loss_error"] <= loss and ours["gradient_error"] <= AS_FAR * theirs["gradient_error"]
+    )
+
+
+def _rate(row: Row) -> Measured:
+    """Operations in a second, with their interval."""
+    work, floor = row["flops"], row.get("noise_floor") or 0.0
+    low, high = work / row["high_s"], work / row["low_s"]
+    return Measured(work / row["median_s"], low, high, floor=floor)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,81 @@
+"""The ladder's goals: met, missed or open by whole intervals, and only where measured."""
+
+import ladder_page_rows
+import pytest
+import synthetic
+from test_ladder_pages import changed, root
+
+from anatomy.claims import evaluate
+
+__all__ = ["root"]  # the recordings of all three widths
+
+GOALS = ("ladder-goal-at-4096", "ladder-goal-at-1024", "ladder-goal-beyond-engine")
+
+
+def goal(root, name: str):
+    return evaluate(synthetic.showing(root=root), name)
+
+
+def test_goals_are_met_or_missed_by_the_share_of_the_best_product(root):
+    found = {name: goal(root, name) for name in GOALS}
+    assert found["ladder-goal-at-4096"].word == "holds"
+    assert found["ladder-goal-at-1024"].word == "fails"
+    work = ladder_page_rows.flops_of(width=1024, layers=2, batch=8, sequence=1024)
+    rate = ladder_page_rows.RUNG_0_PER_S / ladder_page_rows.WAYS["5 bf16"][2]
+    share = rate / ladder_page_rows.BF16_PER_S
+    assert work and found["ladder-goal-at-1024"].measured.value == pytest.approx(share, rel=0.02)
+    assert "5 bf16 reaches" in found["ladder-goal-at-1024"].evidence
+    assert "the mask hides" in found["ladder-goal-at-1024"].evidence
+
+
+def copied(root, into):
+    for width in (1024, 2048, 4096):
+        changed(root, into, lambda row: None, width)
+    return into
+
+
+def test_a_share_at_the_goal_is_not_decided(root, tmp_path):
+    share = goal(root, "ladder-goal-at-4096").measured.value
+
+    def slower(row):
+        if row.get("limit") == "matmul bf16" and not row["op"].startswith("ceiling"):
+            for name in ("median_s", "low_s", "high_s"):
+                row[name] *= share / 0.85
+
+    folder = changed(root, copied(root, tmp_path), slower, 4096)
+    assert goal(folder, "ladder-goal-at-4096").word == "inconclusive"
+
+
+def test_without_a_best_product_a_goal_can_not_be_judged(root, tmp_path):
+    def lost(row):
+        if row["op"].startswith("ceiling"):
+            row |= {"median_s": None, "note": "no room"}
+
+    folder = changed(root, copied(root, tmp_path), lost, 4096)
+    assert goal(folder, "ladder-goal-at-4096").word == "not measurable here"
+
+
+def test_fp8_beats_the_engine_only_at_an_equal_error(root, tmp_path):
+    assert goal(root, GOALS[2]).word == "holds"
+
+    def worse(row):
+        if row["variant"].startswith("5 fp8"):
+            row["gradient_error"] *= 1.5
+
+    folder = changed(root, copied(root, tmp_path), worse, 2048)
+    found = goal(folder, GOALS[2])
+    assert found.word == "holds only where" and "at a larger error" in found.evidence
+
+
+def test_without_the_engine_there_is_nothing_to_beat(root, tmp_path):
+    def absent(row):
+        if row.get("rung") == "4_transformer_engine":
+            for name in ("median_s", "low_s", "high_s", "limit", "ratio"):
+                row[name] = None
+            row |= {"note": "Rung 4 needs Transformer Engine.", "verdict": None}
+
+    folder = tmp_path
+    for width in (1024, 2048, 4096):
+        changed(root, folder, absent, width)
+    found = goal(folder, GOALS[2])
+    assert found.word == "not measurable here" and "needs Transformer Engine" in found.evidence

@@ -1,0 +1,345 @@
+"""The ladder's pages: what a rung changes, whom it is held against, and how that is shown."""
+
+import ast
+import itertools
+import json
+import re
+from collections import Counter
+
+import ladder_page_rows
+import pytest
+import synthetic
+from test_page import stale, text
+
+from anatomy import ladder_scripts, page, recording, rungs, signatures
+from anatomy.charts import stacks, svg
+from anatomy.errors import BadParameter, UnknownName
+from anatomy.exhibits import ladders
+from anatomy.showing import Showing, using
+
+NAME = "ladder.training"
+SCRIPTS = (*("0_baseline", "1_cublas", "2_sdpa", "3_compile", "4_transformer_engine", "5_fastest"),)
+CLIMBED = {"width": 1024, "layers": 2}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recordings")
+    for width in (1024, 2048, 4096):
+        ladder_page_rows.training(folder, width=width, layers=2)
+    synthetic.MAKERS["limits.ceilings"](folder)
+    return folder
+
+
+def table(root, width: int = 1024) -> list[dict]:
+    return read(root, width)["rows"]
+
+
+def read(root, width: int) -> dict:
+    params = {"width": width, "layers": 2}
+    return recording.find(root, synthetic.MACHINE, NAME, **bound(params)).data
+
+
+def bound(params: dict) -> dict:
+    return signatures.signature(NAME).bind(**params)
+
+    return signatures.signature(NAME).bind(**params)
+
+
+def changed(root, into, change, width: int = 1024):
+    """The recording with a change made to each of its rows."""
+    data = json.loads(json.dumps(read(root, width)))
+    for row in data["rows"]:
+        change(row)
+    recording.save(data, into)
+    return into
+
+
+def shown(root, part: str = "speed", **options) -> str:
+    with using(synthetic.showing(root=root)):
+        return page.ladder(part, **CLIMBED | options)
+
+
+# --- what a rung changes
+
+
+def test_each_rung_says_which_rung_it_changes():
+    told = {rung: ladder_scripts.before(rung) for rung in SCRIPTS}
+    assert ladder_scripts.names() == list(SCRIPTS)
+    assert told["0_baseline"] is None
+    assert told["2_sdpa"] == "1_cublas" and told["3_compile"] == "2_sdpa"
+    assert told["4_transformer_engine"] == told["5_fastest"] == "3_compile"
+
+
+@pytest.mark.parametrize("rung", SCRIPTS[1:])
+def test_a_difference_turns_the_one_script_into_the_other(rung):
+    old, new = ladder_scripts.code(ladder_scripts.before(rung)), ladder_scripts.code(rung)
+    lines = ladder_scripts.difference(ladder_scripts.before(rung), rung)
+    gone = Counter(line[1:] for line in lines if line.startswith("-"))
+    more = Counter(line[1:] for line in lines if line.startswith("+"))
+    assert more and Counter(old) - gone + more == Counter(new)
+    heads = [line for line in lines if line.startswith("@@")]
+    assert heads and all(re.fullmatch(r"@@ [\w ]+ @@", head) for head in heads)
+
+
+def test_a_change_stands_under_the_name_of_what_it_is_in():
+    lines = ladder_scripts.difference("1_cublas", "2_sdpa")
+    at = next(n for n, line in enumerate(lines) if "scaled_dot_product_attention" in line)
+    assert [line for line in lines[:at] if line.startswith("@@")][-1] == "@@ Attention @@"
+
+
+@pytest.mark.parametrize("rung", SCRIPTS)
+def test_what_times_a_script_and_what_marks_it_is_not_its_code(rung):
+    code = "\n".join(ladder_scripts.code(rung))
+    assert "--8<--" not in code and "__main__" not in code and "Run it alone" not in code
+    assert code.startswith(("from ", "import ")) and "\n\n\n\n" not in code
+
+
+def test_a_difference_is_coloured_by_its_signs_and_counts_its_lines():
+    html = page.changes("2_sdpa", caption="One call for `four`.")
+    lines = ladder_scripts.difference("1_cublas", "2_sdpa")
+    gone = sum(line.startswith("-") for line in lines)
+    assert f"{gone} lines of 1_cublas.py gone" in text(html) and "One call for four" in text(html)
+    assert '<span class="gd">' in html and '<span class="gi">' in html
+    assert "scaled_dot_product_attention" in text(html)
+
+
+def test_a_difference_needs_two_scripts_that_are_there():
+    with pytest.raises(BadParameter, match="0_baseline says of no rung"):
+        page.changes("0_baseline")
+    with pytest.raises(UnknownName, match=r"no rung '2_spda'.*2_sdpa"):
+        page.changes("2_spda")
+    assert "1_cublas.py" in text(page.changes("0_baseline", since="1_cublas"))
+
+
+# --- whom a rung is held against
+
+
+def test_the_read_half_allows_what_the_experiment_allows():
+    ladder_rungs = pytest.importorskip("anatomy.experiments.ladder_rungs")
+    for way in ladder_rungs.TRAINING:
+        for column, allowed in (("loss_error", way.loss), ("gradient_error", way.gradients)):
+            assert rungs.ERRORS[column][1][way.products] == allowed, way.label
+
+
+def test_outputs_are_allowed_what_the_experiment_allows():
+    reason = "the forward pass is measured elsewhere"
+    measured = pytest.importorskip("anatomy.experiments.ladder_inference", reason=reason)
+    assert rungs.ERRORS["output_error"][1] == measured.ALLOWED
+
+
+def test_the_way_that_counts_is_the_first_of_its_script(root):
+    assert (
+        ladder_scripts.ways("1_cublas")[0] == "amp bf16"
+        and ladder_scripts.ways("5_fastest")[0] == "bf16"
+    )
+    written = ast.parse("WAYS = (*('a', 'b'), 'c', *('d',))").body[0].value
+    assert list(ladder_scripts._texts(written)) == ["a", "b", "c", "d"]
+    backwards = list(reversed(table(root)))
+    names = [row["variant"] for row in rungs.counted(rungs.of(backwards))]
+    assert names == [
+        *("0 fp32", "1 amp bf16", "2 amp bf16", "3 default", "4 current", "5 bf16"),
+    ]
+
+
+def test_the_kinds_of_kernels_are_those_of_the_profile():
+    ladder_kernels = pytest.importorskip("anatomy.experiments.ladder_kernels")
+    assert [f"{kind}_s" for kind in ladder_kernels.KINDS] == list(rungs.KINDS)[:-1]
+
+
+def test_a_rung_is_held_against_the_first_way_of_the_one_it_changes(root):
+    there = rungs.of(table(root))
+    by_name = {row["variant"]: row for row in there}
+    assert rungs.last(by_name["0 fp32"], there) is None
+    for name, below in (("1 tf32", "0 fp32"), ("2 amp bf16", "1 amp bf16"), ("5 fp8", "3 default")):
+        assert rungs.last(by_name[name], there)["variant"] == below
+    over = rungs.climbed(by_name["2 amp bf16"], there)
+    assert over["ratio"] == pytest.approx(0.20 / 0.30, rel=0.01) and over["verdict"] == "faster"
+    assert rungs.climbed(by_name["4 bf16"], there)["verdict"] == "slower"
+
+
+def test_a_rung_that_could_not_be_measured_is_passed_over(root):
+    there = rungs.of(table(root))
+    for row in there:
+        if row["rung"] == "2_sdpa" or row["variant"] == "1 amp bf16":
+            row["median_s"] = None
+    compiled = next(row for row in there if row["variant"] == "3 default")
+    assert rungs.last(compiled, there)["variant"] == "1 amp fp16"
+    assert "2 amp bf16" not in [row["variant"] for row in rungs.counted(there)]
+
+
+def test_rows_come_rung_by_rung_and_without_the_duplicate(root):
+    there = rungs.of(table(root))
+    digits = [row["rung"][0] for row in there]
+    assert digits == sorted(digits) and not any("again" in row["variant"] for row in there)
+    assert {row["op"] for row in there} == {"forward and backward"}
+    assert {row["op"] for row in rungs.of(table(root), "with AdamW")} == {"with AdamW"}
+
+
+def test_what_a_step_is_made_of_adds_up_to_it(root):
+    for row in rungs.of(table(root)):
+        pieces = rungs.pieces(row)
+        if row["variant"] == "4 block":
+            assert pieces == [] and rungs.standing(row) == "void"
+        else:
+            assert sum(seconds for _, seconds in pieces) == pytest.approx(row["median_s"])
+            assert rungs.standing(row) == "passes"
+    refused = {"note": "Rung 4 needs Transformer Engine", "loss_error": None}
+    assert rungs.standing(refused) == "" and rungs.pieces(refused | {"median_s": None}) == []
+
+
+# --- how it is shown
+
+
+@pytest.mark.parametrize("part", ladders.PARTS)
+def test_each_part_says_why_a_way_has_no_figures(root, part):
+    html = shown(root, part, variants=["3 default", "4 block"])
+    assert "3 default" in text(html)
+    assert "void: its loss strays" in text(html), "a way may not be left out without a word"
+
+
+def test_the_table_has_both_speedups_the_rate_and_the_shares(root):
+    html = shown(root)
+    (line,) = (cells for cells in lines(html) if cells[0] == "2 amp bf16")
+    assert line[2].startswith("1.5") and "faster" in line[3] and "vs 1 amp bf16" in line[3]
+    assert line[4].startswith("5.0")
+    row = next(row for row in rungs.of(table(root)) if row["variant"] == "2 amp bf16")
+    assert float(line[5]) == pytest.approx(row["flops"] / row["median_s"] / 1e12, rel=0.01)
+    assert float(line[6]) == pytest.approx(float(line[7]), rel=0.02), "both are of bf16"
+    (eight,) = (cells for cells in lines(html) if cells[0] == "5 fp8")
+    assert float(eight[7]) > float(eight[6]), "FP8's own limit is higher than bf16's"
+
+
+def test_the_gates_stand_beside_what_is_allowed(root):
+    (line,) = (cells for cells in lines(shown(root, "gates")) if cells[0] == "4 current")
+    assert line[1:7] == ["fp8", "6.0e-04", "1.6e-02", "5.0e-02", "2.5e-01", "✓passes"]
+    assert line[7] == "50 000 000" and line[8] == "100%" and line[9] == "flash"
+
+
+def test_a_step_of_decoding_is_held_against_the_memory(root, tmp_path):
+    def decodes(row):
+        row |= {"limit": "read", "bytes": int(1e9), "output_error": 0.01, "products": "bf16"}
+        row |= {"loss_error": None, "gradient_error": None, "parameters": None}
+
+    folder = changed(root, tmp_path, decodes)
+    html = shown(folder)
+    (line,) = (cells for cells in lines(html) if cells[0] == "3 default")
+    row = next(row for row in rungs.of(table(folder)) if row["variant"] == "3 default")
+    assert "TB/s" in text(html) and "TFLOP/s" not in text(html)
+    assert float(line[5]) == pytest.approx(1e9 / row["median_s"] / 1e12, rel=0.01)
+    (gate,) = (cells for cells in lines(shown(folder, "gates")) if cells[0] == "3 default")
+    assert gate[:5] == ["3 default", "bf16", "1.0e-02", "3.1e-02", "✓passes"]
+    assert "parameters" not in text(shown(folder, "gates")), "a column without a value"
+
+
+def test_costs_show_the_first_step_and_when_it_is_paid_back(root):
+    (line,) = (cells for cells in lines(shown(root, "costs")) if cells[0] == "3 default")
+    assert line[4] == "150" and line[6] == "12.0 s" and line[7].startswith("390 [")
+    (graph,) = (cells for cells in lines(shown(root, "costs")) if cells[0] == "5 bf16")
+    assert graph[1] == graph[2] == "—", "a graph's pool is not in the allocator's account"
+
+
+def lines(html: str) -> list[list[str]]:
+    found = []
+    for row in re.findall(r"<tr[^>]*>(.*?)</tr>", html, re.S):
+        cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S)
+        found.append([" ".join(re.sub("<[^>]+>", "", cell).split()) for cell in cells])
+    return found
+
+
+def drawn(root, monkeypatch, part: str, **options) -> list[tuple]:
+    """What is given to the pictures."""
+    kept = []
+
+    def keep(showing, panels, label):
+        kept.extend(drawing.arguments for _, drawing in panels)
+        return json.dumps([[list(drawing.arguments) for _, drawing in panels], label])
+
+    monkeypatch.setattr("anatomy.exhibits.ladders.svg.chart", keep)
+    shown(root, part, **options)
+    return kept
+
+
+def test_a_bar_begins_where_the_rung_that_it_changes_ended(root, monkeypatch):
+    ((steps, _),) = drawn(root, monkeypatch, "climb", width=4096)
+    by_name = {step["label"]: step for step in steps}
+    assert next(iter(by_name)) == "0 fp32" and by_name["0 fp32"]["value"] == 1.0
+    assert by_name["3 default"]["start"] == by_name["2 amp bf16"]["value"]
+    assert by_name["5 bf16"]["start"] == by_name["3 default"]["value"]
+    # At this width the made-up rung 3 is slower than rung 2.
+    assert by_name["3 default"]["value"] < by_name["3 default"]["start"]
+    assert by_name["3 default"]["verdict"] == "slower"
+    for step in steps:
+        assert step["low"] <= step["value"] <= step["high"]
+
+
+def test_bars_are_stacked_without_a_hole_up_to_the_step(root, monkeypatch):
+    seconds, shares = drawn(root, monkeypatch, "time")
+    for bars, ends, kinds, _ in (seconds, shares):
+        for end in ends:
+            mine = [bar for bar in bars if bar["label"] == end["label"]]
+            assert [bar["kind"] for bar in mine] == kinds and mine[0]["start"] == 0
+            for one, other in itertools.pairwise(mine):
+                assert one["end"] == other["start"]
+            assert mine[-1]["end"] == pytest.approx(end["value"])
+    assert all(end["value"] == pytest.approx(100) for end in shares[1])
+    (alone,) = drawn(root, monkeypatch, "time", variants=["3 default", "5 bf16"])
+    assert len(alone[1]) == 2, "steps of about one length need no second panel"
+
+
+@pytest.mark.parametrize("part", ["climb", "time"])
+@pytest.mark.parametrize("width", svg.WIDTHS.values())
+def test_charts_are_drawn_with_every_name_and_figure(root, monkeypatch, tmp_path, part, width):
+    for arguments in drawn(root, monkeypatch, part):
+        name = "stacks.climb" if part == "climb" else "stacks.parts"
+        picture = svg.picture(svg.Drawing(name, arguments), width, tmp_path)
+        assert "3 default" in picture and "NaN" not in picture
+        assert "<image" not in picture and "http" not in re.sub(r'xmlns\S+"', "", picture)
+
+
+def test_a_chart_of_one_rung_alone_is_drawn(root, monkeypatch, tmp_path):
+    ((steps, title),) = drawn(root, monkeypatch, "climb", variants=["0 fp32"])
+    assert stacks.climb(steps, title)(680)["layer"]
+    ((*arguments,),) = drawn(root, monkeypatch, "time", variants=["0 fp32"])
+    assert stacks.parts(*arguments)(330)["layer"]
+
+
+def test_without_a_profile_there_is_a_table_and_no_chart(root, tmp_path):
+    def unprofiled(row):
+        row.pop("product_s", None)
+
+    html = shown(changed(root, tmp_path, unprofiled), "time")
+    assert "<svg" not in html and "3 default" in text(html)
+
+
+def test_a_table_shows_the_rows_that_are_wanted(root):
+    with using(synthetic.showing(root=root)):
+        html = page.show(
+            NAME, op="forward and backward", where={"rung": "3_*"}, columns=["variant"], **CLIMBED
+        )
+        assert "3 default" in text(html) and "2 amp bf16" not in text(html)
+        with pytest.raises(UnknownName, match="rung"):
+            page.show(NAME, where={"rung": "6_*"}, **CLIMBED)
+
+
+def test_a_wrong_name_is_an_error_and_a_missing_recording_a_gap(root, tmp_path):
+    with pytest.raises(UnknownName, match="part of the ladder"):
+        shown(root, "sped")
+    with pytest.raises(UnknownName, match="3 defualt"):
+        shown(root, variants=["3 defualt"])
+    with pytest.raises(UnknownName, match="op"):
+        shown(root, op="backward")
+    assert "not recorded" in text(shown(tmp_path)).lower()
+    with using(Showing(root=root, machine=synthetic.MACHINE, collecting=True)) as showing:
+        assert page.ladder("time", **CLIMBED) == page.changes("2_sdpa") == ""
+        del showing
+
+
+def test_an_old_recording_shows_its_badge(root, tmp_path):
+    def renamed(row):
+        row["variant"] = row["variant"].replace("3 default", "3 old")
+
+    showing = stale(synthetic.showing(root=changed(root, tmp_path, renamed)), NAME, **CLIMBED)
+    with using(showing):
+        html = page.ladder(**CLIMBED, variants=["3 default"])
+    assert 'class="notice badge"' in html and "3 default" not in text(html)
