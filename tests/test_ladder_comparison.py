@@ -5,10 +5,11 @@ import pytest
 import torch
 from test_ladder_training import CPU, bench, few, way
 
-from anatomy.errors import DisagreementError, MeasurementError
+from anatomy.errors import AnatomyError, DisagreementError, MeasurementError
 from anatomy.experiments import (
     ladder_ceilings,
     ladder_comparison,
+    ladder_gates,
     ladder_rungs,
     ladder_steps,
 )
@@ -151,3 +152,12 @@ def test_a_ceilings_product_is_held_against_more_precision():
     assert exact.dtype == torch.float32
     torch.testing.assert_close(exact.double(), a.double() @ b.double(), rtol=1e-5, atol=1e-5)
     assert ladder_ceilings._exact(a.float(), b.float(), "fp32").dtype == torch.float64
+
+
+def test_scores_that_are_made_anew_are_no_other_work():
+    attention = 6 * 1000
+    seen = ladder_gates.Work(5000, 7 * 1000, "FlopCounterMode", "flash")
+    assert ladder_gates.require_equal_work(seen, 5000, attention) == 5000 + 7000
+    with pytest.raises(AnatomyError, match="void: its attention"):
+        more = ladder_gates.Work(5000, 8 * 1000, "FlopCounterMode", "flash")
+        ladder_gates.require_equal_work(more, 5000, attention)

@@ -83,7 +83,7 @@ def test_all_rungs_have_equal_parameters_and_equal_work(table):
     rows = table[table.counted_flops.notna()]
     size = ladder_steps.Size(32, 2, 2, 16)
     assert set(rows.counted_flops) == {3 * size.flops} and rows.parameters.nunique() == 1
-    assert set(rows.flops) == {3 * size.flops}
+    assert set(rows.flops) == {3 * size.flops} and set(rows.recomputed_flops) == {0}
     assert set(rows.counted_by) == {
         "FlopCounterMode",
         "FlopCounterMode, attention by its formula",
@@ -265,11 +265,30 @@ def test_ways_with_cuda_graphs_come_last_and_keep_their_place(bench, monkeypatch
     monkeypatch.setattr(ladder_steps, "prepare", prepare)
     ready, refused = ladder_steps.prepared(bench)
     assert not refused and [each.way for each in ready] == list(ladder_rungs.TRAINING)
-    assert order[-3:] == [
+    assert order[-5:] == [
         ("3 reduce-overhead", "3 default"),
         ("5 bf16", "5 bf16 without a graph"),
         ("5 fp8", "5 fp8 without a graph"),
+        ("4 current in a graph", "4 current"),
+        ("4 delayed in a graph", "4 delayed"),
     ]
+
+
+def test_a_graph_of_what_is_void_is_void(bench, monkeypatch):
+    def prepare(way, bench, plain):
+        if way.label == "5 fp8 without a graph":
+            raise AnatomyError("void: its loss strays")
+        return ladder_steps.Ready(way, None, None)
+
+    monkeypatch.setattr(ladder_steps, "prepare", prepare)
+    _, refused = ladder_steps.prepared(bench)
+    assert refused == dict.fromkeys((*RUNG_5[1:], "5 fp8"), "void: its loss strays")
+
+
+def test_a_way_that_its_script_does_not_know_is_refused(bench, monkeypatch):
+    unknown = ladder_rungs.Way("2_sdpa", "amp fp64", "bf16", 1.0, 1.0)
+    with pytest.raises(AnatomyError, match="has no way"):
+        ladder_steps.prepare(unknown, bench)
 
 
 def test_setting_up_a_graph_counts_what_was_compiled_for_the_way_without(bench):
