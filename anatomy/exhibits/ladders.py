@@ -105,7 +105,7 @@ def _climb(view: View) -> str:
     twin = ladder_tables.speeds(view)
     if not steps:
         return twin
-    title = f"speed-up over rung 0, logarithmic ({rows.interval_name(there)})"
+    title = f"speed-up over rung 0 ({rows.interval_name(there)})"
     drawing = svg.Drawing("stacks.climb", (steps, title))
     label = (
         "Speed-up over rung 0 of "
