@@ -67,6 +67,8 @@ def test_a_row_has_its_speed_up_its_share_and_what_it_took():
     assert all(cell in compiled for cell in shown)
     assert "×" not in line_of(lines, "0 fp32")
     assert line_of(lines, "5 fp8").count("?") == 1, "an undecided speed-up is marked"
+    assert "?: not told apart from the noise" in lines
+    assert not any("?" in line for line in printed(ROWS[:2]))
 
 
 def test_what_can_not_be_climbed_says_so_in_its_row_and_why_below():

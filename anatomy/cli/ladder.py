@@ -12,6 +12,8 @@ from anatomy.rows import Row
 STEPS, TRAFFIC = "ladder.training", "ladder.traffic"
 EXPERIMENTS = (STEPS, TRAFFIC)
 NONE = "–"
+# Verdicts on the speed-ups: over rung 0, and over the rung before.
+WORDS = ("verdict", "verdict_before")
 # How a way's name begins: with the number of its rung.
 RUNG = re.compile(r"\d ")
 
@@ -44,6 +46,8 @@ def steps(rows: Sequence[Row]) -> Iterator[Table | str]:
     for op in dict.fromkeys(row["op"] for row in climbed):
         group = [row for row in climbed if row["op"] == op]
         yield _steps_of(op, sorted(group, key=lambda row: ranks[row["variant"]]))
+    if any(row.get(word) == "undecided" for row in climbed for word in WORDS):
+        yield "?: not told apart from the noise"
     whys = {row["variant"]: row["note"] for row in climbed if _absent(row)}
     for why in dict.fromkeys(whys.values()):
         names = sorted((name for name in whys if whys[name] == why), key=ranks.__getitem__)
@@ -92,7 +96,7 @@ def _speedup(row: Row, column: str) -> str:
     if units.missing(ratio) or row.get("role") == "control":
         return NONE
     ends = (None, None) if units.missing(low) or units.missing(high) else (1 / high, 1 / low)
-    word = row.get("verdict" if column == "ratio" else "verdict_before")
+    word = row.get(WORDS[column == "ratio_before"])
     return units.ratio_range(1 / ratio, *ends) + (" ?" if word == "undecided" else "")
 
 
