@@ -28,18 +28,18 @@ def apart(where: torch.device) -> Iterator[None]:
     Args:
         where: The device, whose compiled code and memory are given back.
     """
-    switches = ladder_gates.switches()
-    try:
-        with (
-            torch.random.fork_rng(devices=[where] if where.type == "cuda" else []),
-            tensors.products_in("fp32"),
-            without_caches(),
-        ):
-            torch.compiler.reset()
+    with (
+        torch.random.fork_rng(devices=[where] if where.type == "cuda" else []),
+        tensors.products_in("fp32"),
+        without_caches(),
+    ):
+        torch.compiler.reset()
+        switches = ladder_gates.switches()
+        try:
             yield
-    finally:
-        let_go(where)
-        ladder_gates.left_set(switches)
+        finally:
+            let_go(where)
+            ladder_gates.left_set(switches)
 
 
 def require_sizes(**sizes: float) -> None:
