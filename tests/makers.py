@@ -25,6 +25,7 @@ ELSEWHERE = {
         *("ladder.inference", "ladder.decoding", "ladder.regimes"),
         *("ladder.graphs", "ladder.autotuned"),
     ),
+    "ladder_rows": ("ladder.training",),
     "precision_rows": (
         *("precision.training", "precision.gradients"),
         *("precision.fp8", "precision.inference"),

@@ -69,20 +69,21 @@ def training(
         the control is rung 0. Op `forward and backward` has all ways, op `with AdamW` those that
         count. `rung`, `way`, `products` (the number format); the gates: `loss_error` and
         `gradient_error` against rung 0 in float32 (relative, of all gradients together),
-        `parameters`, `counted_flops` and `counted_by`; `backend` of attention, known by
-        `backend_by`. `setup_s` is the seconds of the first step, with compiling and capturing, and
-        `graphs` what was compiled. Against the rung before (`before`): `ratio_before` with its
-        interval and `verdict_before`, and `uses` with its interval, steps after which what setting
-        up takes longer is paid back; null where `pays` is false (not faster) or null (undecided).
-        `share_of_ceiling`, with its interval, is the rate over the highest of op `ceiling *`.
-        `peak_bytes` of a step and `total_peak_bytes` with the weights, null for CUDA graphs, and
-        `reserved_bytes` of the card. On a GPU seconds of kernels by what they do: `product_s`,
-        `attention_s`, `pointwise_s`, `other_s`, and `gap_s`, the rest of the step;
-        `kernels_per_call`, and `kernel_seconds`, [name, kind, launches, seconds] of a step. These
-        of a way with CUDA graphs are those of the same step without. A way that can't run here, or
-        that is void, has a `note` and no time. Ops `ceiling bf16` and the like, in gpu_warm: what
-        the card multiplies at best. Op `first call`: seconds of compiling an addition, before all
-        else; `gpu_code` and `cpu_code`, what torch.compile writes its kernels in.
+        `parameters`, `counted_flops` by `counted_by`, of which `recomputed_flops` are scores that a
+        fused backward pass makes anew; `backend` of attention, known by `backend_by`. `setup_s` is
+        the seconds of the first step, with compiling and capturing, and `graphs` what was compiled.
+        Against the rung before (`before`): `ratio_before` with its interval and `verdict_before`,
+        and `uses` with its interval, steps after which what setting up takes longer is paid back;
+        null where `pays` is false (not faster) or null (undecided). `share_of_ceiling`, with its
+        interval, is the rate over the highest of op `ceiling *`. `peak_bytes` of a step and
+        `total_peak_bytes` with the weights, null for CUDA graphs, and `reserved_bytes` of the card.
+        On a GPU seconds of kernels by what they do: `product_s`, `attention_s`, `pointwise_s`,
+        `other_s`, and `gap_s`, the rest of the step; `kernels_per_call`, and `kernel_seconds`,
+        [name, kind, launches, seconds] of a step. These of a way with CUDA graphs are those of the
+        same step without. A way that can't run here, or that is void, has a `note` and no time. Ops
+        `ceiling bf16` and the like, in gpu_warm: what the card multiplies at best. Op `first call`:
+        seconds of compiling an addition, before all else; `gpu_code` and `cpu_code`, what
+        torch.compile writes its kernels in.
 
     Raises:
         BadParameter: A number is not above 0, or the width is no whole number of heads.
