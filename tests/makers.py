@@ -26,6 +26,7 @@ ELSEWHERE = {
         *("ladder.graphs", "ladder.autotuned"),
     ),
     "ladder_rows": ("ladder.training",),
+    "ladder_traffic_rows": ("ladder.traffic:traffic",),
     "precision_rows": (
         *("precision.training", "precision.gradients"),
         *("precision.fp8", "precision.inference"),

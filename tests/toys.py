@@ -53,6 +53,7 @@ TOY = {name: {"device": "cpu"} for name in REFUSED} | {
     "graph_capture.map": {"device": "cpu", "scale": 1e-5, "iters": 6},
     "graph_capture.training": {"device": "cpu", "scale": 0.01, "iters": 6},
     "graph_capture.pools": {"device": "cpu"},
+    "ladder.traffic": {"device": "cpu"},  # counted on paper there
     "channels_last.map": CPU | {"scale": 0.04, "budget_s": 0.05},
     "channels_last.network": CPU
     | {"scale": 0.1, "width": 4, "side": 32, "short": True, "budget_s": 0.05},
@@ -92,6 +93,7 @@ OTHER_FORMS = (
     "attention.choices",
     "bottlenecks.profiled_call",
     "graph_capture.pools",
+    "ladder.traffic",
     "checkpointing.traps",
     "accumulation.gradients",
     *("ladder.graphs", "ladder.autotuned"),

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from anatomy import limits, recording, replication
-from anatomy.cli import ceilings, text
+from anatomy.cli import ceilings, ladder, text
 from anatomy.cli.output import Format, FormatOption, as_csv, require_seconds, say, show, tidy
 from anatomy.errors import RecordingError
 from anatomy.recording import Recording
@@ -88,6 +88,8 @@ def measure(
         say(as_csv(tidy([found])))
     elif experiment.name in ceilings.EXPERIMENTS and package is None:
         show(_origin(found), *ceilings.report(found))
+    elif experiment.name in ladder.EXPERIMENTS and package is None:
+        show(_origin(found), *ladder.report(found))
     else:
         said = text.report(found, known_ceilings(found.machine))
         say("\n\n".join([_origin(found), *parts, *said.split("\n\n")[1:]]))

@@ -82,6 +82,14 @@ def twin_of(way: ladder_rungs.Way) -> str:
     return f"{way.rung[0]} {ladder_rungs.WITHOUT_GRAPHS.get(way.label)}"
 
 
+def shares(way: ladder_rungs.Way) -> bool:
+    """Whether a way may use script and model of its twin, and so what these have compiled.
+
+    Rung 3's twin is compiled in another mode, and Transformer Engine keeps scales in its modules.
+    """
+    return graphs(way) and way.rung.startswith("5")
+
+
 def require_possible(way: ladder_rungs.Way, where: torch.device) -> None:
     """Refuse a way that can't run on this device.
 

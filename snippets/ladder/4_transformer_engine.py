@@ -1,9 +1,11 @@
 """Rung 4: multiply in 8 bits, with NVIDIA's Transformer Engine.
 
 Changes from rung 3: each layer is one module of Transformer Engine, whose products take factors
-in FP8. The ways differ in where a scale comes from: `current` takes it from the tensor itself,
-`delayed` from the largest elements of the steps before, `block` gives every small block its own;
-`bf16` is the same module without FP8.
+in FP8; its weights are bfloat16, and the optimizer keeps its own in float32. The ways differ in
+where a scale comes from: `current` takes it from the tensor itself, `delayed` from the largest
+elements of the steps before, `block` gives every small block its own; `bf16` is the same module
+without FP8. `attention too` lets attention multiply in FP8, `in a graph` replays the whole step as
+one CUDA graph.
 Run it alone:  python snippets/ladder/4_transformer_engine.py
 Source: Micikevicius et al. 2022, arXiv:2209.05433; the library's user guide on its recipes.
 """
@@ -17,7 +19,7 @@ from torch.nn import functional as F
 try:
     import transformer_engine.pytorch as te
     from transformer_engine.common import recipe
-except ImportError as error:
+except Exception as error:  # a library of its own may be missing too, or made for another torch
     raise SystemExit(
         f"Rung 4 needs Transformer Engine, which can't be imported here: {error}. On a machine "
         "with an NVIDIA GPU and the CUDA toolkit: "
@@ -25,36 +27,35 @@ except ImportError as error:
     ) from error
 
 DEVICE = "cuda"  # Transformer Engine has no other
-WAYS = ("current", "delayed", "block", "bf16")
+# The ways this rung can run; the first is the one that the ladder counts.
+WAYS = (
+    *("current", "delayed", "block", "bf16", "delayed, attention too"),
+    *("current in a graph", "delayed in a graph", "block in a graph", "bf16 in a graph"),
+)
 HEAD = 128  # width D of one attention head
-
-RECIPES = {
-    "current": recipe.Float8CurrentScaling,
-    "delayed": recipe.DelayedScaling,
-    "block": recipe.Float8BlockScaling,
-}
 
 
 # --8<-- [start:build]
 def build(width: int, layers: int, device: str = DEVICE) -> nn.Module:
-    model = nn.Sequential(*(_layer(width, device) for _ in range(layers)))
-    load(model, width, layers, device)
+    model = nn.Sequential(*(_layer(width, number, device) for number in range(layers)))
+    load(model, width, device)
     return model
 
 
-def _layer(width: int, device: str) -> nn.Module:
+def _layer(width: int, number: int, device: str) -> nn.Module:
     return te.TransformerLayer(
         hidden_size=width,
         ffn_hidden_size=4 * width,
         num_attention_heads=max(1, width // HEAD),
+        layer_number=number + 1,
         hidden_dropout=0.0,
         attention_dropout=0.0,
         self_attn_mask_type="causal",
         attn_input_format="bshd",
-        bias=False,
+        bias=False,  # of the products; the norms keep theirs
         activation="gelu",  # the approximation by tanh
-        fuse_qkv_params=True,
-        qkv_weight_interleaved=False,
+        fuse_qkv_params=True,  # one weight (3 C, C)
+        qkv_weight_interleaved=False,  # all of q's rows, then k's, then v's
         params_dtype=torch.bfloat16,
         device=device,
     )
@@ -64,25 +65,60 @@ def _layer(width: int, device: str) -> nn.Module:
 
 
 @torch.no_grad()
-def load(model: nn.Module, width: int, layers: int, device: str = DEVICE) -> None:
+def load(model: nn.Module, width: int, device: str = DEVICE) -> None:
     """Give `model` the weights that every other rung draws, in the order in which they are drawn.
 
-    A layer's parameters stand in the same order as theirs: norm, q with k and v, out, norm, up,
-    down.
+    Its norms begin with ones and zeros, as theirs do.
     """
     torch.manual_seed(0)
-    parameters = iter(model.parameters())
     shapes = ((3 * width, width), (width, width), (4 * width, width), (width, 4 * width))
-    for _ in range(layers):
-        drawn_here = (nn.Linear(k, n, bias=False, device=device).weight for n, k in shapes)
-        qkv, out, up, down = drawn_here
-        one, zero = torch.ones(width), torch.zeros(width)
-        for drawn in (one, zero, qkv, out, one, zero, up, down):
-            next(parameters).copy_(drawn)
+    for layer in model:
+        attention, perceptron = layer.self_attention, layer.layernorm_mlp
+        weights = (attention.layernorm_qkv.weight, attention.proj.weight)
+        weights += (perceptron.fc1_weight, perceptron.fc2_weight)
+        for weight, (n, k) in zip(weights, shapes, strict=True):
+            weight.copy_(nn.Linear(k, n, bias=False, device=device).weight)
 
 
 def optimizer_of(model: nn.Module, lr: float = 1e-4) -> torch.optim.Optimizer:
-    return te.optimizers.FusedAdam(model.parameters(), lr=lr, master_weights=True)
+    """AdamW as in the other rungs, whose weight decay is PyTorch's default."""
+    return te.optimizers.FusedAdam(
+        model.parameters(), lr=lr, weight_decay=0.01, master_weights=True, capturable=True
+    )
+
+
+# --8<-- [start:recipes]
+def scaling(way: str) -> recipe.Recipe | None:
+    """The recipe by which this way makes its scales; None for bfloat16."""
+    if way.startswith("delayed"):
+        too = "attention too" in way
+        return recipe.DelayedScaling(fp8_dpa=too, fp8_mha=too)
+    if way.startswith("block"):
+        return recipe.Float8BlockScaling()
+    return recipe.Float8CurrentScaling() if way.startswith("current") else None
+
+
+# --8<-- [end:recipes]
+
+
+def replayed(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """`call` as one CUDA graph: the same kernels on the same memory, launched at once."""
+    beside = torch.cuda.Stream()
+    beside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(beside):
+        for _ in range(3):  # takes what memory and handles the libraries want
+            call()
+    torch.cuda.current_stream().wait_stream(beside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = call()
+
+    def replay() -> Tensor:
+        graph.replay()
+        return result
+
+    replay.of = call  # a graph goes on using the memory of its tensors, so they must live on
+    return replay
 
 
 # --8<-- [start:step]
@@ -94,11 +130,12 @@ def step(
     optimizer: torch.optim.Optimizer | None = None,
 ) -> Callable[[], Tensor]:
     """One training step as a call that returns the loss; gradients stay in `.grad`."""
-    x, scaling = x.to(torch.bfloat16), RECIPES[way]() if way in RECIPES else None
+    x, fp8 = x.to(torch.bfloat16), scaling(way)
+    model.train()
 
     def call() -> Tensor:
         model.zero_grad(set_to_none=True)
-        with te.autocast(enabled=scaling is not None, recipe=scaling):
+        with te.autocast(enabled=fp8 is not None, recipe=fp8):
             y = model(x)
         loss = F.mse_loss(y.float(), target)
         loss.backward()
@@ -106,7 +143,7 @@ def step(
             optimizer.step()
         return loss.detach()
 
-    return call
+    return replayed(call) if "in a graph" in way else call
 
 
 # --8<-- [end:step]
@@ -115,17 +152,51 @@ def step(
 def inference(
     model: nn.Module, x: Tensor, way: str = WAYS[0], caches: list[Tensor] | None = None
 ) -> Callable[[], Tensor]:
-    """The forward pass as a call; its own cache of keys and values is not that of the others."""
-    if caches is not None:
-        raise NotImplementedError("Transformer Engine keeps keys and values in a form of its own.")
-    x, scaling = x.to(torch.bfloat16), RECIPES[way]() if way in RECIPES else None
+    """The forward pass as a call; with `caches`, (2, B, H, S, D) a layer, of the newest tokens."""
+    x, fp8 = x.to(torch.bfloat16), scaling(way)
+    tokens = x.shape[0] * x.shape[1]
+    if fp8 is not None and tokens % 8:
+        raise NotImplementedError(f"Its FP8 products need a multiple of 8 tokens, not {tokens}.")
+    how: dict = {} if caches is None else remembering(x, caches)
+    model.train(way.startswith("delayed"))
 
-    @torch.inference_mode()
-    def call() -> Tensor:
-        with te.autocast(enabled=scaling is not None, recipe=scaling):
-            return model(x)
+    def forward(first: bool | None) -> Tensor:
+        y = x
+        with te.autocast(enabled=fp8 is not None, recipe=fp8):
+            for layer in model:  # its FP8 weights stay as they were made for the first call
+                y = layer(y, is_first_microbatch=first, **how)
+        return y
 
-    return call
+    if way.startswith("delayed"):  # scales come from steps before, and only training has such
+        for _ in range(2):
+            forward(None)
+        model.eval()
+    # Not inference_mode: what the library keeps from call to call could not be used elsewhere.
+    with torch.no_grad():
+        forward(True)
+    call = torch.no_grad()(lambda: forward(False))
+    return replayed(call) if "in a graph" in way else call
+
+
+# --8<-- [start:cache]
+def remembering(x: Tensor, caches: list[Tensor]) -> dict:
+    """Arguments by which every layer looks at keys and values so far; the last are those of `x`."""
+    B, T = x.shape[:2]
+    H, S, D = caches[0].shape[2:]
+    if T != 1:
+        raise NotImplementedError(f"Its cache takes tokens one by one, not {T} at once.")
+    kept = te.InferenceParams(B, S, num_heads_kv=H, head_dim_k=D, dtype=torch.bfloat16)
+    for number, cache in enumerate(caches, 1):
+        kept.allocate_memory(number)
+        for mine, theirs in zip(kept.cache_manager.cache[number], cache, strict=True):
+            mine.copy_(theirs.transpose(1, 2))  # (B, S, H, D)
+    # Two steps: the tokens before the last, which are there, and the last, which each call brings.
+    for tokens in (S - 1, 1):
+        kept.pre_step(dict.fromkeys(range(B), tokens))
+    return {"inference_params": kept, "self_attn_mask_type": "padding_causal"}
+
+
+# --8<-- [end:cache]
 
 
 if __name__ == "__main__":
@@ -134,6 +205,7 @@ if __name__ == "__main__":
     width, layers, tokens = 1024, 4, 1024
     x, target = torch.randn(2, 4, tokens, width, device=DEVICE)  # two of (B, T, C)
     found = compare(
+        # Each way has a model of its own: a graph goes on using the gradients it was made with.
         {way: step(build(width, layers), x, target, way) for way in WAYS},
         control="bf16",
         quantity="step_wall",

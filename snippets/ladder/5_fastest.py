@@ -9,63 +9,84 @@ Source: Micikevicius et al. 2022, arXiv:2209.05433, on the two formats of FP8.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-# The ways this rung can run; the first is the one that the ladder counts.
-WAYS = ("bf16", "fp8", "bf16 without a graph", "fp8 without a graph")
+# The ways this rung can run; the first is the one that the ladder counts. A way is made of words:
+# `fast` adds up in fewer bits going back too, `rows` gives each row a scale of its own, `tuned` has
+# the compiler try more shapes of its own kernels, `by blocks` compiles one layer for all.
+WAYS = (
+    *("bf16", "bf16 tuned", "bf16 by blocks", "bf16 without a graph"),
+    *("fp8", "fp8 fast", "fp8 rows", "fp8 fast tuned", "fp8 by blocks", "fp8 without a graph"),
+)
 HEAD = 128  # width D of one attention head
+E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2  # more digits, and more range for gradients
 
 
 # --8<-- [start:fp8]
-def to_fp8(x: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
-    """`x` in 8 bits, its largest element at the format's largest, and what undoes the scale."""
-    scale = torch.finfo(kind).max / x.abs().amax().float().clamp(min=1e-12)
+def to_fp8(x: Tensor, kind: torch.dtype = E4M3, rows: bool = False) -> tuple[Tensor, Tensor]:
+    """`x` (M, K) in 8 bits, its largest element at the format's largest, and what undoes the scale.
+
+    The largest of each row is found by the kernel that makes `x`, in passing.
+    """
+    largest = x.abs().amax(1, keepdim=True)  # (M, 1)
+    largest = largest if rows else largest.amax()
+    scale = torch.finfo(kind).max / largest.float().clamp(min=1e-12)
     return (x.float() * scale).to(kind), scale.reciprocal()
+
+
+def multiply(a, b, a_scale, b_scale, dtype: torch.dtype, fast: bool) -> Tensor:
+    """a (M, K) times b (N, K) transposed, both row by row: the one form that tensor cores take."""
+    return torch._scaled_mm(a, b.t(), a_scale, b_scale.t(), out_dtype=dtype, use_fast_accum=fast)
 
 
 class Product(torch.autograd.Function):
     """x (M, K) times w (N, K) transposed, with factors in FP8 in both passes.
 
-    Gradients have the format with more range, weights and activations that with more precision.
-    An FP8 product wants its left factor row by row and its right one column by column.
+    With `rows` each row has a scale of its own, and the gradient of w, which adds up over rows, is
+    a product in bfloat16. With `fast` sums have fewer bits in the backward pass too.
     """
 
     @staticmethod
-    def forward(ctx, x: Tensor, w: Tensor) -> Tensor:
-        x8, x_scale = to_fp8(x, torch.float8_e4m3fn)
-        w8, w_scale = to_fp8(w, torch.float8_e4m3fn)
-        ctx.save_for_backward(x8, x_scale, w8, w_scale)
-        return multiply(x8, w8.t(), x_scale, w_scale, x.dtype, fast=True)
+    def forward(ctx, x: Tensor, w: Tensor, rows: bool, fast: bool) -> Tensor:
+        (x8, x_scale), (w8, w_scale) = to_fp8(x, rows=rows), to_fp8(w, rows=rows)
+        ctx.rows, ctx.fast = rows, fast
+        turned = (x8.t().contiguous(), x_scale, w8.t().contiguous(), w_scale)
+        ctx.save_for_backward(*((x, w) if rows else turned))
+        return multiply(x8, w8, x_scale, w_scale, x.dtype, fast=True)
 
     @staticmethod
-    def backward(ctx, g: Tensor) -> tuple[Tensor, Tensor]:
-        x8, x_scale, w8, w_scale = ctx.saved_tensors
-        g8, g_scale = to_fp8(g, torch.float8_e5m2)
-        dx = multiply(g8, w8.t().contiguous().t(), g_scale, w_scale, g.dtype)
-        dw = multiply(g8.t().contiguous(), x8.t().contiguous().t(), g_scale, x_scale, g.dtype)
-        return dx, dw
-
-
-def multiply(a: Tensor, b: Tensor, a_scale, b_scale, dtype: torch.dtype, fast=False) -> Tensor:
-    return torch._scaled_mm(a, b, a_scale, b_scale, out_dtype=dtype, use_fast_accum=fast)
+    def backward(ctx, g: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        g = g.contiguous()
+        if ctx.rows:
+            x, w = ctx.saved_tensors
+            (g8, g_scale), (w8_t, w_scale) = (to_fp8(f, rows=True) for f in (g, w.t().contiguous()))
+            dw = g.t() @ x
+        else:
+            x8_t, x_scale, w8_t, w_scale = ctx.saved_tensors
+            g8, g_scale = to_fp8(g, E5M2)
+            dw = multiply(g8.t().contiguous(), x8_t, g_scale, x_scale, g.dtype, ctx.fast)
+        return multiply(g8, w8_t, g_scale, w_scale, g.dtype, ctx.fast), dw, None, None
 
 
 class Linear(nn.Linear):
-    fp8 = False
+    fp8 = rows = fast = False
     ready: tuple[Tensor, Tensor] | None = None  # the weight in FP8, where it stays as it is
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.fp8:
             return super().forward(x)
+        flat = x.flatten(0, 1)  # (M, K)
         if self.ready is not None:
-            (x8, x_scale), (w8, w_scale) = to_fp8(x.flatten(0, 1), torch.float8_e4m3fn), self.ready
-            y = multiply(x8, w8.t(), x_scale, w_scale, x.dtype, fast=True)
-            return y.unflatten(0, x.shape[:2])
-        return Product.apply(x.flatten(0, 1), self.weight).unflatten(0, x.shape[:2])
+            (x8, x_scale), (w8, w_scale) = to_fp8(flat, rows=self.rows), self.ready
+            y = multiply(x8, w8, x_scale, w_scale, x.dtype, fast=True)
+        else:
+            y = Product.apply(flat, self.weight, self.rows, self.fast)
+        return y.unflatten(0, x.shape[:2])
 
 
 # --8<-- [end:fp8]
@@ -173,11 +194,19 @@ def prepare(model: nn.Module, way: str, keep: bool = False) -> None:
     """Set every product to this way; with `keep` the weights are put into 8 bits once for all."""
     for module in model.modules():
         if isinstance(module, Linear):
-            module.fp8 = way.startswith("fp8")
+            module.fp8, module.rows, module.fast = (w in way for w in ("fp8", "rows", "fast"))
             if not (keep and module.fp8):
                 module.ready = None
             elif module.ready is None:
-                module.ready = to_fp8(module.weight.detach(), torch.float8_e4m3fn)
+                module.ready = to_fp8(module.weight.detach(), rows=module.rows)
+
+
+def through(block: nn.Module, x: Tensor) -> Tensor:
+    return block(x)
+
+
+def distance(y: Tensor, target: Tensor) -> Tensor:
+    return F.mse_loss(y.float(), target)
 
 
 # --8<-- [start:step]
@@ -189,13 +218,20 @@ def step(
     optimizer: torch.optim.Optimizer | None = None,
 ) -> Callable[[], Tensor]:
     """One training step as a call that returns the loss; gradients stay in `.grad`."""
-
     prepare(model, way)
     x = x.to(torch.bfloat16)
+    options = {"coordinate_descent_tuning": True} if "tuned" in way else None
+    compiled = partial(torch.compile, dynamic=False, options=options)
 
-    @torch.compile
-    def loss_of(x: Tensor, target: Tensor) -> Tensor:
-        return F.mse_loss(model(x).float(), target)
+    if "by blocks" in way:  # what is compiled for the first layers serves all others
+        layer, loss_of_output = compiled(through), compiled(distance)
+
+        def loss_of(x: Tensor, target: Tensor) -> Tensor:
+            for block in model.blocks:
+                x = layer(block, x)
+            return loss_of_output(x, target)
+    else:
+        loss_of = compiled(lambda x, target: distance(model(x), target))
 
     def call() -> Tensor:
         model.zero_grad(set_to_none=True)
@@ -205,7 +241,7 @@ def step(
             optimizer.step()
         return loss.detach()
 
-    return call if not x.is_cuda or way.endswith("without a graph") else replayed(call)
+    return call if not x.is_cuda or "without a graph" in way else replayed(call)
 
 
 # --8<-- [end:step]
@@ -217,13 +253,13 @@ def inference(
     """The forward pass as a call; with `caches`, (2, B, H, S, D) a layer, of the newest tokens."""
     prepare(model, way, keep=True)
     x = x.to(torch.bfloat16)
-    compiled = torch.compile(model)
+    compiled = torch.compile(model, dynamic=False)
 
     @torch.inference_mode()
     def call() -> Tensor:
         return compiled(x, caches)
 
-    return call if not x.is_cuda or way.endswith("without a graph") else replayed(call)
+    return call if not x.is_cuda or "without a graph" in way else replayed(call)
 
 
 if __name__ == "__main__":

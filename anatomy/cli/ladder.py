@@ -1,0 +1,130 @@
+"""The ladder for a terminal: a row for each way to climb it, and attention's bytes beside it."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from rich.table import Table
+
+from anatomy import units
+from anatomy.recording import Recording
+from anatomy.rows import Row
+
+STEPS, TRAFFIC = "ladder.training", "ladder.traffic"
+EXPERIMENTS = (STEPS, TRAFFIC)
+NONE = "–"
+# How a way's name begins: with the number of its rung.
+RUNG = re.compile(r"\d ")
+
+
+def report(found: Recording) -> Iterator[Table | str]:
+    """What a recording of the ladder says.
+
+    Args:
+        found: A recording of one of `EXPERIMENTS`, just made.
+    """
+    rows = found.data["rows"]
+    if found.experiment == TRAFFIC:
+        yield traffic(rows)
+        yield from dict.fromkeys(row["note"] for row in rows if row.get("note"))
+    else:
+        yield from steps(rows)
+    for warning in found.warnings:
+        yield f"warning: {warning}"
+
+
+def steps(rows: Sequence[Row]) -> Iterator[Table | str]:
+    """A table of each comparison of the rungs, from rung 0 upwards; then what can't run, and why.
+
+    Args:
+        rows: Those of `ladder.training`.
+    """
+    climbed = [row for row in rows if RUNG.match(str(row.get("variant")))]
+    climbed = [row for row in climbed if row.get("role") != "again"]
+    ranks = {name: rank for rank, name in enumerate(dict.fromkeys(_in_order(climbed)))}
+    for op in dict.fromkeys(row["op"] for row in climbed):
+        group = [row for row in climbed if row["op"] == op]
+        yield _steps_of(op, sorted(group, key=lambda row: ranks[row["variant"]]))
+    whys = {row["variant"]: row["note"] for row in climbed if _absent(row)}
+    for why in dict.fromkeys(whys.values()):
+        names = sorted((name for name in whys if whys[name] == why), key=ranks.__getitem__)
+        yield f"{', '.join(names)}: {why}"
+
+
+def _in_order(rows: Sequence[Row]) -> list[str]:
+    """Names of the ways, rung by rung, within a rung as they come."""
+    return sorted((row["variant"] for row in rows), key=lambda name: name[0])
+
+
+def _absent(row: Row) -> bool:
+    return units.missing(row.get("median_s"))
+
+
+def _steps_of(op: str, rows: Sequence[Row]) -> Table:
+    columns: dict[str, Callable[[Row], str]] = {
+        "a step takes": _time,
+        "speed-up": lambda row: _speedup(row, "ratio"),
+        "over the rung before": lambda row: _speedup(row, "ratio_before"),
+        "rate": _rate,
+        "of the ceiling": lambda row: _told(row, "share_of_ceiling", units.percent),
+        "peak memory": lambda row: _told(row, "total_peak_bytes", units.byte_count),
+        "kernels": lambda row: _told(row, "kernels_per_call", lambda count: f"{count:.0f}"),
+        "first step": lambda row: _told(row, "setup_s", units.seconds),
+        "gradients off": lambda row: _told(row, "gradient_error", units.percent),
+    }
+    shown = {head: cell for head, cell in columns.items() if any(cell(row) != NONE for row in rows)}
+    table = Table("rung", title=f"\n{op}, wall time of a step", title_justify="left")
+    for head in shown:
+        table.add_column(head, justify="right")
+    for row in rows:
+        table.add_row(row["variant"], *(cell(row) for cell in shown.values()))
+    return table
+
+
+def _time(row: Row) -> str:
+    if _absent(row):
+        return "void" if str(row.get("note")).startswith("void") else "can't run"
+    return units.seconds_range(row["median_s"], row.get("low_s"), row.get("high_s"))
+
+
+def _speedup(row: Row, column: str) -> str:
+    """A ratio of times the other way round; `?` beside one that is not decided."""
+    ratio, low, high = (row.get(f"{column}{end}") for end in ("", "_low", "_high"))
+    if units.missing(ratio) or row.get("role") == "control":
+        return NONE
+    ends = (None, None) if units.missing(low) or units.missing(high) else (1 / high, 1 / low)
+    word = row.get("verdict" if column == "ratio" else "verdict_before")
+    return units.ratio_range(1 / ratio, *ends) + (" ?" if word == "undecided" else "")
+
+
+def _rate(row: Row) -> str:
+    if _absent(row) or units.missing(row.get("flops")):
+        return NONE
+    return units.rate(row["flops"] / row["median_s"], "FLOP/s")
+
+
+def _told(row: Row, column: str, word: Callable[[float], str]) -> str:
+    value = row.get(column)
+    return NONE if units.missing(value) or _absent(row) else word(value)
+
+
+def traffic(rows: Sequence[Row]) -> Table:
+    """Bytes of device memory by the counters and on paper, and how many times those of `fused`.
+
+    Args:
+        rows: Those of `ladder.traffic`.
+    """
+    table = Table("attention", "way", title="\nBytes of device memory", title_justify="left")
+    for head in ("scores", "counted", "over fused", "on paper", "over fused, on paper"):
+        table.add_column(head, justify="right")
+    for row in rows:
+        seen, over = row.get("dram_bytes"), row.get("over_fused")
+        table.add_row(
+            row["op"],
+            row["variant"],
+            units.byte_count(row["score_bytes"]),
+            NONE if units.missing(seen) else units.byte_count(seen),
+            NONE if units.missing(over) else units.ratio(over),
+            units.byte_count(row["formula_bytes"]),
+            units.ratio(row["formula_over_fused"]),
+        )
+    return table

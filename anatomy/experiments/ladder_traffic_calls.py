@@ -1,0 +1,113 @@
+"""Attention called once and again while a profiler counts each kernel's bytes of device memory.
+
+The profiler starts this file as a script and reads no more than kernels in the order of their
+launch. So a kernel that nothing else launches, the *mark*, stands between the calls. Before a
+call the L2 cache is emptied by reading something larger; after it that is done once more, because
+what a call wrote last would otherwise never be counted: it lies in the cache until something else
+wants its place.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+WRITTEN_OUT, IN_BF16, FUSED = "written out", "written out, all in bf16", "fused"
+FORWARD, BOTH = "forward", "forward and backward"
+# Name of the kernel that marks the beginning and the end of a call: it only lets time go by.
+MARK = "spin_kernel"
+# What is read to empty the cache is so many times as large as it.
+FLUSHES = 8
+
+
+def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The attention of the ladder's rung 1, with the casts that autocast makes there."""
+    T, kind = q.shape[2], q.dtype
+    future = torch.ones(T, T, dtype=torch.bool, device=q.device).triu(1)
+    scores = q @ k.mT / q.shape[3] ** 0.5  # (B, H, T, T)
+    shares = scores.masked_fill(future, float("-inf")).float().softmax(3)
+    return shares.to(kind) @ v
+
+
+def all_in_bf16(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attention with as few operators as it can be written with: no mask, and no casts."""
+    return (q @ k.mT * q.shape[3] ** -0.5).softmax(3) @ v
+
+
+def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attention as the ladder's rung 2 has it."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    WRITTEN_OUT: written_out,
+    IN_BF16: all_in_bf16,
+    FUSED: fused,
+}
+
+
+def call_of(
+    way: str, direction: str, heads: int, sequence: int, width: int, where: torch.device
+) -> Callable[[], object]:
+    """One attention of random q, k and v, to be called again and again.
+
+    Args:
+        way: Of `WAYS`.
+        direction: `FORWARD` or `BOTH`.
+        heads: Heads H of all sequences together.
+        sequence: Tokens T.
+        width: Width D of a head.
+        where: The device.
+    """
+    shape = (1, heads, sequence, width)  # (B, H, T, D)
+    q, k, v, grad = (torch.randn(shape, dtype=torch.bfloat16, device=where) for _ in range(4))
+    if direction == FORWARD:
+        return torch.inference_mode()(lambda: WAYS[way](q, k, v))
+    for x in (q, k, v):
+        x.requires_grad_()
+    return lambda: torch.autograd.grad(WAYS[way](q, k, v), (q, k, v), grad)
+
+
+def main(plan_path: str) -> None:
+    """Call what a plan lists, until it is done or late.
+
+    Args:
+        plan_path: A JSON file: `cells`, each the arguments of `call_of`; `device`; `repeats`;
+            `until`, the Unix time after which no call begins; `done`, a file that becomes the
+            list of the cells' places in the order in which they were called.
+    """
+    plan = json.loads(Path(plan_path).read_text(encoding="utf-8"))
+    where = torch.device(plan["device"])
+    torch.cuda.set_device(where)
+    cache = torch.cuda.get_device_properties(where).L2_cache_size or 2**26
+    full = torch.ones(FLUSHES * cache // 4, device=where)
+    done = []
+    for place in [*range(len(plan["cells"]))] * plan["repeats"]:
+        if time.time() > plan["until"]:
+            break
+        try:
+            call = call_of(**plan["cells"][place], where=where)
+            call()  # memory, handles and plans are made now
+        except torch.OutOfMemoryError:
+            continue  # the others may fit
+        full.sum()
+        torch.cuda.synchronize()
+        torch.cuda.profiler.start()
+        torch.cuda._sleep(1)
+        result = call()
+        torch.cuda._sleep(1)
+        full.sum()
+        torch.cuda.synchronize()
+        torch.cuda.profiler.stop()
+        done.append(place)
+        del result, call
+    Path(plan["done"]).write_text(json.dumps(done), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
