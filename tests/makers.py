@@ -26,8 +26,8 @@ ELSEWHERE = {
         *("ladder.inference", "ladder.decoding", "ladder.regimes"),
         *("ladder.graphs", "ladder.autotuned"),
     ),
-    "ladder_traffic_rows": ("ladder.traffic:traffic",),
     "ladder_rows": ("ladder.training",),
+    "ladder_traffic_rows": ("ladder.traffic:traffic",),
     "precision_rows": (
         *("precision.training", "precision.gradients"),
         *("precision.fp8", "precision.inference"),

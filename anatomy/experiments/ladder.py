@@ -169,6 +169,47 @@ def _first_call(watch: Stopwatch, backend: str) -> dict:
     }
 
 
+@experiment(page="ladder/index.md", command="ladder-traffic", timeout_s=180)
+def traffic(
+    device: str = "cuda:0",
+    heads: int = 8,
+    head_width: int = 128,
+    longest: int = 8192,
+    limit_s: float = 40.0,
+) -> pd.DataFrame:
+    """Count the bytes of device memory that attention moves, written out and fused.
+
+    The counts on paper need no GPU. The card's counters are read by Nsight Compute, one call after
+    the other in one process, each with an empty cache before it.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        heads: Fewest heads H; short sequences are also counted with as many heads as give the
+            longest one's tokens.
+        head_width: Width D of a head.
+        longest: Longest sequence T, in tokens; the others are halves of it, down to 512.
+        limit_s: Seconds after which the counters are not read any further.
+
+    Returns:
+        A row for each length, number of heads, direction and way: `written out` is rung 1's
+        attention, `written out, all in bf16` has no mask and no casts, `fused` is rung 2's.
+        `passes` over the scores; `formula_read_bytes`, `formula_written_bytes` and their sum
+        `formula_bytes`, as if no cache held anything between two operators; `formula_over_fused`.
+        From the counters `read_bytes`, `written_bytes`, `dram_bytes` with `dram_low_bytes` and
+        `dram_high_bytes` over the repeats, `late_bytes` (what of the written left the cache after
+        the call), `kernels`; `over_fused` and `over_formula` as ratios of `dram_bytes`. Where they
+        could not be read `note` says why. `score_bytes` of one bfloat16 tensor of scores, and
+        `cache_bytes` of the last-level cache.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there.
+    """
+    where = tensors.torch_device(device)
+    demands.positive(heads=heads, head_width=head_width, longest=longest, limit_s=limit_s)
+    return ladder_traffic.measure(heads, head_width, longest, where, limit_s)
+
+
 @experiment(page="ladder/index.md", command="ladder-inference", timeout_s=300, files=SCRIPTS)
 def inference(
     device: str = "cuda:0",
@@ -266,10 +307,10 @@ def regimes(
         A comparison in step_wall for each cell, of a training step (forward, loss, backward) of one
         layer: `width` C, `batch` B, `sequence` T, `tokens` B T. Control: `3 default`, compiled
         bf16. Variants: `5 bf16` and `5 fp8`, each one CUDA graph, and the same `without a graph`;
-        `4 current`, Transformer Engine. `loss_error`, `gradient_error`; `setup_s` of the first
-        three calls; `peak_bytes`, null for CUDA graphs. On a GPU `busy_s`, `gap_s` and
-        `kernels_per_call`, for a graph those of its kernels launched one by one. What can't be
-        measured has a `note`.
+        `4 current`, Transformer Engine, and it `in a graph`. `loss_error`, `gradient_error`;
+        `setup_s` of the first three calls; `peak_bytes`, null for CUDA graphs. On a GPU `busy_s`,
+        `gap_s` and `kernels_per_call`, for a graph those of its kernels launched one by one. What
+        can't be measured has a `note`.
 
     Raises:
         BadParameter: A number is not above 0.
@@ -355,44 +396,3 @@ def autotuned(
     size = ladder_steps.Size(width, layers, batch, sequence)
     where = tensors.torch_device(device)
     return ladder_graphs.measure(ladder_graphs.TUNED_MODES, size, where, backend, budget_s)
-
-
-@experiment(page="ladder/index.md", command="ladder-traffic", timeout_s=180)
-def traffic(
-    device: str = "cuda:0",
-    heads: int = 8,
-    head_width: int = 128,
-    longest: int = 8192,
-    limit_s: float = 40.0,
-) -> pd.DataFrame:
-    """Count the bytes of device memory that attention moves, written out and fused.
-
-    The counts on paper need no GPU. The card's counters are read by Nsight Compute, one call after
-    the other in one process, each with an empty cache before it.
-
-    Args:
-        device: Where to run, such as cuda:0 or cpu.
-        heads: Fewest heads H; short sequences are also counted with as many heads as give the
-            longest one's tokens.
-        head_width: Width D of a head.
-        longest: Longest sequence T, in tokens; the others are halves of it, down to 512.
-        limit_s: Seconds after which the counters are not read any further.
-
-    Returns:
-        A row for each length, number of heads, direction and way: `written out` is rung 1's
-        attention, `written out, all in bf16` has no mask and no casts, `fused` is rung 2's.
-        `passes` over the scores; `formula_read_bytes`, `formula_written_bytes` and their sum
-        `formula_bytes`, as if no cache held anything between two operators; `formula_over_fused`.
-        From the counters `read_bytes`, `written_bytes`, `dram_bytes` with `dram_low_bytes` and
-        `dram_high_bytes` over the repeats, `late_bytes` (what of the written left the cache after
-        the call), `kernels`; `over_fused` and `over_formula` as ratios of `dram_bytes`. Where they
-        could not be read `note` says why. `score_bytes` of one bfloat16 tensor of scores, and
-        `cache_bytes` of the last-level cache.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
-    """
-    where = tensors.torch_device(device)
-    demands.positive(heads=heads, head_width=head_width, longest=longest, limit_s=limit_s)
-    return ladder_traffic.measure(heads, head_width, longest, where, limit_s)

@@ -28,18 +28,18 @@ def apart(where: torch.device) -> Iterator[None]:
     Args:
         where: The device, whose compiled code and memory are given back.
     """
-    switches = ladder_gates.switches()
-    try:
-        with (
-            torch.random.fork_rng(devices=[where] if where.type == "cuda" else []),
-            tensors.products_in("fp32"),
-            without_caches(),
-        ):
-            torch.compiler.reset()
+    with (
+        torch.random.fork_rng(devices=[where] if where.type == "cuda" else []),
+        tensors.products_in("fp32"),
+        without_caches(),
+    ):
+        torch.compiler.reset()
+        switches = ladder_gates.switches()
+        try:
             yield
-    finally:
-        let_go(where)
-        ladder_gates.left_set(switches)
+        finally:
+            let_go(where)
+            ladder_gates.left_set(switches)
 
 
 def require_sizes(**sizes: float) -> None:
@@ -80,6 +80,14 @@ def graphs(way: ladder_rungs.Way) -> bool:
 def twin_of(way: ladder_rungs.Way) -> str:
     """The label of the way that launches one by one what this one replays."""
     return f"{way.rung[0]} {ladder_rungs.WITHOUT_GRAPHS.get(way.label)}"
+
+
+def shares(way: ladder_rungs.Way) -> bool:
+    """Whether a way may use script and model of its twin, and so what these have compiled.
+
+    Rung 3's twin is compiled in another mode, and Transformer Engine keeps scales in its modules.
+    """
+    return graphs(way) and way.rung.startswith("5")
 
 
 def require_possible(way: ladder_rungs.Way, where: torch.device) -> None:

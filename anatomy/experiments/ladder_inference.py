@@ -191,7 +191,7 @@ def prepare(
     where, shared = x.device, None
     ladder_copies.require_possible(way, where)
     before = _held(where)
-    if twin and twin.way.way.endswith("without a graph"):
+    if twin and ladder_copies.shares(way):
         shared, script, model, caches = twin, twin.script, twin.model, twin.caches
     else:
         script = ladder_copies.own_copy(way.rung, where)
@@ -210,7 +210,7 @@ def prepare(
         "setup_s": setup_s + (shared.told["setup_s"] if shared else 0.0),
         "output_error": error,
         "parameters": sum(p.numel() for p in model.parameters()),
-        "weight_bytes": weight_bytes(model),
+        "weight_bytes": weight_bytes(model, way.products),
         "kv_bytes": sum(c.numel() * c.element_size() for c in caches or ()),
     }
     told |= _memory(way, call, where, before, shared)
@@ -228,17 +228,20 @@ def strays(found: Tensor, wanted: Tensor, x: Tensor) -> float:
     return float(off / torch.linalg.vector_norm(exact - x.double()))
 
 
-def weight_bytes(model: nn.Module) -> int:
+def weight_bytes(model: nn.Module, products: str) -> int:
     """Bytes of all weights as one call must read them at least once.
 
-    Weights that are stored in 16 bits count so even where every call casts them to 8 bits.
+    A weight counts as it is stored, even where every call casts it. FP8 ways keep their matrices
+    in 8 bits from the first call on.
+
+    Args:
+        model: Whose.
+        products: Number format of its products.
     """
-    total = 0
-    for module in model.modules():
-        for name, weight in module.named_parameters(recurse=False):
-            kept = name == "weight" and getattr(module, "ready", None)
-            total += weight.numel() * (kept[0] if kept else weight).element_size()
-    return total
+    return sum(
+        weight.numel() * (1 if products == "fp8" and weight.ndim > 1 else weight.element_size())
+        for weight in model.parameters()
+    )
 
 
 def _profiled(call: Callable[[], Tensor], watch: Stopwatch) -> dict[str, Any]:

@@ -34,7 +34,7 @@ FULL_INPUTS = ((1, 256), (1, 1024), (2, 2048), (8, 1024), (4, 4096), (16, 2048))
 # Ways without a graph first: their kernels are listed before a graph exists.
 LABELS = (
     *("3 default", "5 bf16 without a graph", "5 fp8 without a graph", "4 current"),
-    *("5 bf16", "5 fp8"),
+    *("5 bf16", "5 fp8", "4 current in a graph"),
 )
 CONTROL = LABELS[0]
 # Bytes for each weight: weights, gradients and copies in several formats, of five models.
@@ -119,7 +119,8 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
             kernels = census.take(calls, watch, 1) or {}
         try:
             ladder_copies.require_possible(way, where)
-            script, model = made.get(ladder_copies.twin_of(way)) or new(way, cell, where)
+            twin = made.get(ladder_copies.twin_of(way)) if ladder_copies.shares(way) else None
+            script, model = twin or new(way, cell, where)
             calls[way.label], told[way.label] = ready(way, script, model, x, target, wanted)
             made[way.label] = script, model
         except Exception as error:  # the other ways can be measured all the same
