@@ -36,9 +36,9 @@ from anatomy.experiments.sync_points_lines import (
 from anatomy.experiments.synchronizations import with_counts, with_wait
 from anatomy.measuring import compare
 
-# Sides of the products: the second and fifth are the seed's own. Between sides that were tried on an
-# H200 in fp16, the third should last the 18 us that the seed's small product took, and the last the
-# 25 ms of its big one.
+# Sides of the products: the second and fifth are the seed's own. Between sides that were tried on
+# an H200 in fp16, the third should last the 18 us that the seed's small product took, and the last
+# the 25 ms of its big one.
 SIDES = (128, 512, 1728, 4096, 8192, 21504)
 FULL_SIDES = (
     *(128, 256, 512, 1024, 1408, 1728, 1792, 2048, 3072, 4096),
