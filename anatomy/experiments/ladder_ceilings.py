@@ -18,6 +18,7 @@ from anatomy.experiments.limits_products import (
     without_fp8,
 )
 from anatomy.measuring import compare
+from anatomy.measuring.patient import patient_stopwatch
 
 CEILING, QUANTITY = "ceiling", "gpu_warm"
 # M, N, K of large products. The best shape is looked for in bf16, which most rungs multiply in.
@@ -103,6 +104,7 @@ def _compared(products: str, sides: list, where: torch.device, iters: int) -> pd
             iters=iters,
             budget_s=BUDGET_S,
             settle_cap_s=SETTLE_S,
+            watch=patient_stopwatch(where),
             profile=False,
         ).table
 

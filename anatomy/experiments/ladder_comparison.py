@@ -11,6 +11,7 @@ from anatomy.experiments import ladder_rungs
 from anatomy.experiments.ladder_ceilings import Ceiling
 from anatomy.experiments.ladder_steps import Bench, Call, Ready, let_go, why, with_optimizer
 from anatomy.measuring import compare
+from anatomy.measuring.patient import patient_stopwatch
 
 FORWARD_BACKWARD, WITH_OPTIMIZER = "forward and backward", "with AdamW"
 QUANTITY = "step_wall"
@@ -62,6 +63,7 @@ def compared(
             iters=iters,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
+            watch=patient_stopwatch(bench.x.device),
             profile=False,
         ).table
 

@@ -46,6 +46,7 @@ from anatomy.experiments.ladder_comparison import without_culprits
 from anatomy.experiments.ladder_rungs import TRAINING, Answer, Way
 from anatomy.experiments.ladder_steps import Size
 from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring.patient import patient_stopwatch
 from anatomy.measuring.stopwatch import Stopwatch
 
 OP, QUANTITY = "forward and backward", "step_wall"
@@ -146,6 +147,7 @@ def _steps(
             device=where,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
+            watch=patient_stopwatch(where),
             profile=False,
         ).table
 

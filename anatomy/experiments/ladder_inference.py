@@ -24,6 +24,7 @@ from anatomy.experiments.ladder_rungs import TRAINING as WAYS
 from anatomy.experiments.ladder_rungs import Way
 from anatomy.experiments.ladder_steps import FIRST_CALLS
 from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring.patient import patient_stopwatch
 from anatomy.measuring.stopwatch import Stopwatch
 
 QUANTITY, FIRST = "step_wall", "first call"
@@ -308,6 +309,7 @@ def _compared(
             device=where,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
+            watch=patient_stopwatch(where),
             profile=False,
         ).table
 

@@ -21,6 +21,7 @@ from anatomy.experiments.ladder_comparison import without_culprits
 from anatomy.experiments.ladder_rungs import TRAINING, Answer, Way
 from anatomy.experiments.ladder_steps import FIRST_CALLS, Size
 from anatomy.measuring import census, compare, stopwatch_for
+from anatomy.measuring.patient import patient_stopwatch
 from anatomy.measuring.stopwatch import Stopwatch
 
 QUANTITY = "step_wall"
@@ -144,6 +145,7 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
             device=where,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
+            watch=patient_stopwatch(where),
             profile=kernels or False,
         ).table
 

@@ -35,6 +35,7 @@ from anatomy.experiments.sync_points_lines import (
 )
 from anatomy.experiments.synchronizations import with_counts, with_wait
 from anatomy.measuring import compare
+from anatomy.measuring.patient import patient_stopwatch
 
 # Sides of the products: the second and fifth are the seed's own. Between sides that were tried on
 # an H200 in fp16, the third should last the 18 us that the seed's small product took, and the last
@@ -198,6 +199,7 @@ def behind_product(
             device=where,
             budget_s=given.pop("budget_s", BUDGET_S),
             settle_cap_s=SETTLE_CAP_S,
+            watch=patient_stopwatch(where),
             profile=False,
             **given,
         ).table

@@ -12,6 +12,7 @@ from anatomy import machine, models
 from anatomy.errors import BadParameter
 from anatomy.experiments.synchronizations import with_wait
 from anatomy.measuring import compare, gates
+from anatomy.measuring.patient import patient_stopwatch
 
 Call = Callable[[], Tensor]
 
@@ -94,7 +95,12 @@ def trained(
     need = (4 * parameters + 34 * size.layers * tokens * size.width) * kind.itemsize
     machine.require_bytes(where, need, f"training the {size.model} model")
     step = step_of(size, where, kind)
-    given = {"device": where, "settle_cap_s": SETTLE_CAP_S, "profile": False}
+    given = {
+        "device": where,
+        "settle_cap_s": SETTLE_CAP_S,
+        "watch": patient_stopwatch(where),
+        "profile": False,
+    }
     told = {"model": size.model, "width": size.width, "tokens": tokens, "layers": size.layers}
     queued = compare(
         {"one step": step},
