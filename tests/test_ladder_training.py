@@ -12,6 +12,7 @@ from anatomy.errors import AnatomyError, BadParameter
 from anatomy.experiments import (
     ladder,
     ladder_comparison,
+    ladder_copies,
     ladder_gates,
     ladder_rungs,
     ladder_steps,
@@ -152,6 +153,12 @@ def test_without_transformer_engine_rung_4_says_how_to_get_it(bench, monkeypatch
     assert refused["4 current"].startswith("Rung 4 needs Transformer Engine")
     (first, _) = (ladder_comparison.refused_rows(op, refused) for op in ("forward and backward", 2))
     assert first[0]["note"] == refused["4 current"] and "median_s" not in first[0]
+
+
+def test_a_note_names_no_folder_of_the_machine():
+    told = ladder_copies.why(AnatomyError("not here: /usr/lib/x86_64/libcudnn.so.9: no symbol"))
+    assert told == "not here: libcudnn.so.9: no symbol"
+    assert ladder_copies.why(OSError("/opt/some/lib.so: gone")) == "OSError: lib.so: gone"
 
 
 def test_a_rung_that_computes_something_else_is_void(bench, few, monkeypatch):

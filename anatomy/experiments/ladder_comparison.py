@@ -9,7 +9,8 @@ import torch
 from anatomy import intervals
 from anatomy.experiments import ladder_rungs
 from anatomy.experiments.ladder_ceilings import Ceiling
-from anatomy.experiments.ladder_steps import Bench, Call, Ready, let_go, why, with_optimizer
+from anatomy.experiments.ladder_copies import why
+from anatomy.experiments.ladder_steps import Bench, Call, Ready, let_go, with_optimizer
 from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 

@@ -152,5 +152,6 @@ def handed_over(make: Callable[[], object]) -> list[Callable]:
 
 
 def why(error: Exception) -> str:
-    """An error as the note of a row."""
-    return str(error) if isinstance(error, AnatomyError) else reason_of(error)
+    """An error as the note of a row, without the folders that a library's message may name."""
+    kind, _, told = reason_of(error).partition(": ")
+    return told if isinstance(error, AnatomyError) else f"{kind}: {told}"

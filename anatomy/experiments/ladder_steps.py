@@ -17,6 +17,7 @@ from anatomy import machine, memory, models
 from anatomy.errors import AnatomyError
 from anatomy.experiments import ladder_gates, ladder_kernels, ladder_rungs
 from anatomy.experiments.compilation_cells import reason_of
+from anatomy.experiments.ladder_copies import why
 from anatomy.experiments.ladder_rungs import Answer, Way
 from anatomy.measuring.stopwatch import Stopwatch, compilations
 
@@ -159,11 +160,6 @@ def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
         let_go(bench.x.device)
     order = [way.label for way in ladder_rungs.TRAINING]
     return [ready[label] for label in order if label in ready], refused
-
-
-def why(error: Exception) -> str:
-    """An error as the note of a row."""
-    return str(error) if isinstance(error, AnatomyError) else reason_of(error)
 
 
 def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
