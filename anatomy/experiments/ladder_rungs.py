@@ -75,8 +75,10 @@ TRAINING = (
     _way("4_transformer_engine", "delayed in a graph", "fp8"),
     _way("5_fastest", "bf16", "bf16"),
     _way("5_fastest", "fp8", "fp8"),
+    _way("5_fastest", "fp8 delayed", "fp8"),
     _way("5_fastest", "bf16 without a graph", "bf16"),
     _way("5_fastest", "fp8 without a graph", "fp8"),
+    _way("5_fastest", "fp8 delayed without a graph", "fp8"),
 )
 # Those that also take the optimizer's step: what counts, and what counts for something of its own.
 WITH_ADAMW = (
@@ -94,12 +96,16 @@ BEFORE = {
 # Rungs that torch.compile has a part in.
 COMPILED = ("3", "5")
 # Ways that replay CUDA graphs, whose tensors the allocator's account does not show.
-GRAPHS = ("3 reduce-overhead", "5 bf16", "5 fp8", "4 current in a graph", "4 delayed in a graph")
+GRAPHS = (
+    *("3 reduce-overhead", "5 bf16", "5 fp8", "5 fp8 delayed"),
+    *("4 current in a graph", "4 delayed in a graph"),
+)
 # The same kernels launched one by one.
 WITHOUT_GRAPHS = {
     "3 reduce-overhead": "default",
     "5 bf16": "bf16 without a graph",
     "5 fp8": "fp8 without a graph",
+    "5 fp8 delayed": "fp8 delayed without a graph",
     "4 current in a graph": "current",
     "4 delayed in a graph": "delayed",
 }

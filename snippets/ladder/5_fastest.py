@@ -3,7 +3,7 @@
 Changes from rung 3: the model's weights are bfloat16, so that no step casts them (the optimizer
 keeps its own in float32); AdamW is one fused kernel; and the whole step, optimizer included, is
 replayed as one CUDA graph. `fp8` also multiplies in 8 bits, with one scale for each tensor taken
-from its largest element in the same step.
+from its largest element: in the same step, or with `delayed` in the step before.
 Run it alone:  python snippets/ladder/5_fastest.py
 Source: Micikevicius et al. 2022, arXiv:2209.05433, on the two formats of FP8.
 """
@@ -17,26 +17,33 @@ from torch.nn import functional as F
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # The ways this rung can run; the first is the one that the ladder counts. A way is made of words:
-# `fast` adds up in fewer bits going back too, `rows` gives each row a scale of its own, `tuned` has
-# the compiler try more shapes of its own kernels, `by blocks` compiles one layer for all.
+# `delayed` takes the scales from the step before, `fast` adds up in fewer bits going back too,
+# `rows` gives each row a scale of its own, `tuned` has the compiler try more shapes of its own
+# kernels, and `by blocks` compiles one layer for all.
 WAYS = (
     *("bf16", "bf16 tuned", "bf16 by blocks", "bf16 without a graph"),
     *("fp8", "fp8 fast", "fp8 rows", "fp8 fast tuned", "fp8 by blocks", "fp8 without a graph"),
+    *("fp8 delayed", "fp8 delayed fast", "fp8 delayed tuned", "fp8 delayed without a graph"),
 )
 HEAD = 128  # width D of one attention head
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2  # more digits, and more range for gradients
 
 
 # --8<-- [start:fp8]
-def to_fp8(x: Tensor, kind: torch.dtype = E4M3, rows: bool = False) -> tuple[Tensor, Tensor]:
-    """`x` (M, K) in 8 bits, its largest element at the format's largest, and what undoes the scale.
+def largest_of(x: Tensor, rows: bool = False) -> Tensor:
+    """The largest element of `x` (M, K), or of each row: the kernel that makes `x` finds these."""
+    largest = x.abs().amax(1, keepdim=True).float()  # (M, 1)
+    return largest if rows else largest.amax()
 
-    The largest of each row is found by the kernel that makes `x`, in passing.
+
+def to_fp8(x: Tensor, largest: Tensor, kind: torch.dtype = E4M3) -> tuple[Tensor, Tensor]:
+    """`x` (M, K) in 8 bits with `largest` at the format's largest, and what undoes the scale.
+
+    What is larger still, because `largest` is that of the step before, becomes the largest.
     """
-    largest = x.abs().amax(1, keepdim=True)  # (M, 1)
-    largest = largest if rows else largest.amax()
-    scale = torch.finfo(kind).max / largest.float().clamp(min=1e-12)
-    return (x.float() * scale).to(kind), scale.reciprocal()
+    most = torch.finfo(kind).max
+    scale = most / largest.clamp(min=1e-12)
+    return (x.float() * scale).clamp(-most, most).to(kind), scale.reciprocal()
 
 
 def multiply(a, b, a_scale, b_scale, dtype: torch.dtype, fast: bool) -> Tensor:
@@ -45,48 +52,85 @@ def multiply(a, b, a_scale, b_scale, dtype: torch.dtype, fast: bool) -> Tensor:
 
 
 class Product(torch.autograd.Function):
-    """x (M, K) times w (N, K) transposed, with factors in FP8 in both passes.
+    """x (M, K) times w (N, K) transposed, with factors in FP8 in both passes, one scale for each.
 
-    With `rows` each row has a scale of its own, and the gradient of w, which adds up over rows, is
-    a product in bfloat16. With `fast` sums have fewer bits in the backward pass too.
+    `seen` (3,) is how large x, w and the gradient of the product were in the step before, by which
+    `delayed` scales. How large they are now is handed back as its gradient: so it leaves the
+    backward pass with the others. With `fast` sums have fewer bits in the backward pass too.
     """
 
     @staticmethod
-    def forward(ctx, x: Tensor, w: Tensor, rows: bool, fast: bool) -> Tensor:
-        (x8, x_scale), (w8, w_scale) = to_fp8(x, rows=rows), to_fp8(w, rows=rows)
-        ctx.rows, ctx.fast = rows, fast
-        turned = (x8.t().contiguous(), x_scale, w8.t().contiguous(), w_scale)
-        ctx.save_for_backward(*((x, w) if rows else turned))
+    def forward(ctx, x, w, seen: Tensor | None, delayed: bool, fast: bool) -> Tensor:
+        now = largest_of(x), largest_of(w)
+        used = seen if delayed else now
+        (x8, x_scale), (w8, w_scale) = to_fp8(x, used[0]), to_fp8(w, used[1])
+        ctx.noted, ctx.delayed, ctx.fast = seen is not None, delayed, fast
+        kept = x8.t().contiguous(), w8.t().contiguous(), x_scale, w_scale
+        ctx.save_for_backward(*kept, *((*now, seen[2]) if ctx.noted else ()))
         return multiply(x8, w8, x_scale, w_scale, x.dtype, fast=True)
 
     @staticmethod
-    def backward(ctx, g: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx, g: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None, None]:
+        x8_t, w8_t, x_scale, w_scale, *rest = ctx.saved_tensors
         g = g.contiguous()
-        if ctx.rows:
-            x, w = ctx.saved_tensors
-            (g8, g_scale), (w8_t, w_scale) = (to_fp8(f, rows=True) for f in (g, w.t().contiguous()))
-            dw = g.t() @ x
-        else:
-            x8_t, x_scale, w8_t, w_scale = ctx.saved_tensors
-            g8, g_scale = to_fp8(g, E5M2)
-            dw = multiply(g8.t().contiguous(), x8_t, g_scale, x_scale, g.dtype, ctx.fast)
-        return multiply(g8, w8_t, g_scale, w_scale, g.dtype, ctx.fast), dw, None, None
+        now = largest_of(g)
+        g8, g_scale = to_fp8(g, rest[2] if ctx.delayed else now, E5M2)
+        dx = multiply(g8, w8_t, g_scale, w_scale, g.dtype, ctx.fast)
+        dw = multiply(g8.t().contiguous(), x8_t, g_scale, x_scale, g.dtype, ctx.fast)
+        return dx, dw, torch.stack((*rest[:2], now)) if ctx.noted else None, None, None
+
+
+class ProductOfRows(torch.autograd.Function):
+    """As `Product`, with a scale for each row; the gradient of w, a sum over rows, in bfloat16."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, w: Tensor, fast: bool) -> Tensor:
+        (x8, x_scale), (w8, w_scale) = (to_fp8(f, largest_of(f, rows=True)) for f in (x, w))
+        ctx.fast = fast
+        ctx.save_for_backward(x, w)
+        return multiply(x8, w8, x_scale, w_scale, x.dtype, fast=True)
+
+    @staticmethod
+    def backward(ctx, g: Tensor) -> tuple[Tensor, Tensor, None]:
+        x, w = ctx.saved_tensors
+        g = g.contiguous()
+        factors = g, w.t().contiguous()
+        (g8, g_scale), (w8_t, w_scale) = (to_fp8(f, largest_of(f, rows=True)) for f in factors)
+        return multiply(g8, w8_t, g_scale, w_scale, g.dtype, ctx.fast), g.t() @ x, None
 
 
 class Linear(nn.Linear):
-    fp8 = rows = fast = False
+    fp8 = rows = fast = noted = delayed = False
     ready: tuple[Tensor, Tensor] | None = None  # the weight in FP8, where it stays as it is
+    seen: Tensor | None = None  # how large x, the weight and the gradient were in the step before
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.fp8:
             return super().forward(x)
         flat = x.flatten(0, 1)  # (M, K)
         if self.ready is not None:
-            (x8, x_scale), (w8, w_scale) = to_fp8(flat, rows=self.rows), self.ready
+            largest = self.seen[0] if self.delayed else largest_of(flat, self.rows)
+            (x8, x_scale), (w8, w_scale) = to_fp8(flat, largest), self.ready
             y = multiply(x8, w8, x_scale, w_scale, x.dtype, fast=True)
+        elif self.rows:
+            y = ProductOfRows.apply(flat, self.weight, self.fast)
         else:
-            y = Product.apply(flat, self.weight, self.rows, self.fast)
+            seen = self.seen if self.noted else None
+            y = Product.apply(flat, self.weight, seen, self.delayed, self.fast)
         return y.unflatten(0, x.shape[:2])
+
+
+def linears(model: nn.Module) -> list[Linear]:
+    return [module for module in model.modules() if isinstance(module, Linear)]
+
+
+@torch.no_grad()
+def remember(model: nn.Module) -> None:
+    """What was largest in this step sets the scales of the next."""
+    seen = [linear.seen for linear in linears(model)]
+    torch._foreach_copy_(seen, [each.grad for each in seen])
+    for each in seen:
+        each.grad = None
 
 
 # --8<-- [end:fp8]
@@ -192,13 +236,31 @@ def replayed(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
 
 def prepare(model: nn.Module, way: str, keep: bool = False) -> None:
     """Set every product to this way; with `keep` the weights are put into 8 bits once for all."""
-    for module in model.modules():
-        if isinstance(module, Linear):
-            module.fp8, module.rows, module.fast = (w in way for w in ("fp8", "rows", "fast"))
-            if not (keep and module.fp8):
-                module.ready = None
-            elif module.ready is None:
-                module.ready = to_fp8(module.weight.detach(), rows=module.rows)
+    words = way.split()
+    for linear in linears(model):
+        linear.fp8, linear.rows = "fp8" in words, "rows" in words
+        linear.fast, linear.delayed = "fast" in words, "delayed" in words
+        linear.noted = linear.delayed or "noted" in words
+        if linear.noted and linear.seen is None:
+            linear.seen = torch.zeros(3, device=linear.weight.device, requires_grad=True)
+        if not (keep and linear.fp8):
+            linear.ready = None
+        elif linear.ready is None:
+            weight = linear.weight.detach()
+            linear.ready = to_fp8(weight, largest_of(weight, linear.rows))
+
+
+@torch.no_grad()
+def calibrate(model: nn.Module, x: Tensor, caches: list[Tensor] | None = None) -> None:
+    """One forward pass that only sees how large each product's input is."""
+
+    def see(linear: Linear, given: tuple[Tensor]) -> None:
+        linear.seen[0] = largest_of(given[0].flatten(0, 1))
+
+    hooks = [linear.register_forward_pre_hook(see) for linear in linears(model)]
+    model(x, caches)
+    for hook in hooks:
+        hook.remove()
 
 
 def through(block: nn.Module, x: Tensor) -> Tensor:
@@ -233,10 +295,18 @@ def step(
     else:
         loss_of = compiled(lambda x, target: distance(model(x), target))
 
+    if "delayed" in way:  # a first step, not compiled, with scales of its own
+        prepare(model, "fp8 noted")
+        distance(model(x), target).backward()
+        remember(model)
+        prepare(model, way)
+
     def call() -> Tensor:
         model.zero_grad(set_to_none=True)
         loss = loss_of(x, target)
         loss.backward()
+        if "delayed" in way:
+            remember(model)
         if optimizer is not None:
             optimizer.step()
         return loss.detach()
@@ -253,6 +323,8 @@ def inference(
     """The forward pass as a call; with `caches`, (2, B, H, S, D) a layer, of the newest tokens."""
     prepare(model, way, keep=True)
     x = x.to(torch.bfloat16)
+    if "delayed" in way:
+        calibrate(model, x, caches)
     compiled = torch.compile(model, dynamic=False)
 
     @torch.inference_mode()
