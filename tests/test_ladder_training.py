@@ -24,7 +24,10 @@ SIZE = ladder_steps.Size(32, 1, 2, 16)
 NO_GRAPHS = "CUDA graphs need a GPU"
 # What a CPU can run.
 PLAIN = ("0 fp32", "1 amp bf16", "1 amp fp16", "1 tf32", "2 amp bf16", "3 default")
-RUNG_5 = ("5 bf16 without a graph", "5 fp8 without a graph")
+RUNG_5 = (
+    *("5 bf16 without a graph", "5 fp8 without a graph"),
+    "5 fp8 delayed without a graph",
+)
 
 
 @pytest.fixture(scope="module")
@@ -272,10 +275,11 @@ def test_ways_with_cuda_graphs_come_last_and_keep_their_place(bench, monkeypatch
     monkeypatch.setattr(ladder_steps, "prepare", prepare)
     ready, refused = ladder_steps.prepared(bench)
     assert not refused and [each.way for each in ready] == list(ladder_rungs.TRAINING)
-    assert order[-5:] == [
+    assert order[-6:] == [
         ("3 reduce-overhead", "3 default"),
         ("5 bf16", "5 bf16 without a graph"),
         ("5 fp8", "5 fp8 without a graph"),
+        ("5 fp8 delayed", "5 fp8 delayed without a graph"),
         ("4 current in a graph", "4 current"),
         ("4 delayed in a graph", "4 delayed"),
     ]
