@@ -155,6 +155,7 @@ if __name__ == "__main__":
         op="forward and backward",
         allowed=2**-6,  # of the loss: what rounding to 16 bits may move it by
         flops=3 * layers * models.layer_flops(width, 4 * tokens, tokens),
+        limit={way: f"matmul {way.split()[-1]}" for way in WAYS},
         device=DEVICE,
     )
     print(found)

@@ -212,6 +212,7 @@ if __name__ == "__main__":
         op="forward and backward",
         allowed=2**-6,  # of the loss: what rounding to 8 bits may move it by
         flops=3 * layers * models.layer_flops(width, 4 * tokens, tokens),
+        limit={way: f"matmul {'bf16' if 'bf16' in way else 'fp8'}" for way in WAYS},
         device=DEVICE,
     )
     print(found)
