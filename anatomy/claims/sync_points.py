@@ -170,8 +170,8 @@ def _share_at(bench: Table, seconds: float, low: float, high: float) -> Finding:
     )
     if word == INCONCLUSIVE:
         evidence += (
-            f" The number claimed is one from {units.percent(low)} to {units.percent(high)}. By the "
-            "interval and the noise floor, shares inside of that and outside of it are possible."
+            f" The number claimed is one from {units.percent(low)} to {units.percent(high)}. By "
+            "the interval and the noise floor, shares inside of that and outside are possible."
         )
     return Finding(word, evidence, share)
 
