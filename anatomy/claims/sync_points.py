@@ -353,7 +353,7 @@ def _crossings(points: list[tuple[Row, Measured]]) -> str:
             f"{units.percent(level)} between {units.seconds(above[-1])} and "
             f"{units.seconds(below[0])} ({units.seconds(at, 0.9 * at, 1.1 * at)} by the medians)"
         )
-    return f"; it falls through {'; and '.join(found)}" if found else ""
+    return f"; it falls through {', and '.join(found)}" if found else ""
 
 
 def crossing(points: Iterable[tuple[float, float]], level: float) -> float | None:
