@@ -164,12 +164,16 @@ def _share_at(bench: Table, seconds: float, low: float, high: float) -> Finding:
         raise Unmeasured(reason)
     share = share_of(row)
     word = {True: HOLDS, False: FAILS, None: INCONCLUSIVE}[within(share, low, high)]
-    return Finding(
-        word,
+    evidence = (
         f"At a product of {_told(product)}, the nearest, a synchronize takes {_part(share)} of an "
-        "iteration.",
-        share,
+        "iteration."
     )
+    if word == INCONCLUSIVE:
+        evidence += (
+            f" The number claimed is one from {units.percent(low)} to {units.percent(high)}. By "
+            "the interval and the noise floor, shares inside of that and outside are possible."
+        )
+    return Finding(word, evidence, share)
 
 
 @claim(BENCH)
@@ -324,17 +328,32 @@ def readback_share_falls(bench: Table) -> Finding:
     ends = [within(most, LEVELS[0], 1.0), within(least, -inf, LEVELS[-1])]
     if False in ends:
         return Finding(FAILS, evidence, most)
+    if ends[1] is None:
+        told = units.percent(LEVELS[-1])
+        evidence += (
+            f" Whether the share behind the longest is above {told} or below is not decided."
+        )
     return Finding(HOLDS if all(ends) else INCONCLUSIVE, evidence, most)
 
 
 def _crossings(points: list[tuple[Row, Measured]]) -> str:
-    """At which length of a product the share falls through each of `LEVELS`, in words."""
+    """Between which products the share falls through each of `LEVELS`, in words.
+
+    A level that no share is shown to be below, or above, is left out: medians that lie on its two
+    sides are no crossing.
+    """
     found = []
     for level in LEVELS:
+        above = [row["median_s"] for row, share in points if share.low > level]
+        below = [row["median_s"] for row, share in points if share.high < level]
         at = crossing(((row["median_s"], share.value) for row, share in points), level)
-        if at is not None:
-            found.append(f"{units.percent(level, 1)} at {units.seconds(at)}")
-    return f"; it falls through {', '.join(found)}" if found else ""
+        if not above or not below or at is None or above[-1] > below[0]:
+            continue
+        found.append(
+            f"{units.percent(level)} between {units.seconds(above[-1])} and "
+            f"{units.seconds(below[0])} ({units.seconds(at, 0.9 * at, 1.1 * at)} by the medians)"
+        )
+    return f"; it falls through {', and '.join(found)}" if found else ""
 
 
 def crossing(points: Iterable[tuple[float, float]], level: float) -> float | None:
