@@ -6,6 +6,7 @@ the command that mends it. None of them ever hides a figure's age.
 """
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -169,9 +170,45 @@ def _warnings(there: Sequence[Recording]) -> str:
     told = list(dict.fromkeys(text for each in there for text in each.warnings))
     if not told:
         return ""
-    items = "".join(f"<li>{escape(text)}</li>" for text in told)
+    operations = {row.get("op") for each in there for row in each.data["rows"]} - {None}
+    items = "".join(f"<li>{escape(text)}</li>" for text in _grouped(told, operations))
     word = "1 warning" if len(told) == 1 else f"{len(told)} warnings"
     return (
         f'<details class="strip-warnings"><summary>{word} while recording</summary>'
         f"<ul>{items}</ul></details>"
     )
+
+
+def _grouped(told: Sequence[str], operations: set[str]) -> list[str]:
+    """Warnings that say the same of several operations, but for their numbers, as one."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for text in told:
+        op, _, rest = text.partition(": ")
+        known = rest and op in operations
+        alike = _NUMBER.sub("#", rest) if known else text
+        groups.setdefault(alike, []).append((op, rest) if known else ("", text))
+    lines = []
+    for group in groups.values():
+        names, texts = zip(*group, strict=True)
+        if len(group) == 1:
+            lines.append(f"{names[0]}: {texts[0]}" if names[0] else texts[0])
+        else:
+            said = _ranges(texts)
+            said = f"{said[:1].upper()}{said[1:]} So in {len(group)} comparisons"
+            lines.append(f"{said}: {', '.join(names)}.")
+    return lines
+
+
+def _ranges(texts: Sequence[str]) -> str:
+    """One text for several that differ in numbers: each number as its range."""
+    numbers = zip(*(map(float, _NUMBER.findall(text)) for text in texts), strict=True)
+    spans = iter([(min(each), max(each)) for each in numbers])
+
+    def span(_: re.Match) -> str:
+        low, high = next(spans)
+        return f"{low:g}" if low == high else f"{low:g}–{high:g}"
+
+    return _NUMBER.sub(span, texts[0])
+
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
