@@ -45,7 +45,7 @@ def against(
     Args:
         points: `claimed_low`, `claimed_high`, `value`, `low` (None where it reaches 0), `high` in
             one unit, `many` (whether low to high spans several cases), `verdict`, `name` and
-            `number` (empty where there is no room to spend on the claim) and `told`.
+            `number` (of it; both empty where the claim is not to be named) and `told`.
         words: Verdicts of the legend; none where another chart beside it has one.
         unit: Of the numbers, one of `claims.findings.UNITS`.
         bands: Factors around the diagonal that are shaded, the narrow one first.
@@ -91,7 +91,8 @@ def _against(data, words, unit, bands, width) -> dict[str, Any]:
         channel("verdict:N", sort=known, scale=alt.Scale(domain=known, range=kinds), legend=where)
         for channel, kinds in ((alt.Color, list(colours)), (alt.Shape, list(shapes)))
     )
-    layers = [_band(factor, across, x, y) for factor in sorted(bands, reverse=True)]
+    order = sorted(bands, reverse=True)  # the narrow band lies on the wide one
+    layers = [_band(factor, across, x, y, factor == order[-1]) for factor in order]
     layers.append(_line(across, x, y))
     ranges = [point for point in data if point["claimed_low"] < point["claimed_high"]]
     if ranges:
@@ -164,11 +165,11 @@ def _line(across: Scale, x, y) -> alt.Chart:
     return line.mark_line(color=TEXT, strokeWidth=1.2).encode(x=x, y=y)
 
 
-def _band(factor: float, across: Scale, x, y) -> alt.Chart:
+def _band(factor: float, across: Scale, x, y, strong: bool) -> alt.Chart:
     """All that is within a factor of the claim."""
     ends = across.low, across.high
     data = [{"x": end, "value": end / factor, "upper": end * factor} for end in ends]
-    shade = alt.Chart(_values(data)).mark_area(color=BAND, opacity=0.6, clip=True)
+    shade = alt.Chart(_values(data)).mark_area(color=BAND, opacity=1 if strong else 0.45, clip=True)
     return shade.encode(x=x, y=y, y2="upper:Q")
 
 
@@ -244,31 +245,37 @@ def _around_line(at: float, size) -> labels.Box:
     return labels.Box(at - SLIM, level - SLIM, at + SLIM, level + SLIM)
 
 
+def _alone(label: labels.Label, taken, others) -> bool:
+    """Whether a name covers nothing and no other name."""
+    boxes = [*taken, *(each.box for each in others if each is not label)]
+    return not any(label.box.covers(box) for box in boxes)
+
+
 def _at(at: float, level: float, across: Scale, up: Scale) -> dict[str, float]:
     """A place in pixels as numbers on the axes."""
     return {"x": across.value(at), "value": up.value(up.pixels - level)}
 
 
 def _named(data, taken, across: Scale, up: Scale, x, y, *, names: bool) -> list[alt.Chart]:
-    """Names beside marks, each with a leader where it stands farther off; none on another."""
-    wanted = []
-    for point in data:
-        if word := point["name"] if names else point["number"]:
-            at = across.at(point["x"]), up.pixels - up.at(point["value"])
-            wanted.append((*at, word))
+    """Names beside marks, each with a leader where it stands farther off; none on another.
+
+    What there is no room to name gets its number, and if that covers something too, nothing.
+    """
     size = across.pixels, up.pixels
     for point in data:
         level = up.pixels - up.at(point["value"])
         left, right = (across.at(point[f"claimed_{end}"]) for end in ("low", "high"))
         taken.append(labels.Box(left, level - SLIM, right, level + SLIM))
     taken += [_around_line(at, size) for at in range(0, int(size[0]), int(2 * SLIM))]
-    found = labels.placed(wanted, taken, [], size)
-    free = [
-        label
-        for label in found
-        if not any(label.box.covers(box) for box in taken)
-        and not any(label.box.covers(each.box) for each in found if each is not label)
-    ]
+    wanted, free = [point for point in data if point["name"]], []
+    for kind in ("name", "number") if names else ("number",):
+        marks = [(across.at(p["x"]), up.pixels - up.at(p["value"]), p[kind]) for p in wanted]
+        found = labels.placed(marks, taken, [], size)
+        alone = [_alone(label, taken, found) for label in found]
+        wanted = [point for point, yes in zip(wanted, alone, strict=True) if not yes]
+        some = [label for label, yes in zip(found, alone, strict=True) if yes]
+        taken += [label.box for label in some]
+        free += some
     drawn = []
     led = [label.leader for label in free if label.leader]
     if led:
@@ -277,7 +284,10 @@ def _named(data, taken, across: Scale, up: Scale, x, y, *, names: bool) -> list[
             | {f"to_{name}": end for name, end in _at(*leader[2:], across, up).items()}
             for leader in led
         ]
-        rules = alt.Chart(_values(lines)).mark_rule(color=MUTED, strokeWidth=0.8)
+        # Dotted, so that one that goes straight up or down is not taken for an interval.
+        rules = alt.Chart(_values(lines)).mark_rule(
+            color=MUTED, strokeWidth=1, strokeDash=[1.5, 2.5]
+        )
         drawn.append(rules.encode(x=x, x2="to_x:Q", y=y, y2="to_value:Q"))
     for align, side in (("left", "left"), ("center", ""), ("right", "right")):
         some = [

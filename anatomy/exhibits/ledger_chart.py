@@ -117,7 +117,7 @@ def chart(showing: Showing, found: Sequence[Result]) -> str:
         told = " and ".join(title.lower() for title, _, _ in others)
         some = [each for _, members, _ in others for each in members]
         parts.append(svg.chart(showing, panels, _label(told, some), abreast=len(panels)))
-    return "".join(parts) + _note(all_here, len(here))
+    return f'<div class="against">{"".join(parts)}</div>' + _note(all_here, len(here))
 
 
 def _label(what: str, some: Sequence[Result]) -> str:
