@@ -18,7 +18,7 @@ RIGHT_WORDS, MORE, LESS = "the seed was right", "more than claimed", "less than 
 # Pixels left of the plot: the labels of numbers without a unit and with one, and the title.
 BARE, NAMED, TITLE = 30, 46, 24
 # Pixels of height: of a chart over the whole width, of one that has neighbours, and on a phone.
-TALL, BESIDE, PHONE = 470, 270, 430
+TALL, BESIDE, PHONE = 560, 270, 430
 BESIDE_PHONE = 260
 ROOM = 0.05  # free room beyond the outermost number, as a share of the axis
 NUDGE = {True: 9, False: 6}  # pixels that a mark may stand beside its number, desk and phone
