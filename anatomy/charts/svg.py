@@ -28,7 +28,7 @@ VEGA_LITE = "6.4"
 # Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
 WIDTHS = {"wide": 680, "narrow": 330}
 # Modules beside `plain` that draw.
-DOORS = ("clouds", "heatmaps", "lanes", "layered", "loglog", "stacks", "tradeoffs")
+DOORS = ("clouds", "diagonals", "heatmaps", "lanes", "layered", "loglog", "stacks", "tradeoffs")
 BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
 CACHE = Path(".cache") / "anatomy" / "svg"
 _ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"')

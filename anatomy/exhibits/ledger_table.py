@@ -1,4 +1,4 @@
-"""The ledger on a page: its counts, its table, and claimed against measured as a chart."""
+"""The ledger on a page: its counts, its table, and its charts."""
 
 import posixpath
 import re
@@ -10,10 +10,11 @@ from anatomy import ledger as ledger_rows
 from anatomy.charts import svg
 from anatomy.claims import Result
 from anatomy.errors import UnknownName
+from anatomy.exhibits import ledger_chart
 from anatomy.pages import inline, spans
 from anatomy.showing import Showing, current
 
-PARTS = ("table", "answer", "counts", "chart", "downloads")
+PARTS = ("table", "answer", "counts", "accuracy", "chart", "names", "downloads")
 HEADS = ("#row", "verdict", "claim", "#claimed", "#measured", "#deviation", "topic", "machine")
 # Verdict -> what so many claims do.
 SAID = {
@@ -37,8 +38,9 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
         ledger("chart", caption="On the diagonal the seed was right.")
 
     Args:
-        part: `table`, `answer` (a sentence), `counts` (of verdicts), `chart` (claimed against
-            measured) or `downloads`.
+        part: `table`, `answer` (a sentence), `counts` (of verdicts), `accuracy` (how far off the
+            inherited numbers are, in a sentence), `chart` (claimed against measured), `names`
+            (measured over claimed, a row for each claim) or `downloads`.
         caption: What to see.
 
     Raises:
@@ -55,7 +57,15 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
         return _answer(showing, found)
     if part == "downloads":
         return _downloads(showing)
-    body = {"table": _table, "counts": _counts, "chart": _chart}[part](showing, found)
+    if part == "accuracy":
+        return ledger_chart.accuracy(showing, found)
+    drawn = {
+        "table": _table,
+        "counts": _counts,
+        "chart": ledger_chart.chart,
+        "names": _names,
+    }
+    body = drawn[part](showing, found)
     said = f"<figcaption>{told}</figcaption>" if told else ""
     # No run strip: behind it stand the recordings of all claims, which each row links to.
     return f'<figure class="shown ledger" data-search-exclude>{body}{said}</figure>\n'
@@ -230,11 +240,11 @@ def _deviation(result: Result) -> str:
     return f'<span title="{title}">{times} {"above" if above else "below"}</span>'
 
 
-def _chart(showing: Showing, found: Sequence[Result]) -> str:
+def _names(showing: Showing, found: Sequence[Result]) -> str:
     several = len({each.machine for each in found}) > 1
     points = [_point(each, several) for each in found if each.deviation]
     if not points:
-        return '<p class="notice gap">No claimed number has a measured one beside it yet.</p>'
+        return ledger_chart.NONE_YET
     label = "Measured numbers over claimed ones; the table has the figures."
     return svg.chart(showing, [("", svg.Drawing("loglog.claimed", (points,)))], label)
 
