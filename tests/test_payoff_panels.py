@@ -148,3 +148,22 @@ def test_a_place_that_no_row_is_about_was_not_tried_and_no_table_says_why(tmp_pa
     made.recorded(tmp_path, left)
     told = text(call("payoff", of(tmp_path), **MAP))
     assert "– not tried" in told and "the table says why" not in told
+
+
+def test_what_has_too_few_blocks_for_a_verdict_is_not_called_too_close_to_tell(tmp_path):
+    table = [
+        row | {"verdict": "undecided", "blocks_s": row["blocks_s"][:3]}
+        if (row["width"], row["tokens"], row["role"]) == (256, 1024, "variant")
+        and row["variant"] == "compiled"
+        and not row["op"].startswith("first")
+        else row
+        for row in made.table()
+    ]
+    made.recorded(tmp_path, table)
+    line = text(call("payoff", of(tmp_path), **LINE))
+    assert "Too few blocks for a verdict at 256." in line
+    assert "hollow: no difference was shown, or too few blocks to tell." in line.lower()
+    assert line.count("3 blocks are too few for a verdict") == 1
+    assert "too close to tell, or too few blocks to tell" in text(
+        call("payoff", of(tmp_path), **MAP)
+    )

@@ -11,7 +11,7 @@ from math import exp, log
 from numbers import Real
 from typing import Any
 
-from anatomy import rows, units
+from anatomy import replication, rows, units
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.rows import Row
 
@@ -72,6 +72,12 @@ class Cell:
     def side(self) -> int:
         """-1 where it pays, 1 where it loses, 0 where neither was shown."""
         return -1 if self.pays else 1 if self.word in LOSES else 0
+
+    @property
+    def few(self) -> int:
+        """How many blocks it has, where these are too few for a verdict; else 0."""
+        blocks = 0 if self.row.get("runs") else len(self.row.get("blocks_s") or ())
+        return blocks if self.word == "undecided" and blocks < replication.EXACT_FROM else 0
 
 
 @dataclass(frozen=True)

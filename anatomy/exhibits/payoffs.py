@@ -28,6 +28,7 @@ WORDS = {
 # What the same verdicts say where the number shown is a speed-up, or a count.
 SPEEDS = {"faster": "(above 1) pays", "slower": "(below 1) loses"}
 COUNTS = {"same": "as the control"}
+FEW = "or too few blocks to tell"  # beside what is undecided, where that is why
 # Pixels of a panel's axis and of a column in which a cell's verdict is written in a word: as many
 # panels stand side by side as have these.
 BESIDE, LETTER, COLUMN = 30, 6.3, 70
@@ -143,12 +144,19 @@ def _told(cell: Cell, wanted: Wanted) -> str:
         return f"{cell.variant}, {where}: not shown: {cell.why}"
     counted = wanted.value not in breakeven.TIMED
     ends = (None, None) if counted else (cell.low, cell.high)
-    return f"{cell.variant}, {where}: {units.ratio_range(cell.value, *ends)}, {cell.word}"
+    few = f": {_blocks(cell)}" if cell.few else ""
+    return f"{cell.variant}, {where}: {units.ratio_range(cell.value, *ends)}, {cell.word}{few}"
+
+
+def _blocks(cell: Cell) -> str:
+    """Why a cell is undecided whose interval may be far from 1."""
+    return f"{cell.few} block{'s are' if cell.few > 1 else ' is'} too few for a verdict"
 
 
 def _map(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
     """A heat map of each variant, and the key under them."""
     panels, words, edges = [], [], 0
+    few = any(cell.few for cell in cells)
     for variant in wanted.variants:
         mine = [cell for cell in cells if cell.variant == variant]
         across, up = breakeven.axis(c.x for c in mine), breakeven.axis(c.y for c in mine)
@@ -175,7 +183,7 @@ def _map(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
         "The table under it has the figures."
     )
     abreast = _abreast(panels)
-    return svg.chart(showing, panels, named, abreast=abreast) + _key(words, edges, wanted)
+    return svg.chart(showing, panels, named, abreast=abreast) + _key(words, edges, wanted, few=few)
 
 
 def _abreast(panels: Sequence[tuple[str, svg.Drawing]]) -> int:
@@ -207,7 +215,7 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
     }
 
 
-def _key(words: Sequence[str], edges: int, wanted: Wanted) -> str:
+def _key(words: Sequence[str], edges: int, wanted: Wanted, *, few: bool) -> str:
     """What marks and line mean, of those that are drawn."""
     counted = wanted.value not in breakeven.TIMED
     shown = escape(title(wanted.value)).partition(" (")[0]
@@ -215,6 +223,7 @@ def _key(words: Sequence[str], edges: int, wanted: Wanted) -> str:
     parts = [f"{shown}{exact}; colour deepens away from 1, up to {DEEPEST:g}×"]
     means = {word: said for word, (_, said) in WORDS.items()} | (COUNTS if counted else {})
     means |= SPEEDS if wanted.value == "speedup" else {}
+    means |= {"undecided": f"{means['undecided']}, {FEW}"} if few else {}
     parts += [f"{tables.chip(word)} {said}" for word, said in means.items() if word in words]
     if "" in words:
         parts.append(f"– not {'counted' if counted else 'measured'}; the table says why")
@@ -275,6 +284,7 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
     within = "somewhere in it" if counted else "in it"
     key = [f"shaded: {what} {within}, at the dotted line if the ratio bends nowhere"] * bool(ranges)
     unlike = "the same as the control" if counted else "no difference was shown"
+    unlike += f", {FEW}" if any(cell.few for cell in drawn) else ""
     key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]
     if key:
         said.append(f"<li>{'; '.join(key).capitalize()}.</li>")
@@ -286,11 +296,12 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     name = rows.heading(wanted.x)
     counted = wanted.value not in breakeven.TIMED
     known = [cell for cell in line if cell.value is not None]
-    yes, no, never = (
+    yes, no, few, never = (
         ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in some))
         for some in (
             [cell for cell in known if cell.pays],
             [cell for cell in known if not cell.pays],
+            [cell for cell in known if cell.few],
             [cell for cell in line if cell.value is None],
         )
     )
@@ -311,6 +322,7 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
         said += f"measured ({yes or no})."
     else:
         said = "has no value."
+    said += f" Too few blocks for a verdict at {few}." if few else ""
     how = "counted" if counted else "measured"
     return escape(said + (f" Not {how} at {never}; the table says why." if never else ""))
 
@@ -360,6 +372,8 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
         ends = (None, None) if counted else (cell.low, cell.high)
         why = f'<span class="why">{escape(cell.why)}</span>'
         line += [tables.figure(cell.value, *ends), tables.chip(cell.word) if cell.word else why]
+        if cell.few:
+            line[-1] += f' <span class="why">{_blocks(cell)}</span>'
         if cell.word and cell.row.get("note"):
             line[-1] += f' <span class="why">{escape(cell.row["note"])}</span>'
         if memory:
