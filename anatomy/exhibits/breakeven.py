@@ -74,10 +74,12 @@ class Cell:
         return -1 if self.pays else 1 if self.word in LOSES else 0
 
     @property
-    def few(self) -> int:
-        """How many blocks it has, where these are too few for a verdict; else 0."""
+    def few(self) -> str:
+        """That its blocks are too few for a verdict, however far from 1 they are; else empty."""
         blocks = 0 if self.row.get("runs") else len(self.row.get("blocks_s") or ())
-        return blocks if self.word == "undecided" and blocks < replication.EXACT_FROM else 0
+        if self.word != "undecided" or not 0 < blocks < replication.EXACT_FROM:
+            return ""
+        return f"{blocks} block{'s are' if blocks > 1 else ' is'} too few for a verdict"
 
 
 @dataclass(frozen=True)

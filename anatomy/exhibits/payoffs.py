@@ -144,13 +144,8 @@ def _told(cell: Cell, wanted: Wanted) -> str:
         return f"{cell.variant}, {where}: not shown: {cell.why}"
     counted = wanted.value not in breakeven.TIMED
     ends = (None, None) if counted else (cell.low, cell.high)
-    few = f": {_blocks(cell)}" if cell.few else ""
+    few = f": {cell.few}" if cell.few else ""
     return f"{cell.variant}, {where}: {units.ratio_range(cell.value, *ends)}, {cell.word}{few}"
-
-
-def _blocks(cell: Cell) -> str:
-    """Why a cell is undecided whose interval may be far from 1."""
-    return f"{cell.few} block{'s are' if cell.few > 1 else ' is'} too few for a verdict"
 
 
 def _map(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
@@ -288,6 +283,9 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
     key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]
     if key:
         said.append(f"<li>{'; '.join(key).capitalize()}.</li>")
+    if band:
+        each = "each comparison is judged by its own"
+        said.append(f"<li>Band: the largest noise floor, {units.percent(band)}; {each}.</li>")
     return svg.chart(showing, [("", drawing)], named) + f'<ul class="breaks">{"".join(said)}</ul>'
 
 
@@ -316,13 +314,14 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     elif known and counted:
         said = _needs(known, wanted)
     elif yes and no:
-        said = f"is shown to pay at {name} {yes}; not at {no}."
+        said = f"is shown to pay at {name} {yes}; not at {no}"
+        said += ", where blocks are too few for a verdict." if few == no else "."
     elif known:
         said = f"is {'' if yes else 'not '}shown to pay at {'every' if yes else 'any'} {name} "
         said += f"measured ({yes or no})."
     else:
         said = "has no value."
-    said += f" Too few blocks for a verdict at {few}." if few else ""
+    said += f" Too few blocks for a verdict at {few}." if few and not (yes and few == no) else ""
     how = "counted" if counted else "measured"
     return escape(said + (f" Not {how} at {never}; the table says why." if never else ""))
 
@@ -373,7 +372,7 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
         why = f'<span class="why">{escape(cell.why)}</span>'
         line += [tables.figure(cell.value, *ends), tables.chip(cell.word) if cell.word else why]
         if cell.few:
-            line[-1] += f' <span class="why">{_blocks(cell)}</span>'
+            line[-1] += f' <span class="why">{cell.few}</span>'
         if cell.word and cell.row.get("note"):
             line[-1] += f' <span class="why">{escape(cell.row["note"])}</span>'
         if memory:
