@@ -165,10 +165,10 @@ def with_few_blocks(tmp_path, tokens: int, **options) -> str:
 def test_what_has_too_few_blocks_for_a_verdict_is_not_called_too_close_to_tell(tmp_path):
     line = with_few_blocks(tmp_path, 1024)
     assert "(slower). Too few blocks for a verdict at 256." in line
-    assert "; hollow: no difference was shown, or too few blocks to tell." in line
+    assert "; hollow: no difference was shown, or too few blocks." in line
     assert line.count("3 blocks are too few for a verdict") == 1
     told = text(call("payoff", of(tmp_path), **MAP))
-    assert "too close to tell, or too few blocks to tell" in told
+    assert "too close to tell, or too few blocks" in told
 
 
 def test_where_it_pays_wherever_that_could_be_judged_the_sentence_says_why_not_elsewhere(tmp_path):

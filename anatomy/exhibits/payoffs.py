@@ -28,7 +28,7 @@ WORDS = {
 # What the same verdicts say where the number shown is a speed-up, or a count.
 SPEEDS = {"faster": "(above 1) pays", "slower": "(below 1) loses"}
 COUNTS = {"same": "as the control"}
-FEW = "or too few blocks to tell"  # beside what is undecided, where that is why
+FEW = "or too few blocks"  # beside what is undecided, where that is why
 # Pixels of a panel's axis and of a column in which a cell's verdict is written in a word: as many
 # panels stand side by side as have these.
 BESIDE, LETTER, COLUMN = 30, 6.3, 70
