@@ -29,6 +29,11 @@ CHIPS = {
     "passes": ("✓", "better"),
     "void": ("✗", "worse"),
 }
+# What keeps a call from being bound by its kernels, and what that means.
+BOUND = {
+    "launch-bound": "The host needs about as long to ask for this call as the GPU to run it.",
+    "gap-bound": "The GPU stands still for more than a tenth of the span.",
+}
 # Columns that a table of times shows by itself, where any row has them.
 TIMED = ("variant", "median_s", "ratio", "verdict", "share", "kernels_per_call")
 # Columns of a report without times, in the order in which they are read; others come after these.
@@ -209,8 +214,8 @@ def _tags(row: Row) -> list[Tag]:
         tags.append(("wide", "The interval is wider than aimed at; the time budget ran out."))
     if row.get("launch_inclusive"):
         tags.append(("launch-inclusive", "The call synchronizes: its launch is included."))
-    if row.get("regime") in ("launch-bound", "gap-bound"):
-        tags.append((row["regime"], "The GPU waits for the host during part of this time."))
+    if row.get("regime") in BOUND:
+        tags.append((row["regime"], BOUND[row["regime"]]))
     if row.get("role") == "variant" and row.get("control"):
         tags.append(_against(row["control"]))
     return tags

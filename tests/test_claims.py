@@ -271,7 +271,7 @@ def test_where_no_column_decides_few_cases_are_named_and_many_are_grouped():
     assert across(few, "").condition == "for a 1, a 2, b 2, 3 of 6 cases"
     many = [Case(case.where | {"n": n}, case.outcome) for n in range(4) for case in few]
     many.append(Case({"op": "b", "size": "1", "n": 0}, True))
-    said = "always for a 1, a 2, b 2; never for c 1, c 2; partly for b 1 (13 of 25 cases)"
+    said = "always for a 1, a 2, b 2; never for c 1, c 2; partly for b 1; 13 of 25 cases in all"
     assert across(many, "").condition == said
 
 

@@ -7,6 +7,7 @@ import pytest
 from test_page import Balance, text
 from test_payoffs import LINE, MAP, call, of
 
+from anatomy import units
 from anatomy.charts import svg
 from anatomy.exhibits import breakeven, payoffs
 
@@ -148,3 +149,36 @@ def test_a_place_that_no_row_is_about_was_not_tried_and_no_table_says_why(tmp_pa
     made.recorded(tmp_path, left)
     told = text(call("payoff", of(tmp_path), **MAP))
     assert "– not tried" in told and "the table says why" not in told
+
+
+def with_few_blocks(tmp_path, tokens: int, **options) -> str:
+    """A line on a page whose comparison of `compiled` at width 256 has three blocks."""
+    table = made.table()
+    for row in table:
+        place = (row["width"], row["tokens"], row["variant"], row["op"][:5])
+        if place == (256, tokens, "compiled", "train"):
+            row |= {"verdict": "undecided", "blocks_s": row["blocks_s"][:3]}
+    made.recorded(tmp_path, table)
+    return text(call("payoff", of(tmp_path), **LINE | {"where": {"tokens": tokens}} | options))
+
+
+def test_what_has_too_few_blocks_for_a_verdict_is_not_called_too_close_to_tell(tmp_path):
+    line = with_few_blocks(tmp_path, 1024)
+    assert "(slower). Too few blocks for a verdict at 256." in line
+    assert "; hollow: no difference was shown, or too few blocks." in line
+    assert line.count("3 blocks are too few for a verdict") == 1
+    told = text(call("payoff", of(tmp_path), **MAP))
+    assert "too close to tell, or too few blocks" in told
+
+
+def test_where_it_pays_wherever_that_could_be_judged_the_sentence_says_why_not_elsewhere(tmp_path):
+    line = with_few_blocks(tmp_path, 256)
+    assert "4096; not at 256, where blocks are too few for a verdict. " in line
+    assert "Too few blocks" not in line
+
+
+def test_the_band_around_one_is_told_with_its_size(root):
+    floors = [row.get("noise_floor", 0) for row in made.table() if row["tokens"] == 1024]
+    largest = units.percent(max(floors))
+    assert f"Band: the largest noise floor, {largest};" in text(call("payoff", of(root), **LINE))
+    assert "Band" not in text(call("payoff", of(root), **LINE | {"value": "peak_bytes"}))

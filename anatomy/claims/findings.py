@@ -227,7 +227,7 @@ def _where(cases: Sequence[Case]) -> str:
         if len(single) <= MOST_NAMED:
             names = [" ".join(str(case.where[name]) for name in columns) for case in single]
             return f"{kind}{_at(names)}, {count}" if columns else f"in {count}"
-    return f"{best[1]} ({count})" if best else f"in {count}"
+    return f"{best[1]}; {count} in all" if best else f"in {count}"
 
 
 def _parts(outcomes: dict[str, list[bool]]) -> str:

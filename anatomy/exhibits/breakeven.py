@@ -11,7 +11,7 @@ from math import exp, log
 from numbers import Real
 from typing import Any
 
-from anatomy import rows, units
+from anatomy import replication, rows, units
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.rows import Row
 
@@ -72,6 +72,14 @@ class Cell:
     def side(self) -> int:
         """-1 where it pays, 1 where it loses, 0 where neither was shown."""
         return -1 if self.pays else 1 if self.word in LOSES else 0
+
+    @property
+    def few(self) -> str:
+        """That its blocks are too few for a verdict, however far from 1 they are; else empty."""
+        blocks = 0 if self.row.get("runs") else len(self.row.get("blocks_s") or ())
+        if self.word != "undecided" or not 0 < blocks < replication.EXACT_FROM:
+            return ""
+        return f"{blocks} block{'s are' if blocks > 1 else ' is'} too few for a verdict"
 
 
 @dataclass(frozen=True)

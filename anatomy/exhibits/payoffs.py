@@ -28,6 +28,7 @@ WORDS = {
 # What the same verdicts say where the number shown is a speed-up, or a count.
 SPEEDS = {"faster": "(above 1) pays", "slower": "(below 1) loses"}
 COUNTS = {"same": "as the control"}
+FEW = "or too few blocks"  # beside what is undecided, where that is why
 # Pixels of a panel's axis and of a column in which a cell's verdict is written in a word: as many
 # panels stand side by side as have these.
 BESIDE, LETTER, COLUMN = 30, 6.3, 70
@@ -143,12 +144,14 @@ def _told(cell: Cell, wanted: Wanted) -> str:
         return f"{cell.variant}, {where}: not shown: {cell.why}"
     counted = wanted.value not in breakeven.TIMED
     ends = (None, None) if counted else (cell.low, cell.high)
-    return f"{cell.variant}, {where}: {units.ratio_range(cell.value, *ends)}, {cell.word}"
+    few = f": {cell.few}" if cell.few else ""
+    return f"{cell.variant}, {where}: {units.ratio_range(cell.value, *ends)}, {cell.word}{few}"
 
 
 def _map(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
     """A heat map of each variant, and the key under them."""
     panels, words, edges = [], [], 0
+    few = any(cell.few for cell in cells)
     for variant in wanted.variants:
         mine = [cell for cell in cells if cell.variant == variant]
         across, up = breakeven.axis(c.x for c in mine), breakeven.axis(c.y for c in mine)
@@ -175,7 +178,7 @@ def _map(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
         "The table under it has the figures."
     )
     abreast = _abreast(panels)
-    return svg.chart(showing, panels, named, abreast=abreast) + _key(words, edges, wanted)
+    return svg.chart(showing, panels, named, abreast=abreast) + _key(words, edges, wanted, few=few)
 
 
 def _abreast(panels: Sequence[tuple[str, svg.Drawing]]) -> int:
@@ -207,7 +210,7 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
     }
 
 
-def _key(words: Sequence[str], edges: int, wanted: Wanted) -> str:
+def _key(words: Sequence[str], edges: int, wanted: Wanted, *, few: bool) -> str:
     """What marks and line mean, of those that are drawn."""
     counted = wanted.value not in breakeven.TIMED
     shown = escape(title(wanted.value)).partition(" (")[0]
@@ -215,6 +218,7 @@ def _key(words: Sequence[str], edges: int, wanted: Wanted) -> str:
     parts = [f"{shown}{exact}; colour deepens away from 1, up to {DEEPEST:g}×"]
     means = {word: said for word, (_, said) in WORDS.items()} | (COUNTS if counted else {})
     means |= SPEEDS if wanted.value == "speedup" else {}
+    means |= {"undecided": f"{means['undecided']}, {FEW}"} if few else {}
     parts += [f"{tables.chip(word)} {said}" for word, said in means.items() if word in words]
     if "" in words:
         parts.append(f"– not {'counted' if counted else 'measured'}; the table says why")
@@ -275,9 +279,13 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
     within = "somewhere in it" if counted else "in it"
     key = [f"shaded: {what} {within}, at the dotted line if the ratio bends nowhere"] * bool(ranges)
     unlike = "the same as the control" if counted else "no difference was shown"
+    unlike += f", {FEW}" if any(cell.few for cell in drawn) else ""
     key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]
     if key:
         said.append(f"<li>{'; '.join(key).capitalize()}.</li>")
+    if band:
+        each = "each comparison is judged by its own"
+        said.append(f"<li>Band: the largest noise floor, {units.percent(band)}; {each}.</li>")
     return svg.chart(showing, [("", drawing)], named) + f'<ul class="breaks">{"".join(said)}</ul>'
 
 
@@ -286,11 +294,12 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     name = rows.heading(wanted.x)
     counted = wanted.value not in breakeven.TIMED
     known = [cell for cell in line if cell.value is not None]
-    yes, no, never = (
+    yes, no, few, never = (
         ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in some))
         for some in (
             [cell for cell in known if cell.pays],
             [cell for cell in known if not cell.pays],
+            [cell for cell in known if cell.few],
             [cell for cell in line if cell.value is None],
         )
     )
@@ -305,12 +314,14 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     elif known and counted:
         said = _needs(known, wanted)
     elif yes and no:
-        said = f"is shown to pay at {name} {yes}; not at {no}."
+        said = f"is shown to pay at {name} {yes}; not at {no}"
+        said += ", where blocks are too few for a verdict." if few == no else "."
     elif known:
         said = f"is {'' if yes else 'not '}shown to pay at {'every' if yes else 'any'} {name} "
         said += f"measured ({yes or no})."
     else:
         said = "has no value."
+    said += f" Too few blocks for a verdict at {few}." if few and not (yes and few == no) else ""
     how = "counted" if counted else "measured"
     return escape(said + (f" Not {how} at {never}; the table says why." if never else ""))
 
@@ -360,6 +371,8 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
         ends = (None, None) if counted else (cell.low, cell.high)
         why = f'<span class="why">{escape(cell.why)}</span>'
         line += [tables.figure(cell.value, *ends), tables.chip(cell.word) if cell.word else why]
+        if cell.few:
+            line[-1] += f' <span class="why">{cell.few}</span>'
         if cell.word and cell.row.get("note"):
             line[-1] += f' <span class="why">{escape(cell.row["note"])}</span>'
         if memory:
