@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from anatomy import rows, units
+from anatomy import kernel_names, rows, units
 from anatomy.errors import UnknownName
 from anatomy.rows import Row
 
@@ -330,6 +330,8 @@ def _cell(row: Mapping[str, Any], name: str, number: bool, *, first: bool) -> st
         text = NONE
     elif name in ("variant", "blas"):
         text = f"<code>{text}</code>"
+    elif name == "kernel":
+        text = f'<code title="{text}">{escape(kernel_names.short(str(value)))}</code>'
     if first:
         return f'<th scope="row">{text}</th>'
     if number:

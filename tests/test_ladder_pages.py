@@ -343,3 +343,29 @@ def test_an_old_recording_shows_its_badge(root, tmp_path):
     with using(showing):
         html = page.ladder(**CLIMBED, variants=["3 default"])
     assert 'class="notice badge"' in html and "3 default" not in text(html)
+
+
+def test_ways_that_could_not_run_are_told_once_and_have_no_empty_lines(root, tmp_path):
+    def refused(row):
+        if row.get("rung") == "4_transformer_engine":
+            told = ("op", "variant", "role", "quantity", "rung", "way", "products")
+            for name in set(row) - {*told}:
+                row[name] = None
+            row["note"] = "NotImplementedError: Its FP8 products need 8 tokens."
+
+    folder = changed(root, tmp_path, refused)
+    for part in ("speed", "costs", "gates", "climb", "time"):
+        html = shown(folder, part, variants=["3 default", "4 current", "4 delayed"])
+        assert html.count("Its FP8 products need 8 tokens.") == 1, part
+        assert "<code>4 current</code>, <code>4 delayed</code>: Its FP8" in html, part
+        assert "3 default" in [cells[0] for cells in lines(html)]
+        assert "4 current" not in [cells[0] for cells in lines(html)], part
+
+
+def test_a_page_says_once_how_a_gap_is_filled(tmp_path):
+    with using(synthetic.showing(root=tmp_path)):
+        first, again = (page.ladder("speed", **CLIMBED) for _ in range(2))
+        other = page.ladder("speed", width=4096, layers=2)
+    assert "pytorch-gpu-anatomy record ladder.training" in text(first)
+    assert "Not recorded yet." in text(again) and "Record it on" not in text(again)
+    assert "--width 4096" in text(other), "another command has to be named"

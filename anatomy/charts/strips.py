@@ -38,16 +38,19 @@ def strip(showing: Showing, found: Sequence[Found]) -> str:
     )
 
 
-def notices(found: Iterable[Found]) -> str:
-    """Gaps and badges of recordings that are missing or not current; empty if all are."""
+def notices(showing: Showing, found: Iterable[Found]) -> str:
+    """Gaps and badges of recordings that are missing or not current; empty if all are.
+
+    A page says once how a gap is filled; later ones that the same commands fill are a line each.
+    """
     parts = {}
     for each in found:
         if not each.freshness.current:
             parts.setdefault(each.freshness.state, []).append(each)
-    return "".join(_notice(state, each) for state, each in parts.items())
+    return "".join(_notice(showing, state, each) for state, each in parts.items())
 
 
-def _notice(state: str, found: list[Found]) -> str:
+def _notice(showing: Showing, state: str, found: list[Found]) -> str:
     kind = "gap" if state == "missing" else "badge"
     first = found[0]
     commands = list(dict.fromkeys(each.command for each in found))
@@ -55,6 +58,13 @@ def _notice(state: str, found: list[Found]) -> str:
         several = len(commands) > 1
         what = f"{len(commands)} recordings are missing" if several else "Not recorded yet"
         why = ""
+        if showing.told.issuperset(commands):
+            hover = escape("; ".join(commands))
+            return (
+                f'<p class="notice gap again" role="note" title="{hover}" data-search-exclude>'
+                f"<b>{what}.</b></p>"
+            )
+        showing.told.update(commands)
     else:
         what, why = "Out of date", f" {escape(first.freshness.reason)}"
     return (
