@@ -44,8 +44,9 @@ def framed(
     text = " ".join(part for part in parts if part)
     told = f"<figcaption>{text}</figcaption>" if text else ""
     classes = " ".join(filter(None, ("shown", kind)))
+    missing = strips.notices(showing, found)
     return (
-        f'<figure class="{classes}" data-search-exclude>{strips.notices(showing, found)}{body}{told}'
+        f'<figure class="{classes}" data-search-exclude>{missing}{body}{told}'
         f"{strips.strip(showing, found)}</figure>\n"
     )
 
