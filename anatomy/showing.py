@@ -77,7 +77,7 @@ class Showing:
         shown: What the page as a whole shows, known before it is rendered.
         pages: Address, relative to the site, of every page by its source.
         found: What was looked up before, by this page or an earlier one of the build.
-        told: Commands that make what is missing, as far as the page has named them.
+        told: Commands that the page has named, which make what is missing or old.
     """
 
     root: Path

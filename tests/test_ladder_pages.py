@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 
-import ladder_page_rows
+import ladder_rows
 import pytest
 import synthetic
 from test_page import stale, text
@@ -26,7 +26,7 @@ CLIMBED = {"width": 1024, "layers": 2}
 def root(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recordings")
     for width in (1024, 2048, 4096):
-        ladder_page_rows.training(folder, width=width, layers=2)
+        ladder_rows.training(folder, width=width, layers=2)
     synthetic.MAKERS["limits.ceilings"](folder)
     return folder
 
@@ -195,7 +195,7 @@ def test_what_a_step_is_made_of_adds_up_to_it(root):
 def test_each_part_says_why_a_way_has_no_figures(root, part):
     html = shown(root, part, variants=["3 default", "4 block"])
     assert "3 default" in text(html)
-    assert "void: its loss strays" in text(html), "a way may not be left out without a word"
+    assert "void: its gradients stray" in text(html), "a way may not be left out without a word"
 
 
 def test_the_table_has_both_speedups_the_rate_and_the_shares(root):
@@ -212,8 +212,8 @@ def test_the_table_has_both_speedups_the_rate_and_the_shares(root):
 
 def test_the_gates_stand_beside_what_is_allowed(root):
     (line,) = (cells for cells in lines(shown(root, "gates")) if cells[0] == "4 current")
-    assert line[1:7] == ["fp8", "6.0e-04", "1.6e-02", "5.0e-02", "2.5e-01", "✓passes"]
-    assert line[7] == "50 000 000" and line[8] == "100%" and line[9] == "flash"
+    assert line[1:7] == ["fp8", "1.0e-04", "1.6e-02", "4.0e-03", "2.5e-01", "✓passes"]
+    assert line[7] == "25 174 016" and line[8] == "100%" and line[9] == "flash"
 
 
 def test_a_step_of_decoding_is_held_against_the_memory(root, tmp_path):
@@ -234,7 +234,7 @@ def test_a_step_of_decoding_is_held_against_the_memory(root, tmp_path):
 
 def test_costs_show_the_first_step_and_when_it_is_paid_back(root):
     (line,) = (cells for cells in lines(shown(root, "costs")) if cells[0] == "3 default")
-    assert line[4] == "150" and line[6] == "12.0 s" and line[7].startswith("390 [")
+    assert line[4] == "96" and line[6] == "4.00 s" and line[7].startswith("1800 [")
     (graph,) = (cells for cells in lines(shown(root, "costs")) if cells[0] == "5 bf16")
     assert graph[1] == graph[2] == "—", "a graph's pool is not in the allocator's account"
 
