@@ -82,6 +82,12 @@ def figure(value: float | None, low: float | None, high: float | None, size: flo
     return text + (f' <span class="ci">[{interval}</span>' if interval else "")
 
 
+def kernel(name: str) -> str:
+    """A GPU kernel by its short name, the whole one on hover."""
+    short = escape(kernel_names.short(name))
+    return f'<code class="kernel" title="{escape(name)}">{short}</code>'
+
+
 def time_unit(values: Sequence[float]) -> tuple[float, str]:
     """Size and name of the unit in which a column of seconds reads best."""
     longest = max(values, default=1.0)
@@ -331,7 +337,9 @@ def _cell(row: Mapping[str, Any], name: str, number: bool, *, first: bool) -> st
     elif name in ("variant", "blas"):
         text = f"<code>{text}</code>"
     elif name == "kernel":
-        text = f'<code title="{text}">{escape(kernel_names.short(str(value)))}</code>'
+        text = (
+            f'<code class="kernel" title="{text}">{escape(kernel_names.short(str(value)))}</code>'
+        )
     if first:
         return f'<th scope="row">{text}</th>'
     if number:

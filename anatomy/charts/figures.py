@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from anatomy import kernel_names, ledger, rows, tables, units
+from anatomy import ledger, rows, tables, units
 from anatomy.charts import strips, svg
 from anatomy.claims import NOT_RECORDED, Result
 from anatomy.claims.seeds import Figure
@@ -252,7 +252,7 @@ def _beside_chart(showing: Showing, ours: Sequence[Row], cited: Sequence[Figure]
 
 def _kernel(name: str, count: int) -> str:
     times = f' <span class="ci">× {count}</span>' if count > 1 else ""
-    return f'<code title="{escape(name)}">{escape(kernel_names.short(name))}</code>{times}'
+    return tables.kernel(name) + times
 
 
 def _runs(names: Sequence[str]) -> list[tuple[str, int]]:

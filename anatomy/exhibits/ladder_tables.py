@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from anatomy import kernel_names, rows, rungs, tables, units
+from anatomy import rows, rungs, tables, units
 from anatomy.limits import Ceilings
 from anatomy.rows import Row
 from anatomy.showing import Showing
@@ -148,7 +148,7 @@ def kernels(view: View) -> str:
             lines.append(
                 [
                     f"<code>{escape(str(row['variant']))}</code>",
-                    f'<code title="{escape(name)}">{escape(kernel_names.short(name))}</code>',
+                    tables.kernel(name),
                     escape(rungs.KINDS.get(f"{kind}_s", kind)),
                     f"{count:g}",
                     units.seconds(seconds),
