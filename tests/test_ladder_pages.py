@@ -9,15 +9,18 @@ from collections import Counter
 import ladder_rows
 import pytest
 import synthetic
+from sites import CHECKOUT
 from test_page import stale, text
 
 from anatomy import ladder_scripts, page, recording, rungs, signatures
 from anatomy.charts import stacks, svg
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.exhibits import ladders
+from anatomy.pages import inline
 from anatomy.showing import Showing, using
 
 NAME = "ladder.training"
+DOCS = CHECKOUT / "docs" / "ladder"
 SCRIPTS = (*("0_baseline", "1_cublas", "2_sdpa", "3_compile", "4_transformer_engine", "5_fastest"),)
 CLIMBED = {"width": 1024, "layers": 2}
 
@@ -360,6 +363,13 @@ def test_ways_that_could_not_run_are_told_once_and_have_no_empty_lines(root, tmp
         assert "<code>4 current</code>, <code>4 delayed</code>: Its FP8" in html, part
         assert "3 default" in [cells[0] for cells in lines(html)]
         assert "4 current" not in [cells[0] for cells in lines(html)], part
+
+
+@pytest.mark.parametrize("name", ["index", *SCRIPTS])
+def test_each_reference_to_the_steps_meets_one_row(root, name):
+    written = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    wrong = inline.replace(synthetic.showing(root=root), written)[1]
+    assert [each for each in wrong if NAME in each] == [], "as soon as there is a recording"
 
 
 def test_a_page_says_once_how_a_gap_is_filled(tmp_path):
