@@ -24,6 +24,8 @@ RATIOS = {
     "4 current": 0.10,
     "4 delayed": 0.11,
     "4 bf16": 0.15,
+    "4 current in a graph": 0.096,
+    "4 delayed in a graph": 0.095,
     "5 bf16": 0.115,
     "5 fp8": 0.09,
     "5 bf16 without a graph": 0.13,
