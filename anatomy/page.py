@@ -190,7 +190,7 @@ def strip(experiment: str | None = None, **params: Any) -> str:
     if showing.collecting:
         return ""
     # An element of its own kind: the search leaves out all up to the first end tag of that kind.
-    inside = strips.notices(found) + strips.strip(showing, found)
+    inside = strips.notices(showing, found) + strips.strip(showing, found)
     return f'<aside class="run" data-search-exclude>{inside}</aside>'
 
 

@@ -5,6 +5,7 @@ held against the one that its script says it changes (`anatomy.ladder_scripts`),
 control of the comparison, which is rung 0.
 """
 
+import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,14 +55,18 @@ def of(
     Args:
         table: All rows of a recording.
         op: The comparison; by default the first.
-        variants: Variants wanted, in this order; by default all.
+        variants: Variants wanted, in this order, a pattern for several with a `*`; by default all.
 
     Raises:
         UnknownName: There is no such comparison or variant.
     """
-    chosen = rows.select(table, op=op or operation(table), variants=variants)
-    kept = [row for row in chosen if row.get("role") != "again"]
-    return kept if variants else sorted(kept, key=_order)
+    every = rows.select(table, op=op or operation(table))
+    every = sorted((row for row in every if row.get("role") != "again"), key=_order)
+    if not variants:
+        return every
+    names = rows.names(every, "variant")
+    there = [name for wanted in variants for name in fnmatch.filter(names, wanted) or [wanted]]
+    return rows.select(every, variants=list(dict.fromkeys(there)))
 
 
 def _order(row: Row) -> tuple[str, int]:

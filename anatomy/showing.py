@@ -77,6 +77,7 @@ class Showing:
         shown: What the page as a whole shows, known before it is rendered.
         pages: Address, relative to the site, of every page by its source.
         found: What was looked up before, by this page or an earlier one of the build.
+        told: Commands that the page has named, which make what is missing or old.
     """
 
     root: Path
@@ -92,6 +93,7 @@ class Showing:
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     _used: Counter = field(default_factory=Counter)
     found: dict[tuple, Found] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
     _looked_up: dict[tuple, Found] = field(default_factory=dict)
     _ceilings: limits.Ceilings | None = None
 

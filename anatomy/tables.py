@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from anatomy import rows, units
+from anatomy import kernel_names, rows, units
 from anatomy.errors import UnknownName
 from anatomy.rows import Row
 
@@ -85,6 +85,12 @@ def figure(value: float | None, low: float | None, high: float | None, size: flo
     ends = (None if units.missing(x) else x / size for x in (low, high))
     text, _, interval = units.with_interval(value / size, *ends).partition(" [")
     return text + (f' <span class="ci">[{interval}</span>' if interval else "")
+
+
+def kernel(name: str) -> str:
+    """A GPU kernel by its short name, the whole one on hover."""
+    short = escape(kernel_names.short(name))
+    return f'<code class="kernel" title="{escape(name)}">{short}</code>'
 
 
 def time_unit(values: Sequence[float]) -> tuple[float, str]:
@@ -335,6 +341,10 @@ def _cell(row: Mapping[str, Any], name: str, number: bool, *, first: bool) -> st
         text = NONE
     elif name in ("variant", "blas"):
         text = f"<code>{text}</code>"
+    elif name == "kernel":
+        text = (
+            f'<code class="kernel" title="{text}">{escape(kernel_names.short(str(value)))}</code>'
+        )
     if first:
         return f'<th scope="row">{text}</th>'
     if number:

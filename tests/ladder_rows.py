@@ -24,13 +24,15 @@ RATIOS = {
     "4 current": 0.10,
     "4 delayed": 0.11,
     "4 bf16": 0.15,
+    "4 current in a graph": 0.096,
+    "4 delayed in a graph": 0.095,
     "5 bf16": 0.115,
     "5 fp8": 0.09,
     "5 bf16 without a graph": 0.13,
     "5 fp8 without a graph": 0.12,
 }
 # The same where the model is wide.
-WIDE = {"3 default": 0.22, "3 reduce-overhead": 0.22}
+WIDE = {"3 default": 0.22, "3 reduce-overhead": 0.22, "5 bf16": 0.055, "5 fp8": 0.04}
 VOID = {"4 block": "void: its gradients stray 0.4 from rung 0's; 0.25 is allowed"}
 SETUP_S = {"0": 0.1, "1": 0.05, "2": 0.04, "3": 4.0, "4": 1.0, "5": 5.0}
 # Rung -> kernels of a step.

@@ -39,6 +39,10 @@ PAGES = ["", *(
     f"axioms/{name}/"
     for name in ("profiling", "compile", "cuda-graphs", "precision", "attention", "checkpointing",
                  "channels-last", "syncs", "never")
+), "ladder/", *(
+    f"ladder/{name}/"
+    for name in ("0_baseline", "1_cublas", "2_sdpa", "3_compile", "4_transformer_engine",
+                 "5_fastest")
 )]  # fmt: skip
 # The machine whose recordings the site shows.
 RECORDED = "nvidia-h200"

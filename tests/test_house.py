@@ -45,7 +45,7 @@ ROOMS = {
         *("models", "memory", "counting", "profiles", "diagnosing", "script_diagnosis"),
     ),
     "read": (
-        *("rows", "tables", "showing", "ledger", "page", "rungs", "ladder_scripts"),
+        *("rows", "kernel_names", "tables", "showing", "ledger", "page", "rungs", "ladder_scripts"),
         *("claims", "charts", "contest", "exhibits", "pages"),
     ),
     "edge": ("cli", "__init__", "__main__"),

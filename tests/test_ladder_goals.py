@@ -1,6 +1,6 @@
 """The ladder's goals: met, missed or open by whole intervals, and only where measured."""
 
-import ladder_page_rows
+import ladder_rows
 import pytest
 import synthetic
 from test_ladder_pages import changed, root
@@ -20,10 +20,9 @@ def test_goals_are_met_or_missed_by_the_share_of_the_best_product(root):
     found = {name: goal(root, name) for name in GOALS}
     assert found["ladder-goal-at-4096"].word == "holds"
     assert found["ladder-goal-at-1024"].word == "fails"
-    work = ladder_page_rows.flops_of(width=1024, layers=2, batch=8, sequence=1024)
-    rate = ladder_page_rows.RUNG_0_PER_S / ladder_page_rows.WAYS["5 bf16"][2]
-    share = rate / ladder_page_rows.BF16_PER_S
-    assert work and found["ladder-goal-at-1024"].measured.value == pytest.approx(share, rel=0.02)
+    rate = ladder_rows.RUNG_0_FLOPS_PER_S / ladder_rows.RATIOS["5 bf16"]
+    share = rate / ladder_rows.CEILINGS["bf16"]
+    assert found["ladder-goal-at-1024"].measured.value == pytest.approx(share, rel=0.02)
     assert "5 bf16 reaches" in found["ladder-goal-at-1024"].evidence
     assert "the mask hides" in found["ladder-goal-at-1024"].evidence
 

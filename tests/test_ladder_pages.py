@@ -6,18 +6,21 @@ import json
 import re
 from collections import Counter
 
-import ladder_page_rows
+import ladder_rows
 import pytest
 import synthetic
+from sites import CHECKOUT
 from test_page import stale, text
 
 from anatomy import ladder_scripts, page, recording, rungs, signatures
 from anatomy.charts import stacks, svg
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.exhibits import ladders
+from anatomy.pages import inline
 from anatomy.showing import Showing, using
 
 NAME = "ladder.training"
+DOCS = CHECKOUT / "docs" / "ladder"
 SCRIPTS = (*("0_baseline", "1_cublas", "2_sdpa", "3_compile", "4_transformer_engine", "5_fastest"),)
 CLIMBED = {"width": 1024, "layers": 2}
 
@@ -26,7 +29,7 @@ CLIMBED = {"width": 1024, "layers": 2}
 def root(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recordings")
     for width in (1024, 2048, 4096):
-        ladder_page_rows.training(folder, width=width, layers=2)
+        ladder_rows.training(folder, width=width, layers=2)
     synthetic.MAKERS["limits.ceilings"](folder)
     return folder
 
@@ -195,7 +198,7 @@ def test_what_a_step_is_made_of_adds_up_to_it(root):
 def test_each_part_says_why_a_way_has_no_figures(root, part):
     html = shown(root, part, variants=["3 default", "4 block"])
     assert "3 default" in text(html)
-    assert "void: its loss strays" in text(html), "a way may not be left out without a word"
+    assert "void: its gradients stray" in text(html), "a way may not be left out without a word"
 
 
 def test_the_table_has_both_speedups_the_rate_and_the_shares(root):
@@ -212,8 +215,8 @@ def test_the_table_has_both_speedups_the_rate_and_the_shares(root):
 
 def test_the_gates_stand_beside_what_is_allowed(root):
     (line,) = (cells for cells in lines(shown(root, "gates")) if cells[0] == "4 current")
-    assert line[1:7] == ["fp8", "6.0e-04", "1.6e-02", "5.0e-02", "2.5e-01", "✓passes"]
-    assert line[7] == "50 000 000" and line[8] == "100%" and line[9] == "flash"
+    assert line[1:7] == ["fp8", "1.0e-04", "1.6e-02", "4.0e-03", "2.5e-01", "✓passes"]
+    assert line[7] == "25 174 016" and line[8] == "100%" and line[9] == "flash"
 
 
 def test_a_step_of_decoding_is_held_against_the_memory(root, tmp_path):
@@ -234,7 +237,7 @@ def test_a_step_of_decoding_is_held_against_the_memory(root, tmp_path):
 
 def test_costs_show_the_first_step_and_when_it_is_paid_back(root):
     (line,) = (cells for cells in lines(shown(root, "costs")) if cells[0] == "3 default")
-    assert line[4] == "150" and line[6] == "12.0 s" and line[7].startswith("390 [")
+    assert line[4] == "96" and line[6] == "4.00 s" and line[7].startswith("1800 [")
     (graph,) = (cells for cells in lines(shown(root, "costs")) if cells[0] == "5 bf16")
     assert graph[1] == graph[2] == "—", "a graph's pool is not in the allocator's account"
 
@@ -343,3 +346,36 @@ def test_an_old_recording_shows_its_badge(root, tmp_path):
     with using(showing):
         html = page.ladder(**CLIMBED, variants=["3 default"])
     assert 'class="notice badge"' in html and "3 default" not in text(html)
+
+
+def test_ways_that_could_not_run_are_told_once_and_have_no_empty_lines(root, tmp_path):
+    def refused(row):
+        if row.get("rung") == "4_transformer_engine":
+            told = ("op", "variant", "role", "quantity", "rung", "way", "products")
+            for name in set(row) - {*told}:
+                row[name] = None
+            row["note"] = "NotImplementedError: Its FP8 products need 8 tokens."
+
+    folder = changed(root, tmp_path, refused)
+    for part in ("speed", "costs", "gates", "climb", "time"):
+        html = shown(folder, part, variants=["3 default", "4 current", "4 delayed"])
+        assert html.count("Its FP8 products need 8 tokens.") == 1, part
+        assert "<code>4 current</code>, <code>4 delayed</code>: Its FP8" in html, part
+        assert "3 default" in [cells[0] for cells in lines(html)]
+        assert "4 current" not in [cells[0] for cells in lines(html)], part
+
+
+@pytest.mark.parametrize("name", ["index", *SCRIPTS])
+def test_each_reference_to_the_steps_meets_one_row(root, name):
+    written = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    wrong = inline.replace(synthetic.showing(root=root), written)[1]
+    assert [each for each in wrong if NAME in each] == [], "as soon as there is a recording"
+
+
+def test_a_page_says_once_how_a_gap_is_filled(tmp_path):
+    with using(synthetic.showing(root=tmp_path)):
+        first, again = (page.ladder("speed", **CLIMBED) for _ in range(2))
+        other = page.ladder("speed", width=4096, layers=2)
+    assert "pytorch-gpu-anatomy record ladder.training" in text(first)
+    assert "Not recorded yet." in text(again) and "Record it on" not in text(again)
+    assert "--width 4096" in text(other), "another command has to be named"

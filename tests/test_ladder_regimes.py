@@ -182,6 +182,21 @@ def test_code_is_kept_inside_and_no_longer():
     assert kept == ["text"] and GraphLowering.save_output_code is before
 
 
+def test_code_for_a_cpu_is_generated_and_no_compiler_called(monkeypatch):
+    from torch._inductor.async_compile import AsyncCompile
+    from torch._inductor.cpp_builder import CppBuilder
+
+    def built(self):
+        raise AssertionError("a C++ compiler was called")
+
+    before = AsyncCompile.cpp_pybinding
+    monkeypatch.setattr(CppBuilder, "build", built)
+    with ladder_copies.apart(CPU):
+        (row,) = ladder_graphs._on_the_cpu()
+    assert row["made_by"] == "C++" and row["count"] == 1 and row["device"] == "cpu"
+    assert AsyncCompile.cpp_pybinding is before
+
+
 @pytest.mark.parametrize(
     ("kernel", "maker"),
     [

@@ -187,7 +187,7 @@ def test_the_strip_tells_ranges_warnings_dirt_and_a_card_that_was_accepted(monke
 def test_one_notice_stands_for_all_recordings_that_are_missing(tmp_path):
     showing = synthetic.showing(root=tmp_path)
     found = [showing.find("contiguity.bench", m=m) for m in (512, 1024, 512)]
-    html = notices(found)
+    html = notices(synthetic.showing(), found)
     assert "2 recordings are missing" in html and html.count("record contiguity.bench") == 2
 
 
@@ -243,19 +243,29 @@ def test_the_command_writes_out_its_options_and_the_seconds_it_took():
          "{lambda(c10::Half)#1}>(at::TensorIteratorBase&)::{lambda(int)#1}>(int)",
          "elementwise_kernel direct_copy_kernel_cuda"),
         ("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT"),
+        ("void cudnn::fusion::lean_reduction_kernel<false, false>(void*, float*, int, int, in",
+         "lean_reduction_kernel"),
+        ("std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, float, (x)0>(T)",
+         "gemvx::kernel"),
+        ("void transformer_engine::unary_kernel<16, true, float, transformer_engine::Empty, &("
+         "float transformer_engine::gelu<float, float>(float, transformer_engine::Empty const&)), ",
+         "unary_kernel gelu"),
+        ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_k0_0",
+         "cudnn sdpa_sm90_flash_fprop_wgmma_f16"),
+        ("Memcpy DtoD (Device -> Device)", "Memcpy DtoD"),
     ],
 )  # fmt: skip
 def test_kernels_have_short_names_that_still_say_which_they_are(name, short):
-    from anatomy.charts.figures import short_kernel
+    from anatomy import kernel_names
 
-    assert short_kernel(name) == short
+    assert kernel_names.short(name) == short
 
 
 def test_a_long_kernel_keeps_both_ends():
-    from anatomy.charts.figures import LONGEST, short_kernel
+    from anatomy.kernel_names import LONGEST, short
 
-    short = short_kernel("sm90_" + "x" * 200 + "_align8")
-    assert short.startswith("sm90_") and short.endswith("_align8") and len(short) <= LONGEST
+    told = short("sm90_" + "x" * 200 + "_align8")
+    assert told.startswith("sm90_") and told.endswith("_align8") and len(told) <= LONGEST
 
 
 def test_the_whole_pages_strip_covers_what_its_blocks_and_references_show():

@@ -1,6 +1,5 @@
 """Figures of a page: chart, table, caption, notices and run strip in one frame."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -23,10 +22,6 @@ CHARTS = {
     "sweep-rates": ("sweep", ("rate",)),
     "sweep-ratios": ("sweep", ("ratio",)),
 }
-LONGEST = 120  # characters of a kernel's short name
-# Kernels whose name is in their template's argument, and what says which operation a kernel is of.
-_WRAPPER = re.compile(r"^(?:\w+ )?(?:\w+::)*Kernel2?<\s*(?:\w+::)*(\w+)")
-_OPERATION = re.compile(r"\b([A-Za-z]\w*?(?:Functor\w*|_kernel_cuda|_kernel_impl|Ops))\b")
 # Parameters that say how it was measured, not what.
 HOW = ("device", "iters")
 
@@ -49,8 +44,9 @@ def framed(
     text = " ".join(part for part in parts if part)
     told = f"<figcaption>{text}</figcaption>" if text else ""
     classes = " ".join(filter(None, ("shown", kind)))
+    missing = strips.notices(showing, found)
     return (
-        f'<figure class="{classes}" data-search-exclude>{strips.notices(found)}{body}{told}'
+        f'<figure class="{classes}" data-search-exclude>{missing}{body}{told}'
         f"{strips.strip(showing, found)}</figure>\n"
     )
 
@@ -216,27 +212,6 @@ def kernels(showing: Showing, found: Found, table: Sequence[Row], caption: str |
     return framed(showing, [found], body, caption)
 
 
-def short_kernel(name: str) -> str:
-    """A kernel's name without return type, template arguments, parameters and namespaces.
-
-    `void at::native::vectorized_layer_norm_kernel<float, float>(int, ...)` is
-    `vectorized_layer_norm_kernel`. A CUTLASS kernel is the argument of its template, and an
-    elementwise one is named with the operation in it. A name longer than LONGEST keeps both ends.
-    """
-    if wrapped := _WRAPPER.match(name):
-        return _cut(wrapped[1])
-    plain = name
-    while (bare := re.sub(r"<[^<>]*>|\([^()]*\)", "", plain)) != plain:
-        plain = bare
-    plain = plain.split("::")[-1].split(" ")[-1].strip() or name
-    operation = next((found for found in _OPERATION.findall(name) if found != plain), None)
-    return _cut(f"{plain} {operation}" if operation else plain)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[1 - LONGEST // 2 :]}"
-
-
 def _call(found: Found) -> str:
     """The call as it would be written, with the parameters that say what was measured."""
     pairs = [f"{name}={value}" for name, value in found.params.items() if name not in HOW]
@@ -277,7 +252,7 @@ def _beside_chart(showing: Showing, ours: Sequence[Row], cited: Sequence[Figure]
 
 def _kernel(name: str, count: int) -> str:
     times = f' <span class="ci">× {count}</span>' if count > 1 else ""
-    return f'<code title="{escape(name)}">{escape(short_kernel(name))}</code>{times}'
+    return tables.kernel(name) + times
 
 
 def _runs(names: Sequence[str]) -> list[tuple[str, int]]:

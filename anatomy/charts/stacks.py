@@ -27,6 +27,7 @@ from anatomy.charts.plain import (
 PAPER = "var(--md-default-bg-color)"  # the page's own colour: text on what is coloured
 LEAST = 30  # pixels of a part that has room for its share
 BAR = 15  # pixels
+SHARE = 10.5  # pixels of type; a phone is a little narrower than its picture
 # Verdict of a rung over the one before it -> colour of its bar.
 COLOURS = {"faster": "var(--chart-better)", "slower": "var(--chart-worse)"}
 
@@ -80,7 +81,9 @@ def _parts(data, ticks, kinds, title, width) -> dict[str, Any]:
     for gap, colour in ((False, PAPER), (True, TEXT)):
         some = [bar for bar in told if bar["gap"] is gap]
         if some:
-            words = alt.Chart(_values(some)).mark_text(color=colour, fontSize=10, baseline="middle")
+            words = alt.Chart(_values(some)).mark_text(
+                color=colour, fontSize=SHARE, baseline="middle"
+            )
             layers.append(words.encode(x=alt.X("middle:Q"), y=names, text="share:N"))
     marks = alt.Chart(_values(ticks))
     layers += [
@@ -117,7 +120,7 @@ def _climb(data, title, width) -> dict[str, Any]:
     low, high = min(ends) * exp(-0.03 * span), max(ends) * exp(span * beside / room)
     shown = [tick for tick in LOG_TICKS if low <= tick <= max(ends)]
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    axis = alt.Axis(values=shown, format="~g", labelOverlap="greedy")
+    axis = alt.Axis(values=shown, format="~g", labelOverlap="greedy", labelSeparation=5)
     x = alt.X("start:Q", scale=scale, title=title, axis=axis)
     base = alt.Chart(_values(data)).encode(y=_names(data, label))
     colour = alt.Color("colour:N", scale=None)

@@ -39,28 +39,36 @@ def strip(showing: Showing, found: Sequence[Found]) -> str:
     )
 
 
-def notices(found: Iterable[Found]) -> str:
-    """Gaps and badges of recordings that are missing or not current; empty if all are."""
+def notices(showing: Showing, found: Iterable[Found]) -> str:
+    """Gaps and badges of recordings that are missing or not current; empty if all are.
+
+    A page says once what mends them; later ones that the same commands mend are a line each.
+    """
     parts = {}
     for each in found:
         if not each.freshness.current:
             parts.setdefault(each.freshness.state, []).append(each)
-    return "".join(_notice(state, each) for state, each in parts.items())
+    return "".join(_notice(showing, state, each) for state, each in parts.items())
 
 
-def _notice(state: str, found: list[Found]) -> str:
+def _notice(showing: Showing, state: str, found: list[Found]) -> str:
     kind = "gap" if state == "missing" else "badge"
-    first = found[0]
     commands = list(dict.fromkeys(each.command for each in found))
+    several = len(commands) > 1
     if state == "missing":
-        several = len(commands) > 1
         what = f"{len(commands)} recordings are missing" if several else "Not recorded yet"
         why = ""
     else:
-        what, why = "Out of date", f" {escape(first.freshness.reason)}"
+        what, why = "Out of date", f" {escape(found[0].freshness.reason)}"
+    if showing.told.issuperset(commands):
+        return (
+            f'<p class="notice {kind} again" role="note" title="{escape("; ".join(commands))}" '
+            f"data-search-exclude><b>{what}.</b></p>"
+        )
+    showing.told.update(commands)
     return (
         f'<div class="notice {kind}" role="note" data-search-exclude><p><b>{what}.</b>{why} '
-        f"Record {'them' if len(commands) > 1 else 'it'} on the GPU host:</p>"
+        f"Record {'them' if several else 'it'} on the GPU host:</p>"
         f"<pre><code>{escape(chr(10).join(commands))}</code></pre></div>"
     )
 

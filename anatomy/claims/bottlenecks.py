@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from anatomy import units
+from anatomy import kernel_names, units
 from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
 from anatomy.claims.table import Table, over_control, why_not
 from anatomy.rows import Row
@@ -117,6 +117,4 @@ def _told(model: str, side: str, calls: dict[int, Row]) -> str:
 
 def _short(name: str) -> str:
     """An operator's name as it is; a kernel's without what makes it long."""
-    from anatomy.charts.figures import short_kernel  # which needs the claims itself
-
-    return name if name.startswith("aten::") else short_kernel(name)
+    return name if name.startswith("aten::") else kernel_names.short(name)

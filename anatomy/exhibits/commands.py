@@ -47,7 +47,7 @@ def shown(showing: Showing, declared: Signature, found: Found, command: str) -> 
     ]
     head = ("option", "what it is", "values", "default")
     return (
-        f'<div class="command">{block}{_took(found)}'
+        f'<div class="command">{block}{_took(showing, found)}'
         f"{tables.listed(head, flags, f'Options of {declared.command}', 'flags')}</div>"
     )
 
@@ -66,9 +66,9 @@ def _broken(command: str) -> str:
     return " \\\n".join(lines)
 
 
-def _took(found: Found) -> str:
+def _took(showing: Showing, found: Found) -> str:
     if found.recording is None:
-        return strips.notices([found])
+        return strips.notices(showing, [found])
     data = found.recording.data
     where = data["machine"].get("gpu") or data["machine"]["slug"]
     peaks = [row["peak_bytes"] for row in data["rows"] if row.get("peak_bytes")]

@@ -10,7 +10,7 @@ print(hotspots(caption="What took longest in the first call, and in later ones."
 from collections.abc import Sequence
 from html import escape
 
-from anatomy import rows, tables, units
+from anatomy import kernel_names, rows, tables, units
 from anatomy.charts import figures
 from anatomy.pages import inline
 from anatomy.rows import Row
@@ -73,7 +73,7 @@ def _cells(row: Row, side: str, later: Sequence[Row]) -> tuple[str, str, str]:
     top = row.get(f"top_{side}")
     if top is None:
         return (tables.NONE,) * 3
-    name = str(top) if side == "host" else figures.short_kernel(str(top))
+    name = str(top) if side == "host" else kernel_names.short(str(top))
     text = f"<code>{escape(name)}</code>"
     same = {each.get(f"top_{side}") == top for each in later}
     if len(same) == 1:

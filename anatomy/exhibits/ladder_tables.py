@@ -1,11 +1,10 @@
 """The ladder's tables: times and rates, what a rung costs, its gates, and its longest kernels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from anatomy import rows, rungs, tables, units
-from anatomy.charts import figures
 from anatomy.limits import Ceilings
 from anatomy.rows import Row
 from anatomy.showing import Showing
@@ -34,8 +33,13 @@ class View:
 
 def speeds(view: View) -> str:
     """Times, both speed-ups with their intervals, the rate and its shares of the limits."""
-    table = view.table
-    size, unit = tables.time_unit([row["median_s"] for row in table if rungs.measured(row)])
+    return speeds_alone(view) + absent(view.table)
+
+
+def speeds_alone(view: View) -> str:
+    """The same without the ways that have no time."""
+    table = there(view.table)
+    size, unit = tables.time_unit([row["median_s"] for row in table])
     control = next((row["variant"] for row in table if row.get("role") == "control"), "rung 0")
     heads = ["rung", f"#step, {unit}", "#over the last rung", "", f"#over {control}"]
     derived = [rows.derived(row, view.ceilings) for row in table]
@@ -47,7 +51,7 @@ def speeds(view: View) -> str:
     for row, whole in zip(table, derived, strict=True):
         below = rungs.last(row, view.steps)
         over = rungs.climbed(row, view.steps)
-        has = below is not None and rungs.measured(row)
+        has = below is not None
         rate = whole.get("rate")
         lines.append(
             [
@@ -55,25 +59,25 @@ def speeds(view: View) -> str:
                 tables.figure(*ends(row), size),
                 tables.figure(*rungs.speedup(over)) if has else tables.NONE,
                 _verdict(over, below) if has else "",
-                tables.figure(*rungs.speedup(row)) if rungs.measured(row) else tables.NONE,
+                tables.figure(*rungs.speedup(row)),
                 units.significant(rate / 1e12) if rate else tables.NONE,
                 _limit(whole),
                 *([] if moved else [_of_bf16(row, view)]),
             ]
         )
     body = _without_empty(heads, lines)
-    return tables.listed(*body, "The rungs: times and speed-ups", "rungs")
+    return _listed(*body, "The rungs: times and speed-ups")
 
 
 def costs(view: View) -> str:
     """Memory, kernels and gaps of a step, and what the first step takes."""
-    table = view.table
+    table = there(view.table)
     heads = ["rung", "#peak of a step", "#peak with weights", "#reserved", "#kernels a step"]
     heads += ["#gaps, % of it", "#first step", "#paid back after, steps"]
     lines = []
     for row in table:
         gap = row.get("gap_s")
-        share = gap / row["median_s"] if rungs.measured(row) and not units.missing(gap) else None
+        share = None if units.missing(gap) else gap / row["median_s"]
         lines.append(
             [
                 name(row),
@@ -85,22 +89,22 @@ def costs(view: View) -> str:
             ]
         )
     body = _without_empty(heads, lines)
-    return tables.listed(*body, "The rungs: memory, kernels and the first step", "rungs")
+    return _listed(*body, "The rungs: memory, kernels and the first step") + absent(view.table)
 
 
 def gates(view: View) -> str:
     """Errors against rung 0 beside what is allowed, and what else must be equal."""
-    table = view.table
-    there = [c for c in rungs.ERRORS if any(not units.missing(row.get(c)) for row in table)]
+    table = [row for row in view.table if rungs.standing(row)]  # void ones with their errors
+    errors_of = [c for c in rungs.ERRORS if any(not units.missing(row.get(c)) for row in table)]
     heads = ["rung", "products in"]
-    for column in there:
+    for column in errors_of:
         heads += [f"#error of {rungs.ERRORS[column][0]}", "#allowed"]
     heads += ["gate", "#parameters", "#FLOPs, of the formula's", "attention by"]
     lines = []
     for row in table:
         kind = rungs.format_of(row)
         errors = []
-        for column in there:
+        for column in errors_of:
             errors += [_small(row.get(column)), _small(rungs.ERRORS[column][1].get(kind))]
         counted, flops = row.get("counted_flops"), row.get("flops")
         known = not units.missing(counted) and not units.missing(flops)
@@ -116,7 +120,13 @@ def gates(view: View) -> str:
                 escape(str(row["backend"])) if row.get("backend") else tables.NONE,
             ]
         )
-    return tables.listed(*_without_empty(heads, lines), "The rungs: errors", "rungs")
+    left_out = [row for row in view.table if row not in table]
+    return _listed(*_without_empty(heads, lines), "The rungs: errors") + absent(left_out)
+
+
+def _listed(heads: Sequence[str], lines: Sequence[Sequence[str]], label: str) -> str:
+    """A table, if it has a line."""
+    return tables.listed(heads, lines, label, "rungs") if lines else ""
 
 
 def _without_empty(
@@ -138,7 +148,7 @@ def kernels(view: View) -> str:
             lines.append(
                 [
                     f"<code>{escape(str(row['variant']))}</code>",
-                    f'<code title="{escape(name)}">{escape(figures.short_kernel(name))}</code>',
+                    tables.kernel(name),
                     escape(rungs.KINDS.get(f"{kind}_s", kind)),
                     f"{count:g}",
                     units.seconds(seconds),
@@ -225,11 +235,18 @@ def _count(value: float | None) -> str:
     return tables.NONE if units.missing(value) else f"{int(value):,}".replace(",", " ")
 
 
-def absent(table: Sequence[Row]) -> str:
+def there(table: Sequence[Row]) -> list[Row]:
+    """The rows that have a time; `absent` tells of the others."""
+    return [row for row in table if rungs.measured(row)]
+
+
+def absent(table: Iterable[Row]) -> str:
     """The rows that have no time, with the reason, so that none is left out without a word."""
-    lines = [
-        f"<li><code>{escape(str(row['variant']))}</code>: {escape(str(row['note']))}</li>"
-        for row in table
-        if row.get("note") and not rungs.measured(row)
-    ]
+    ways: dict[str, list[str]] = {}
+    for row in table:
+        if row.get("note") and not rungs.measured(row):
+            # A script that refuses says why in words; the error's name adds nothing.
+            why = str(row["note"]).removeprefix("NotImplementedError: ")
+            ways.setdefault(why, []).append(f"<code>{escape(str(row['variant']))}</code>")
+    lines = [f"<li>{', '.join(names)}: {escape(why)}</li>" for why, names in ways.items()]
     return f'<ul class="breaks">{"".join(lines)}</ul>' if lines else ""

@@ -70,7 +70,7 @@ def ladder(
 
 
 def _climb(view: View) -> str:
-    there = [row for row in view.table if rungs.measured(row)]
+    there = ladder_tables.there(view.table)
     steps = []
     for row in there:
         value, low, high = rungs.speedup(row)
@@ -102,9 +102,8 @@ def _climb(view: View) -> str:
                 + (f"; {gain} over {below['variant']}, {word}" if below else ""),
             }
         )
-    twin = ladder_tables.speeds(view)
     if not steps:
-        return twin
+        return ladder_tables.speeds(view)
     title = f"speed-up over rung 0 ({rows.interval_name(there)})"
     drawing = svg.Drawing("stacks.climb", (steps, title))
     label = (
@@ -113,16 +112,18 @@ def _climb(view: View) -> str:
         + ": each bar begins where the rung that it changes ended. The table has the figures."
     )
     picture = svg.chart(view.showing, [("", drawing)], label)
-    return picture + CLIMB_KEY + ladder_tables.absent(view.table) + figures.twin(twin, unfold=False)
+    twin = figures.twin(ladder_tables.speeds_alone(view), unfold=False)
+    return picture + CLIMB_KEY + ladder_tables.absent(view.table) + twin
 
 
 def _time(view: View) -> str:
     table = view.table
     made = [(row, rungs.pieces(row)) for row in table]
     drawn = [(row, pieces) for row, pieces in made if pieces]
-    twin = _time_table(table)
+    twin = _time_table(ladder_tables.there(table))
+    left_out = ladder_tables.absent(row for row, pieces in made if not pieces)
     if not drawn:
-        return twin
+        return twin + left_out
     longest = max(row["median_s"] for row, _ in drawn)
     shortest = min(row["median_s"] for row, _ in drawn)
     size, unit = tables.time_unit([longest])
@@ -134,12 +135,7 @@ def _time(view: View) -> str:
         f"Bars of {', '.join(str(row['variant']) for row, _ in drawn)}, made of the time in "
         f"{', '.join(rungs.KINDS.values())}. The table under them has the figures."
     )
-    left_out = [row for row, pieces in made if not pieces]
-    return (
-        svg.chart(view.showing, panels, label)
-        + ladder_tables.absent(left_out)
-        + figures.twin(twin, unfold=False)
-    )
+    return svg.chart(view.showing, panels, label) + left_out + figures.twin(twin, unfold=False)
 
 
 def _stacked(
@@ -177,7 +173,7 @@ def _stacked(
 
 
 def _time_table(table: Sequence[Row]) -> str:
-    timed = [row["median_s"] for row in table if rungs.measured(row)]
+    timed = [row["median_s"] for row in table]
     size, unit = tables.time_unit(timed)
     heads = ["rung", f"#step, {unit}", *(f"#{kind}" for kind in rungs.KINDS.values()), "#kernels"]
     lines = []

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from anatomy import tables, units
+from anatomy import kernel_names, tables, units
 from anatomy.charts import figures, svg
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.pages import inline
@@ -162,7 +162,7 @@ def _chart(showing: Showing, runs: Mapping[str, Sequence[Row]]) -> str:
 
 
 def _name(row: Row) -> str:
-    return figures.short_kernel(row["variant"]) if row["lane"] == GPU else str(row["variant"])
+    return kernel_names.short(row["variant"]) if row["lane"] == GPU else str(row["variant"])
 
 
 def _lasts(row: Row) -> str:
