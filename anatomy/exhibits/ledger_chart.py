@@ -75,14 +75,14 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     single = sum(_farthest(each) > FAR for each in several)
     told = (
         f"<p>Of {len(here)} inherited numbers that were measured on "
-        f"<code>{escape(showing.machine)}</code>, {close} are within a factor of {NEAR:g} of the "
-        f"claim, {near} more within a factor of {FAR:g}, and {len(far)} are further off: {less} "
-        f"are less than claimed and {len(far) - less} more."
+        f"<code>{escape(showing.machine)}</code>, {close} {'is' if close == 1 else 'are'} within a factor of {NEAR:g} of the "
+        f"claim, {near} more within a factor of {FAR:g}, and {len(far)} further off, {less} of "
+        f"these below the claim and {len(far) - less} above it."
     )
     if several:
         told += (
-            f" That is the median; of {len(several)} numbers that were measured in several cases, "
-            f"{single} are off by more than a factor of {FAR:g} in some case."
+            f" That is by the median. Off by more than a factor of {FAR:g} in some case: {single} "
+            f"of the {len(several)} numbers that were measured in several cases."
         )
     return told + "</p>\n"
 
