@@ -1,9 +1,14 @@
 """The clock for long calls: a host that is slow after a long wait is no side stream."""
 
+import inspect
+
 import fake_gpu
 import pytest
 from fake_gpu import FakeGpu
 
+import anatomy
+from anatomy import measuring
+from anatomy.errors import AnatomyError
 from anatomy.measuring import stopwatch_for
 from anatomy.measuring.patient import patient_stopwatch
 
@@ -54,3 +59,19 @@ def test_its_calibration_and_warnings_are_the_ordinary_ones(gpu):
 def test_a_cpu_has_one_clock():
     patient_stopwatch.cache_clear()
     assert patient_stopwatch("cpu") is stopwatch_for("cpu")
+
+
+@pytest.mark.parametrize("compare", [measuring.compare, anatomy.compare])
+def test_a_readers_own_long_call_is_measured_on_a_cold_host(gpu, compare):
+    calls, given = {"long": gpu.callable(LONG_S)}, {"profile": False, "settle_cap_s": 0.0}
+    if compare is measuring.compare:
+        with pytest.raises(AnatomyError, match="another stream"):
+            compare(calls, **given)
+    else:
+        row = compare(calls, **given).table.iloc[0]
+        assert row.median_s == pytest.approx(LONG_S, rel=0.05)
+
+
+def test_a_readers_compare_says_what_it_takes():
+    assert inspect.signature(anatomy.compare) == inspect.signature(measuring.compare)
+    assert anatomy.compare.__doc__ == measuring.compare.__doc__

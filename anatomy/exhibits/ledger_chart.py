@@ -73,9 +73,10 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     less = sum(each.deviation < 1 for each in far)
     several = [each for each in here if each.measured.cases > 1]
     single = sum(_farthest(each) > FAR for each in several)
+    be = "is" if close == 1 else "are"
     told = (
         f"<p>Of {len(here)} inherited numbers that were measured on "
-        f"<code>{escape(showing.machine)}</code>, {close} {'is' if close == 1 else 'are'} within a factor of {NEAR:g} of the "
+        f"<code>{escape(showing.machine)}</code>, {close} {be} within a factor of {NEAR:g} of the "
         f"claim, {near} more within a factor of {FAR:g}, and {len(far)} further off, {less} of "
         f"these below the claim and {len(far) - less} above it."
     )
