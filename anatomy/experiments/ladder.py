@@ -306,8 +306,8 @@ def regimes(
     Returns:
         A comparison in step_wall for each cell, of a training step (forward, loss, backward) of one
         layer: `width` C, `batch` B, `sequence` T, `tokens` B T. Control: `3 default`, compiled
-        bf16. Variants: `5 bf16` and `5 fp8`, each one CUDA graph, and the same `without a graph`;
-        `4 current`, Transformer Engine, and it `in a graph`. `loss_error`, `gradient_error`;
+        bf16. Variants: `5 bf16`, `5 fp8` and `5 fp8 delayed`, each one CUDA graph, the first two
+        also `without a graph`; `4 current`, and it `in a graph`. `loss_error`, `gradient_error`;
         `setup_s` of the first three calls; `peak_bytes`, null for CUDA graphs. On a GPU `busy_s`,
         `gap_s` and `kernels_per_call`, for a graph those of its kernels launched one by one. What
         can't be measured has a `note`.

@@ -26,7 +26,7 @@ from anatomy.measuring.stopwatch import Stopwatch
 
 QUANTITY = "step_wall"
 SETTLE_S = 0.5
-LAYERS = 1  # what is compiled has to be compiled in every cell, three times
+LAYERS = 1  # what is compiled has to be compiled in every cell, four times
 # Width C, sequences B, tokens T of each. As many as fit into a minute: few tokens, where the host
 # sets the pace, at both ends, and a whole batch at each width.
 CELLS = ((1024, 1, 1024), (4096, 1, 1024), (1024, 8, 1024), (2048, 8, 1024), (4096, 8, 1024))
@@ -35,11 +35,11 @@ FULL_INPUTS = ((1, 256), (1, 1024), (2, 2048), (8, 1024), (4, 4096), (16, 2048))
 # Ways without a graph first: their kernels are listed before a graph exists.
 LABELS = (
     *("3 default", "5 bf16 without a graph", "5 fp8 without a graph", "4 current"),
-    *("5 bf16", "5 fp8", "4 current in a graph"),
+    *("5 bf16", "5 fp8", "5 fp8 delayed", "4 current in a graph"),
 )
 CONTROL = LABELS[0]
-# Bytes for each weight: weights, gradients and copies in several formats, of five models.
-BYTES_PER_WEIGHT = 60
+# Bytes for each weight: weights, gradients and copies in several formats, of six models.
+BYTES_PER_WEIGHT = 70
 
 
 WAYS = tuple(next(way for way in TRAINING if way.label == label) for label in LABELS)
