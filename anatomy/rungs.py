@@ -69,6 +69,12 @@ def of(
     return rows.select(every, variants=list(dict.fromkeys(there)))
 
 
+def known(steps: Sequence[Row], variants: Sequence[str]) -> list[str]:
+    """Those of the variants, or patterns of several, that are in a comparison's rows."""
+    names = rows.names(steps, "variant")
+    return [wanted for wanted in variants if fnmatch.filter(names, wanted)]
+
+
 def _order(row: Row) -> tuple[str, int]:
     """Rung by rung, and within one its ways as its script has them."""
     rung = str(row.get("rung") or "")

@@ -379,3 +379,15 @@ def test_a_page_says_once_how_a_gap_is_filled(tmp_path):
     assert "pytorch-gpu-anatomy record ladder.training" in text(first)
     assert "Not recorded yet." in text(again) and "Record it on" not in text(again)
     assert "--width 4096" in text(other), "another command has to be named"
+
+
+def test_a_recording_that_is_older_than_a_way_still_shows_the_others(root):
+    asked = ["0 fp32", "3 default", "6 new"]
+    showing = stale(synthetic.showing(root=root), NAME, **CLIMBED)
+    with using(showing):
+        shown = page.ladder("climb", variants=asked, **CLIMBED)
+        assert "Out of date" in text(shown) and "3 default" in text(shown)
+        nothing = page.ladder("climb", variants=["6 new"], **CLIMBED)
+        assert "Out of date" in text(nothing) and "3 default" not in text(nothing)
+    with using(synthetic.showing(root=root)), pytest.raises(UnknownName):
+        page.ladder("climb", variants=asked, **CLIMBED)

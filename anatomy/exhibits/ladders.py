@@ -60,7 +60,10 @@ def ladder(
     def draw() -> str:
         table = found.recording.data["rows"]
         steps = rungs.of(table, op)
-        wanted = rungs.of(table, op, variants) if variants else steps
+        asked = variants
+        if variants and not found.freshness.current:  # it may be older than a way asked for
+            asked = rungs.known(steps, variants) or variants
+        wanted = rungs.of(table, op, asked) if asked else steps
         if part == "climb" and not variants:
             wanted = rungs.counted(steps)
         body = PARTS[part](View(showing, wanted, steps, table, ceilings))
