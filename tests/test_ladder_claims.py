@@ -4,7 +4,7 @@ import ladder_rows
 import pytest
 import synthetic
 
-from anatomy import claims, recording
+from anatomy import claims, ladder_scripts, recording
 from anatomy.claims import ladder
 
 STEP, WHOLE = ladder.STEP, ladder.WHOLE
@@ -128,6 +128,11 @@ def test_a_rung_that_goes_backwards_is_named(root):
     edit(root, retimed("3 default", 0.5))
     # What is made faster leaves the next rung behind it, whose stored ratio stays as it was.
     assert verdict("every-step-is-faster", root).word == claims.HOLDS
+
+
+def test_the_seeds_steps_are_the_ways_that_the_ladder_counts():
+    counted = [f"{rung[0]} {ladder_scripts.ways(rung)[0]}" for rung in ladder_scripts.names()]
+    assert list(ladder.SEED_STEPS) == counted[1:5]
 
 
 def test_a_rung_that_was_not_measured_is_counted_apart(root):
