@@ -100,7 +100,7 @@ def counted(table: Sequence[Row]) -> list[Row]:
 def last(row: Row, table: Sequence[Row]) -> Row | None:
     """The rung that a row's own changes, in the way that counts; None of rung 0.
 
-    Where that rung could not be measured, it is the one that that one ladder_scripts.
+    Where that rung could not be measured, it is the one that that one changes.
 
     Args:
         row: One way of a rung.

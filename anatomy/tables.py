@@ -136,7 +136,7 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
         several = len(limit_names) > 1
         numeric = {name for name in wanted if _is_number(table, name)}
         # Where the control stands in the group, every reader sees what the others are held against.
-        beside = [_against(row["variant"]) for row in members if row.get("role") == "control"]
+        beside = [against(row["variant"]) for row in members if row.get("role") == "control"]
         known = [*shared, *beside]
         for row in members:
             lines.append(_time_row(row, wanted, size, known, numeric, several=several))
@@ -223,11 +223,12 @@ def _tags(row: Row) -> list[Tag]:
     if row.get("regime") in BOUND:
         tags.append((row["regime"], BOUND[row["regime"]]))
     if row.get("role") == "variant" and row.get("control"):
-        tags.append(_against(row["control"]))
+        tags.append(against(row["control"]))
     return tags
 
 
-def _against(control: str) -> Tag:
+def against(control: str) -> Tag:
+    """Whom a row is held against."""
     return f"vs {control}", "The control of this row, which does the same work."
 
 
@@ -342,9 +343,7 @@ def _cell(row: Mapping[str, Any], name: str, number: bool, *, first: bool) -> st
     elif name in ("variant", "blas"):
         text = f"<code>{text}</code>"
     elif name == "kernel":
-        text = (
-            f'<code class="kernel" title="{text}">{escape(kernel_names.short(str(value)))}</code>'
-        )
+        text = kernel(str(value))
     if first:
         return f'<th scope="row">{text}</th>'
     if number:

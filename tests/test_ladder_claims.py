@@ -4,7 +4,7 @@ import ladder_rows
 import pytest
 import synthetic
 
-from anatomy import claims, recording
+from anatomy import claims, ladder_scripts, recording
 from anatomy.claims import ladder
 
 STEP, WHOLE = ladder.STEP, ladder.WHOLE
@@ -99,6 +99,18 @@ def test_a_baseline_whose_products_are_pytorchs_own_has_no_cublas(root):
     assert verdict("baseline-has-no-cublas", root).word == claims.FAILS
 
 
+def test_a_baseline_without_a_product_says_nothing_of_cublas(root):
+    edit(root, kernels("0 fp32", [ladder_rows.ELEMENTWISE, "pointwise", 8, 1e-4]))
+    found = verdict("baseline-has-no-cublas", root)
+    assert found.word == claims.NOT_MEASURABLE and "known to be a product" in found.evidence
+
+
+def test_a_type_of_pytorchs_in_a_kernel_of_cublas_does_not_make_it_pytorchs(root):
+    theirs = ["void gemmk1_kernel<at::BFloat16, 256>(float*)", "product", 24, 2e-3]
+    edit(root, kernels("0 fp32", theirs))
+    assert verdict("baseline-has-no-cublas", root).word == claims.FAILS
+
+
 def test_tf32_that_is_no_faster_does_not_help(root):
     edit(root, retimed("1 tf32", 3.0))
     assert verdict("tf32-for-fp32", root).word == claims.FAILS
@@ -116,6 +128,11 @@ def test_a_rung_that_goes_backwards_is_named(root):
     edit(root, retimed("3 default", 0.5))
     # What is made faster leaves the next rung behind it, whose stored ratio stays as it was.
     assert verdict("every-step-is-faster", root).word == claims.HOLDS
+
+
+def test_the_seeds_steps_are_the_ways_that_the_ladder_counts():
+    counted = [f"{rung[0]} {ladder_scripts.ways(rung)[0]}" for rung in ladder_scripts.names()]
+    assert list(ladder.SEED_STEPS) == counted[1:5]
 
 
 def test_a_rung_that_was_not_measured_is_counted_apart(root):
@@ -157,6 +174,13 @@ def test_a_block_is_one_kernel_only_if_it_is(root):
     found = verdict("whole-block-fused", root)
     assert found.measured.value == pytest.approx(96 / 4) and "50.0 before" in found.evidence
     edit(root, lambda row: row.update(kernels_per_call=4) if row["op"] == STEP else None)
+    assert verdict("whole-block-fused", root).word == claims.HOLDS
+    edit(root, lambda row: row.update(kernels_per_call=8) if row["op"] == STEP else None)
+    assert verdict("whole-block-fused", root).word == claims.FAILS, "two kernels are not one"
+
+
+def test_the_kernels_of_the_loss_make_no_second_kernel_of_a_block(root):
+    edit(root, lambda row: row.update(kernels_per_call=4 + 3) if row["op"] == STEP else None)
     assert verdict("whole-block-fused", root).word == claims.HOLDS
 
 

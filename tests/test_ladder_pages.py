@@ -46,8 +46,6 @@ def read(root, width: int) -> dict:
 def bound(params: dict) -> dict:
     return signatures.signature(NAME).bind(**params)
 
-    return signatures.signature(NAME).bind(**params)
-
 
 def changed(root, into, change, width: int = 1024):
     """The recording with a change made to each of its rows."""

@@ -39,5 +39,10 @@ def test_warnings_about_different_things_stay_apart():
         assert f"<li>{line}</li>" in shown
 
 
+def test_a_name_with_a_number_in_it_is_no_number():
+    shown = told(["copy: fp16 took 2 s.", "add: fp32 took 2 s."], "copy", "add")
+    assert "<li>copy: fp16 took 2 s.</li><li>add: fp32 took 2 s.</li>" in shown
+
+
 def test_without_warnings_there_is_no_list():
     assert "strip-warnings" not in told([], "copy")

@@ -135,12 +135,18 @@ def _loops(rows: list[dict], variant: str) -> list[dict]:
     return [r for r in rows if str(r["op"]).startswith("loop ") and r["variant"] == variant]
 
 
-def test_a_share_that_may_be_nothing_is_no_negative_number(tmp_path):
-    def edit(rows):
-        last = _loops(rows, ITEM)[-1]
-        last |= {"ratio_low": 0.95, "ratio": 1.02, "ratio_high": 1.07}
+def _longest(variant: str, low: float, middle: float, high: float):
+    """A change of the ratio behind the longest product."""
 
-    bench(tmp_path, edit)
+    def edit(rows):
+        last = _loops(rows, variant)[-1]
+        last |= {"ratio_low": low, "ratio": middle, "ratio_high": high}
+
+    return edit
+
+
+def test_a_share_that_may_be_nothing_is_no_negative_number(tmp_path):
+    bench(tmp_path, _longest(ITEM, 0.95, 1.02, 1.07))
     result = verdict(tmp_path, "readback-share-falls")
     assert result.word == INCONCLUSIVE and "at most 6." in result.evidence
     assert "-" not in result.evidence and result.measured.low > 0.5
@@ -192,23 +198,15 @@ def test_the_toy_machine_has_the_seeds_18_us_and_25_ms():
 
 
 def test_a_level_that_no_share_is_shown_to_be_below_is_not_fallen_through(tmp_path):
-    def edit(rows):
-        last = _loops(rows, ITEM)[-1]
-        last |= {"ratio_low": 0.95, "ratio": 1.002, "ratio_high": 1.07}
-
     bench(tmp_path)
     evidence = verdict(tmp_path, "readback-share-falls").evidence
     assert "1.00% between" in evidence and "not decided" not in evidence
-    bench(tmp_path, edit)
+    bench(tmp_path, _longest(ITEM, 0.95, 1.002, 1.07))
     evidence = verdict(tmp_path, "readback-share-falls").evidence
     assert "1.00% between" not in evidence and "is above 1.00% or below" in evidence
 
 
 def test_an_inconclusive_share_says_what_it_was_held_against(tmp_path):
-    def edit(rows):
-        last = _loops(rows, SYNC)[-1]
-        last |= {"ratio_low": 1.001, "ratio": 1.004, "ratio_high": 1.02}
-
-    bench(tmp_path, edit)
+    bench(tmp_path, _longest(SYNC, 1.001, 1.004, 1.02))
     result = verdict(tmp_path, "sync-is-1-percent-of-25-ms")
     assert result.word == INCONCLUSIVE and "from 0.50% to 1.50%" in result.evidence

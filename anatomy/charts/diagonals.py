@@ -289,13 +289,9 @@ def _named(data, taken, across: Scale, up: Scale, x, y, *, names: bool) -> list[
             color=MUTED, strokeWidth=1, strokeDash=[1.5, 2.5]
         )
         drawn.append(rules.encode(x=x, x2="to_x:Q", y=y, y2="to_value:Q"))
-    for align, side in (("left", "left"), ("center", ""), ("right", "right")):
-        some = [
-            _at(getattr(label.box, side) if side else label.x, label.y, across, up)
-            | {"text": label.text}
-            for label in free
-            if label.align == align
-        ]
+    for align in ("left", "center", "right"):
+        mine = [label for label in free if label.align == align]
+        some = [_at(each.anchor, each.y, across, up) | {"text": each.text} for each in mine]
         words = alt.Chart(_values(some)).mark_text(
             color=TEXT, fontSize=10.5, align=align, baseline="middle"
         )

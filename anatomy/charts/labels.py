@@ -77,6 +77,11 @@ class Label:
     leader: Segment | None
     box: Box
 
+    @property
+    def anchor(self) -> float:
+        """Where the text is fixed: at its end beside the mark, or in its middle."""
+        return {"left": self.box.left, "right": self.box.right}.get(self.align, self.x)
+
 
 def width(text: str) -> float:
     """Pixels that a text takes, rather too many than too few."""

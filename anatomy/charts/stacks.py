@@ -42,8 +42,8 @@ def parts(
 
     Args:
         bars: `label`, `kind`, `start`, `end`, `share` (a text) and `told` of each part.
-        ends: `label`, `value` (where the tick is), `end` (of the bar), `reach` (the larger of the
-            two) and `text`, which stands behind that.
+        ends: `label`, `value` (where the tick is), `reach` (that, or the bar's end if it is
+            farther) and `text`, which stands behind that.
         kinds: All kinds of parts in order; the last is what nothing ran in.
         title: Of the axis.
     """

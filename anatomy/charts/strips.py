@@ -15,6 +15,8 @@ from anatomy import units
 from anatomy.recording import Recording
 from anatomy.showing import Found, Showing
 
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16, is none
+
 
 def strip(showing: Showing, found: Sequence[Found]) -> str:
     """The line that says where figures come from, for one recording or for several together.
@@ -217,6 +219,3 @@ def _ranges(texts: Sequence[str]) -> str:
         return f"{low:g}" if low == high else f"{low:g}–{high:g}"
 
     return _NUMBER.sub(span, texts[0])
-
-
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")

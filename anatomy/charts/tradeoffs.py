@@ -209,7 +209,7 @@ def _named(data, corners, across, up, *, names: bool) -> list[dict[str, Any]]:
             {
                 "text": label.text,
                 "align": label.align,
-                "x": across.value(_anchor(label)),
+                "x": across.value(label.anchor),
                 "value": up.value(height - label.y),
                 "led": label.leader is not None,
                 "from_x": across.value(from_x),
@@ -219,9 +219,3 @@ def _named(data, corners, across, up, *, names: bool) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-def _anchor(label: labels.Label) -> float:
-    """Where a text is fixed: at its end beside the mark, or in its middle."""
-    ends = {"left": label.box.left, "right": label.box.right}
-    return ends.get(label.align, label.x)

@@ -9,14 +9,13 @@ from math import inf
 
 from anatomy import rungs, units
 from anatomy.claims import Case, Finding, Measured, Need, Unmeasured, across, claim, within
+from anatomy.claims.ladder import STEP, WIDTHS
 from anatomy.claims.table import Table, quotient, why_not
 from anatomy.replication import ratio
 from anatomy.rows import Row
 
-WIDTHS = (1024, 2048, 4096)
 NEEDS = {width: Need("ladder.training", {"width": width, "layers": 2}) for width in WIDTHS}
-OP = "forward and backward"
-CEILING = "ceiling bf16"
+CEILING = f"{rungs.CEILING}bf16"
 ENGINE, OURS = "4_transformer_engine", "5_fastest"
 GOAL = {"place": "a goal of this site, set before it was measured", "topic": "the ladder"}
 # Errors of two ways count as equal up to a tenth: they round at other places.
@@ -119,7 +118,7 @@ def _in_fp8(table: Table, rung: str) -> list[Row]:
 
 def _timed(table: Table, wanted) -> list[Row]:
     """The rows of steps that are wanted, measured or not."""
-    steps = [row for row in table if row.get("op") == OP and row.get("role") != "again"]
+    steps = [row for row in table if row.get("op") == STEP and row.get("role") != "again"]
     return [row for row in steps if wanted(row)]
 
 
@@ -137,7 +136,7 @@ def _fastest(found: Sequence[Row], what: str) -> Row:
 
 
 def _no_worse(ours: Row, theirs: Row) -> bool:
-    """Whether both errors of one way are at most those of another."""
+    """Whether neither error of one way is larger than another's, up to what counts as equal."""
     loss = max(AS_FAR * theirs["loss_error"], LOSS_NO_WORSE)
     return (
         ours["loss_error"] <= loss and ours["gradient_error"] <= AS_FAR * theirs["gradient_error"]

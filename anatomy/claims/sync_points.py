@@ -35,6 +35,8 @@ ALL_OF_IT = 0.9
 # Two loops that use the GPU equally well, to this share, are told apart by nothing.
 AS_WELL_USED = 1.02
 LEVELS = (0.5, 0.1, 0.01)
+# A crossing lies somewhere between two sizes: it is printed as what is known to a tenth.
+READ_OFF = 0.1
 
 
 def products(bench: Table) -> list[Row]:
@@ -349,9 +351,10 @@ def _crossings(points: list[tuple[Row, Measured]]) -> str:
         at = crossing(((row["median_s"], share.value) for row, share in points), level)
         if not above or not below or at is None or above[-1] > below[0]:
             continue
+        ends = (1 - READ_OFF) * at, (1 + READ_OFF) * at
         found.append(
             f"{units.percent(level)} between {units.seconds(above[-1])} and "
-            f"{units.seconds(below[0])} ({units.seconds(at, 0.9 * at, 1.1 * at)} by the medians)"
+            f"{units.seconds(below[0])} ({units.seconds(at, *ends)} by the medians)"
         )
     return f"; it falls through {', and '.join(found)}" if found else ""
 

@@ -170,12 +170,8 @@ def kernels(view: View) -> str:
 
 def name(row: Row) -> str:
     """A way with what must be known of it."""
-    return f"<code>{escape(str(row.get('variant')))}</code>{tables.under(row, _beside(row))}"
-
-
-def _beside(row: Row) -> list[tables.Tag]:
-    """What the other columns say already: whom the row is held against."""
-    return [("vs " + str(row.get("control")), "The control of this row, which does the same work.")]
+    said = [tables.against(str(row.get("control")))]  # by the columns of speed-ups
+    return f"<code>{escape(str(row.get('variant')))}</code>{tables.under(row, said)}"
 
 
 def ends(row: Row) -> tuple[float | None, float | None, float | None]:

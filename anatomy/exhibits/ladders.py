@@ -167,7 +167,6 @@ def _stacked(
             {
                 "label": str(row["variant"]),
                 "value": row["median_s"] / one,
-                "end": total / one,
                 "reach": max(total, row["median_s"]) / one,
                 "text": rows.printed(row, "median_s"),
             }
