@@ -125,6 +125,15 @@ def test_a_graph_uses_the_script_and_model_of_its_twin_and_pays_for_its_compilin
     assert other.told["setup_s"] < 100, "another mode is another compilation"
 
 
+def test_without_rung_0_there_is_no_comparison_and_the_error_says_why(monkeypatch):
+    def fails(*_) -> None:
+        raise AnatomyError("void: it strays")
+
+    monkeypatch.setattr(ladder_inference, "prepare", fails)
+    with pytest.raises(AnatomyError, match=r"^0 fp32, which all others .* with: void: it strays$"):
+        ladder.inference(**TOY["ladder.inference"])
+
+
 def test_copies_of_a_script_share_no_code():
     one, two = (ladder_copies.own_copy("3_compile", CPU) for _ in range(2))
     assert one.Transformer.forward.__code__ is not two.Transformer.forward.__code__

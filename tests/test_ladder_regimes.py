@@ -134,6 +134,8 @@ def test_a_graph_has_the_kernels_of_its_twin(monkeypatch):
     for label in ("5 bf16", "5 fp8"):
         assert found.loc[label].kernels_per_call == 2 and pd.isna(found.loc[label].peak_bytes)
     assert found.loc["5 fp8"].gap_s > 0
+    setup_s = found.setup_s
+    assert setup_s["5 fp8"] > setup_s["5 fp8 without a graph"], "its twin has compiled for it"
 
 
 def _on_a_gpu(way, where):
@@ -246,6 +248,17 @@ def test_the_modes_are_compared_with_the_step_that_is_not_compiled(tables):
     assert timed.loc["3 default"].role == "control"
     assert timed.loc["3 max-autotune"].note == ladder_copies.WHY_NO_GRAPHS
     assert set(tuned.part) == {"time"}, "eager makes no code, and breaks are asked once"
+
+
+@pytest.mark.parametrize("ways", [ladder_graphs.MODES, ladder_graphs.TUNED_MODES])
+def test_without_the_control_there_is_no_comparison_and_the_error_says_why(monkeypatch, ways):
+    def fails(*_) -> None:
+        raise RuntimeError("no compiler here")
+
+    monkeypatch.setattr(ladder_regimes, "ready", fails)
+    whole = f"{ways[0].label}, which all others are compared with: RuntimeError: no compiler here"
+    with pytest.raises(AnatomyError, match=f"^{whole}$"):
+        ladder_graphs.measure(ways, SMALL, CPU, "eager", 0.02)
 
 
 def test_kernels_of_a_mode_are_rows_with_who_made_them(monkeypatch):

@@ -16,6 +16,7 @@ from anatomy.experiments import (
     demands,
     ladder_ceilings,
     ladder_comparison,
+    ladder_copies,
     ladder_gates,
     ladder_graphs,
     ladder_inference,
@@ -37,8 +38,6 @@ SCRIPTS = (
     "snippets/ladder/4_transformer_engine.py",
     "snippets/ladder/5_fastest.py",
 )
-# The row of the first compilation of all, which pays the compiler's own imports.
-FIRST_CALL, COMPILER = "first call", "compiler, first call"
 
 
 @experiment(page="ladder/index.md", command="ladder", timeout_s=600, files=SCRIPTS)
@@ -92,12 +91,10 @@ def training(
         OutOfMemory: The model and its activations do not fit.
     """
     where = tensors.torch_device(device)
-    demands.positive(width=width, layers=layers, sequence=sequence, iters=iters)
-    demands.positive(budget_s=budget_s)
+    ladder_copies.require_sizes(
+        width, layers=layers, sequence=sequence, iters=iters, budget_s=budget_s
+    )
     demands.at_least(0, "0 lets the width decide", batch=batch)
-    head = ladder_rungs.load(ladder_rungs.BASELINE).HEAD
-    if width > head:
-        demands.multiple(head, width=width)
     size = ladder_steps.Size(width, layers, batch or batch_of(width), sequence)
     ladder_steps.require_memory(size, where)
     switches = ladder_gates.switches()
@@ -129,7 +126,7 @@ def _measured(
         tokens, C = size.tokens, size.width
         own = ((tokens, 4 * C, C), (tokens, C, 4 * C))
         tables.append(ladder_ceilings.measured(own, where, iters))
-        ladder_steps.let_go(where)
+        ladder_steps.give_back(where)
     ceilings = ladder_ceilings.highest(tables[0] if tables else None)
     torch.compiler.reset()  # what this process compiled before is not the rungs'
     tables.append(pd.DataFrame([_first_call(watch, backend)]))
@@ -150,20 +147,9 @@ def _measured(
 
 def _first_call(watch: Stopwatch, backend: str) -> dict:
     """What the compiler takes before it compiles anything of ours, and what it writes."""
-    import torch._inductor.config as config
+    import torch._inductor.config as config  # takes seconds, which listing experiments should not
 
-    x = torch.ones(8, device=watch.device)
-    run = torch.compile(torch.add)
-    seconds = watch.wall([lambda: run(x, x)])
-    return {
-        "op": FIRST_CALL,
-        "variant": COMPILER,
-        "role": "variant",
-        "quantity": ladder_comparison.QUANTITY,
-        "median_s": seconds,
-        "samples": 1,
-        "blocks_s": [seconds],
-        "method": "host clock around one call and a synchronize",
+    return ladder_inference.first_compilation(watch) | {
         "gpu_code": config.cuda_backend if backend == "inductor" else None,
         "cpu_code": config.cpu_backend if backend == "inductor" else None,
     }
@@ -308,9 +294,10 @@ def regimes(
         layer: `width` C, `batch` B, `sequence` T, `tokens` B T. Control: `3 default`, compiled
         bf16. Variants: `5 bf16`, `5 fp8` and `5 fp8 delayed`, each one CUDA graph, the first two
         also `without a graph`; `4 current`, and it `in a graph`. `loss_error`, `gradient_error`;
-        `setup_s` of the first three calls; `peak_bytes`, null for CUDA graphs. On a GPU `busy_s`,
-        `gap_s` and `kernels_per_call`, for a graph those of its kernels launched one by one. What
-        can't be measured has a `note`.
+        `setup_s` of the first three calls, and for a graph also of those that compiled what it
+        replays; `peak_bytes`, null for CUDA graphs. On a GPU `busy_s`, `gap_s` and
+        `kernels_per_call`, for a graph those of its kernels launched one by one, where these were.
+        What can't be measured has a `note`.
 
     Raises:
         BadParameter: A number is not above 0.

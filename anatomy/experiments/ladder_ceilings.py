@@ -10,7 +10,7 @@ from torch import Tensor
 from anatomy import counts, tensors
 from anatomy.agreement import ALLOWED, ALLOWED_TF32
 from anatomy.errors import AnatomyError
-from anatomy.experiments.compilation_cells import reason_of
+from anatomy.experiments.ladder_copies import why
 from anatomy.experiments.limits_products import (
     ALLOWED_FP8,
     fp8_factors,
@@ -61,9 +61,8 @@ def measured(
         try:
             tables.append(_compared(products, list(each), where, iters).assign(**told))
         except Exception as error:  # the other formats can be measured all the same
-            why = str(error) if isinstance(error, AnatomyError) else reason_of(error)
             row = told | {"variant": products, "role": "variant", "quantity": QUANTITY}
-            tables.append(pd.DataFrame([row | {"note": why}]))
+            tables.append(pd.DataFrame([row | {"note": why(error)}]))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -72,8 +71,8 @@ def _compared(products: str, sides: list, where: torch.device, iters: int) -> pd
 
     The reference is the product of the same factors in float32, without TF32, or in float64.
     """
-    if products == "fp8" and (why := without_fp8(where)):
-        raise AnatomyError(why)
+    if products == "fp8" and (reason := without_fp8(where)):
+        raise AnatomyError(reason)
     calls: dict[str, Callable[[], Tensor]] = {}
     references: dict[str, Callable[[], Tensor]] = {}
     flops = {}

@@ -10,7 +10,7 @@ from anatomy import intervals
 from anatomy.experiments import ladder_rungs
 from anatomy.experiments.ladder_ceilings import Ceiling
 from anatomy.experiments.ladder_copies import why
-from anatomy.experiments.ladder_steps import Bench, Call, Ready, let_go, with_optimizer
+from anatomy.experiments.ladder_steps import Bench, Call, Ready, give_back, with_optimizer
 from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 
@@ -89,7 +89,7 @@ def _calls(op: str, ready: Sequence[Ready], bench: Bench) -> tuple[dict[str, Cal
                 calls[each.way.label] = with_optimizer(each, bench)
             except Exception as error:
                 absent[each.way.label] = why(error)
-            let_go(bench.x.device)
+            give_back(bench.x.device)
     return calls, absent
 
 

@@ -42,19 +42,18 @@ def apart(where: torch.device) -> Iterator[None]:
             ladder_gates.left_set(switches)
 
 
-def require_sizes(**sizes: float) -> None:
+def require_sizes(width: int, **others: float) -> None:
     """Refuse sizes of nothing, and a width that is no whole number of heads.
 
     Args:
-        sizes: By name, with `width`.
+        width: Width C of a token.
+        others: By name.
 
     Raises:
         BadParameter: With the name, and a number that is possible.
     """
-    demands.positive(**sizes)
-    head = ladder_rungs.load(ladder_rungs.BASELINE).HEAD
-    if sizes["width"] > head:
-        demands.multiple(head, width=sizes["width"])
+    demands.width(width)
+    demands.positive(**others)
 
 
 def own_copy(rung: str, where: torch.device) -> ModuleType:
@@ -96,9 +95,10 @@ def require_possible(way: ladder_rungs.Way, where: torch.device) -> None:
     Raises:
         AnatomyError: With the reason.
     """
-    why = WHY_NO_GRAPHS if graphs(way) and where.type != "cuda" else None
-    if why := why or ladder_rungs.without(way, where):
-        raise AnatomyError(why)
+    if graphs(way) and where.type != "cuda":
+        raise AnatomyError(WHY_NO_GRAPHS)
+    if reason := ladder_rungs.without(way, where):
+        raise AnatomyError(reason)
 
 
 def set_up(
@@ -151,7 +151,12 @@ def handed_over(make: Callable[[], object]) -> list[Callable]:
     return found
 
 
+def no_comparison(control: ladder_rungs.Way, error: Exception) -> AnatomyError:
+    """What is raised where the way that all others are compared with can't be timed."""
+    return AnatomyError(f"{control.label}, which all others are compared with: {why(error)}")
+
+
 def why(error: Exception) -> str:
-    """An error as the note of a row, without the folders that a library's message may name."""
-    kind, _, told = reason_of(error).partition(": ")
-    return told if isinstance(error, AnatomyError) else f"{kind}: {told}"
+    """An error as the note of a row; of ours without its kind, for it is a sentence by itself."""
+    told = reason_of(error)
+    return told.partition(": ")[2] if isinstance(error, AnatomyError) else told

@@ -82,6 +82,7 @@ def measure(
         budget_s: Seconds of timed blocks.
 
     Raises:
+        AnatomyError: The control can't be timed.
         BadParameter: A size is not possible.
         OutOfMemory: The models do not fit.
     """
@@ -123,6 +124,8 @@ def _steps(
                 script, model = ladder_regimes.new(way, size, where)
                 call, known = ladder_regimes.ready(way, script, model, x, target, wanted)
             except Exception as error:  # the other ways can be measured all the same
+                if way == ways[0]:
+                    raise ladder_copies.no_comparison(way, error) from error
                 rows.append(_refused(way, ladder_copies.why(error)))
                 continue
         calls[way.label], told[way.label] = call, known
@@ -131,7 +134,7 @@ def _steps(
         rows += [{"part": "code", "mode": way.label} | row for row in found]
         told[way.label] |= _counts(found)
         if not ladder_copies.graphs(way):  # those come last: no CUDA graph exists yet
-            seen = ladder_kernels.seconds_by_kind(call, watch) or {}
+            seen = ladder_kernels.profiled(call, watch)
             rows += [_launched(way, *kernel) for kernel in seen.pop("kernel_seconds", ())]
             told[way.label] |= seen
 
@@ -151,7 +154,7 @@ def _steps(
             profile=False,
         ).table
 
-    table, blamed = without_culprits(measured, calls, next(iter(calls)))
+    table, blamed = without_culprits(measured, calls, ways[0].label)
     rows += [_refused(way, blamed[way.label]) for way in ways if way.label in blamed]
     timed = []
     for row in table.to_dict("records"):

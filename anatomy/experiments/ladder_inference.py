@@ -27,10 +27,11 @@ from anatomy.measuring import compare, stopwatch_for
 from anatomy.measuring.patient import patient_stopwatch
 from anatomy.measuring.stopwatch import Stopwatch
 
-QUANTITY, FIRST = "step_wall", "first call"
+QUANTITY = "step_wall"
+FIRST, COMPILER = "first call", "compiler, first call"
 SETTLE_S = 1.0
-# Bytes for each weight when all ways are there: eight models in float32, four of Transformer Engine
-# with what it keeps of them, and rung 5's two, one of them in FP8 as well.
+# Bytes for each weight when all ways are there: eight models in float32, six of Transformer Engine
+# with what it keeps of them, and rung 5's three, two of them in FP8 as well.
 BYTES_PER_WEIGHT = 64
 # How far what the layers add to their input may stray from rung 0's, ||d - d0|| / ||d0||. A layer
 # adds less than its input has, so that the output itself would forgive more. A way that computes
@@ -106,7 +107,7 @@ def require_memory(task: Task, where: torch.device) -> None:
     Raises:
         OutOfMemory: Fewer bytes are free.
     """
-    heads, tokens = max(1, task.width // 128), task.batch * task.sequence
+    heads, tokens = max(1, task.width // models.HEAD_WIDTH), task.batch * task.sequence
     seen = task.context or task.sequence
     weights = 12 * task.width**2 * task.layers * BYTES_PER_WEIGHT
     scores = 5 * heads * tokens * seen * 4  # attention written out in float32, at work
@@ -125,6 +126,7 @@ def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> p
         budget_s: Seconds of timed blocks.
 
     Raises:
+        AnatomyError: Rung 0 can't be timed.
         BadParameter: A size is not possible.
         OutOfMemory: The models do not fit.
     """
@@ -137,12 +139,14 @@ def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> p
     with ladder_copies.apart(where), ladder_gates.compiled_by(backend):
         x = task.input(where)
         wanted = reference(task, x)
-        first = [_first("compiler, first call", 1, compiler_s(watch))]
+        first = [first_compilation(watch)]
         for way in sorted(WAYS, key=ladder_copies.graphs):
             twin = ready.get(ladder_copies.twin_of(way))
             try:
                 ready[way.label] = prepare(way, task, x, wanted, watch, twin)
             except Exception as error:  # the other rungs can be measured all the same
+                if way == WAYS[0]:
+                    raise ladder_copies.no_comparison(way, error) from error
                 refused.append(_refused(way, task, ladder_copies.why(error)))
         kept = [ready.pop(way.label) for way in WAYS if way.label in ready]
         table, blamed = _compared(task, kept, wanted, where, budget_s)
@@ -166,11 +170,11 @@ def reference(task: Task, x: Tensor) -> Tensor:
         return script.inference(model, x, way.way, task.caches("fp32", x.device))().clone()
 
 
-def compiler_s(watch: Stopwatch) -> float:
-    """Seconds of the first thing compiled, which pays for the imports of all others."""
+def first_compilation(watch: Stopwatch) -> dict:
+    """The row of the first thing compiled, which pays for the compiler's own imports."""
     x = torch.ones(8, device=watch.device)
     run = torch.compile(torch.add)
-    return watch.wall([lambda: run(x, x)])
+    return _first(COMPILER, 1, watch.wall([lambda: run(x, x)]))
 
 
 def prepare(
@@ -218,7 +222,7 @@ def prepare(
     if ladder_copies.graphs(way):
         told |= {name: twin.told.get(name) for name in KERNELS} if twin else {}
     else:
-        told |= _profiled(call, watch)
+        told |= ladder_kernels.profiled(call, watch)
     return Ready(way, call, script, model, caches, told)
 
 
@@ -243,15 +247,6 @@ def weight_bytes(model: nn.Module, products: str) -> int:
         weight.numel() * (1 if products == "fp8" and weight.ndim > 1 else weight.element_size())
         for weight in model.parameters()
     )
-
-
-def _profiled(call: Callable[[], Tensor], watch: Stopwatch) -> dict[str, Any]:
-    """Seconds of kernels by kind; a profiler that fails costs these columns alone."""
-    try:
-        return ladder_kernels.seconds_by_kind(call, watch) or {}
-    except Exception as error:
-        watch.warnings.append(f"A call could not be profiled: {ladder_copies.why(error)}")
-        return {}
 
 
 def _held(where: torch.device) -> tuple[int, int]:

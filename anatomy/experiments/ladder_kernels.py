@@ -14,6 +14,7 @@ from typing import Any
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
+from anatomy.experiments.ladder_copies import why
 from anatomy.measuring import census
 from anatomy.measuring.stopwatch import Stopwatch
 
@@ -80,6 +81,20 @@ def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, A
                 call()
             watch.drain()
     return read(list(profiler.events()))
+
+
+def profiled(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any]:
+    """As `seconds_by_kind`, or nothing: a profiler that fails costs these figures alone.
+
+    Args:
+        call: The step, already warm.
+        watch: The stopwatch of the device, which is told of the failure.
+    """
+    try:
+        return seconds_by_kind(call, watch) or {}
+    except Exception as error:
+        watch.warnings.append(f"A call could not be profiled: {why(error)}")
+        return {}
 
 
 def read(events: Sequence[Any], steps: int = STEPS) -> dict[str, Any]:

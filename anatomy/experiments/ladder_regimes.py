@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from anatomy import machine, memory
+from anatomy import machine, memory, models
 from anatomy.errors import AnatomyError
 from anatomy.experiments import ladder_copies, ladder_gates, ladder_rungs
 from anatomy.experiments.compilation_cells import let_go
@@ -68,7 +68,7 @@ def cells(scale: float, full: bool) -> list[Size]:
 
 def need_bytes(cell: Size) -> int:
     """About what a cell needs at most: its models, and what rung 0 keeps for the backward pass."""
-    heads = max(1, cell.width // 128)
+    heads = max(1, cell.width // models.HEAD_WIDTH)
     tokens = cell.batch * cell.sequence
     scores = 5 * cell.layers * heads * tokens * cell.sequence * 4
     kept = 40 * cell.layers * tokens * cell.width * 4
@@ -124,6 +124,8 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
             script, model = twin or new(way, cell, where)
             calls[way.label], told[way.label] = ready(way, script, model, x, target, wanted)
             made[way.label] = script, model
+            if twin:  # which has compiled what this one replays
+                told[way.label]["setup_s"] += told[ladder_copies.twin_of(way)]["setup_s"]
         except Exception as error:  # the other ways can be measured all the same
             refused.append(_refused(way, cell, ladder_copies.why(error)))
     # A graph replays the kernels of its twin.

@@ -142,11 +142,9 @@ def script_on(way: Way, where: torch.device) -> ModuleType:
 
 
 def without(way: Way, where: torch.device) -> str | None:
-    """Why a way can't run on this device, or None where it can."""
+    """Why a way's products can't run on this device, or None where they can."""
     if where.type != "cuda":
-        if way.rung.startswith("4"):
-            return "Transformer Engine needs an NVIDIA GPU"
-        return "CUDA graphs need a GPU" if way.label == "3 reduce-overhead" else None
+        return "Transformer Engine needs an NVIDIA GPU" if way.rung.startswith("4") else None
     if way.products == "fp8" and (have := torch.cuda.get_device_capability(where)) < (8, 9):
         return f"FP8 products need sm_89; this is sm_{have[0]}{have[1]}"
     return None

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from anatomy import machine, memory, models
 from anatomy.errors import AnatomyError
-from anatomy.experiments import ladder_gates, ladder_kernels, ladder_rungs
-from anatomy.experiments.compilation_cells import reason_of
+from anatomy.experiments import ladder_copies, ladder_gates, ladder_kernels, ladder_rungs
 from anatomy.experiments.ladder_copies import why
 from anatomy.experiments.ladder_rungs import Answer, Way
 from anatomy.measuring.stopwatch import Stopwatch, compilations
@@ -34,11 +33,11 @@ SHARED = (
     *("busy_s", "kernels_per_call", "kernel_seconds"),
 )
 # Bytes for each weight when all ways are there: weights and gradients of four models in float32,
-# of four in Transformer Engine and of two in bfloat16 with all they need, and nine optimizers.
+# of four in Transformer Engine and of three in bfloat16 with all they need, and nine optimizers.
 BYTES_PER_WEIGHT = 180
 # The same for each element of a layer's input (B, T, C): rung 0's own activations, and those in
-# the pools of five CUDA graphs.
-BYTES_PER_ACTIVATION = 360
+# the pools of six CUDA graphs.
+BYTES_PER_ACTIVATION = 400
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def require_memory(size: Size, where: torch.device) -> None:
         OutOfMemory: Fewer bytes are free.
     """
     weights = 12 * size.width**2 * size.layers
-    heads = max(1, size.width // 128)
+    heads = max(1, size.width // models.HEAD_WIDTH)
     # Attention written out in float32: a table of scores kept for each layer, and five at work.
     scores = (size.layers + 5) * heads * size.tokens * size.sequence * 4
     kept = BYTES_PER_ACTIVATION * size.layers * size.tokens * size.width
@@ -145,7 +144,7 @@ def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
         key=lambda way: ladder_rungs.GRAPHS.index(way.label),
     )
     for way in (*plain, *graphs):
-        same = f"{way.rung[0]} {ladder_rungs.WITHOUT_GRAPHS.get(way.label)}"
+        same = ladder_copies.twin_of(way)
         if same in refused:  # what a graph replays has been tried, and has not passed
             refused[way.label] = refused[same]
             continue
@@ -157,7 +156,7 @@ def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
         if moved := ladder_gates.left_set(bench.switches):
             ready.pop(way.label, None)
             refused.setdefault(way.label, moved)
-        let_go(bench.x.device)
+        give_back(bench.x.device)
     order = [way.label for way in ladder_rungs.TRAINING]
     return [ready[label] for label in order if label in ready], refused
 
@@ -174,11 +173,8 @@ def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
         AnatomyError: It can't run here, or it is void.
     """
     where, size = bench.x.device, bench.size
-    if reason := ladder_rungs.without(way, where):
-        raise AnatomyError(reason)
-    graphs = way.label in ladder_rungs.GRAPHS
-    if graphs and where.type != "cuda":
-        raise AnatomyError("CUDA graphs need a GPU")
+    ladder_copies.require_possible(way, where)
+    graphs = ladder_copies.graphs(way)
     if way.way not in ladder_rungs.script_on(way, where).WAYS:
         raise AnatomyError(f"{way.rung}.py has no way that is called {way.way!r}")
     model = bench.model(way)
@@ -270,12 +266,8 @@ def _counted(way: Way, model: nn.Module, call: Call, size: Size) -> dict[str, An
 
 
 def _profiled(call: Call, watch: Stopwatch) -> dict[str, Any]:
-    """Seconds of kernels by kind; a profiler that fails costs these columns alone."""
-    try:
-        found = ladder_kernels.seconds_by_kind(call, watch)
-    except Exception as error:
-        watch.warnings.append(f"A step could not be profiled: {reason_of(error)}")
-        return {}
+    """Seconds of kernels by kind, and whose attention that was where their names tell."""
+    found = ladder_kernels.profiled(call, watch)
     if not found or not found["kernel_seconds"]:
         return {}
     if found["backend"]:
@@ -300,11 +292,11 @@ def _memory(
 
 def _reserved(where: torch.device) -> int:
     """Bytes that the allocator holds of the card when it has given back what it can."""
-    let_go(where)
+    give_back(where)
     return torch.cuda.memory_reserved(where) if where.type == "cuda" else 0
 
 
-def let_go(where: torch.device) -> None:
+def give_back(where: torch.device) -> None:
     """Give the driver back what no tensor holds any more."""
     if where.type == "cuda":
         torch.cuda.synchronize(where)
