@@ -135,7 +135,7 @@ def test_no_switch_is_left_and_none_is_compiled_afterwards(table):
     assert ladder_gates.left_set(ladder_gates.switches()) is None
 
 
-@pytest.mark.parametrize("given", [{"width": 200}, {"layers": 0}, {"batch": -1}, {"budget_s": 0}])
+@pytest.mark.parametrize("given", [{"width": 192}, {"layers": 0}, {"batch": -1}, {"budget_s": 0}])
 def test_sizes_that_make_no_model_are_refused(given):
     with pytest.raises(BadParameter):
         ladder.training(**TOY["ladder.training"] | given)

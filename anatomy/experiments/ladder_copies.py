@@ -52,8 +52,10 @@ def require_sizes(width: int, **others: float) -> None:
     Raises:
         BadParameter: With the name, and a number that is possible.
     """
-    demands.width(width)
-    demands.positive(**others)
+    demands.positive(width=width, **others)
+    head = ladder_rungs.load(ladder_rungs.BASELINE).HEAD
+    if width > head:
+        demands.multiple(head, width=width)
 
 
 def own_copy(rung: str, where: torch.device) -> ModuleType:

@@ -107,7 +107,7 @@ def require_memory(task: Task, where: torch.device) -> None:
     Raises:
         OutOfMemory: Fewer bytes are free.
     """
-    heads, tokens = max(1, task.width // models.HEAD_WIDTH), task.batch * task.sequence
+    heads, tokens = ladder_rungs.heads(task.width), task.batch * task.sequence
     seen = task.context or task.sequence
     weights = 12 * task.width**2 * task.layers * BYTES_PER_WEIGHT
     scores = 5 * heads * tokens * seen * 4  # attention written out in float32, at work

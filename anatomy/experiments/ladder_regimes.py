@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from anatomy import machine, memory, models
+from anatomy import machine, memory
 from anatomy.errors import AnatomyError
 from anatomy.experiments import ladder_copies, ladder_gates, ladder_rungs
 from anatomy.experiments.compilation_cells import let_go
@@ -68,7 +68,7 @@ def cells(scale: float, full: bool) -> list[Size]:
 
 def need_bytes(cell: Size) -> int:
     """About what a cell needs at most: its models, and what rung 0 keeps for the backward pass."""
-    heads = max(1, cell.width // models.HEAD_WIDTH)
+    heads = ladder_rungs.heads(cell.width)
     tokens = cell.batch * cell.sequence
     scores = 5 * cell.layers * heads * tokens * cell.sequence * 4
     kept = 40 * cell.layers * tokens * cell.width * 4

@@ -212,12 +212,15 @@ def problem(width: int, batch: int, sequence: int, where: torch.device) -> tuple
     return x, target
 
 
+def heads(width: int) -> int:
+    """Attention heads H of a model of this width C; the scripts' own are wider than `models`'."""
+    return max(1, width // load(BASELINE).HEAD)
+
+
 def caches(layers: int, width: int, sequence: int, kind: torch.dtype, where: torch.device):
     """Keys and values of S tokens, (2, B, H, S, D) for each layer, as decoding goes on from."""
-    head = load(BASELINE).HEAD
-    heads = max(1, width // head)
     made = torch.Generator(where).manual_seed(2)
-    shape = (2, 1, heads, sequence, width // heads)
+    shape = (2, 1, heads(width), sequence, width // heads(width))
     drawn = (torch.randn(shape, device=where, generator=made) for _ in range(layers))
     return [each.to(kind) for each in drawn]
 

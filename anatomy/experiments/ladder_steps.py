@@ -125,7 +125,7 @@ def require_memory(size: Size, where: torch.device) -> None:
         OutOfMemory: Fewer bytes are free.
     """
     weights = 12 * size.width**2 * size.layers
-    heads = max(1, size.width // models.HEAD_WIDTH)
+    heads = ladder_rungs.heads(size.width)
     # Attention written out in float32: a table of scores kept for each layer, and five at work.
     scores = (size.layers + 5) * heads * size.tokens * size.sequence * 4
     kept = BYTES_PER_ACTIVATION * size.layers * size.tokens * size.width
