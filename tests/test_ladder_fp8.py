@@ -1,6 +1,8 @@
 """Rungs 4 and 5: their ways compute what rung 0 does, rung 4's with a library that is played."""
 
 import importlib.util
+import os
+import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,16 +39,15 @@ def wanted(problem):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """torch.compile without the compiler of kernels; what it was asked for is kept."""
-    asked, plain = [], torch.compile
+    """torch.compile without the compiler of kernels."""
+    plain = torch.compile
 
-    def compile_quickly(model=None, *, dynamic=None, options=None):
-        asked.append(options)
+    def compile_quickly(model=None, *, dynamic=None):
         return plain(model, backend="aot_eager", dynamic=dynamic)
 
     monkeypatch.setattr(torch, "compile", compile_quickly)
     torch._dynamo.reset()
-    yield asked
+    yield
     torch._dynamo.reset()
 
 
@@ -72,7 +73,6 @@ def test_every_way_of_rung_5_has_the_gradients_of_rung_0(way, problem, wanted, q
     off = strays(gradients(model), wanted[1])
     assert off < ALLOWED[way[:4].strip()]
     assert (off > 2**-6) == way.startswith("fp8"), "FP8 rounds more than bfloat16"
-    assert {"coordinate_descent_tuning": True} in quick or "tuned" not in way
 
 
 def test_layers_compiled_one_by_one_are_compiled_as_often_for_many_as_for_few(problem, quick):
@@ -88,23 +88,65 @@ def test_layers_compiled_one_by_one_are_compiled_as_often_for_many_as_for_few(pr
     assert compiled(3, "bf16") == 1
 
 
-@pytest.mark.parametrize("rows", [False, True])
-def test_the_largest_element_becomes_the_largest_of_the_format(rows):
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("active", [False, True])
+def test_a_cast_has_its_largest_element_at_the_largest_of_the_format(own, active):
     fastest = script("5_fastest")
-    x = torch.randn(6, 32, dtype=torch.bfloat16)
-    x[2] *= 64
-    x8, back = fastest.to_fp8(x, fastest.largest_of(x, rows))
-    assert back.shape == ((6, 1) if rows else ())
-    largest = x8.float().abs().amax(1)
-    assert (largest == 448).all() if rows else (largest.max() == 448 and largest.min() < 200)
-    torch.testing.assert_close(x8.float() * back, x.float(), rtol=2**-4, atol=float(back.max()))
+    x = torch.randn(48, 32, dtype=torch.bfloat16)
+    wanted = (F.gelu(x, approximate="tanh") if active else x).float()
+    cast = fastest.cast_by_kernel if own else fastest.cast_by_operators
+    x8, x8_t, undo, largest = cast(x, wanted.abs().amax().view(1), fastest.E4M3, active)
+    assert x8.float().abs().max() == 448 and undo.shape == (1,)
+    torch.testing.assert_close(x8.float() * undo, wanted, rtol=2**-4, atol=float(undo))
+    assert x8_t.is_contiguous() and torch.equal(x8_t.float(), x8.float().t())
+    assert largest.shape == (fastest.PROGRAMS,) and largest.max() == wanted.abs().max()
 
 
 def test_what_is_larger_than_the_step_before_becomes_the_largest_and_no_nan():
     fastest = script("5_fastest")
     x = torch.tensor([[1.0, -2.0, 4.0]], dtype=torch.bfloat16)
-    x8, back = fastest.to_fp8(x, torch.tensor(2.0))
-    assert (x8.float() * back).tolist() == [[1.0, -2.0, 2.0]]
+    x8, undo = fastest.to_fp8(x, torch.tensor([0.5, 2.0, 1.0]))
+    assert (x8.float() * undo).tolist() == [[1.0, -2.0, 2.0]]
+
+
+# Casts of the kernel and of the operators: M, K, format, GELU, parts that the largest comes in.
+CASTS = """
+import importlib.util, torch
+spec = importlib.util.spec_from_file_location("fastest", {path!r})
+fastest = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(fastest)
+for M, K, kind, active, parts in (
+    (130, 70, fastest.E4M3, False, 1), (128, 64, fastest.E5M2, False, 1024),
+    (70, 130, fastest.E4M3, True, 1024),
+):
+    x, seen = 3 * torch.randn(M, K).bfloat16(), torch.zeros(parts)
+    seen[parts // 2] = 2.5
+    most = torch.finfo(kind).max
+    made = fastest._shapes(x, seen, kind, active)
+    fastest.cast_kernel[(fastest.PROGRAMS,)](x, seen, *made, M, K, most, parts, active)
+    wanted = fastest.cast_by_operators(x, seen, kind, active)
+    eight, turned = made[0].float(), made[1].float()
+    # Triton's interpreter loses the carry where rounding reaches the next power of two.
+    near = (eight - wanted[0].float()).abs() <= 2**-3 * wanted[0].float().abs() + 2**-6
+    assert near.float().mean() > 0.95
+    assert torch.equal(turned, eight.t())
+    torch.testing.assert_close(made[2], wanted[2])
+    torch.testing.assert_close(made[3].max(), wanted[3].max())
+print("equal")
+"""
+
+
+def test_the_kernel_casts_as_the_operators_do():
+    pytest.importorskip("triton")
+    code = CASTS.format(path=str(FOLDER / "5_fastest.py"))
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout.strip() == "equal", ran.stderr[-2000:]
 
 
 def test_delayed_scales_are_those_of_the_step_before(problem, quick):
@@ -114,28 +156,32 @@ def test_delayed_scales_are_those_of_the_step_before(problem, quick):
     model = fastest.build(WIDTH, LAYERS, "cpu")
     first = model.blocks[0].attention.qkv
     call = fastest.step(model, x, target, "fp8 delayed")
-    small = fastest.largest_of(model.blocks[0].before(x.bfloat16()).flatten(0, 1)).item()
-    assert first.seen[0].item() == pytest.approx(small, rel=1e-2)
+    small = fastest.largest_of(model.blocks[0].before(x.bfloat16())).item()
+    assert first.seen[0].max().item() == pytest.approx(small, rel=1e-2)
+    call()
+    begun = gradients(model)
+    fastest.step(model, x, target, "fp8")()
+    assert strays(begun, gradients(model)) < 2**-3, "the first step has scales that fit"
+    call = fastest.step(model, x, target, "fp8 delayed")
     with torch.no_grad():
         for norm in (block.before for block in model.blocks):
             norm.weight *= 4
     call()
-    assert first.seen[0].item() == pytest.approx(4 * small, rel=1e-2)
-    assert first.seen.grad is None, "nothing adds up from step to step"
+    assert first.seen[0].max().item() == pytest.approx(4 * small, rel=1e-2)
+    assert first.seen[0].grad is None, "nothing adds up from step to step"
     assert [p.shape for p in model.parameters()] == [
         p.shape for p in fastest.build(WIDTH, LAYERS, "cpu").parameters()
     ], "scales are no parameters"
     late = gradients(model)
-    for _ in range(
-        4 * LAYERS
-    ):  # what was cut off in one product made the next one's input too small
+    # What was cut off in one product made the next one's input too small.
+    for _ in range(4 * LAYERS):
         call()
     settled = gradients(model)
     fastest.step(model, x, target, "fp8")()
     assert strays(settled, gradients(model)) < 2**-3 < strays(late, gradients(model))
 
 
-@pytest.mark.parametrize("way", ["fp8", "fp8 rows", "fp8 delayed"])
+@pytest.mark.parametrize("way", ["fp8", "fp8 delayed"])
 def test_weights_are_put_into_8_bits_once_for_inference(way, problem, quick):
     fastest = script("5_fastest")
     model, x = fastest.build(WIDTH, LAYERS, "cpu"), problem[0]

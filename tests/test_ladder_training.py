@@ -142,7 +142,7 @@ def test_sizes_that_make_no_model_are_refused(given):
 
 
 def test_the_batch_follows_from_the_width():
-    assert [ladder.batch_of(width) for width in (32, 1024, 2048, 4096, 16384)] == [8, 8, 4, 2, 1]
+    assert [ladder.batch_of(width) for width in (32, 1024, 2048, 4096, 16384)] == [8, 8, 4, 4, 4]
 
 
 def test_without_transformer_engine_rung_4_says_how_to_get_it(bench, monkeypatch):

@@ -49,7 +49,7 @@ def training(
     sequence: int = 1024,
     backend: Literal["inductor", "eager"] = "inductor",
     iters: int = 12,
-    budget_s: float = 4.0,
+    budget_s: float = 6.0,
 ) -> pd.DataFrame:
     """Time one training step on every rung, and say where its time goes.
 
@@ -57,8 +57,8 @@ def training(
         device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer.
-        batch: Sequences B of a step; 0 takes 8 at width 1024 and half as many at twice the width,
-            so that rung 0 lets the others have their time.
+        batch: Sequences B of a step; 0 takes 8 up to width 1024 and 4 beyond, so that rung 0 lets
+            the others have their time.
         sequence: Tokens T of a sequence.
         backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         iters: Least number of timed samples of each way.
@@ -69,7 +69,9 @@ def training(
         the control is rung 0. Op `forward and backward` has all ways, op `with AdamW` those that
         count. `rung`, `way`, `products` (the number format); the gates: `loss_error` and
         `gradient_error` against rung 0 in float32 (relative, of all gradients together),
-        `parameters`, `counted_flops` by `counted_by`, of which `recomputed_flops` are scores that a
+        `first_gradient_error` and `settled_at` of scales that are those of the steps before: how far
+        the gradients of the first step stray, and the first step whose do not stray too far, null
+        where none of 8 is; `parameters`, `counted_flops` by `counted_by`, of which `recomputed_flops` are scores that a
         fused backward pass makes anew; `backend` of attention, known by `backend_by`. `setup_s` is
         the seconds of the first step, with compiling and capturing, and `graphs` what was compiled.
         Against the rung before (`before`): `ratio_before` with its interval and `verdict_before`,
@@ -113,7 +115,7 @@ def training(
 
 def batch_of(width: int) -> int:
     """Sequences of a step, where nobody says how many."""
-    return max(1, 8 * 1024 // max(width, 1024))
+    return 8 if width <= 1024 else 4
 
 
 def _measured(

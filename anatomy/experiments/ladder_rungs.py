@@ -83,7 +83,7 @@ TRAINING = (
 # Those that also take the optimizer's step: what counts, and what counts for something of its own.
 WITH_ADAMW = (
     *("0 fp32", "1 amp bf16", "1 amp fp16", "2 amp bf16", "3 default", "3 reduce-overhead"),
-    *("4 current", "5 bf16", "5 fp8"),
+    *("4 current", "5 bf16", "5 fp8", "5 fp8 delayed"),
 )
 # Rung -> the way of the rung before that it is held against; rungs 4 and 5 both start from rung 3.
 BEFORE = {
@@ -158,6 +158,11 @@ class Answer:
     gradients: list[Tensor]
 
 
+def gradients(model: nn.Module) -> list[Tensor]:
+    """Those of its last step, in float32."""
+    return [p.grad.detach().float().clone() for p in model.parameters()]
+
+
 def answer(
     way: Way, model: nn.Module, call: Callable[[], Tensor], x: Tensor, target: Tensor
 ) -> Answer:
@@ -175,7 +180,7 @@ def answer(
     if way.products == "fp16":  # the optimizer takes the loss scale out again
         call = script.step(model, x, target, way.way, script.optimizer_of(model, lr=0.0))
     loss = float(call())
-    return Answer(loss, [p.grad.detach().float().clone() for p in model.parameters()])
+    return Answer(loss, gradients(model))
 
 
 def strays(found: Answer, wanted: Answer) -> tuple[float, float]:

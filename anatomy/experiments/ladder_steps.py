@@ -26,6 +26,8 @@ Call = Callable[[], Tensor]
 WARM_UPS = 3
 # First calls of rung 3 with CUDA graphs: it compiles, then records them, then replays them.
 FIRST_CALLS = 3
+# Steps that scales of the steps before are given to fit.
+SETTLING = 8
 # What is known of a way without CUDA graphs, and holds with them: they launch the same kernels.
 SHARED = (
     *("counted_flops", "recomputed_flops", "counted_by", "backend", "backend_by"),
@@ -33,8 +35,8 @@ SHARED = (
     *("busy_s", "kernels_per_call", "kernel_seconds"),
 )
 # Bytes for each weight when all ways are there: weights and gradients of four models in float32,
-# of four in Transformer Engine and of three in bfloat16 with all they need, and nine optimizers.
-BYTES_PER_WEIGHT = 180
+# of four in Transformer Engine and of three in bfloat16 with all they need, and ten optimizers.
+BYTES_PER_WEIGHT = 196
 # The same for each element of a layer's input (B, T, C): rung 0's own activations, and those in
 # the pools of six CUDA graphs.
 BYTES_PER_ACTIVATION = 400
@@ -182,6 +184,8 @@ def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
     model.zero_grad(set_to_none=True)
     held = _reserved(where)
     call, told = _first(way, bench, model, plain)
+    if "delayed" in way.way and not graphs:
+        told |= _settling(way, model, call, bench.wanted)
     found = ladder_rungs.answer(way, model, call, bench.x, bench.target)
     told["loss_error"], told["gradient_error"] = ladder_rungs.strays(found, bench.wanted)
     if reason := ladder_rungs.void(way, told["loss_error"], told["gradient_error"]):
@@ -242,6 +246,21 @@ def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tup
     if late and ladder_gates.skipped_graphs() > skipped:
         raise AnatomyError("void: torch.compile left CUDA graphs out; its log says why")
     return made[0], told
+
+
+def _settling(way: Way, model: nn.Module, call: Call, wanted: Answer) -> dict[str, Any]:
+    """How wrong the gradients of the first step are, and after how many steps they are not.
+
+    A scale of the steps before does not fit as long as there were none.
+    """
+    errors = []
+    for number in range(1, SETTLING + 1):
+        found = Answer(wanted.loss, ladder_rungs.gradients(model))
+        errors.append(ladder_rungs.strays(found, wanted)[1])
+        if errors[-1] <= way.gradients:
+            return {"first_gradient_error": errors[0], "settled_at": number}
+        call()
+    return {"first_gradient_error": errors[0], "settled_at": None}
 
 
 def _counted(way: Way, model: nn.Module, call: Call, size: Size) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""Rung 5: all that made this GPU faster, in PyTorch alone.
+"""Rung 5: all that made this GPU faster, in PyTorch and Triton.
 
 Changes from rung 3: the model's weights are bfloat16, so that no step casts them (the optimizer
 keeps its own in float32); AdamW is one fused kernel; and the whole step, optimizer included, is
 replayed as one CUDA graph. `fp8` also multiplies in 8 bits, with one scale for each tensor taken
-from its largest element: in the same step, or with `delayed` in the step before.
+from its largest element: in the same step, or with `delayed` in the step before. Both passes want
+a factor by rows and by columns; a kernel of our own writes both while it reads once.
 Run it alone:  python snippets/ladder/5_fastest.py
 Source: Micikevicius et al. 2022, arXiv:2209.05433, on the two formats of FP8.
 """
@@ -15,125 +16,196 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+try:
+    import triton
+    import triton.language as tl
+except ImportError:  # it comes with PyTorch for GPUs; on a CPU operators do the same
+    triton = None
+
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # The ways this rung can run; the first is the one that the ladder counts. A way is made of words:
 # `delayed` takes the scales from the step before, `fast` adds up in fewer bits going back too,
-# `rows` gives each row a scale of its own, `tuned` has the compiler try more shapes of its own
-# kernels, and `by blocks` compiles one layer for all.
+# `by compiler` leaves the casts to torch.compile, and `by blocks` compiles one layer for all.
 WAYS = (
-    *("bf16", "bf16 tuned", "bf16 by blocks", "bf16 without a graph"),
-    *("fp8", "fp8 fast", "fp8 rows", "fp8 fast tuned", "fp8 by blocks", "fp8 without a graph"),
-    *("fp8 delayed", "fp8 delayed fast", "fp8 delayed tuned", "fp8 delayed without a graph"),
+    *("bf16", "bf16 by blocks", "bf16 without a graph"),
+    *("fp8", "fp8 by compiler", "fp8 by blocks", "fp8 without a graph"),
+    *("fp8 delayed", "fp8 delayed fast", "fp8 delayed by compiler", "fp8 delayed without a graph"),
 )
 HEAD = 128  # width D of one attention head
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2  # more digits, and more range for gradients
+PROGRAMS = 1024  # of our kernel
 
 
-# --8<-- [start:fp8]
-def largest_of(x: Tensor, rows: bool = False) -> Tensor:
-    """The largest element of `x` (M, K), or of each row: the kernel that makes `x` finds these."""
-    largest = x.abs().amax(1, keepdim=True).float()  # (M, 1)
-    return largest if rows else largest.amax()
+# --8<-- [start:cast]
+def largest_of(x: Tensor) -> Tensor:
+    return x.abs().amax().float().view(1)
 
 
-def to_fp8(x: Tensor, largest: Tensor, kind: torch.dtype = E4M3) -> tuple[Tensor, Tensor]:
-    """`x` (M, K) in 8 bits with `largest` at the format's largest, and what undoes the scale.
-
-    What is larger still, because `largest` is that of the step before, becomes the largest.
-    """
+def to_fp8(x: Tensor, seen: Tensor, kind: torch.dtype = E4M3) -> tuple[Tensor, Tensor]:
+    """`x` in 8 bits, with the largest of `seen` and all beyond at the most; and what undoes it."""
     most = torch.finfo(kind).max
-    scale = most / largest.clamp(min=1e-12)
-    return (x.float() * scale).clamp(-most, most).to(kind), scale.reciprocal()
+    undo = seen.amax(0, keepdim=True).clamp(min=1e-12) / most
+    return (x.float() * undo.reciprocal()).clamp(-most, most).to(kind), undo
 
 
-def multiply(a, b, a_scale, b_scale, dtype: torch.dtype, fast: bool) -> Tensor:
+def gelu(x: Tensor) -> Tensor:
+    return F.gelu(x, approximate="tanh")
+
+
+def cast_by_operators(x: Tensor, seen: Tensor, kind: torch.dtype, active: bool):
+    """x (M, K), or its GELU, in 8 bits; the same transposed; what undoes the scale; the largest."""
+    x = gelu(x) if active else x
+    x8, undo = to_fp8(x, seen, kind)
+    return x8, x8.t().contiguous(), undo, largest_of(x).expand(PROGRAMS).contiguous()
+
+
+if triton:
+    ROWS, COLUMNS = tl.constexpr(128), tl.constexpr(64)  # of the tiles that programs take in turn
+
+    @triton.jit
+    def cast_kernel(
+        x, seen, x8, x8_t, undo, largest, M, K, most, SEEN: tl.constexpr, ACTIVE: tl.constexpr
+    ):
+        first, step = tl.program_id(0), tl.num_programs(0)
+        before = tl.maximum(tl.max(tl.load(seen + tl.arange(0, SEEN)), 0), 1e-12)
+        if first == 0:
+            tl.store(undo, before / most)
+        scale, across = most / before, tl.cdiv(K, COLUMNS)
+        found = tl.zeros((ROWS, COLUMNS), tl.float32)
+        for tile in range(first, tl.cdiv(M, ROWS) * across, step):
+            m = (tile // across * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
+            k = (tile % across * COLUMNS + tl.arange(0, COLUMNS)).to(tl.int64)[None, :]
+            inside = (m < M) & (k < K)
+            value = tl.load(x + m * K + k, inside, 0.0).to(tl.float32)
+            if ACTIVE:  # GELU, as v (1 + tanh u) / 2 is v times the sigmoid of 2 u
+                u = 0.7978845608 * (value + 0.044715 * value * value * value)
+                value = value * tl.sigmoid(2 * u)
+            found = tl.maximum(found, tl.abs(value))
+            eight = tl.clamp(value * scale, -most, most).to(x8.dtype.element_ty)
+            tl.store(x8 + m * K + k, eight, inside)
+            tl.store(x8_t + tl.trans(k * M + m), tl.trans(eight), tl.trans(inside))
+        tl.store(largest + first, tl.max(found))
+
+
+@torch.library.custom_op("ladder::cast", mutates_args=())
+def cast_by_kernel(
+    x: Tensor, seen: Tensor, kind: torch.dtype, active: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The same in one kernel, which reads x once."""
+    if not (triton and x.is_cuda):
+        return cast_by_operators(x, seen, kind, active)
+    (M, K), x = x.shape, x.contiguous()
+    made = _shapes(x, seen, kind, active)
+    with torch.cuda.device(x.device):
+        numbers = M, K, torch.finfo(kind).max, seen.numel(), active
+        cast_kernel[(PROGRAMS,)](x, seen, *made, *numbers, num_warps=8)
+    return made
+
+
+@cast_by_kernel.register_fake
+def _shapes(x: Tensor, seen: Tensor, kind: torch.dtype, active: bool):
+    M, K = x.shape
+    both = x.new_empty(M, K, dtype=kind), x.new_empty(K, M, dtype=kind)
+    return *both, seen.new_empty(1), seen.new_empty(PROGRAMS)
+
+
+# --8<-- [end:cast]
+# --8<-- [start:product]
+def multiply(a, b, a_undo, b_undo, dtype: torch.dtype, fast: bool) -> Tensor:
     """a (M, K) times b (N, K) transposed, both row by row: the one form that tensor cores take."""
-    return torch._scaled_mm(a, b.t(), a_scale, b_scale.t(), out_dtype=dtype, use_fast_accum=fast)
+    return torch._scaled_mm(a, b.t(), a_undo, b_undo, out_dtype=dtype, use_fast_accum=fast)
 
 
 class Product(torch.autograd.Function):
-    """x (M, K) times w (N, K) transposed, with factors in FP8 in both passes, one scale for each.
+    """x (M, K), or its GELU, times w (N, K) transposed, with factors in FP8 in both passes.
 
-    `seen` (3,) is how large x, w and the gradient of the product were in the step before, by which
-    `delayed` scales. How large they are now is handed back as its gradient: so it leaves the
-    backward pass with the others. With `fast` sums have fewer bits in the backward pass too.
+    Three `seen` hold what was largest in x, w and g in the step before; with None scales are of
+    this step. What is largest now is handed back as their gradients, to leave with the others.
     """
 
     @staticmethod
-    def forward(ctx, x, w, seen: Tensor | None, delayed: bool, fast: bool) -> Tensor:
-        now = largest_of(x), largest_of(w)
-        used = seen if delayed else now
-        (x8, x_scale), (w8, w_scale) = to_fp8(x, used[0]), to_fp8(w, used[1])
-        ctx.noted, ctx.delayed, ctx.fast = seen is not None, delayed, fast
-        kept = x8.t().contiguous(), w8.t().contiguous(), x_scale, w_scale
-        ctx.save_for_backward(*kept, *((*now, seen[2]) if ctx.noted else ()))
-        return multiply(x8, w8, x_scale, w_scale, x.dtype, fast=True)
+    def forward(ctx, x, w, x_seen, w_seen, g_seen, active: bool, fast: bool, own: bool) -> Tensor:
+        cast = cast_by_kernel if own else cast_by_operators
+        if x_seen is None:
+            x_seen, w_seen = largest_of(gelu(x) if active else x), largest_of(w)
+        x8, x8_t, x_undo, x_now = cast(x, x_seen, E4M3, active)
+        w8, w8_t, w_undo, w_now = cast(w, w_seen, E4M3, False)
+        ctx.active, ctx.fast, ctx.own, ctx.delayed = active, fast, own, g_seen is not None
+        scales = x_undo, w_undo, x_now, w_now, g_seen
+        ctx.save_for_backward(x8_t, w8_t, x if active else None, *scales)
+        return multiply(x8, w8, x_undo, w_undo, x.dtype, fast=True)
 
     @staticmethod
-    def backward(ctx, g: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None, None]:
-        x8_t, w8_t, x_scale, w_scale, *rest = ctx.saved_tensors
-        g = g.contiguous()
-        now = largest_of(g)
-        g8, g_scale = to_fp8(g, rest[2] if ctx.delayed else now, E5M2)
-        dx = multiply(g8, w8_t, g_scale, w_scale, g.dtype, ctx.fast)
-        dw = multiply(g8.t().contiguous(), x8_t, g_scale, x_scale, g.dtype, ctx.fast)
-        return dx, dw, torch.stack((*rest[:2], now)) if ctx.noted else None, None, None
-
-
-class ProductOfRows(torch.autograd.Function):
-    """As `Product`, with a scale for each row; the gradient of w, a sum over rows, in bfloat16."""
-
-    @staticmethod
-    def forward(ctx, x: Tensor, w: Tensor, fast: bool) -> Tensor:
-        (x8, x_scale), (w8, w_scale) = (to_fp8(f, largest_of(f, rows=True)) for f in (x, w))
-        ctx.fast = fast
-        ctx.save_for_backward(x, w)
-        return multiply(x8, w8, x_scale, w_scale, x.dtype, fast=True)
-
-    @staticmethod
-    def backward(ctx, g: Tensor) -> tuple[Tensor, Tensor, None]:
-        x, w = ctx.saved_tensors
-        g = g.contiguous()
-        factors = g, w.t().contiguous()
-        (g8, g_scale), (w8_t, w_scale) = (to_fp8(f, largest_of(f, rows=True)) for f in factors)
-        return multiply(g8, w8_t, g_scale, w_scale, g.dtype, ctx.fast), g.t() @ x, None
+    def backward(ctx, g: Tensor) -> tuple[Tensor | None, ...]:
+        x8_t, w8_t, x, x_undo, w_undo, x_now, w_now, g_seen = ctx.saved_tensors
+        cast, g = cast_by_kernel if ctx.own else cast_by_operators, g.contiguous()
+        g_seen = g_seen if ctx.delayed else largest_of(g)
+        g8, g8_t, g_undo, g_now = cast(g, g_seen, E5M2, False)
+        dx = multiply(g8, w8_t, g_undo, w_undo, g.dtype, ctx.fast)
+        dw = multiply(g8_t, x8_t, g_undo, x_undo, g.dtype, ctx.fast)
+        if ctx.active:
+            dx = torch.ops.aten.gelu_backward(dx, x, approximate="tanh")
+        now = (x_now, w_now, g_now) if ctx.delayed else (None, None, None)
+        return dx, dw, *now, None, None, None
 
 
 class Linear(nn.Linear):
-    fp8 = rows = fast = noted = delayed = False
-    ready: tuple[Tensor, Tensor] | None = None  # the weight in FP8, where it stays as it is
-    seen: Tensor | None = None  # how large x, the weight and the gradient were in the step before
+    """Multiplies `x`, or with `active` its GELU."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    fp8 = fast = delayed = False
+    own = True  # casts by the kernel
+    ready: tuple[Tensor, Tensor] | None = None  # the weight in FP8, where it stays as it is
+    seen: tuple[Tensor, ...] = ()  # of x, the weight and the gradient: the largest by program
+
+    def forward(self, x: Tensor, active: bool = False) -> Tensor:
         if not self.fp8:
-            return super().forward(x)
+            return super().forward(gelu(x) if active else x)
         flat = x.flatten(0, 1)  # (M, K)
-        if self.ready is not None:
-            largest = self.seen[0] if self.delayed else largest_of(flat, self.rows)
-            (x8, x_scale), (w8, w_scale) = to_fp8(flat, largest), self.ready
-            y = multiply(x8, w8, x_scale, w_scale, x.dtype, fast=True)
-        elif self.rows:
-            y = ProductOfRows.apply(flat, self.weight, self.fast)
+        if self.ready is None:
+            seen = self.seen if self.delayed else (None, None, None)
+            y = Product.apply(flat, self.weight, *seen, active, self.fast, self.own)
         else:
-            seen = self.seen if self.noted else None
-            y = Product.apply(flat, self.weight, seen, self.delayed, self.fast)
+            flat = gelu(flat) if active else flat
+            x8, undo = to_fp8(flat, self.seen[0][:1] if self.delayed else largest_of(flat))
+            y = multiply(x8, self.ready[0], undo, self.ready[1], x.dtype, fast=True)
         return y.unflatten(0, x.shape[:2])
 
 
 def linears(model: nn.Module) -> list[Linear]:
-    return [module for module in model.modules() if isinstance(module, Linear)]
+    return [each for each in model.modules() if isinstance(each, Linear)]
 
 
 @torch.no_grad()
 def remember(model: nn.Module) -> None:
     """What was largest in this step sets the scales of the next."""
-    seen = [linear.seen for linear in linears(model)]
+    seen = [each for linear in linears(model) for each in linear.seen]
     torch._foreach_copy_(seen, [each.grad for each in seen])
     for each in seen:
         each.grad = None
 
 
-# --8<-- [end:fp8]
+def calibrate(model: nn.Module, run: Callable[[], object]) -> None:
+    """Run once in bfloat16, and see how large the factors of each product are."""
+
+    def forward(linear: Linear, given: tuple) -> None:
+        linear.seen[0].data[:] = largest_of(gelu(given[0]) if given[1:] else given[0])
+        linear.seen[1].data[:] = largest_of(linear.weight)
+
+    def back(linear: Linear, _, given: tuple[Tensor]) -> None:
+        linear.seen[2].data[:] = largest_of(given[0])
+
+    hooks = []
+    for linear in linears(model):
+        linear.fp8 = False
+        hooks += linear.register_forward_pre_hook(forward), linear.register_full_backward_hook(back)
+    run()
+    for hook in hooks:
+        hook.remove()
+    for linear in linears(model):
+        linear.fp8 = True
+
+
+# --8<-- [end:product]
 
 
 class Attention(nn.Module):
@@ -169,7 +241,7 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, cache: Tensor | None = None) -> Tensor:
         x = x + self.attention(self.before(x), cache)  # (B, T, C)
-        return x + self.down(F.gelu(self.up(self.between(x)), approximate="tanh"))
+        return x + self.down(self.up(self.between(x)), True)
 
 
 class Transformer(nn.Module):
@@ -234,37 +306,21 @@ def replayed(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
 # --8<-- [end:graph]
 
 
-def prepare(model: nn.Module, way: str, keep: bool = False) -> None:
+def prepare(model: nn.Module, way: str, run: Callable[[], object], keep: bool = False) -> None:
     """Set every product to this way; with `keep` the weights are put into 8 bits once for all."""
     words = way.split()
     for linear in linears(model):
-        linear.fp8, linear.rows = "fp8" in words, "rows" in words
-        linear.fast, linear.delayed = "fast" in words, "delayed" in words
-        linear.noted = linear.delayed or "noted" in words
-        if linear.noted and linear.seen is None:
-            linear.seen = torch.zeros(3, device=linear.weight.device, requires_grad=True)
+        linear.fp8, linear.fast, linear.delayed = (w in words for w in ("fp8", "fast", "delayed"))
+        linear.own, weight = "compiler" not in words, linear.weight.detach()
+        if linear.delayed and not linear.seen:
+            seen = (torch.zeros(PROGRAMS, device=weight.device) for _ in range(3))
+            linear.seen = tuple(each.requires_grad_() for each in seen)
         if not (keep and linear.fp8):
             linear.ready = None
         elif linear.ready is None:
-            weight = linear.weight.detach()
-            linear.ready = to_fp8(weight, largest_of(weight, linear.rows))
-
-
-@torch.no_grad()
-def calibrate(model: nn.Module, x: Tensor, caches: list[Tensor] | None = None) -> None:
-    """One forward pass that only sees how large each product's input is."""
-
-    def see(linear: Linear, given: tuple[Tensor]) -> None:
-        linear.seen[0] = largest_of(given[0].flatten(0, 1))
-
-    hooks = [linear.register_forward_pre_hook(see) for linear in linears(model)]
-    model(x, caches)
-    for hook in hooks:
-        hook.remove()
-
-
-def through(block: nn.Module, x: Tensor) -> Tensor:
-    return block(x)
+            linear.ready = to_fp8(weight, largest_of(weight))
+    if "delayed" in words:
+        calibrate(model, run)
 
 
 def distance(y: Tensor, target: Tensor) -> Tensor:
@@ -280,13 +336,11 @@ def step(
     optimizer: torch.optim.Optimizer | None = None,
 ) -> Callable[[], Tensor]:
     """One training step as a call that returns the loss; gradients stay in `.grad`."""
-    prepare(model, way)
     x = x.to(torch.bfloat16)
-    options = {"coordinate_descent_tuning": True} if "tuned" in way else None
-    compiled = partial(torch.compile, dynamic=False, options=options)
-
+    prepare(model, way, lambda: distance(model(x), target).backward())
+    compiled = partial(torch.compile, dynamic=False)
     if "by blocks" in way:  # what is compiled for the first layers serves all others
-        layer, loss_of_output = compiled(through), compiled(distance)
+        layer, loss_of_output = compiled(lambda block, x: block(x)), compiled(distance)
 
         def loss_of(x: Tensor, target: Tensor) -> Tensor:
             for block in model.blocks:
@@ -294,12 +348,6 @@ def step(
             return loss_of_output(x, target)
     else:
         loss_of = compiled(lambda x, target: distance(model(x), target))
-
-    if "delayed" in way:  # a first step, not compiled, with scales of its own
-        prepare(model, "fp8 noted")
-        distance(model(x), target).backward()
-        remember(model)
-        prepare(model, way)
 
     def call() -> Tensor:
         model.zero_grad(set_to_none=True)
@@ -321,10 +369,8 @@ def inference(
     model: nn.Module, x: Tensor, way: str = WAYS[0], caches: list[Tensor] | None = None
 ) -> Callable[[], Tensor]:
     """The forward pass as a call; with `caches`, (2, B, H, S, D) a layer, of the newest tokens."""
-    prepare(model, way, keep=True)
     x = x.to(torch.bfloat16)
-    if "delayed" in way:
-        calibrate(model, x, caches)
+    prepare(model, way, torch.no_grad()(lambda: model(x, caches)), keep=True)
     compiled = torch.compile(model, dynamic=False)
 
     @torch.inference_mode()
