@@ -97,7 +97,7 @@ def code(rung: str) -> list[str]:
     lines = text.splitlines()
     tree = ast.parse(text)
     first = tree.body[1].lineno - 1 if ast.get_docstring(tree) else 0
-    last = next((n.lineno - 1 for n in tree.body if isinstance(n, ast.If)), len(lines))
+    last = next((n.lineno - 1 for n in tree.body if _times(n)), len(lines))
     kept = [line for line in lines[first:last] if not _MARK.match(line)]
     while kept and not kept[-1].strip():
         kept.pop()
@@ -107,6 +107,11 @@ def code(rung: str) -> list[str]:
         for at, line in enumerate(kept)
         if line.strip() or at < 2 or kept[at - 1].strip() or kept[at - 2].strip()
     ]
+
+
+def _times(node: ast.stmt) -> bool:
+    """Whether this is what runs only where the script runs by itself."""
+    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
 
 
 @cache
