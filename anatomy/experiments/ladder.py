@@ -49,7 +49,7 @@ def training(
     sequence: int = 1024,
     backend: Literal["inductor", "eager"] = "inductor",
     iters: int = 12,
-    budget_s: float = 6.0,
+    budget_s: float = 10.0,
 ) -> pd.DataFrame:
     """Time one training step on every rung, and say where its time goes.
 
@@ -279,7 +279,7 @@ def regimes(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
     scale: float = 1.0,
-    budget_s: float = 1.0,
+    budget_s: float = 3.0,
     full: bool = False,
 ) -> pd.DataFrame:
     """Time compiled bf16 and FP8 over the model's width and the tokens of a step.
