@@ -28,8 +28,8 @@ CLIMBED = {"width": 1024, "layers": 2}
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recordings")
-    for width in (1024, 2048, 4096):
-        ladder_rows.training(folder, width=width, layers=2)
+    for need in claims.TRAINING:
+        ladder_rows.training(folder, **need.params)
     synthetic.MAKERS["limits.ceilings"](folder)
     return folder
 

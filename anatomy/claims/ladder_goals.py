@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from math import inf
 
 from anatomy import rungs, units
-from anatomy.claims import Case, Finding, Measured, Need, Unmeasured, across, claim, within
-from anatomy.claims.ladder import STEP, WIDTHS
+from anatomy.claims import Case, Finding, Measured, Unmeasured, across, claim, within
+from anatomy.claims.ladder import STEP, TRAINING, WIDTHS
 from anatomy.claims.table import Table, quotient, why_not
 from anatomy.replication import ratio
 from anatomy.rows import Row
 
-NEEDS = {width: Need("ladder.training", {"width": width, "layers": 2}) for width in WIDTHS}
+NEEDS = dict(zip(WIDTHS, TRAINING, strict=True))
 CEILING = f"{rungs.CEILING}bf16"
 ENGINE, OURS = "4_transformer_engine", "5_fastest"
 GOAL = {"place": "a goal of this site, set before it was measured", "topic": "the ladder"}
@@ -54,8 +54,8 @@ def ladder_goal_at_1024(table: Table) -> Finding:
 
 @claim(
     *NEEDS.values(),
-    statement="FP8 in PyTorch and Triton is faster than Transformer Engine's own layer under its best "
-    "recipe, in the same run, at an equal error of loss and gradients.",
+    statement="FP8 in PyTorch and Triton is faster than Transformer Engine's own layer under its "
+    "best recipe, in the same run, at an equal error of loss and gradients.",
     **GOAL,
 )
 def ladder_goal_beyond_engine(*tables: Table) -> Finding:

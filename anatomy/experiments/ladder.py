@@ -69,9 +69,9 @@ def training(
         the control is rung 0. Op `forward and backward` has all ways, op `with AdamW` those that
         count. `rung`, `way`, `products` (the number format); the gates: `loss_error` and
         `gradient_error` against rung 0 in float32 (relative, of all gradients together),
-        `first_gradient_error` and `settled_at` of scales that are those of the steps before: how far
-        the gradients of the first step stray, and the first step whose do not stray too far, null
-        where none of 8 is; `parameters`, `counted_flops` by `counted_by`, of which `recomputed_flops` are scores that a
+        of scales taken from the steps before also `first_gradient_error`, that of the first step,
+        and `settled_at`, the first step whose error is allowed, null where it is none of 8;
+        `parameters`, `counted_flops` by `counted_by`, of which `recomputed_flops` are scores that a
         fused backward pass makes anew; `backend` of attention, known by `backend_by`. `setup_s` is
         the seconds of the first step, with compiling and capturing, and `graphs` what was compiled.
         Against the rung before (`before`): `ratio_before` with its interval and `verdict_before`,
