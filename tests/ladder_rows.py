@@ -10,7 +10,7 @@ from typing import Any
 import synthetic
 
 from anatomy import intervals
-from anatomy.experiments import ladder_rungs
+from anatomy.experiments import ladder, ladder_rungs
 
 FORWARD_BACKWARD, WITH_ADAMW = "forward and backward", "with AdamW"
 # Way -> time over rung 0's.
@@ -71,7 +71,7 @@ def training(
     **params: Any,
 ) -> Path:
     """A recording of `ladder.training`."""
-    sequences = batch or max(1, 8 * 1024 // max(width, 1024))
+    sequences = batch or ladder.batch_of(width)
     tokens = sequences * sequence
     work = 3 * layers * tokens * (24 * width**2 + 4 * width * sequence)
     rows = [row for products, rate in CEILINGS.items() for row in _ceiling(products, rate)]
@@ -131,6 +131,8 @@ def _told(row: dict, blocks: dict[str, list[float]], op: str) -> dict[str, Any]:
         "busy_s": busy if first else None,
         "gap_s": row["median_s"] - busy if first else None,
     }
+    if named["way"].endswith("delayed"):
+        told |= {"first_gradient_error": 1.0, "settled_at": 3}
     shares = {"product_s": 0.6, "attention_s": 0.2, "pointwise_s": 0.15, "other_s": 0.05}
     told |= {name: busy * share if first else None for name, share in shares.items()}
     before = ladder_rungs.BEFORE.get(rung)
