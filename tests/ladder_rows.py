@@ -165,7 +165,7 @@ def _ceiling(products: str, rate: float) -> list[dict]:
         f"ceiling {products}",
         "gpu_warm",
         work / rate,
-        {"16384 x 8192 x 4096": 1.02},
+        {"16384 x 8192 x 4096": 1.02, "4096 x 4096 x 16384": 1.03},
         control="8192 x 8192 x 8192",
         seed=7,
         flops=work,

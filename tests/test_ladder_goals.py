@@ -78,3 +78,22 @@ def test_without_the_engine_there_is_nothing_to_beat(root, tmp_path):
         changed(root, folder, absent, width)
     found = goal(folder, GOALS[2])
     assert found.word == "not measurable here" and "needs Transformer Engine" in found.evidence
+
+
+def test_what_attention_contributes_to_the_lead_is_in_the_evidence(root, tmp_path):
+    def attended(row):
+        if row.get("rung") == "4_transformer_engine" and row.get("busy_s"):
+            # All but attention takes the engine half of what it takes rung 5.
+            row |= {"busy_s": row["median_s"], "attention_s": row["median_s"] - 1e-3}
+        if row.get("rung") == "5_fastest" and row.get("busy_s"):
+            row["attention_s"] = row["busy_s"] - 2e-3
+
+    folder = changed(root, copied(root, tmp_path), attended, 1024)
+    assert "without attention's kernels 2.00×" in goal(folder, GOALS[2]).evidence
+
+    def unprofiled(row):
+        row |= {name: None for name in ("busy_s", "attention_s") if name in row}
+
+    folder = changed(root, copied(root, tmp_path), unprofiled, 1024)
+    first = goal(folder, GOALS[2]).evidence.split("; width 2048")[0]
+    assert "takes" in first and "attention" not in first

@@ -77,7 +77,8 @@ def ladder_goal_beyond_engine(*tables: Table) -> Finding:
         cases.append(Case(where, faster if equal else False, seen))
         errors = "at an equal error" if equal else "at a larger error"
         pair = f"{ours['variant']} takes {seen.text} of the time of {theirs['variant']}"
-        said.append(f"width {where['width']}: {pair}, {errors} of loss and gradients")
+        beside = _besides_attention(ours, theirs)
+        said.append(f"width {where['width']}: {pair}, {errors} of loss and gradients{beside}")
     return across(cases, f"{_sentence('; '.join(said))}." if said else "")
 
 
@@ -114,6 +115,20 @@ def _masked(best: Row, product: Row) -> str:
 def _in_fp8(table: Table, rung: str) -> list[Row]:
     """The ways of a rung whose products are in FP8, measured or not."""
     return _timed(table, lambda r: r.get("rung") == rung and rungs.format_of(r) == "fp8")
+
+
+def _besides_attention(ours: Row, theirs: Row) -> str:
+    """Time of all kernels but attention's over that of the other way's, by their profiles.
+
+    Both call the same kernels of cuDNN, and what stands around them is no matter of FP8.
+    """
+    parts = [(row.get("busy_s"), row.get("attention_s")) for row in (ours, theirs)]
+    if any(map(units.missing, sum(parts, ()))):
+        return ""
+    mine, other = (busy - attention for busy, attention in parts)
+    if other <= 0:
+        return ""
+    return f"; without attention's kernels {units.ratio(mine / other)}"
 
 
 def _timed(table: Table, wanted) -> list[Row]:
