@@ -34,6 +34,7 @@ VERDICTS = {
     "not measurable here": (MUTED, "cross"),
 }
 CLAIM = 19  # pixels of a claim's row
+KEY = 24  # pixels of a series' mark in the legend, with the gaps around it
 # Roofs whose peaks are no farther apart than this share their label.
 CLOSE = 1.25
 # Vega names a size in bytes as a power of two.
@@ -277,7 +278,7 @@ def _payoff(data, ranges, ticks, floor, titles, numeric, width) -> dict[str, Any
     ends = [1 - floor, 1 + floor] + [point[end] for point in data for end in ("low", "high")]
     scale, axis = _ratio_scale(min(ends), max(ends), 0.06, 0.1, 6)
     x = _over_x(ticks, titles[0], numeric, width)
-    colour, shape = _members([point["series"] for point in data])
+    colour, shape = _members([point["series"] for point in data], width)
     band = alt.Chart(_values([{"from": 1 - floor, "to": 1 + floor}]))
     one = alt.Chart(_values([{"value": 1.0}]))
     base = alt.Chart(_values(data)).encode(x=x, description="told:N")
@@ -316,7 +317,7 @@ def _growth(data, fits, ticks, titles, width) -> dict[str, Any]:
         axis=alt.Axis(values=values, format="~g"),
     )
     x = _over_x(ticks, titles[0], True, width)
-    colour, shape = _members([point["series"] for point in data])
+    colour, shape = _members([point["series"] for point in data], width)
     base = alt.Chart(_values(data)).encode(x=x, description="told:N")
     layers = [
         base.mark_line(strokeWidth=1.8).encode(y=y, color=colour),
@@ -350,10 +351,13 @@ def _over_x(ticks, title, numeric, width) -> alt.X:
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 
 
-def _members(series) -> tuple[alt.Color, alt.Shape]:
-    """Colour and shape of each series; a legend only where there are several."""
+def _members(series, width) -> tuple[alt.Color, alt.Shape]:
+    """Colour and shape of each series; a legend where there are several, in columns if long."""
     members = list(dict.fromkeys(series))
-    several = alt.Legend(orient="top", title=None, symbolSize=70, symbolOpacity=1)
+    long = sum(len(member) * CHARACTER + KEY for member in members) > width
+    several = alt.Legend(
+        orient="top", title=None, symbolSize=70, symbolOpacity=1, columns=2 if long else 0
+    )
     where = several if len(members) > 1 else None
     return (
         alt.Color("series:N", sort=members, scale=_series(members, SERIES), legend=where),
