@@ -159,3 +159,12 @@ def test_a_cache_that_can_not_be_written_costs_time_only(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     assert svg.picture(drawn("times", table(**MATMUL)), 330, blocked).endswith("</svg>")
+
+
+@pytest.mark.parametrize(("width", "columns"), [(680, 0), (330, 2)])
+def test_a_legend_that_a_phone_has_no_room_for_is_in_columns(width, columns):
+    from anatomy.charts.loglog import _members
+
+    names = ["5 fp8 without a graph", "4 current", "5 bf16", "5 fp8", "5 fp8 delayed"]
+    colour, _ = _members(names, width)
+    assert colour.to_dict()["legend"]["columns"] == columns

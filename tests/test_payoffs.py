@@ -391,12 +391,3 @@ def test_the_table_of_exponents_says_what_is_exact_and_what_has_no_interval(root
     assert "fewer than two sizes" in text(call("curve", of(root), **CURVE | {"beyond": 16384}))
     failed = text(call("curve", of(root), **CURVE | {"where": {"width": 4096, "op": "train *"}}))
     assert made.WHY in failed
-
-
-@pytest.mark.parametrize(("width", "columns"), [(680, 0), (330, 2)])
-def test_a_legend_that_a_phone_has_no_room_for_is_in_columns(width, columns):
-    from anatomy.charts.loglog import _members
-
-    names = ["5 fp8 without a graph", "4 current", "5 bf16", "5 fp8", "5 fp8 delayed"]
-    colour, _ = _members(names, width)
-    assert colour.to_dict()["legend"]["columns"] == columns
