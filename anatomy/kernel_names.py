@@ -14,6 +14,9 @@ _HANDS_OVER = re.compile(r"^([AB]UnaryFunctor|gpu_kernel_impl)$")
 _APPLIED = re.compile(r"&\(?(?:\w+ )?transformer_engine::(?:\w+::)*(\w+)")
 # cuDNN names a kernel after its generator, and how it was tuned.
 _GENERATED = re.compile(r"^cudnn_generated_fort_native_(\w+?)(?:_knob_\w+)?$")
+# cuBLAS ends some names with how the tile is worked on and, last, whose they are; products that
+# differ in their tile or in their operands' order must not look alike.
+_TILED = re.compile(r"^(sm\d+_xmma_gemm_\w+?_tilesize\d+x\d+x\d+)_\w*?(cublas)\w*$")
 
 
 def short(name: str) -> str:
@@ -27,6 +30,8 @@ def short(name: str) -> str:
         return _cut(wrapped[1])
     if generated := _GENERATED.match(name):
         return _cut(f"cudnn {generated[1]}")
+    if tiled := _TILED.match(name):
+        return _cut(" ".join(tiled.groups()))
     plain = _outside(name)
     if not plain.startswith("Mem"):  # Memcpy DtoD
         *around, plain = plain.split(" ")[-1].split("::")

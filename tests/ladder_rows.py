@@ -138,6 +138,7 @@ def _told(row: dict, blocks: dict[str, list[float]], op: str) -> dict[str, Any]:
         "kernel_seconds": kernel_seconds(label) if first else None,
         "busy_s": busy if first else None,
         "gap_s": row["median_s"] - busy if first else None,
+        "enqueue_s": 0.5 * row["median_s"],
     }
     if "delayed" in named["way"] and not graphs:
         told |= {"first_gradient_error": 1.0, "settled_at": 3}

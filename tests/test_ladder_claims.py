@@ -94,7 +94,7 @@ def test_a_baseline_whose_products_are_pytorchs_own_has_no_cublas(root):
     own = ["void at::native::gemm_kernel<float>(float*)", "product", 24, 2e-3]
     edit(root, kernels("0 fp32", own))
     found = verdict("baseline-has-no-cublas", root)
-    assert found.word == claims.HOLDS and "at::native" in found.evidence
+    assert found.word == claims.HOLDS and "gemm_kernel, not of cuBLAS" in found.evidence
     edit(root, kernels("1 amp bf16", own))
     assert verdict("baseline-has-no-cublas", root).word == claims.FAILS
 
@@ -119,6 +119,17 @@ def test_tf32_that_is_no_faster_does_not_help(root):
 def test_fp16_is_the_format_of_autocast_where_it_is_faster(root):
     edit(root, retimed("1 amp fp16", 0.5))
     assert verdict("amp-is-fp16", root).word == claims.HOLDS
+
+
+def test_fp16_is_shown_without_the_optimizer_too_which_decides_nothing(root):
+    def quick(row):
+        if row["op"] == ladder.STEP:
+            retimed("1 amp fp16", 0.5)(row)
+
+    edit(root, quick)
+    found = verdict("amp-is-fp16", root)
+    assert found.word == claims.FAILS
+    assert "Without AdamW: C=1024 0.5" in found.evidence
 
 
 def test_a_rung_that_goes_backwards_is_named(root):

@@ -293,6 +293,21 @@ def test_where_the_counters_say_five_it_holds_there(tmp_path):
     assert found.word == claims.ONLY_WHERE and "512" in found.condition
 
 
+def test_the_copies_of_a_mask_may_raise_what_the_counters_say(tmp_path):
+    ladder_traffic_rows.traffic(tmp_path)
+
+    def five(row):
+        if row["variant"] in (WRITTEN_OUT, IN_BF16) and row["sequence"] == 512:
+            least = int(row["formula_bytes"] / row["formula_over_fused"])
+            row |= dict.fromkeys(("dram_bytes", "dram_low_bytes", "dram_high_bytes"), 5 * least)
+
+    edited(tmp_path, "ladder.traffic", five)
+    found = verdict("dram-access-falls", root=tmp_path)
+    # With a mask it is undecided; without one nothing is copied, and five is five.
+    assert found.condition == "for 512, 4 of 32 cases"
+    assert "4 of 36 cases are undecided" in found.evidence
+
+
 def test_without_counters_the_operators_bytes_decide_and_that_is_said(tmp_path):
     ladder_traffic_rows.traffic(tmp_path, counted=False)
     found = verdict("dram-access-falls", root=tmp_path)

@@ -252,6 +252,9 @@ def test_the_command_writes_out_its_options_and_the_seconds_it_took():
          "unary_kernel gelu"),
         ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_k0_0",
          "cudnn sdpa_sm90_flash_fprop_wgmma_f16"),
+        ("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_"
+         "alignc4_execute_kernel__5x_cublas",
+         "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8 cublas"),
         ("Memcpy DtoD (Device -> Device)", "Memcpy DtoD"),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ it; kernels, their seconds and memory are those of the step without the optimize
 import re
 from math import inf
 
-from anatomy import units
+from anatomy import kernel_names, units
 from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
 from anatomy.claims.table import Table, between, over_control, told, why_not
 
@@ -86,9 +86,15 @@ def baseline_has_no_cublas(*tables: Table) -> Finding:
         by_cublas = {label: any(map(_of_cublas, names)) for label, names in products.items()}
         cases.append(Case(_width(table), not by_cublas[BASELINE] and by_cublas[AMP_BF16]))
         for label, names in products.items():
-            seen.setdefault(label, names[0][:LONGEST_SHOWN] if names else "none")
+            seen.setdefault(label, _whose(names[0]) if names else "none")
     shown = "; ".join(f"{label} {name}" for label, name in seen.items())
     return across(cases, f"The product that takes longest: {shown}.")
+
+
+def _whose(kernel: str) -> str:
+    """A product's kernel, and whether it is one of cuBLAS."""
+    own = "of cuBLAS" if _of_cublas(kernel) else "not of cuBLAS"
+    return f"{kernel_names.short(kernel)}, {own}"
 
 
 def _of_cublas(kernel: str) -> bool:
@@ -115,10 +121,13 @@ def amp_is_fp16(*tables: Table) -> Finding:
     """At every width a step with AdamW under autocast is faster in fp16 than in bf16.
 
     Autocast does both. fp16 needs its loss scaled, which is part of the step; so where bf16 is as
-    fast, or faster, it is the format to take.
+    fast, or faster, it is the format to take. The evidence has the step without AdamW as well.
     """
-    cases, seen = [], []
+    cases, seen, alone = [], [], []
     for table in tables:
+        bare = _paired(table, AMP_FP16, AMP_BF16, STEP)
+        if not isinstance(bare, str):
+            alone.append(f"{_width(table)['width']} {bare[0].text}, {bare[1]}")
         found = _paired(table, AMP_FP16, AMP_BF16, WHOLE)
         if isinstance(found, str):
             cases.append(Case(_width(table), None, why=found))
@@ -126,7 +135,9 @@ def amp_is_fp16(*tables: Table) -> Finding:
         ratio, word = found
         cases.append(Case(_width(table), _is_faster(word), ratio))
         seen.append(f"{_width(table)['width']} {ratio.text}, {word}")
-    return across(cases, f"Time in fp16 with loss scaling over that in bf16: {'; '.join(seen)}.")
+    beside = f" Without AdamW: {'; '.join(alone)}." if alone else ""
+    said = f"Time in fp16 with loss scaling over that in bf16: {'; '.join(seen)}.{beside}"
+    return across(cases, said)
 
 
 @claim(*TRAINING)

@@ -96,10 +96,10 @@ def gates(view: View) -> str:
     """Errors against rung 0 beside what is allowed, and what else must be equal."""
     table = [row for row in view.table if rungs.standing(row)]  # void ones with their errors
     errors_of = [c for c in rungs.ERRORS if any(not units.missing(row.get(c)) for row in table)]
-    heads = ["rung", "products in"]
+    heads = ["rung", "products in", "attention by"]
     for column in errors_of:
         heads += [f"#error of {rungs.ERRORS[column][0]}", "#allowed"]
-    heads += ["gate", "#parameters", "#FLOPs, of the formula's", "attention by"]
+    heads += ["gate", "#parameters", "#FLOPs, of the formula's"]
     lines = []
     for row in table:
         kind = rungs.format_of(row)
@@ -113,11 +113,11 @@ def gates(view: View) -> str:
             [
                 name(row),
                 escape(kind) or tables.NONE,
+                escape(str(row["backend"])) if row.get("backend") else tables.NONE,
                 *errors,
                 tables.chip(word) if word else tables.NONE,
                 _count(row.get("parameters")),
                 _percent(counted / flops if known and flops else None, "%"),
-                escape(str(row["backend"])) if row.get("backend") else tables.NONE,
             ]
         )
     left_out = [row for row in view.table if row not in table]
