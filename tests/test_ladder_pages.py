@@ -14,6 +14,7 @@ from test_page import stale, text
 
 from anatomy import ladder_scripts, page, recording, rungs, signatures
 from anatomy.charts import stacks, svg
+from anatomy.claims.ladder import TRAINING
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.exhibits import ladders
 from anatomy.pages import inline
@@ -23,13 +24,15 @@ NAME = "ladder.training"
 DOCS = CHECKOUT / "docs" / "ladder"
 SCRIPTS = (*("0_baseline", "1_cublas", "2_sdpa", "3_compile", "4_transformer_engine", "5_fastest"),)
 CLIMBED = {"width": 1024, "layers": 2}
+# Width -> how it was recorded.
+RECORDED = {need.params.get("width", 1024): need.params for need in TRAINING}
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recordings")
-    for need in claims.TRAINING:
-        ladder_rows.training(folder, **need.params)
+    for params in RECORDED.values():
+        ladder_rows.training(folder, **params)
     synthetic.MAKERS["limits.ceilings"](folder)
     return folder
 
@@ -39,8 +42,7 @@ def table(root, width: int = 1024) -> list[dict]:
 
 
 def read(root, width: int) -> dict:
-    params = {"width": width, "layers": 2}
-    return recording.find(root, synthetic.MACHINE, NAME, **bound(params)).data
+    return recording.find(root, synthetic.MACHINE, NAME, **bound(RECORDED[width])).data
 
 
 def bound(params: dict) -> dict:
@@ -262,7 +264,7 @@ def drawn(root, monkeypatch, part: str, **options) -> list[tuple]:
 
 
 def test_a_bar_begins_where_the_rung_that_it_changes_ended(root, monkeypatch):
-    ((steps, _),) = drawn(root, monkeypatch, "climb", width=4096)
+    ((steps, _),) = drawn(root, monkeypatch, "climb", **RECORDED[4096])
     by_name = {step["label"]: step for step in steps}
     assert next(iter(by_name)) == "0 fp32" and by_name["0 fp32"]["value"] == 1.0
     assert by_name["3 default"]["start"] == by_name["2 amp bf16"]["value"]
