@@ -19,6 +19,7 @@ INTERVALS = {
     "median_s": ("low_s", "high_s"),
     "ratio": ("ratio_low", "ratio_high"),
     "speedup": ("speedup_low", "speedup_high"),
+    "speedup_before": ("speedup_before_low", "speedup_before_high"),
     "rate": ("rate_low", "rate_high"),
     "wait_s": ("wait_low_s", "wait_high_s"),
     "wait_share": ("wait_share_low", "wait_share_high"),
@@ -48,6 +49,9 @@ WORDS = {
     "share": "share of limit",
     "noise_floor": "noise floor",
     "kernels_per_call": "kernels per call",
+    "code_kernels": "kernels called",
+    "triton_kernels": "Triton kernels",
+    "triton_products": "Triton products",
     "sm_clock_mhz": "SM clock",
     "power_w": "power",
     "temperature_c": "temperature",
@@ -226,13 +230,14 @@ def derived(row: Row, ceilings: Any | None) -> Row:
             "rate_high": work / low if low else None,
             "rate_unit": "FLOP/s" if compute else "B/s",
         }
-    if row.get("ratio"):
-        low, high = row.get("ratio_low"), row.get("ratio_high")
-        found |= {
-            "speedup": 1 / row["ratio"],
-            "speedup_low": 1 / high if high else None,
-            "speedup_high": 1 / low if low else None,
-        }
+    for over in ("", "_before"):  # the control; the rung before, of the ladder alone
+        if ratio := row.get(f"ratio{over}"):
+            low, high = row.get(f"ratio{over}_low"), row.get(f"ratio{over}_high")
+            found |= {
+                f"speedup{over}": 1 / ratio,
+                f"speedup{over}_low": 1 / high if high else None,
+                f"speedup{over}_high": 1 / low if low else None,
+            }
     if ceilings is not None and time and row.get("verdict") != "impossible":
         told = limits.share(row, ceilings)
         if told is not None:
@@ -254,7 +259,7 @@ def printed(row: Mapping[str, Any], column: str) -> str:
     low, high = (row.get(name) for name in INTERVALS.get(column, ("", "")))
     if column == "rate":
         return units.rate(value, row["rate_unit"], low, high)
-    if column in ("ratio", "speedup"):
+    if column in ("ratio", "speedup", "speedup_before"):
         return units.ratio(value, low, high)
     if column in ("share", "noise_floor") or column.endswith("_share"):
         return units.percent(value)

@@ -195,6 +195,30 @@ def test_the_kernels_of_the_loss_make_no_second_kernel_of_a_block(root):
     assert verdict("whole-block-fused", root).word == claims.HOLDS
 
 
+def test_what_clears_memory_is_no_kernel_of_a_block(root):
+    def cleared(row):
+        if row["op"] == STEP and row.get("kernel_seconds"):
+            row["kernels_per_call"] = 4 + 28
+            row["kernel_seconds"].append(["Memset (Device)", "other", 28, 1e-5])
+
+    edit(root, cleared)
+    found = verdict("whole-block-fused", root)
+    assert found.word == claims.HOLDS and found.measured.value == pytest.approx(1)
+
+
+def test_a_launch_that_nothing_waits_for_says_nothing_of_fusing(root):
+    def ahead(row):
+        if row["variant"].startswith("3 default"):
+            row["enqueue_s"] = 0.4 * row["median_s"] * 0.9
+
+    edit(root, ahead)
+    found = verdict("compile-avoids-launches", root)
+    assert found.word == claims.FAILS and "2 of 6 cases can't be measured" in found.evidence
+    edit(root, retimed("3 reduce-overhead", 0.5))
+    found = verdict("compile-avoids-launches", root)
+    assert found.word == claims.FAILS and "can't be measured" not in found.evidence
+
+
 def test_launches_are_avoided_where_graphs_gain_nothing(root):
     assert "C=4096" in verdict("compile-avoids-launches", root).condition
     edit(root, retimed("3 reduce-overhead", 0.5))

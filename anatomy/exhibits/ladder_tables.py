@@ -58,7 +58,7 @@ def speeds_alone(view: View) -> str:
                 name(row),
                 tables.figure(*ends(row), size),
                 tables.figure(*rungs.speedup(over)) if has else tables.NONE,
-                _verdict(over, below) if has else "",
+                _verdict(over, below) if has else _over_control(row),
                 tables.figure(*rungs.speedup(row)),
                 units.significant(rate / 1e12) if rate else tables.NONE,
                 _limit(whole),
@@ -185,6 +185,11 @@ def _verdict(over: Row, below: Row) -> str:
     """The verdict over the rung before, and which that is."""
     against = f'<span class="remarks ci">vs {escape(str(below["variant"]))}</span>'
     return (tables.chip(over["verdict"]) if over.get("verdict") else "") + against
+
+
+def _over_control(row: Row) -> str:
+    """The verdict of a way that has no rung before it, where all are ways of one rung."""
+    return tables.chip(row["verdict"]) if row.get("role") == "variant" else tables.NONE
 
 
 def _limit(whole: Row) -> str:
