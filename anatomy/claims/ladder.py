@@ -30,7 +30,6 @@ CUBLAS = re.compile(r"cublas|nvjet|xmma_gemm|gemm|cutlass", re.IGNORECASE)
 TRITON = "triton_"
 # Operators of the MLP and the norms between the products, as Triton kernels are named after them.
 PARTS = {"layer norm": "layer_norm", "GELU": "gelu"}
-LONGEST_SHOWN = 50
 # Where the host queues a step in less than this share of the time that its kernels run, it stays
 # ahead of the GPU, and no launch is waited for.
 HIDDEN = 0.5
@@ -219,7 +218,7 @@ def triton_for_the_mlp(*tables: Table) -> Finding:
         products = [name for name, kind, *_ in listed if kind == "product"]
         own = bool(products) and all(name.startswith(TRITON) for name in products)
         cases.append(Case({"part": "products"} | _width(table), own))
-        seen |= {name[:LONGEST_SHOWN] for name in products[:1] if not own}
+        seen |= {kernel_names.short(name) for name in products[:1] if not own}
     beside = f" Products that are not Triton's: {'; '.join(sorted(seen))}." if seen else ""
     return across(cases, f"Which parts of a compiled step are Triton kernels.{beside}")
 
