@@ -293,6 +293,18 @@ def test_where_the_counters_say_five_it_holds_there(tmp_path):
     assert found.word == claims.ONLY_WHERE and "512" in found.condition
 
 
+def test_fewer_bytes_are_told_only_where_no_repeat_has_more(tmp_path):
+    ladder_traffic_rows.traffic(tmp_path)
+    assert "in 36 of 36 cases" in verdict("dram-access-falls", root=tmp_path).evidence
+
+    def spread(row):
+        if row["variant"] == FUSED and row["op"] == "forward T=512 H=8":
+            row["dram_high_bytes"] = 10**12
+
+    edited(tmp_path, "ladder.traffic", spread)
+    assert "in 34 of 36 cases" in verdict("dram-access-falls", root=tmp_path).evidence
+
+
 def test_the_copies_of_a_mask_may_raise_what_the_counters_say(tmp_path):
     ladder_traffic_rows.traffic(tmp_path)
 
