@@ -23,7 +23,15 @@ import pandas as pd
 from anatomy import signatures
 from anatomy.errors import RecordingError
 from anatomy.provenance import schema
-from anatomy.provenance.canonical import compacted, content_sha, expanded, plain_fields, render
+from anatomy.provenance.canonical import (
+    compacted,
+    content_sha,
+    expanded,
+    plain_fields,
+    render,
+    restored,
+    shared,
+)
 from anatomy.provenance.freshness import Freshness, freshness
 from anatomy.provenance.schema import SCHEMA
 
@@ -40,6 +48,7 @@ __all__ = [
     "machines",
     "path",
     "save",
+    "written_out",
 ]
 
 LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
@@ -151,7 +160,7 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
     target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
     data = compacted(data)
     data["content_sha"] = content_sha(data)
-    _replace(target, render(data))
+    _replace(target, render(shared(data)))
     return target
 
 
@@ -220,6 +229,7 @@ def load(path: Path, root: Path | None = None) -> Recording:
     except RecursionError:
         raise RecordingError(f"{place} is nested too deeply for a recording. {mend}") from None
     try:
+        data = restored(data)
         schema.check(data)
         if not isinstance(data.get("content_sha"), str):
             raise ValueError("the field content_sha is missing")
@@ -231,6 +241,20 @@ def load(path: Path, root: Path | None = None) -> Recording:
             f"content_sha. Undo the change. {mend}"
         )
     return Recording(expanded(data), path)
+
+
+def written_out(text: str) -> str:
+    """The text of a recording's file with every text of its rows in full, as readers get it.
+
+    Args:
+        text: Of a file; one that is no recording is left as it is, for `load` says what is wrong.
+    """
+    try:
+        data = json.loads(text)
+        full = restored(data)
+    except ValueError:
+        return text
+    return text if full is data else render(full)
 
 
 def _refuse_constant(name: str) -> None:

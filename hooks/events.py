@@ -68,9 +68,7 @@ def on_pre_build(config):
 
 def on_files(files, config):
     """Publish the raw recordings and the ledger with the site."""
-    for address, path in _building.published():
-        files.append(File.generated(config, address, abs_src_path=str(path)))
-    for address, content in _called(_building.downloads):
+    for address, content in [*_called(_building.published), *_called(_building.downloads)]:
         files.append(File.generated(config, address, content=content))
     return files
 

@@ -8,6 +8,7 @@ import pytest
 from toy_recording import DEFAULTS, ROWS, made
 
 from anatomy import recording
+from anatomy.errors import RecordingError
 from anatomy.provenance import canonical
 from anatomy.provenance.canonical import render
 
@@ -52,6 +53,36 @@ def test_a_table_is_saved_as_its_rows_with_nothing_for_what_is_missing(tmp_path)
     assert isinstance(control["samples"], int)  # pandas made it 240.0
     assert (padded["median_s"], padded["wide"], padded["kernels"]) == (None, None, None)
     assert (control["clock"], control["when"], control["sm_count"]) == (1.5, None, 132)
+
+
+KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>(int)"
+
+
+def test_long_texts_that_recur_stand_once_in_a_file(tmp_path, saved):
+    rows = [row | {"kernels": [KERNEL, "short", "short"]} for row in made()["rows"]]
+    rows[1]["kernel_seconds"] = [[KERNEL, "pointwise", 2, 1e-5], ["l" * 80, "product", 1, 1e-5]]
+    path = recording.save(made(rows=rows), tmp_path, defaults=DEFAULTS)
+    text = path.read_text()
+    assert text.count(KERNEL) == 1 and text.count('"$text"') == 3
+    loaded = recording.load(path)
+    assert loaded.data["rows"][0]["kernels"] == [KERNEL, "short", "short"]
+    assert loaded.data["rows"][1]["kernel_seconds"][0][0] == KERNEL
+    full = recording.written_out(text)
+    assert full.count(KERNEL) == 3 and "$text" not in full and '"texts"' not in full
+    assert json.loads(full)["content_sha"] == json.loads(text)["content_sha"]
+    path.write_text(full)
+    assert recording.load(path).data == loaded.data, "both forms are one recording"
+    assert recording.written_out(full) == full
+
+
+def test_a_text_that_is_lost_is_told(tmp_path):
+    rows = [row | {"note": KERNEL} for row in made()["rows"]]
+    path = recording.save(made(rows=rows), tmp_path, defaults=DEFAULTS)
+    path.write_text(path.read_text().replace('"texts": {', '"texts": {"00000000": "", ', 1))
+    assert recording.load(path).data["rows"][0]["note"] == KERNEL
+    path.write_text(path.read_text().replace('{"$text": "', '{"$text": "x', 1))
+    with pytest.raises(RecordingError, match=r"refers to the text 'x.*Make it anew"):
+        recording.load(path)
 
 
 def test_nulls_are_left_out_of_a_file_and_come_back():

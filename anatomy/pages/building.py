@@ -15,7 +15,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from anatomy import ledger
+from anatomy import ledger, recording
 from anatomy.errors import AnatomyError, BadParameter, Busy
 from anatomy.pages import collecting, fences, inline
 from anatomy.showing import PUBLISHED, Asked, Found, Showing, unique
@@ -93,10 +93,12 @@ class Building:
                 told = f"{found.name}: {found.freshness.state}. {found.freshness.reason}"
                 self.gaps[f"{told} Mend it: {found.command}"] = None
 
-    def published(self) -> list[tuple[str, Path]]:
-        """The raw files of all recordings: address relative to the site, and file."""
+    def published(self) -> list[tuple[str, str]]:
+        """The raw files of all recordings: address relative to the site, and content."""
         files = sorted(self.root.glob("*/*/*.json"))
-        return [("/".join((PUBLISHED, *file.parts[-3:])), file) for file in files]
+        texts = (recording.written_out(file.read_text(encoding="utf-8")) for file in files)
+        places = ("/".join((PUBLISHED, *file.parts[-3:])) for file in files)
+        return list(zip(places, texts, strict=True))
 
     def downloads(self) -> list[tuple[str, str]]:
         """The ledger as files: address relative to the site, and content; none without its page."""

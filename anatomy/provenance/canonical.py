@@ -5,7 +5,8 @@ gives the same bytes and git shows which rows moved.
 """
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from math import isinf, isnan
 from numbers import Integral, Real
@@ -17,6 +18,9 @@ from anatomy.provenance.schema import COUNTS, SCHEMA
 
 DIGITS = 9  # significant digits of a stored float: a clock that ticks in ns needs no more
 BLOCK_DIGITS = 6  # of a block's median
+# Texts of rows that are as long, such as names of kernels, stand once in a file, under `texts`, and
+# where they recur as {REFERENCE: first digits of their sha256}.
+LONG_TEXT, REFERENCE, HASH_DIGITS = 40, "$text", 8
 
 
 def render(data: Mapping) -> str:
@@ -53,6 +57,66 @@ def expanded(data: Mapping) -> dict:
         return dict(data)
     rows = [{name: row.get(name) for name in columns} for row in data["rows"]]
     return {name: value for name, value in data.items() if name != "columns"} | {"rows": rows}
+
+
+def shared(data: Mapping) -> dict:
+    """`data` with each long text that recurs in its rows written once, in `texts`."""
+    counts = Counter(text for text in _texts(data["rows"]) if len(text) >= LONG_TEXT)
+    keys = {text: _key(text) for text, count in counts.items() if count > 1}
+    if not keys or len(set(keys.values())) < len(keys):  # two texts of one key: written in full
+        return dict(data)
+
+    def refer(value: Any) -> Any:
+        return {REFERENCE: keys[value]} if isinstance(value, str) and value in keys else value
+
+    texts = {key: text for text, key in keys.items()}
+    return {**data, "rows": _replaced(data["rows"], refer), "texts": texts}
+
+
+def restored(data: Any) -> Any:
+    """What `shared` was given. Others are left as they are.
+
+    Raises:
+        ValueError: A text is referred to that is not there.
+    """
+    texts = data.get("texts") if isinstance(data, dict) else None
+    if not isinstance(texts, dict):
+        return data
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict) or set(value) != {REFERENCE}:
+            return value
+        if value[REFERENCE] not in texts:
+            raise ValueError(f"a row refers to the text {value[REFERENCE]!r}, which is not there")
+        return texts[value[REFERENCE]]
+
+    rows = _replaced(data.get("rows"), read)
+    return {name: value for name, value in data.items() if name != "texts"} | {"rows": rows}
+
+
+def _key(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:HASH_DIGITS]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in lists and tables, those of the tables' own names apart."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
+def _replaced(value: Any, change: Callable[[Any], Any]) -> Any:
+    """`value` with `change` made to each part of it; what it changes is not looked into."""
+    changed = change(value)
+    if changed is not value:
+        return changed
+    if isinstance(value, list):
+        return [_replaced(item, change) for item in value]
+    if isinstance(value, dict):
+        return {name: _replaced(item, change) for name, item in value.items()}
+    return value
 
 
 def content_sha(data: Mapping) -> str:
