@@ -2,8 +2,8 @@
 
 A recording is the table that an experiment returned with everything needed to trust it:
 RECORDINGS/MACHINE/EXPERIMENT/KEY.json. It is plain JSON with sorted fields, stable rounding and
-one row a line, so that git shows which rows moved, and it carries the hash of its own content, so
-that a number changed by hand is noticed.
+one row a line, so that git shows which rows moved; names of kernels and other long texts that recur
+stand once. It carries the hash of its own content, so that a number changed by hand is noticed.
 """
 
 import json
