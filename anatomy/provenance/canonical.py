@@ -79,8 +79,8 @@ def restored(data: Any) -> Any:
     Raises:
         ValueError: A text is referred to that is not there.
     """
-    texts = data.get("texts") if isinstance(data, dict) else None
-    if not isinstance(texts, dict):
+    texts = data.get("texts") if isinstance(data, Mapping) else None
+    if not isinstance(texts, Mapping):
         return data
 
     def read(value: Any) -> Any:
@@ -121,7 +121,7 @@ def _replaced(value: Any, change: Callable[[Any], Any]) -> Any:
 
 def content_sha(data: Mapping) -> str:
     """sha256 of everything in a recording but this very field, whatever the file's layout."""
-    content = {name: value for name, value in data.items() if name != "content_sha"}
+    content = {name: value for name, value in restored(data).items() if name != "content_sha"}
     return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -130,8 +130,8 @@ def _json(value: Any) -> str:
 
 
 def plain_fields(recording: Mapping) -> dict:
-    """The recording in JSON's own types, floats rounded, counts whole."""
-    fields = {name: value for name, value in recording.items() if name != "content_sha"}
+    """The recording in JSON's own types, floats rounded, counts whole, texts in full."""
+    fields = {name: value for name, value in restored(recording).items() if name != "content_sha"}
     rows = fields.get("rows")
     if isinstance(rows, pd.DataFrame):
         fields["rows"] = rows.to_dict("records")
