@@ -252,7 +252,7 @@ def written_out(text: str) -> str:
     try:
         data = json.loads(text)
         full = restored(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return text if full is data else render(full)
 

@@ -128,7 +128,7 @@ def _besides_attention(ours: Row, theirs: Row) -> str:
     mine, other = (busy - attention for busy, attention in parts)
     if other <= 0:
         return ""
-    return f"; without attention's kernels {units.ratio(mine / other)}"
+    return f"; by one profile, without attention's kernels {units.ratio(mine / other)}"
 
 
 def _timed(table: Table, wanted) -> list[Row]:

@@ -96,7 +96,9 @@ class Building:
     def published(self) -> list[tuple[str, str]]:
         """The raw files of all recordings: address relative to the site, and content."""
         files = sorted(self.root.glob("*/*/*.json"))
-        texts = (recording.written_out(file.read_text(encoding="utf-8")) for file in files)
+        # One that is no text is published as well as it can be: what shows it says what is wrong.
+        read = (file.read_text(encoding="utf-8", errors="replace") for file in files)
+        texts = map(recording.written_out, read)
         places = ("/".join((PUBLISHED, *file.parts[-3:])) for file in files)
         return list(zip(places, texts, strict=True))
 
