@@ -27,7 +27,7 @@ from typing import Any, Literal
 from anatomy import isolation, machine, merging, recording, signatures, versions
 from anatomy.errors import AnatomyError, MeasurementError, RecordingError
 from anatomy.progress import Reporter, duration, expected_s
-from anatomy.provenance.codehash import code_hash
+from anatomy.provenance.codehash import SCHEME, code_hash
 from anatomy.provenance.freshness import Freshness, processes_of
 
 # The machine's own ceilings come first: the physics gate and every share of a limit need them.
@@ -246,7 +246,13 @@ def _measure(
         "experiment": name,
         "params": full,
         **merging.merged_outcomes(outcomes),
-        "code": {"hash": code.hash, "files": code.files, "commit": commit, "dirty": dirty},
+        "code": {
+            "hash": code.hash,
+            "scheme": SCHEME,
+            "files": code.files,
+            "commit": commit,
+            "dirty": dirty,
+        },
         "seconds": round(time.monotonic() - started, 3),
     }
 

@@ -214,6 +214,20 @@ def test_a_declared_file_counts_byte_by_byte(toys):
     assert after != before
 
 
+def test_of_a_declared_script_only_what_runs_counts(toys):
+    (toys.parent / "script.py").write_text('"""Doc."""\na = 1  # one\nb = 2\nprint(a)\n')
+    topic = toys / "experiments" / "topic.py"
+    topic.write_text(topic.read_text().replace('"kernel.cu"', '"script.py"'))
+    for old, new, counts in (
+        ('"""Doc."""', '"""Other."""', False),
+        ("# one", "# two", False),
+        ("print(a)", "print(b)", True),
+        ("b = 2", "b = 3", True),
+    ):
+        before, after = edited(toys, "script.py", old, new)
+        assert (after != before) == counts, new
+
+
 def test_a_declared_file_that_is_missing_is_named(toys):
     (toys.parent / "kernel.cu").unlink()
     with pytest.raises(
@@ -367,10 +381,15 @@ def test_the_hash_is_the_same_on_every_python(toys, minor):
 def test_every_experiment_reaches_its_own_file_and_no_bookkeeping(name):
     declared, files = signatures.signature(name), code_hash(name).files
     assert f"{declared.module.replace('.', '/')}.py" in files
-    kept_out = {f"anatomy/{name.replace('.', '/')}.py" for name in codehash.BOOKKEEPING}
-    assert not kept_out & set(files)
+    for part in (*codehash.PRESENT.unfollowed, *codehash.PRESENT.method):
+        if ":" not in part:
+            place = f"anatomy/{part.replace('.', '/')}"
+            assert not [file for file in files if file.startswith((f"{place}.py", f"{place}/"))]
 
 
 def test_bookkeeping_names_modules_that_exist():
-    files = [f"{name.replace('.', '/')}.py" for name in codehash.BOOKKEEPING]
-    assert all((signatures.PACKAGE / file).is_file() for file in files)
+    package = codehash._package("anatomy", signatures.sources(signatures.PACKAGE), codehash.PRESENT)
+    for part in (*codehash.PRESENT.unfollowed, *codehash.PRESENT.method):
+        module, _, name = part.partition(":")
+        assert (source := package.module(module)), part
+        assert not name or name in source.names, part

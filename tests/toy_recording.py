@@ -43,7 +43,13 @@ def made(**changes):
         },
         "software": {"torch": "2.11.0+cu130", "cuda": "13.0", "cublas": "13.1.0.3"},
         "method": {"blocks": 12, "seed": 7},
-        "code": {"hash": "ab" * 32, "files": ["anatomy/a.py"], "commit": None, "dirty": None},
+        "code": {
+            "hash": "ab" * 32,
+            "scheme": 2,
+            "files": ["anatomy/a.py"],
+            "commit": None,
+            "dirty": None,
+        },
         "started_at": "2026-11-21T10:00:00+00:00",
         "seconds": 3.25,
         "conditions": {

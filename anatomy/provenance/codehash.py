@@ -1,25 +1,26 @@
-"""A hash of the code that makes a number, the same on every Python from 3.11 on.
+"""A hash of the code that makes a number, by content, the same on every Python from 3.11 on.
 
 A recording is stale when the code that measured it has changed, and only then: not when a file
-was touched, a comment was written, or another experiment in the same file was edited. So the hash
-is taken definition by definition. It starts at the experiment's function, follows every
-module-level name that a definition uses, through the imports of this package, and covers what
-this reaches, with the statements that run when a reached module is imported.
+was touched or moved, a helper renamed, an error reworded, or another experiment in the same file
+edited. So the hash is taken definition by definition. A definition hashes to its normalised syntax
+(`anatomy.provenance.syntax`), in which each name of this package is replaced by the hash of what it
+names; the statements that run when a reached module is imported count with what is in it. Names and
+places of modules and helpers therefore do not count; names of parameters, methods and columns do.
 
-Dropped, because they can't change a number: comments, docstrings, formatting, the annotations of
-functions, and the `@experiment(...)` decorator, which only says where the result is shown.
-`ast.dump` won't do: it prints fields that came with later versions of Python.
-
-Not followed are the modules in BOOKKEEPING: they word numbers and keep them, and make none.
+Three edges are not followed. Behind a name of the measuring room stands METHOD, one id for how a
+number is taken. What words, keeps or judges numbers makes none: it stands in `Layout.unfollowed`.
+And what another package is, is told by its dotted name.
 
 A name that is used in a way that can't be followed (a module passed as a value, `getattr`) counts
 as a use of everything in that module: hashing too much costs a measurement, too little the truth.
+For the same reason functions that are handed on as values count with their names where code that
+is reached reads a `__name__`: it may become the name of a row.
 """
 
 import ast
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -27,14 +28,53 @@ from typing import Any
 
 from anatomy import signatures
 from anatomy.errors import AnatomyError
-from anatomy.provenance.syntax import NAMED_MODULE, bound_names, is_text, names_used, serialized
+from anatomy.provenance.definitions import Modules, Target, parsed
+from anatomy.provenance.syntax import FUNCTIONS, NAMED_MODULE, Chain, is_text, normalised
 
-# Rewording an error or adding a field to recordings must not cost a measurement.
-BOOKKEEPING = frozenset(
-    {"docstrings", "errors", "handover", "printing", "recording", "signatures", "units"}
-    | {f"provenance.{name}" for name in ("canonical", "codehash", "freshness", "schema", "syntax")}
+# Raised when the hash of unchanged code would come out otherwise; recordings carry it.
+SCHEME = 2
+CALLABLE = (*FUNCTIONS, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which parts of a package stand for the method, and which make no number.
+
+    A part is a module, a package with all in it, or one definition as `module:name`.
+
+    Attributes:
+        method: The measuring room.
+        unfollowed: What words, keeps or judges numbers.
+        method_id: The id of the method that `method` holds.
+    """
+
+    method: tuple[str, ...]
+    unfollowed: tuple[str, ...]
+    method_id: str
+
+    def stands_for_method(self, target: Target) -> bool:
+        """Whether a definition is one of the measuring room."""
+        return _within(target, self.method)
+
+    def is_unfollowed(self, target: Target) -> bool:
+        """Whether a definition makes no number."""
+        return _within(target, self.unfollowed)
+
+
+def _within(target: Target, parts: tuple[str, ...]) -> bool:
+    module, name = target
+    return any(
+        part in (module, f"{module}:{name}") or module.startswith(f"{part}.") for part in parts
+    )
+
+
+# Rewording an error, adding a field to recordings or a better statistic costs no measurement.
+UNFOLLOWED = (
+    *("docstrings", "errors", "handover", "printing", "recording", "signatures", "units"),
+    *("provenance", "limits", "replication", "merging", "measuring.gates"),
+    *(f"intervals:{name}" for name in ("ratio_interval", "noise_floor", "verdict", "break_even")),
 )
-NEVER_ON_IMPORT = ("__name__ == '__main__'", "TYPE_CHECKING", "typing.TYPE_CHECKING")
+PRESENT = Layout(method=("measuring",), unfollowed=UNFOLLOWED, method_id="1")
 
 
 @dataclass(frozen=True)
@@ -51,7 +91,11 @@ class CodeHash:
 
 
 def code_hash(
-    name: str, parameters: Mapping[str, Any] | None = None, *, root: Path | None = None
+    name: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    root: Path | None = None,
+    layout: Layout = PRESENT,
 ) -> CodeHash:
     """Hash of the experiment `name`: all code that it reaches, its files and its parameters.
 
@@ -59,6 +103,7 @@ def code_hash(
         name: The experiment.
         parameters: Parameters other than the defaults.
         root: Folder of the package, the one that holds experiments/. Default: this package.
+        layout: Which parts of it stand for the method and which make no number.
 
     Raises:
         UnknownName: There is no such experiment or parameter.
@@ -67,216 +112,233 @@ def code_hash(
     """
     root = Path(root or signatures.PACKAGE).resolve()
     declared = signatures.signature(name, root)
-    package = _package(root.name, signatures.sources(root))
-    reached = package.reached(declared.module.partition(".")[2], declared.function)
-    digest = sha256()
-    files = {f"{root.name}/{package.files[label.partition(':')[0]]}" for label in reached}
-    for label, content in sorted(reached.items()):
-        digest.update(_framed(label, content))
-    for file in sorted(set(declared.files)):
+    module = declared.module.partition(".")[2]
+    bound = declared.bind(**(parameters or {}))
+    return hash_at(root, layout, module, declared.function, declared.files, bound)
+
+
+def hash_at(
+    root: Path,
+    layout: Layout,
+    module: str,
+    function: str,
+    declared_files: Sequence[str],
+    parameters: Mapping[str, Any],
+) -> CodeHash:
+    """Hash of a function of the package in `root`, wherever that package has its experiments.
+
+    Args:
+        root: Folder of the package.
+        layout: Which parts of it stand for the method and which make no number.
+        module: The function's module, without the package's name.
+        function: Its name.
+        declared_files: Files that it depends on beside the package, relative to the checkout.
+        parameters: All of its parameters.
+
+    Raises:
+        AnatomyError: A declared file is missing, or a file does not parse.
+    """
+    reached = _package(root.name, signatures.sources(root), layout).reached(module, function)
+    parts = [str(SCHEME), reached.hash]
+    files = {f"{root.name}/{file}" for file in reached.files}
+    for file in sorted(set(declared_files)):
         try:
             content = (root.parent / file).read_bytes()
         except OSError as error:
             raise AnatomyError(
-                f"{name} declares the file {file}, which can't be read: {error.strerror}. It is "
-                f"part of a checkout of the project; looked for it in {root.parent}."
+                f"{module}.{function} declares the file {file}, which can't be read: "
+                f"{error.strerror}. It is part of a checkout of the project; looked for it in "
+                f"{root.parent}."
             ) from None
-        digest.update(_framed(file, content))
+        parts.append(_file_hash(file, content))
         files.add(file)
-    bound = declared.bind(**(parameters or {}))
-    digest.update(_framed("parameters", json.dumps(bound, sort_keys=True)))
-    return CodeHash(digest.hexdigest(), sorted(files))
+    return CodeHash(_digest(*parts, json.dumps(dict(parameters), sort_keys=True)), sorted(files))
 
 
-def _framed(label: str, content: str | bytes) -> bytes:
-    """Label and content with their lengths, so that no two sequences give the same bytes."""
-    content = content.encode() if isinstance(content, str) else content
-    return f"{len(label)} {len(content)} {label} ".encode() + content
+def _digest(*parts: str) -> str:
+    """sha256 of texts with their lengths, so that no two sequences give the same bytes."""
+    framed = "".join(f"{len(part.encode())} {part}" for part in parts)
+    return sha256(framed.encode()).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _file_hash(file: str, content: bytes) -> str:
+    """Hash of a declared file: of a script its normalised syntax, of anything else its bytes."""
+    if not file.endswith(".py"):
+        return sha256(content).hexdigest()
+    statements = [each for each in parsed(content, file).body if not is_text(each)]
+    return _digest(*(normalised(each) for each in statements))
 
 
 @lru_cache(maxsize=8)
-def _package(name: str, sources: tuple[tuple[str, bytes], ...]) -> "_Package":
+def _package(name: str, sources: tuple[tuple[str, bytes], ...], layout: Layout) -> "_Package":
     """A package with these sources; only an edit makes a new one."""
-    return _Package(name, sources)
+    return _Package(name, sources, layout)
 
 
-class _Package:
-    """The modules of a package, by name without the package's own: `experiments.contiguity`."""
+@dataclass
+class _Definition:
+    """A definition without names and places.
 
-    def __init__(self, name: str, sources: tuple[tuple[str, bytes], ...]) -> None:
-        self.name = name
-        self._modules: dict[str, _Module] = {}
-        self._reached: dict[tuple[str, str], dict[str, str]] = {}
-        self.files: dict[str, str] = {}  # module -> its file, relative to the package
-        self._texts: dict[str, bytes] = {}
-        for file, text in sources:
-            module = file.removesuffix(".py").replace("/", ".")
-            module = "" if module == "__init__" else module.removesuffix(".__init__")
-            self.files[module], self._texts[module] = file, text
+    Attributes:
+        text: Its normalised syntax, with `<0>`, `<1>`, ... for what it refers to.
+        uses: What these are.
+        values: Definitions that it hands on rather than calls.
+        uses_method: Whether it refers to the measuring room.
+        reads_names: Whether it reads a `__name__` that may be a function's.
+    """
 
-    def module(self, name: str) -> "_Module | None":
-        """The module, parsed when first asked for, or None where the package has none such."""
-        if name not in self.files:
-            return None
-        if name not in self._modules:
-            try:
-                tree = ast.parse(self._texts[name])
-            except SyntaxError as error:
-                place = f"{self.name}/{self.files[name]}:{error.lineno}"
-                raise AnatomyError(f"{place} does not parse: {error.msg}.") from None
-            is_package = self.files[name].endswith("__init__.py")
-            self._modules[name] = _Module(tree, name, self.name, is_package)
-        return self._modules[name]
+    text: str = ""
+    uses: list[Target] = field(default_factory=list)
+    values: set[Target] = field(default_factory=set)
+    uses_method: bool = False
+    reads_names: bool = False
 
-    def reached(self, module: str, function: str) -> dict[str, str]:
-        """Every definition reached from a function: label `module:name` -> normalised content."""
-        if (module, function) not in self._reached:
-            self._reached[module, function] = self._follow(module, function)
-        return self._reached[module, function]
 
-    def _follow(self, module: str, function: str) -> dict[str, str]:
-        found: dict[str, str] = {}
-        waiting = list(self.targets(module, (function,)))
+@dataclass(frozen=True)
+class _Reached:
+    """What a definition reaches: its hash, and the files that hold it."""
+
+    hash: str
+    files: frozenset[str]
+
+
+class _Package(Modules):
+    """The definitions of a package with their hashes."""
+
+    def __init__(self, name: str, sources: tuple[tuple[str, bytes], ...], layout: Layout) -> None:
+        super().__init__(name, sources)
+        self.layout = layout
+        self._definitions: dict[Target, _Definition] = {}
+        self._hashes: dict[Target, str] = {}
+        self._reached: dict[Target, _Reached] = {}
+
+    def reached(self, module: str, function: str) -> _Reached:
+        """The hash of a function with all that it reaches."""
+        start = (module, function)
+        if start not in self._reached:
+            self._reached[start] = self._follow(start)
+        return self._reached[start]
+
+    def _follow(self, start: Target) -> _Reached:
+        definitions: dict[Target, _Definition] = {}
+        waiting = [target for target, _ in self.targets(start[0], (start[1],))]
+        origins = list(waiting)
         while waiting:
-            at, name = waiting.pop()
-            label = f"{at}:{name}"
-            if label in found or at in BOOKKEEPING:
-                continue
-            source = self.module(at)
-            # What runs on import counts with whichever part of the module is used.
-            waiting += [(at, "*")] if name != "*" else []
-            text, uses = source.definition(name)
-            edges = {use: self.targets(at, use) for use in uses}
-            found[label] = text + "".join(
-                f"\n{'.'.join(use)} is {sorted(edges[use])} {source.foreign.get(use[0], '')}"
-                for use in sorted(uses)
-                if edges[use] or use[0] in source.foreign
-            )
-            waiting += [target for targets in edges.values() for target in targets]
-        return found
+            if (target := waiting.pop()) not in definitions:
+                definitions[target] = self.definition(target)
+                waiting += definitions[target].uses
+        parts = sorted(self.hash(target) for target in origins)
+        if any(each.uses_method for each in definitions.values()):
+            parts.append(f"METHOD {self.layout.method_id}")
+        if any(each.reads_names for each in definitions.values()):
+            values = set().union(*(each.values for each in definitions.values()))
+            parts += sorted(f"{name} {self.hash((at, name))}" for at, name in values)
+        files = frozenset(self.files[at] for at, _ in definitions)
+        return _Reached(_digest(*parts), files)
 
-    def targets(self, at: str, chain: tuple[str, ...]) -> set[tuple[str, str]]:
-        """Definitions that a dotted chain of names means in module `at`, as (module, name)."""
-        if chain[0] == NAMED_MODULE:
-            return self.everything(chain[1])
-        found: set[tuple[str, str]] = set()
-        seen = set()
-        waiting = [(at, chain)]
-        while waiting:
-            at, chain = waiting.pop()
-            if (at, chain) in seen or (source := self.module(at)) is None:
-                continue
-            seen.add((at, chain))
-            head, rest = chain[0], chain[1:]
-            if head in source.names:
-                found.add((at, head))
-            for origin, imported in source.imports.get(head, ()):
-                inner, left = origin, rest if imported is None else (imported, *rest)
-                # Walk down as far as the chain names submodules rather than definitions.
-                while (
-                    left and not self.has(inner, left[0]) and _below(inner, left[0]) in self.files
-                ):
-                    inner, left = _below(inner, left[0]), left[1:]
-                if left and self.has(inner, left[0]):
-                    waiting.append((inner, left))
-                else:  # a module used as a value, or a name made at run time
-                    found |= self.everything(inner)
-        return found
+    def hash(self, target: Target) -> str:
+        """Hash of a definition by its content, and by that of all that it reaches."""
+        if target not in self._hashes:
+            for group in self._groups(target):
+                self._hash_group(group)
+        return self._hashes[target]
 
-    def has(self, module: str, name: str) -> bool:
-        """Whether a module defines or imports a name."""
-        source = self.module(module)
-        return source is not None and (name in source.names or name in source.imports)
+    def _hash_group(self, group: list[Target]) -> None:
+        """Hash definitions that refer to each other in a circle, or a single one.
 
-    def everything(self, module: str) -> set[tuple[str, str]]:
-        """All definitions of a module."""
-        source = self.module(module)
-        return {(module, name) for name in source.names} | {(module, "*")} if source else set()
-
-
-class _Module:
-    """Top-level definitions and imports of one file."""
-
-    def __init__(self, tree: ast.Module, name: str, package: str, is_package: bool) -> None:
-        self.name, self.package, self.is_package = name, package, is_package
-        self.names: dict[str, list[ast.stmt]] = {}
-        # Local name -> (module of this package, name in it or None); from all imports of it.
-        self.imports: dict[str, list[tuple[str, str | None]]] = {}
-        self.foreign: dict[str, str] = {}  # local name -> what of another package it is
-        self.loose: list[ast.stmt] = []  # runs on import and defines nothing
-        self._definitions: dict[str, tuple[str, set[tuple[str, ...]]]] = {}
-        for node in ast.walk(tree):
-            # Those inside functions too: a name that several import means each of them.
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                self._import(node)
-        for statement in tree.body:
-            self._sort(statement)
-
-    def _sort(self, statement: ast.stmt) -> None:
-        """Put one top-level statement under the names that it binds."""
-        if isinstance(statement, ast.Import | ast.ImportFrom) or is_text(statement):
-            return
-        if isinstance(statement, ast.If) and ast.unparse(statement.test) in NEVER_ON_IMPORT:
-            for inner in statement.orelse:
-                self._sort(inner)
-            return
-        bound = bound_names([statement])
-        for name in bound:
-            self.names.setdefault(name, []).append(statement)
-        if not bound:
-            self.loose.append(statement)
-
-    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for name, origin, imported, text in _imported(node, self):
-            if name == "*" and origin is not None:
-                raise AnatomyError(
-                    f"{self.name}, line {node.lineno}: `import *` of the package hides what is "
-                    "used; name it."
-                )
-            if origin is None:
-                self.foreign[name] = " ".join(filter(None, (self.foreign.get(name), text)))
-            else:
-                self.imports.setdefault(name, []).append((origin, imported))
-
-    def definition(self, name: str) -> tuple[str, set[tuple[str, ...]]]:
-        """Normalised text of a definition, and the dotted names that it uses.
-
-        The name `*` stands for the statements that run on import and define nothing.
+        Each starts as its own text, and in each round takes in what it refers to. Two circles of
+        n definitions that differ at all do so after 2 n rounds.
         """
-        if name not in self._definitions:
-            statements = self.loose if name == "*" else self.names[name]
-            uses: set[tuple[str, ...]] = set()
-            for statement in statements:
-                uses |= set(names_used(statement, self.package))
-            text = "\n".join(serialized(statement) for statement in statements)
-            self._definitions[name] = text, uses
-        return self._definitions[name]
+        labels = {target: self.definition(target).text for target in group}
+        for _ in 2 * group:
+            labels = {
+                target: _digest(
+                    self.definition(target).text,
+                    *(labels.get(use) or self._hashes[use] for use in self.definition(target).uses),
+                )
+                for target in group
+            }
+        size = str(len(group))
+        self._hashes |= {target: _digest(size, label) for target, label in labels.items()}
+
+    def _groups(self, start: Target) -> list[list[Target]]:
+        """Definitions reached from `start` and not hashed yet, those that refer to each other in
+        one group, and a group after all that it refers to (Tarjan 1972, without recursion)."""
+        groups: list[list[Target]] = []
+        order: dict[Target, int] = {}
+        lowest: dict[Target, int] = {}
+        path: list[Target] = []  # visited, and in no group yet
+        calls = [(start, iter(()))]
+        while calls:
+            target, uses = calls[-1]
+            if target not in order:
+                order[target] = lowest[target] = len(order)
+                path.append(target)
+                uses = iter([u for u in self.definition(target).uses if u not in self._hashes])
+                calls[-1] = (target, uses)
+            for use in uses:
+                if use not in order:
+                    calls.append((use, iter(())))
+                    break
+                if use in path:
+                    lowest[target] = min(lowest[target], order[use])
+            else:
+                calls.pop()
+                if calls:
+                    above = calls[-1][0]
+                    lowest[above] = min(lowest[above], lowest[target])
+                if lowest[target] == order[target]:
+                    place = path.index(target)
+                    groups.append(path[place:])
+                    del path[place:]
+        return groups
+
+    def definition(self, target: Target) -> _Definition:
+        """A definition without names and places."""
+        if target not in self._definitions:
+            self._definitions[target] = self._normalised(*target)
+        return self._definitions[target]
+
+    def _normalised(self, at: str, name: str) -> _Definition:
+        source, inside = self.module(at), self.layout.stands_for_method((at, name))
+        statements = source.loose if name == "*" else source.names[name]
+        found = _Definition(reads_names=any(map(_reads_a_name, statements)))
+        # What runs on import counts with whichever part of the module is used.
+        if name != "*" and source.loose:
+            found.uses.append((at, "*"))
+
+        def refer(chain: Chain, called: bool) -> str:
+            texts = []
+            for target, rest in sorted(self.targets(at, chain)):
+                if within_method := self.layout.stands_for_method(target):
+                    found.uses_method |= not inside
+                if within_method and not inside:
+                    texts.append(".".join(("METHOD", target[1], *rest)))
+                    continue
+                if self.layout.is_unfollowed(target):
+                    continue
+                if not called and isinstance(self.module(target[0]).names[target[1]][0], CALLABLE):
+                    found.values.add(target)
+                found.uses.append(target)
+                texts.append(".".join((f"<{len(found.uses) - 1}>", *rest)))
+            if texts:
+                return "&".join(texts)
+            if chain[0] in source.imports or chain[0] == NAMED_MODULE:
+                return "unfollowed"
+            outside = source.foreign.get(chain[0])
+            return ".".join((outside, *chain[1:])) if outside else ".".join(chain)
+
+        texts = [normalised(each, name, refer, self.name) for each in statements]
+        found.text = "\n".join(texts)
+        return found
 
 
-def _imported(
-    node: ast.Import | ast.ImportFrom, within: _Module
-) -> Iterator[tuple[str, str | None, str | None, str]]:
-    """Names that an import binds: (name, module of this package or None, name in it, text)."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            parts = alias.name.split(".")
-            origin = None
-            if parts[0] == within.package:  # `import anatomy.counts` binds anatomy itself
-                origin = ".".join(parts[1:]) if alias.asname else ""
-            yield alias.asname or parts[0], origin, None, alias.name
-        return
-    parts = node.module.split(".") if node.module else []
-    inside = bool(node.level) or parts[:1] == [within.package]
-    if node.level:
-        here = within.name.split(".") if within.name else []
-        here = here if within.is_package else here[:-1]
-        parts = here[: len(here) - node.level + 1] + parts
-    elif inside:
-        parts = parts[1:]
-    for alias in node.names:
-        origin = ".".join(parts) if inside else None
-        yield alias.asname or alias.name, origin, alias.name, f"{node.module} {alias.name}"
-
-
-def _below(module: str, name: str) -> str:
-    return f"{module}.{name}" if module else name
+def _reads_a_name(statement: ast.stmt) -> bool:
+    """Whether a `__name__` is read, other than that of a type."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Attribute) and node.attr in ("__name__", "__qualname__"):
+            holder = node.value.func if isinstance(node.value, ast.Call) else None
+            if not (isinstance(holder, ast.Name) and holder.id == "type"):
+                return True
+    return False

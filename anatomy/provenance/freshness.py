@@ -8,7 +8,7 @@ from typing import Any
 
 from anatomy import signatures
 from anatomy.errors import BadParameter, UnknownName
-from anatomy.provenance.codehash import code_hash
+from anatomy.provenance.codehash import SCHEME, code_hash
 
 STATES = ("current", "code-changed", "software-other", "machine-other", "missing")
 
@@ -55,6 +55,11 @@ def freshness(
         now = code_hash(recording.experiment, recording.params, root=package).hash
     except (UnknownName, BadParameter) as error:
         return Freshness("code-changed", f"The experiment is not what it was: {error}")
+    scheme = recording.data["code"].get("scheme", 1)
+    if scheme != SCHEME:
+        return Freshness(
+            "code-changed", f"Its code was hashed by scheme {scheme}, and is now by {SCHEME}."
+        )
     if now != recording.data["code"]["hash"]:
         return Freshness("code-changed", "The code that measures it has changed since.")
     wanted = processes or signatures.signature(recording.experiment, package).processes

@@ -1,68 +1,348 @@
-"""Python syntax trees without what differs between versions of Python or does nothing at run time.
+"""Python code as a text that is equal for two pieces of code exactly when they run alike.
 
-`serialized` gives a text that is equal exactly when two pieces of code would run alike;
-`names_used` and `bound_names` tell which names of its module a piece of code needs and makes.
+`normalised` leaves out what only words or places code: comments, docstrings, annotations of
+functions, the `@experiment` decorator, the texts of errors and warnings, the names of local
+variables. What a name of the module stands for is told by its caller, who knows the package.
+`ast.dump` won't do: it prints fields that came with later versions of Python.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from anatomy.signatures import is_experiment
+
+Chain = tuple[str, ...]  # a dotted name: ("counts", "copy_bytes")
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 # Fields that differ between versions, or that carry no meaning at run time.
-IGNORED = {"ctx", "kind", "type_comment", "type_ignores", "returns"}
+IGNORED = {"ctx", "kind", "type_comment", "type_ignores", "returns", "simple"}
 NAMED_MODULE = "<module>"  # head of the chain that a text such as "anatomy.counts" gives
+# Who calls one of these sees the names of local variables; `vars` and `dir` only without argument.
+SEES_LOCALS, SEES_LOCALS_BARE = {"locals", "eval", "exec"}, {"vars", "dir"}
+WARNINGS = "warnings"  # lists of this name hold words
 
 
-def serialized(node: ast.AST) -> str:
-    """Text of a syntax tree: node types and their fields, in the fields' order.
+@dataclass
+class _Scope:
+    """Names that a function, a class or a comprehension binds; local ones get a number each."""
 
-    Left out are empty fields, positions, comments, texts that stand alone (docstrings), the
-    annotations of functions and the `@experiment` decorator. So a field that a later version of
-    Python adds changes nothing until it is used.
+    kind: str  # "function", "class" or "comprehension"
+    exact: frozenset[str] = frozenset()  # arguments, which are called by name, and attributes
+    local: frozenset[str] = frozenset()
+    depth: int = 0
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def token(self, name: str) -> str | None:
+        """What stands for `name` if this scope binds it. No identifier begins with a `$`."""
+        if name in self.exact:
+            return name
+        if name not in self.local:
+            return None
+        return f"${self.depth}.{self.numbers.setdefault(name, len(self.numbers))}"
+
+
+def normalised(
+    statement: ast.stmt,
+    own_name: str | None = None,
+    refer: Callable[[Chain, bool], str] = lambda chain, called: ".".join(chain),
+    package: str = "",
+) -> str:
+    """The text of a statement at the top level of a module.
+
+    Args:
+        statement: The statement.
+        own_name: The name that it defines, which does not count; other names that it binds at the
+            top level then count by their order. By default all count: a script is run as it is.
+        refer: Given a dotted name that is not local, and whether it is called right there, gives
+            the text that stands for it.
+        package: Name of the package: a text that reads like one of its modules, `package.module`,
+            may be imported by that name, and is referred to as `(NAMED_MODULE, "module")`.
     """
-    fields = []
-    for name, value in ast.iter_fields(node):
-        if name in IGNORED or (name == "annotation" and isinstance(node, ast.arg)):
-            continue
-        if name == "decorator_list":
-            value = [decorator for decorator in value if not is_experiment(decorator)]
-        if name in ("body", "orelse", "finalbody") and isinstance(value, list):
-            value = [statement for statement in value if not is_text(statement)]
-        if name == "values" and isinstance(node, ast.JoinedStr):
-            value = _joined(value)
-        if value is None or value == []:
-            continue
-        if isinstance(value, list):
-            fields.append(f"{name}=[{','.join(map(_item, value))}]")
+    return _Writer(own_name, refer, package).text(statement, ())
+
+
+class _Writer:
+    """Writes one top-level statement."""
+
+    def __init__(
+        self, own_name: str | None, refer: Callable[[Chain, bool], str], package: str
+    ) -> None:
+        self.own_name, self.refer, self.package = own_name, refer, package
+        self.others: dict[str, int] = {}  # further names that the statement binds
+
+    def text(self, node: ast.AST, scopes: tuple[_Scope, ...]) -> str:
+        """Node types and their fields, in the fields' order, empty fields left out."""
+        special = getattr(self, f"_{type(node).__name__}", None)
+        if special is not None and (text := special(node, scopes)) is not None:
+            return text
+        return self._plain(node, scopes)
+
+    def _plain(self, node: ast.AST, scopes: tuple[_Scope, ...], **instead: object) -> str:
+        fields = []
+        for name, value in ast.iter_fields(node):
+            value = instead.get(name, value)
+            if name in IGNORED or value is None or value == []:
+                continue
+            if isinstance(value, list):
+                if name in ("body", "orelse", "finalbody"):
+                    value = [each for each in value if not is_text(each)]
+                items = (self._item(each, scopes) for each in value)
+                if value := ",".join(item for item in items if item):
+                    fields.append(f"{name}=[{value}]")
+            else:
+                fields.append(f"{name}={self._item(value, scopes)}")
+        return f"{type(node).__name__}({','.join(fields)})"
+
+    def _item(self, value: object, scopes: tuple[_Scope, ...]) -> str:
+        """One field's value. `ascii`: which characters `repr` prints changes with Unicode."""
+        if isinstance(value, ast.AST):
+            return self.text(value, scopes)
+        return value if isinstance(value, _Token) else ascii(value)
+
+    # Names.
+
+    def _bound(self, name: str, scopes: tuple[_Scope, ...]) -> str | None:
+        """What stands for a name that one of the scopes binds; None where none does."""
+        for place, scope in enumerate(reversed(scopes)):
+            # What a class binds is seen in its own body, and not in its methods.
+            if (scope.kind != "class" or place == 0) and (token := scope.token(name)):
+                return token
+        return None
+
+    def _binding(self, name: str, scopes: tuple[_Scope, ...]) -> str:
+        """What stands for a name where it is bound."""
+        if token := self._bound(name, scopes):
+            return token
+        if scopes:  # declared global
+            return self.refer((name,), False)
+        if self.own_name is None:
+            return name
+        if name == self.own_name:
+            return "$self"
+        return f"$other{self.others.setdefault(name, len(self.others))}"
+
+    def _Name(self, node: ast.Name, scopes: tuple[_Scope, ...], *, called: bool = False) -> str:
+        if isinstance(node.ctx, ast.Load):
+            return self._bound(node.id, scopes) or self.refer((node.id,), called)
+        return self._binding(node.id, scopes)
+
+    def _Attribute(self, node: ast.Attribute, scopes, *, called: bool = False) -> str | None:
+        chain, inner = [node.attr], node.value
+        while isinstance(inner, ast.Attribute):
+            chain.append(inner.attr)
+            inner = inner.value
+        if isinstance(inner, ast.Name) and not self._bound(inner.id, scopes):
+            return self.refer((inner.id, *reversed(chain)), called)
+        return None
+
+    def _Call(self, node: ast.Call, scopes: tuple[_Scope, ...]) -> str | None:
+        if isinstance(node.func, ast.Name):
+            function = self._Name(node.func, scopes, called=True)
+        elif isinstance(node.func, ast.Attribute):
+            function = self._Attribute(node.func, scopes, called=True)
         else:
-            fields.append(f"{name}={_item(value)}")
-    if isinstance(node, ast.Constant) and node.value is None:
-        fields = ["None"]
-    return f"{type(node).__name__}({','.join(fields)})"
+            function = None
+        return function and self._plain(node, scopes, func=_Token(function))
 
+    def _Constant(self, node: ast.Constant, scopes: tuple[_Scope, ...]) -> str | None:
+        if node.value is None:
+            return "None"
+        if isinstance(node.value, str) and self.package:
+            head, dot, module = node.value.partition(".")
+            if dot and head == self.package:
+                return f"{self.refer((NAMED_MODULE, module), False)}"
+        return None
 
-def _item(value: object) -> str:
-    """One field's value. `ascii`, because which characters `repr` prints changes with Unicode."""
-    return serialized(value) if isinstance(value, ast.AST) else ascii(value)
+    def _Global(self, node: ast.Global | ast.Nonlocal, scopes: tuple[_Scope, ...]) -> str:
+        names = sorted(self._binding(name, scopes) for name in node.names)
+        return f"{type(node).__name__}({','.join(names)})"
 
+    _Nonlocal = _Global
 
-def _joined(parts: list[ast.expr]) -> list[ast.expr]:
-    """Parts of an f-string with neighbouring texts made one: versions of Python split them apart
-    differently."""
-    merged: list[ast.expr] = []
-    for part in parts:
-        text = isinstance(part, ast.Constant)
-        if text and not part.value:
-            continue
-        if text and merged and isinstance(merged[-1], ast.Constant):
-            merged[-1] = ast.Constant(merged[-1].value + part.value)
+    def _ExceptHandler(self, node, scopes: tuple[_Scope, ...]) -> str | None:
+        return self._named(node, scopes, "name")
+
+    _MatchAs = _MatchStar = _ExceptHandler
+
+    def _MatchMapping(self, node: ast.MatchMapping, scopes: tuple[_Scope, ...]) -> str | None:
+        return self._named(node, scopes, "rest")
+
+    def _named(self, node: ast.AST, scopes: tuple[_Scope, ...], field: str) -> str | None:
+        name = getattr(node, field)
+        return name and self._plain(node, scopes, **{field: _Token(self._binding(name, scopes))})
+
+    # Scopes.
+
+    def _FunctionDef(self, node: ast.FunctionDef, scopes: tuple[_Scope, ...]) -> str:
+        name = node.name if scopes and scopes[-1].kind == "class" else None
+        inner = (*scopes, function_scope(node, len(scopes)))
+        body = [self.text(each, inner) for each in node.body if not is_text(each)]
+        decorators = [each for each in node.decorator_list if not is_experiment(each)]
+        parts = [
+            type(node).__name__,
+            name or self._binding(node.name, scopes),
+            self._arguments(node.args, scopes),
+            *(self.text(each, scopes) for each in decorators),
+        ]
+        return f"{'|'.join(parts)}:[{','.join(filter(None, body))}]"
+
+    _AsyncFunctionDef = _FunctionDef
+
+    def _Lambda(self, node: ast.Lambda, scopes: tuple[_Scope, ...]) -> str:
+        body = self.text(node.body, (*scopes, function_scope(node, len(scopes))))
+        return f"Lambda|{self._arguments(node.args, scopes)}:{body}"
+
+    def _arguments(self, node: ast.arguments, scopes: tuple[_Scope, ...]) -> str:
+        """Arguments with their defaults, which belong to the scope around the function."""
+
+        def names(several: Iterable[ast.arg | None]) -> str:
+            return ",".join(each.arg for each in several if each)
+
+        parts = [names(node.posonlyargs), names(node.args), names([node.vararg])]
+        parts += [names(node.kwonlyargs), names([node.kwarg])]
+        for defaults in (node.defaults, node.kw_defaults):
+            texts = [self.text(each, scopes) if each else "-" for each in defaults]
+            parts.append(",".join(texts))
+        return f"({';'.join(parts)})"
+
+    def _ClassDef(self, node: ast.ClassDef, scopes: tuple[_Scope, ...]) -> str:
+        inner = (*scopes, _Scope("class", exact=bound_names(node.body), depth=len(scopes)))
+        name = node.name if scopes and scopes[-1].kind == "class" else None
+        body = [self.text(each, inner) for each in node.body if not is_text(each)]
+        around = [*node.decorator_list, *node.bases, *node.keywords]
+        parts = ["ClassDef", name or self._binding(node.name, scopes)]
+        parts += [self.text(each, scopes) for each in around]
+        return f"{'|'.join(parts)}:[{','.join(filter(None, body))}]"
+
+    def _ListComp(self, node, scopes: tuple[_Scope, ...]) -> str:
+        targets = bound_names([each.target for each in node.generators])
+        inner = (*scopes, _Scope("comprehension", local=targets, depth=len(scopes)))
+        parts = [type(node).__name__]
+        for place, each in enumerate(node.generators):
+            # The first iterable is evaluated in the scope around the comprehension.
+            parts.append(self.text(each.iter, inner if place else scopes))
+            parts.append(self.text(each.target, inner))
+            parts += [self.text(test, inner) for test in each.ifs] + [str(each.is_async)]
+        made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        return f"{'|'.join(parts)}:[{','.join(self.text(each, inner) for each in made)}]"
+
+    _SetComp = _DictComp = _GeneratorExp = _ListComp
+
+    # What only words or places.
+
+    def _Raise(self, node: ast.Raise, scopes: tuple[_Scope, ...]) -> str | None:
+        if not isinstance(node.exc, ast.Call):
+            return None
+        return self._plain(node, scopes, exc=node.exc.func)
+
+    def _Assert(self, node: ast.Assert, scopes: tuple[_Scope, ...]) -> str:
+        return f"Assert({self.text(node.test, scopes)})"
+
+    def _Expr(self, node: ast.Expr, scopes: tuple[_Scope, ...]) -> str | None:
+        call = node.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return None
+        holder = call.func.value
+        of_words = WARNINGS in (getattr(holder, "attr", None), getattr(holder, "id", None))
+        if call.func.attr == "add_note" or (of_words and call.func.attr in ("append", "extend")):
+            return ""
+        return None
+
+    def _AnnAssign(self, node: ast.AnnAssign, scopes: tuple[_Scope, ...]) -> str | None:
+        if scopes and scopes[-1].kind == "class":
+            return None  # a dataclass reads it
+        if node.value is None:
+            return ""
+        return self.text(ast.Assign([node.target], node.value), scopes)
+
+    def _Import(self, node: ast.Import | ast.ImportFrom, scopes: tuple[_Scope, ...]) -> str:
+        """Its names count where they are used, those of the package by what they stand for."""
+        if isinstance(node, ast.ImportFrom):
+            outside = not node.level and node.module.split(".")[0] != self.package
+            modules = [node.module] if outside else []
         else:
-            merged.append(part)
-    return merged
+            modules = [a.name for a in node.names if a.name.split(".")[0] != self.package]
+        return f"Import({','.join(modules)})" if modules else ""
+
+    _ImportFrom = _Import
+
+    def _JoinedStr(self, node: ast.JoinedStr, scopes: tuple[_Scope, ...]) -> str | None:
+        """Neighbouring texts are made one: versions of Python split them apart differently."""
+        merged: list[ast.expr] = []
+        for part in node.values:
+            text = isinstance(part, ast.Constant)
+            if text and not part.value:
+                continue
+            if text and merged and isinstance(merged[-1], ast.Constant):
+                merged[-1] = ast.Constant(merged[-1].value + part.value)
+            else:
+                merged.append(part)
+        return self._plain(node, scopes, values=merged)
+
+
+class _Token(str):
+    """What stands for a name, where a field of a tree is written."""
+
+
+def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, depth: int) -> _Scope:
+    """What a function binds: its arguments by name, all else by number."""
+    body = node.body if isinstance(node.body, list) else [node.body]
+    arguments = frozenset(each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg))
+    elsewhere = _declared(body)
+    local = bound_names(body) - arguments - elsewhere
+    inside = [each for statement in body for each in ast.walk(statement)]
+    if any(map(_sees_locals, inside)):
+        return _Scope("function", exact=arguments | local, depth=depth)
+    return _Scope("function", exact=arguments, local=local, depth=depth)
+
+
+def _sees_locals(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return False
+    return node.func.id in SEES_LOCALS or (node.func.id in SEES_LOCALS_BARE and not node.args)
+
+
+def bound_names(statements: Iterable[ast.AST]) -> frozenset[str]:
+    """Names that statements bind in their own scope, but for those that an import binds.
+
+    The variable of a comprehension is not among them: outside it, the name may mean the module's.
+    """
+    found: set[str] = set()
+    for node in _in_one_scope(statements):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            found.add(node.name)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar | ast.MatchMapping):
+            name = getattr(node, "rest", None) or getattr(node, "name", None)
+            found.update([name] if name else [])
+        if isinstance(node, COMPREHENSIONS):
+            inside = [each for each in ast.walk(node) if isinstance(each, ast.NamedExpr)]
+            found.update(each.target.id for each in inside)
+    return frozenset(found)
+
+
+def _declared(statements: Iterable[ast.stmt]) -> frozenset[str]:
+    """Names that a function declares to be its module's, or an enclosing function's."""
+    nodes = _in_one_scope(statements)
+    return frozenset(
+        name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
+    )
+
+
+def _in_one_scope(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes that are evaluated in the statements' own scope; scopes inside are not entered."""
+    waiting = list(statements)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        # A walrus in a default of an inner function is too rare to mind.
+        declared_alone = isinstance(node, ast.AnnAssign) and node.value is None
+        if not isinstance(node, (*SCOPES, *COMPREHENSIONS)) and not declared_alone:
+            waiting += ast.iter_child_nodes(node)
 
 
 def is_text(statement: ast.stmt) -> bool:
@@ -72,91 +352,3 @@ def is_text(statement: ast.stmt) -> bool:
         and isinstance(statement.value, ast.Constant)
         and isinstance(statement.value.value, str)
     )
-
-
-def names_used(
-    node: ast.AST, package: str, hidden: frozenset[str] = frozenset()
-) -> Iterator[tuple[str, ...]]:
-    """Dotted names that a piece of code takes from its module, as tuples: `("counts", "copy")`.
-
-    Args:
-        node: The code.
-        package: Name of the package; a text that reads like one of its modules, `package.module`,
-            may be imported by that name, and gives `(NAMED_MODULE, "module")`.
-        hidden: Names that an enclosing function binds, and so does not take from the module.
-    """
-    if isinstance(node, ast.Attribute):
-        chain, inner = [node.attr], node.value
-        while isinstance(inner, ast.Attribute):
-            chain.append(inner.attr)
-            inner = inner.value
-        if isinstance(inner, ast.Name):
-            if inner.id not in hidden:
-                yield (inner.id, *reversed(chain))
-        else:
-            yield from names_used(inner, package, hidden)
-    elif isinstance(node, ast.Name):
-        if node.id not in hidden:
-            yield (node.id,)
-    elif isinstance(node, ast.Constant):
-        if isinstance(node.value, str) and node.value.startswith(f"{package}."):
-            yield (NAMED_MODULE, node.value.removeprefix(f"{package}."))
-    elif isinstance(node, (*FUNCTIONS, ast.Lambda)):
-        for decorator in getattr(node, "decorator_list", []):
-            if not is_experiment(decorator):
-                yield from names_used(decorator, package, hidden)
-        for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
-            yield from names_used(default, package, hidden)
-        body = node.body if isinstance(node.body, list) else [node.body]
-        inside = hidden | _arguments(node.args)
-        if isinstance(node, FUNCTIONS):
-            inside |= bound_names(body) - _declared_global(body)
-        for statement in body:
-            if not is_text(statement):
-                yield from names_used(statement, package, inside)
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from names_used(child, package, hidden)
-
-
-def bound_names(statements: Iterable[ast.AST]) -> frozenset[str]:
-    """Names that statements bind in their own scope, but for those that an import binds.
-
-    The variable of a comprehension is not among them: outside it, the name may mean the module's.
-    """
-    found: set[str] = set()
-    waiting = list(statements)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            found.add(node.name)
-        if isinstance(node, SCOPES):
-            continue  # what they bind inside is theirs; a walrus in a default is too rare to mind
-        if isinstance(node, ast.AnnAssign) and node.value is None:
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        name = getattr(node, "rest", None) or getattr(node, "name", None)
-        if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar | ast.MatchMapping):
-            found.update([name] if name else [])
-        if isinstance(node, COMPREHENSIONS):
-            waiting += [each for each in ast.walk(node) if isinstance(each, ast.NamedExpr)]
-        else:
-            waiting += ast.iter_child_nodes(node)
-    return frozenset(found)
-
-
-def _arguments(arguments: ast.arguments) -> frozenset[str]:
-    """Names of all arguments."""
-    return frozenset(each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg))
-
-
-def _declared_global(statements: Iterable[ast.stmt]) -> set[str]:
-    """Names that a function declares to be its module's."""
-    return {
-        name
-        for statement in statements
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Global)
-        for name in node.names
-    }
