@@ -50,6 +50,7 @@ LOADED: dict[str, Experiment] = {}
 
 
 def experiment(
+    name: str,
     *,
     page: str | None = None,
     command: str | None = None,
@@ -61,6 +62,7 @@ def experiment(
     """Register a function as an experiment, and leave it as it is: tests call it directly.
 
     Args:
+        name: `topic.what`, as pages and commands write it.
         page: The page that explains it, relative to docs/.
         command: The command that runs it, such as `c01 contiguity-bench`.
         timeout_s: Seconds after which the recorder gives up on it; on each process, of several.
@@ -74,8 +76,6 @@ def experiment(
     """
 
     def register(function: Function) -> Function:
-        topic = function.__module__.rpartition(".")[2]
-        name = f"{topic}.{function.__name__}"
         known = LOADED.get(name)
         if known and known.function.__module__ != function.__module__:
             raise AnatomyError(

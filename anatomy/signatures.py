@@ -2,10 +2,11 @@
 
 The half of the package that reads must not load torch, yet pages, commands and parameter tables
 need every experiment's name, parameters, defaults and help. All of that stands in the source of
-`experiments/*.py` as literals. A test compares what is read here with what `inspect` sees.
+the package as literals. A test compares what is read here with what `inspect` sees.
 """
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,6 +19,7 @@ from anatomy.errors import AnatomyError, BadParameter, UnknownName, close_names
 
 PACKAGE = Path(__file__).parent
 DECORATOR = "experiment"
+NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")  # of an experiment: `topic.what`
 TIMEOUT_S = 300  # the decorator's default, which test_signatures compares with it
 PROCESSES = 1  # likewise
 TYPES = {"int": int, "float": float, "str": str, "bool": bool}
@@ -156,7 +158,7 @@ def experiments(root: Path | None = None) -> dict[str, Signature]:
     """Every experiment of the package by name, in order of name.
 
     Args:
-        root: Folder of the package, the one that holds experiments/. Default: this package.
+        root: Folder of the package, of any package with experiments. Default: this package.
 
     Raises:
         AnatomyError: A file does not parse, or declares something that is not a literal.
@@ -175,17 +177,20 @@ def sources(root: Path) -> tuple[tuple[str, bytes], ...]:
 def _experiments(package: str, files: tuple[tuple[str, bytes], ...]) -> dict[str, Signature]:
     """Experiments of a package with these files; only an edit makes them be read again."""
     texts = dict(files)
-    found = {}
-    for file in texts:
-        folder, _, topic = file.removesuffix(".py").rpartition("/")
-        if folder != "experiments":
+    found: dict[str, Signature] = {}
+    for file, text in texts.items():
+        if f"@{DECORATOR}".encode() not in text:
             continue
         scope = _Scope(file, package, texts)
         for node in scope.tree.body:
             if isinstance(node, ast.FunctionDef):
                 for decorator in filter(is_experiment, node.decorator_list):
-                    name = f"{topic}.{node.name}"
-                    found[name] = _read(name, node, decorator, scope)
+                    declared = _read(node, decorator, scope)
+                    if known := found.get(declared.name):
+                        raise scope.error(
+                            node, f"{known.module} has an experiment called {known.name} already"
+                        )
+                    found[declared.name] = declared
     return dict(sorted(found.items()))
 
 
@@ -196,8 +201,14 @@ def is_experiment(decorator: ast.expr) -> bool:
     return name == DECORATOR
 
 
-def _read(name: str, node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signature:
+def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signature:
     """The signature of one decorated function."""
+    arguments_given = decorator.args if isinstance(decorator, ast.Call) else []
+    name = scope.value(arguments_given[0]) if len(arguments_given) == 1 else None
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise scope.error(
+            node, f'{node.name} needs a name of two words: @{DECORATOR}("topic.{node.name}")'
+        )
     doc = ast.get_docstring(node) or ""
     helps = arguments(doc)
     plain = node.args
@@ -216,7 +227,7 @@ def _read(name: str, node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope"
         raise scope.error(node, f"{name} has processes={processes!r}; it must be 1 or more")
     return Signature(
         name=name,
-        module=f"{scope.package}.experiments.{name.partition('.')[0]}",
+        module=scope.module,
         function=node.name,
         summary=summary(doc),
         parameters=parameters,
@@ -286,6 +297,11 @@ class _Scope:
             raise AnatomyError(
                 f"{package}/{file}:{error.lineno} does not parse: {error.msg}."
             ) from None
+
+    @property
+    def module(self) -> str:
+        """Dotted name of the file's module."""
+        return f"{self.package}.{self.file.removesuffix('.py').replace('/', '.')}"
 
     def error(self, node: ast.AST, what: str) -> AnatomyError:
         """An error that names the line of `node`."""

@@ -45,7 +45,7 @@ def shadowed():
     return 1
 
 
-@experiment(page="a.md", command="c01 toy", timeout_s=60, files=("kernel.cu",))
+@experiment("topic.measure", page="a.md", command="c01 toy", timeout_s=60, files=("kernel.cu",))
 def measure(m: int = 4096, dtype: Literal["fp16", "bf16"] = "fp16"):
     """Measure."""
     shadowed = helper(m)  # a local of that name, not the function
@@ -56,7 +56,7 @@ def measure(m: int = 4096, dtype: Literal["fp16", "bf16"] = "fp16"):
     return front(), Renamed().method(), sibling.brother, shadowed
 
 
-@experiment(files=("kernel.cu",))
+@experiment("topic.second", files=("kernel.cu",))
 def second(m: int = 1):
     return m
 '''
@@ -326,7 +326,7 @@ class Kept:
         """Doc."""
 X = [fstrings, arguments, waits, matches, groups, Kept, not 1 < 2 <= 3 if 4 else 5, X[1:2, ::3]]
 
-@experiment()
+@experiment("hard.tricky")
 def tricky(m: int = 1, *, text: str = "\\u00e9") -> "int": return X
 '''
 

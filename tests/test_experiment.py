@@ -37,22 +37,22 @@ def test_two_experiments_of_one_name_are_refused(monkeypatch):
         pass
 
     bench.__module__ = "first.contiguity"
-    experiment.experiment()(bench)
+    experiment.experiment("contiguity.bench")(bench)
 
     def twin():
         pass
 
     twin.__name__, twin.__module__ = "bench", "second.contiguity"
     with pytest.raises(AnatomyError, match=r"in first\.contiguity and in second\.contiguity"):
-        experiment.experiment()(twin)
+        experiment.experiment("contiguity.bench")(twin)
 
 
 def test_an_experiment_that_does_not_register_is_named(tmp_path):
     folder = tmp_path / "lab" / "experiments"
     folder.mkdir(parents=True)
     (folder / "quiet.py").write_text(
-        "def experiment(function):\n    return function\n\n\n"
-        '@experiment\ndef bench(size: int = 1):\n    """Nothing."""\n'
+        "def experiment(name):\n    return lambda function: function\n\n\n"
+        '@experiment("quiet.bench")\ndef bench(size: int = 1):\n    """Nothing."""\n'
     )
     with pytest.raises(AnatomyError, match=r"did not register quiet\.bench"):
         experiment.load("quiet.bench", tmp_path / "lab")

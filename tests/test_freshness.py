@@ -11,7 +11,7 @@ from anatomy.provenance.freshness import STATES, freshness
 from anatomy.recording import Recording
 
 SOURCE = """
-@experiment()
+@experiment("contiguity.bench")
 def bench(m: int = 4096, device: str = "cuda:0"):
     return helper(m)
 
@@ -20,7 +20,7 @@ def helper(x):
     return x
 
 
-@experiment()
+@experiment("contiguity.other")
 def other(m: int = 1):
     return m
 """
@@ -123,7 +123,7 @@ def test_any_card_of_the_model_will_do_where_that_is_asked_for(recorded, toys, m
 
 def test_fewer_processes_than_are_declared_are_not_current_and_more_are(recorded, toys):
     file = toys / "experiments" / "contiguity.py"
-    file.write_text(SOURCE.replace("@experiment()", "@experiment(processes=3)", 1))
+    file.write_text(SOURCE.replace('bench")', 'bench", processes=3)', 1))
     found = state(recorded, toys)
     assert found.state == "code-changed"
     assert found.reason == "It was measured in 1 process, and is to be in 3."
@@ -135,8 +135,8 @@ def test_fewer_processes_than_are_declared_are_not_current_and_more_are(recorded
 
 def test_the_processes_of_another_experiment_do_not_count(recorded, toys):
     file = toys / "experiments" / "contiguity.py"
-    before, found, after = SOURCE.rpartition("@experiment()")
-    file.write_text(f"{before}@experiment(processes=3){after}")
+    before, found, after = SOURCE.rpartition('other")')
+    file.write_text(f'{before}other", processes=3){after}')
     assert found and state(recorded, toys).current
 
 

@@ -28,7 +28,7 @@ TIMES = 5
 
 
 @experiment(
-    page="topic.md", command="c01 toy", timeout_s=60, files=("snippets/a.py", "b.cu"), processes=3
+    "topic.measure", page="topic.md", command="c01 toy", timeout_s=60, files=("snippets/a.py", "b.cu"), processes=3
 )
 def measure(
     device: str = DEVICE,
@@ -56,11 +56,11 @@ def measure(
     """
 
 
-@anatomy.experiment.experiment()
+@anatomy.experiment.experiment("topic.by_attribute")
 def by_attribute(): ...
 
 
-@experiment
+@experiment("topic.bare")
 def bare(m: int = 1): ...
 
 
@@ -68,7 +68,7 @@ def no_experiment(m=1): ...
 
 
 class NoExperiment:
-    @experiment()
+    @experiment("topic.method")
     def method(self): ...
 '''
 
@@ -174,20 +174,22 @@ def test_an_edited_file_of_choices_is_read_again(toys):
     ],
 )
 def test_what_cannot_be_read_names_the_line(tmp_path, source, match):
-    root = package(tmp_path, experiments__bad=f"@experiment()\n{source}")
+    root = package(tmp_path, experiments__bad=f"@experiment('bad.f')\n{source}")
     with pytest.raises(AnatomyError, match=match):
         signatures.experiments(root)
 
 
 @pytest.mark.parametrize("processes", ["0", "-3", "1.5", "'3'", "True", "None"])
 def test_processes_that_can_not_be_counted_are_refused(tmp_path, processes):
-    root = package(tmp_path, experiments__bad=f"@experiment(processes={processes})\ndef g(): ...")
+    root = package(
+        tmp_path, experiments__bad=f"@experiment('bad.g', processes={processes})\ndef g(): ..."
+    )
     with pytest.raises(AnatomyError, match=r"bad.g has processes=.*; it must be 1 or more"):
         signatures.experiments(root)
 
 
 def test_a_page_that_is_no_literal_is_refused(tmp_path):
-    root = package(tmp_path, experiments__bad="@experiment(page=f())\ndef g(): ...")
+    root = package(tmp_path, experiments__bad="@experiment('bad.g', page=f())\ndef g(): ...")
     with pytest.raises(AnatomyError, match=r"bad.py:1: f\(\) is not a literal"):
         signatures.experiments(root)
 

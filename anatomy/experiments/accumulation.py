@@ -31,7 +31,9 @@ FORMATS = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16}
 ROUNDINGS = 4
 
 
-@experiment(page="axioms/checkpointing.md", command="accumulation", timeout_s=120)
+@experiment(
+    "accumulation.gradients", page="axioms/checkpointing.md", command="accumulation", timeout_s=120
+)
 def gradients(
     device: str = "cuda:0",
     width: int = 128,
@@ -157,7 +159,12 @@ def _distance(found: Tensor, wanted: Tensor) -> float:
     return float((found - wanted).norm() / wanted.norm())
 
 
-@experiment(page="axioms/checkpointing.md", command="accumulation-steps", timeout_s=300)
+@experiment(
+    "accumulation.steps",
+    page="axioms/checkpointing.md",
+    command="accumulation-steps",
+    timeout_s=300,
+)
 def steps(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp32", "tf32"] = "bf16",

@@ -26,7 +26,7 @@ ALIGNED_BYTES = 128
 STEPS_BYTES = (2, 4, 8, 16, 32, 64, 128)
 
 
-@experiment(page="benchmarks/contiguity_deep_dive.md", timeout_s=300)
+@experiment("alignment.factorial", page="benchmarks/contiguity_deep_dive.md", timeout_s=300)
 def factorial(
     device: str = "cuda:0",
     op: Literal["matmul", "layer_norm", "pointwise"] = "matmul",
@@ -91,7 +91,7 @@ def factorial(
     )
 
 
-@experiment(page="benchmarks/contiguity_deep_dive.md", timeout_s=300)
+@experiment("alignment.thresholds", page="benchmarks/contiguity_deep_dive.md", timeout_s=300)
 def thresholds(
     device: str = "cuda:0",
     op: Literal["matmul", "layer_norm", "pointwise"] = "matmul",

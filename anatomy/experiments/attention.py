@@ -51,7 +51,7 @@ FORMS = {
 }
 
 
-@experiment(page="axioms/attention.md", command="attention", timeout_s=900)
+@experiment("attention.backends", page="axioms/attention.md", command="attention", timeout_s=900)
 def backends(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
@@ -277,7 +277,9 @@ def _reasons_told() -> Iterator[None]:
         switch(before)
 
 
-@experiment(page="axioms/attention.md", command="attention-choices", timeout_s=200)
+@experiment(
+    "attention.choices", page="axioms/attention.md", command="attention-choices", timeout_s=200
+)
 def choices(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp16", "fp32"] = "bf16",

@@ -18,6 +18,7 @@ from anatomy.experiments.autograd_blocks import Size
 
 
 @experiment(
+    "autograd_graph.census",
     page="benchmarks/c03_autograd_inspection.md",
     command="c01 autograd-inspect",
     timeout_s=200,
@@ -78,7 +79,10 @@ def _noted(rows: list[dict]) -> pd.DataFrame:
 
 
 @experiment(
-    page="benchmarks/autograd_inspection_deep_dive.md", command="autograd-nodes", timeout_s=200
+    "autograd_graph.nodes",
+    page="benchmarks/autograd_inspection_deep_dive.md",
+    command="autograd-nodes",
+    timeout_s=200,
 )
 def nodes(
     device: str = "cuda:0",
@@ -128,7 +132,12 @@ def nodes(
     return _noted(rows)
 
 
-@experiment(page="benchmarks/c03_autograd_inspection.md", command="autograd-costs", timeout_s=400)
+@experiment(
+    "autograd_graph.costs",
+    page="benchmarks/c03_autograd_inspection.md",
+    command="autograd-costs",
+    timeout_s=400,
+)
 def costs(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
@@ -182,7 +191,10 @@ def costs(
 
 
 @experiment(
-    page="benchmarks/autograd_inspection_deep_dive.md", command="autograd-traced", timeout_s=200
+    "autograd_graph.traced",
+    page="benchmarks/autograd_inspection_deep_dive.md",
+    command="autograd-traced",
+    timeout_s=200,
 )
 def traced(
     device: str = "cuda:0",
@@ -223,7 +235,10 @@ def traced(
 
 
 @experiment(
-    page="benchmarks/autograd_inspection_deep_dive.md", command="autograd-compiled", timeout_s=400
+    "autograd_graph.compiled",
+    page="benchmarks/autograd_inspection_deep_dive.md",
+    command="autograd-compiled",
+    timeout_s=400,
 )
 def compiled(
     device: str = "cuda:0",

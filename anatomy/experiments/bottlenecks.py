@@ -29,7 +29,9 @@ PROFILED = (1, 20, 21, 22)
 ONE_GPU = "not measurable in one process on one GPU: a collective of one rank moves nothing"
 
 
-@experiment(page="axioms/profiling.md", command="bottlenecks", timeout_s=400)
+@experiment(
+    "bottlenecks.confusion", page="axioms/profiling.md", command="bottlenecks", timeout_s=400
+)
 def confusion(device: str = "cuda:0", scale: float = 1.0, budget_s: float = 1.0) -> pd.DataFrame:
     """Diagnose twelve workloads whose bottleneck is known, and see which names come out.
 
@@ -128,7 +130,9 @@ def _examined(
     return table, [each for each in (*found.warnings, *missing) if each not in kept]
 
 
-@experiment(page="axioms/profiling.md", command="profiled-call", timeout_s=120)
+@experiment(
+    "bottlenecks.profiled_call", page="axioms/profiling.md", command="profiled-call", timeout_s=120
+)
 def profiled_call(device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
     """Profile the first call of a fresh model and later ones, and see which hot spots they name.
 

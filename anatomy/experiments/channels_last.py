@@ -55,7 +55,9 @@ WAYS = ("copy", "to channels_last", "to NCHW")
 MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
 
 
-@experiment(page="axioms/channels-last.md", command="channels-last", timeout_s=400)
+@experiment(
+    "channels_last.map", page="axioms/channels-last.md", command="channels-last", timeout_s=400
+)
 def map(
     device: str = "cuda:0",
     dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
@@ -231,7 +233,12 @@ def _conversion(
     return table.assign(**{name: value for name, value in told.items() if name != "op"})
 
 
-@experiment(page="axioms/channels-last.md", command="channels-last-network", timeout_s=400)
+@experiment(
+    "channels_last.network",
+    page="axioms/channels-last.md",
+    command="channels-last-network",
+    timeout_s=400,
+)
 def network(
     device: str = "cuda:0",
     width: int = 64,

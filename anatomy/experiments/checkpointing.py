@@ -70,7 +70,9 @@ class Cell:
         return f"train C={self.width} L={self.depth} T={self.batch}x{self.sequence}"
 
 
-@experiment(page="axioms/checkpointing.md", command="checkpointing", timeout_s=900)
+@experiment(
+    "checkpointing.frontier", page="axioms/checkpointing.md", command="checkpointing", timeout_s=900
+)
 def frontier(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
@@ -322,7 +324,12 @@ def why(error: Exception) -> str:
     return f"not possible here: {type(error).__name__}: {words[:160]}"
 
 
-@experiment(page="axioms/checkpointing.md", command="checkpointing-traps", timeout_s=120)
+@experiment(
+    "checkpointing.traps",
+    page="axioms/checkpointing.md",
+    command="checkpointing-traps",
+    timeout_s=120,
+)
 def traps(device: str = "cuda:0", width: int = 64, batch: int = 8) -> pd.DataFrame:
     """See what running a part of the model twice does beside the gradients.
 

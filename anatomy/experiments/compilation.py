@@ -35,7 +35,7 @@ INFERENCE_WORDS, TRAINING_WORDS = ("infer", "freez"), ("train", "backward")
 BYTES_PER_WEIGHT = 24
 
 
-@experiment(page="axioms/compile.md", command="compile-map", timeout_s=300)
+@experiment("compilation.map", page="axioms/compile.md", command="compile-map", timeout_s=300)
 def map(
     device: str = "cuda:0",
     task: Literal["training", "inference"] = "training",
@@ -86,7 +86,7 @@ def map(
     )
 
 
-@experiment(page="axioms/compile.md", command="compile-layers", timeout_s=240)
+@experiment("compilation.layers", page="axioms/compile.md", command="compile-layers", timeout_s=240)
 def layers(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
@@ -124,7 +124,7 @@ def layers(
     return compilation_layers.measure(cells, where, backend, iters, budget_s)
 
 
-@experiment(page="axioms/compile.md", command="compile-breaks", timeout_s=240)
+@experiment("compilation.breaks", page="axioms/compile.md", command="compile-breaks", timeout_s=240)
 def breaks(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
@@ -163,7 +163,9 @@ def breaks(
     return compilation_chains.measure(where, backend, scale, iters, budget_s)
 
 
-@experiment(page="axioms/compile.md", command="compile-recompiles", timeout_s=240)
+@experiment(
+    "compilation.recompiles", page="axioms/compile.md", command="compile-recompiles", timeout_s=240
+)
 def recompiles(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
@@ -196,6 +198,7 @@ def recompiles(
 
 
 @experiment(
+    "compilation.detection",
     page="axioms/compile.md",
     command="compile-detection",
     timeout_s=120,
@@ -251,7 +254,7 @@ def _detected(name: str, case: Callable, graph_breaks: Callable, x: Tensor) -> d
     }
 
 
-@experiment(page="axioms/compile.md", command="compile-modes", timeout_s=120)
+@experiment("compilation.modes", page="axioms/compile.md", command="compile-modes", timeout_s=120)
 def modes(device: str = "cuda:0") -> pd.DataFrame:
     """List the modes of torch.compile, and the options that each of them sets.
 

@@ -29,7 +29,10 @@ Ops = dict[str, list[Callable[[], Tensor]]]
 
 
 @experiment(
-    page="benchmarks/c01_tensor_semantics.md", command="c01 contiguity-bench", timeout_s=400
+    "contiguity.bench",
+    page="benchmarks/c01_tensor_semantics.md",
+    command="c01 contiguity-bench",
+    timeout_s=400,
 )
 def bench(
     device: str = "cuda:0",

@@ -54,7 +54,9 @@ ALL = ("step_wall", "host_enqueue", "gpu_warm")
 COSTS = ("kernel_s", "replays", "pool_bytes", "peak_bytes", "reserved_bytes")
 
 
-@experiment(page="axioms/cuda-graphs.md", command="graph-capture", timeout_s=300)
+@experiment(
+    "graph_capture.map", page="axioms/cuda-graphs.md", command="graph-capture", timeout_s=300
+)
 def map(
     device: str = "cuda:0",
     links: int = 20,
@@ -161,7 +163,12 @@ def _chain(
         )
 
 
-@experiment(page="axioms/cuda-graphs.md", command="graph-capture-training", timeout_s=300)
+@experiment(
+    "graph_capture.training",
+    page="axioms/cuda-graphs.md",
+    command="graph-capture-training",
+    timeout_s=300,
+)
 def training(
     device: str = "cuda:0",
     layers: int = 2,
@@ -230,7 +237,12 @@ def _step(
     )
 
 
-@experiment(page="axioms/cuda-graphs.md", command="graph-capture-pools", timeout_s=200)
+@experiment(
+    "graph_capture.pools",
+    page="axioms/cuda-graphs.md",
+    command="graph-capture-pools",
+    timeout_s=200,
+)
 def pools(
     device: str = "cuda:0", width: int = 1024, layers: int = 2, sequence: int = 256
 ) -> pd.DataFrame:

@@ -67,7 +67,7 @@ LARGEST_BYTES = 6 * 2**30
 ROUNDS = 3
 
 
-@experiment(page="how-we-measure.md", timeout_s=480, on_request=True)
+@experiment("harnesses.estimates", page="how-we-measure.md", timeout_s=480, on_request=True)
 def estimates(
     process: int = 0,
     device: str = "cuda:0",
@@ -110,7 +110,7 @@ def estimates(
     return table
 
 
-@experiment(page="how-we-measure.md", timeout_s=300, on_request=True)
+@experiment("harnesses.reference", page="how-we-measure.md", timeout_s=300, on_request=True)
 def reference(process: int = 0, device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
     """Take every workload's time from CUPTI's record of its kernels, in one process.
 

@@ -40,7 +40,9 @@ SCRIPTS = (
 )
 
 
-@experiment(page="ladder/index.md", command="ladder", timeout_s=600, files=SCRIPTS)
+@experiment(
+    "ladder.training", page="ladder/index.md", command="ladder", timeout_s=600, files=SCRIPTS
+)
 def training(
     device: str = "cuda:0",
     width: int = 1024,
@@ -157,7 +159,7 @@ def _first_call(watch: Stopwatch, backend: str) -> dict:
     }
 
 
-@experiment(page="ladder/index.md", command="ladder-traffic", timeout_s=180)
+@experiment("ladder.traffic", page="ladder/index.md", command="ladder-traffic", timeout_s=180)
 def traffic(
     device: str = "cuda:0",
     heads: int = 8,
@@ -198,7 +200,13 @@ def traffic(
     return ladder_traffic.measure(heads, head_width, longest, where, limit_s)
 
 
-@experiment(page="ladder/index.md", command="ladder-inference", timeout_s=300, files=SCRIPTS)
+@experiment(
+    "ladder.inference",
+    page="ladder/index.md",
+    command="ladder-inference",
+    timeout_s=300,
+    files=SCRIPTS,
+)
 def inference(
     device: str = "cuda:0",
     width: int = 1024,
@@ -239,7 +247,13 @@ def inference(
     return ladder_inference.measure(task, tensors.torch_device(device), backend, budget_s)
 
 
-@experiment(page="ladder/index.md", command="ladder-decoding", timeout_s=300, files=SCRIPTS)
+@experiment(
+    "ladder.decoding",
+    page="ladder/index.md",
+    command="ladder-decoding",
+    timeout_s=300,
+    files=SCRIPTS,
+)
 def decoding(
     device: str = "cuda:0",
     width: int = 1024,
@@ -274,7 +288,9 @@ def decoding(
     return ladder_inference.measure(task, tensors.torch_device(device), backend, budget_s)
 
 
-@experiment(page="ladder/index.md", command="ladder-regimes", timeout_s=900, files=SCRIPTS)
+@experiment(
+    "ladder.regimes", page="ladder/index.md", command="ladder-regimes", timeout_s=900, files=SCRIPTS
+)
 def regimes(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
@@ -311,7 +327,13 @@ def regimes(
     return ladder_regimes.measure(cells, where, backend, budget_s)
 
 
-@experiment(page="ladder/3_compile.md", command="ladder-graphs", timeout_s=300, files=SCRIPTS)
+@experiment(
+    "ladder.graphs",
+    page="ladder/3_compile.md",
+    command="ladder-graphs",
+    timeout_s=300,
+    files=SCRIPTS,
+)
 def graphs(
     device: str = "cuda:0",
     width: int = 1024,
@@ -346,6 +368,7 @@ def graphs(
 
 
 @experiment(
+    "ladder.autotuned",
     page="ladder/3_compile.md",
     command="ladder-autotuned",
     timeout_s=1800,

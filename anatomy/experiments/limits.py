@@ -34,7 +34,7 @@ AROUND = (0.375, 0.5, 0.625, 0.75, 0.875, 1, 1.25, 1.5, 2, 4, 8)
 TOGETHER, GROUP_BUDGET_S = 7, 3.0
 
 
-@experiment(page="limits.md", command="limits", timeout_s=400)
+@experiment("limits.ceilings", page="limits.md", command="limits", timeout_s=400)
 def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 60) -> pd.DataFrame:
     """Measure the ceilings: copy, read and write bandwidth, and products by number format.
 
@@ -73,7 +73,7 @@ def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 60) -> pd.
     return _joined(tables)
 
 
-@experiment(page="limits.md", command="limits-bandwidth", timeout_s=300)
+@experiment("limits.bandwidth", page="limits.md", command="limits-bandwidth", timeout_s=300)
 def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.DataFrame:
     """Measure copy, read and write bandwidth over working-set size: cache, knee and memory.
 
@@ -106,7 +106,7 @@ def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd
     return _joined(tables).assign(cache_bytes=cache)
 
 
-@experiment(page="limits.md", command="limits-floors", timeout_s=200)
+@experiment("limits.floors", page="limits.md", command="limits-floors", timeout_s=200)
 def floors(device: str = "cuda:0", iters: int = 100) -> pd.DataFrame:
     """Measure the floors: a launch, a wait, a readback, and each kernel of a CUDA graph.
 

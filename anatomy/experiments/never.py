@@ -40,7 +40,7 @@ LONG_BUDGET_S, LONG_ELEMENTS = 4.0, 2**22
 ALLOWED_GRADIENTS = 2**-4
 
 
-@experiment(page="axioms/never.md", command="never", timeout_s=300)
+@experiment("never.costs", page="axioms/never.md", command="never", timeout_s=300)
 def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.DataFrame:
     """Time each entry of the Never list beside what one would do instead.
 

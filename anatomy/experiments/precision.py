@@ -22,7 +22,9 @@ MLP = (8192, 16384, 4096)
 ALLOWED_BLOCK = {"bf16": 2**-6, "fp16": 2**-8}
 
 
-@experiment(page="axioms/precision.md", command="precision-training", timeout_s=400)
+@experiment(
+    "precision.training", page="axioms/precision.md", command="precision-training", timeout_s=400
+)
 def training(
     device: str = "cuda:0", scale: float = 1.0, full: bool = False, iters: int = 12
 ) -> pd.DataFrame:
@@ -60,7 +62,9 @@ def training(
     return _joined(tables)
 
 
-@experiment(page="axioms/precision.md", command="precision-gradients", timeout_s=200)
+@experiment(
+    "precision.gradients", page="axioms/precision.md", command="precision-gradients", timeout_s=200
+)
 def gradients(device: str = "cuda:0", width: int = 128, tokens: int = 256) -> pd.DataFrame:
     """Count gradients that vanish or overflow in fp16, bf16 and fp32, with loss scaling or without.
 
@@ -93,7 +97,7 @@ def gradients(device: str = "cuda:0", width: int = 128, tokens: int = 256) -> pd
     return pd.DataFrame(rows)
 
 
-@experiment(page="axioms/precision.md", command="precision-fp8", timeout_s=500)
+@experiment("precision.fp8", page="axioms/precision.md", command="precision-fp8", timeout_s=500)
 def fp8(
     device: str = "cuda:0", scale: float = 1.0, full: bool = False, iters: int = 12
 ) -> pd.DataFrame:
@@ -132,7 +136,9 @@ def fp8(
     return _joined(tables)
 
 
-@experiment(page="axioms/precision.md", command="precision-inference", timeout_s=200)
+@experiment(
+    "precision.inference", page="axioms/precision.md", command="precision-inference", timeout_s=200
+)
 def inference(
     device: str = "cuda:0", scale: float = 1.0, full: bool = False, iters: int = 12
 ) -> pd.DataFrame:

@@ -27,7 +27,7 @@ ROW_BYTES = 128
 NONE = "none"
 
 
-@experiment(page="benchmarks/contiguity_deep_dive.md", timeout_s=300)
+@experiment("remedies.payback", page="benchmarks/contiguity_deep_dive.md", timeout_s=300)
 def payback(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
@@ -185,7 +185,7 @@ def _with_break_even(table: pd.DataFrame, labels: dict[str, tuple]) -> pd.DataFr
     return table
 
 
-@experiment(page="benchmarks/contiguity_deep_dive.md", timeout_s=400)
+@experiment("remedies.compiled", page="benchmarks/contiguity_deep_dive.md", timeout_s=400)
 def compiled(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",

@@ -57,7 +57,12 @@ ASYNC = "no wait"
 BEHIND = {SYNC: "queue, synchronize", ITEM: "queue, item"}
 
 
-@experiment(page="benchmarks/c02_sync_points.md", command="c01 sync-points", timeout_s=400)
+@experiment(
+    "sync_points.bench",
+    page="benchmarks/c02_sync_points.md",
+    command="c01 sync-points",
+    timeout_s=400,
+)
 def bench(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "tf32", "fp32"] = "fp16",
@@ -300,7 +305,12 @@ def with_shares(table: pd.DataFrame, kernel: pd.Series) -> pd.DataFrame:
     )
 
 
-@experiment(page="benchmarks/c02_sync_points.md", command="sync-points-loop", timeout_s=400)
+@experiment(
+    "sync_points.training_loop",
+    page="benchmarks/c02_sync_points.md",
+    command="sync-points-loop",
+    timeout_s=400,
+)
 def training_loop(
     device: str = "cuda:0",
     steps: int = 1000,
@@ -340,7 +350,10 @@ def training_loop(
 
 
 @experiment(
-    page="benchmarks/sync_points_deep_dive.md", command="sync-points-timeline", timeout_s=200
+    "sync_points.timeline",
+    page="benchmarks/sync_points_deep_dive.md",
+    command="sync-points-timeline",
+    timeout_s=200,
 )
 def timeline(
     device: str = "cuda:0", side: int = 2048, kernels_each: int = 4, steps: int = 4
@@ -369,6 +382,7 @@ def timeline(
 
 
 @experiment(
+    "sync_points.found",
     page="benchmarks/sync_points_summary.md",
     command="sync-points-found",
     timeout_s=120,

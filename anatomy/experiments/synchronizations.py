@@ -36,7 +36,9 @@ FULL_SIZES, FULL_COUNTS = tuple(2**power for power in range(10, 28, 2)), (1, 5, 
 NO_WAIT, EACH, LATE = "no readback", "item each step", "item a step late"
 
 
-@experiment(page="axioms/syncs.md", command="syncs-detected", timeout_s=120)
+@experiment(
+    "synchronizations.detected", page="axioms/syncs.md", command="syncs-detected", timeout_s=120
+)
 def detected(device: str = "cuda:0") -> pd.DataFrame:
     """Ask which lines make the host wait for the GPU: PyTorch's debug mode, and a stopwatch.
 
@@ -116,7 +118,7 @@ def sync_debug_mode(mode: str) -> Iterator[None]:
         torch.cuda.set_sync_debug_mode(before)
 
 
-@experiment(page="axioms/syncs.md", command="syncs", timeout_s=300)
+@experiment("synchronizations.costs", page="axioms/syncs.md", command="syncs", timeout_s=300)
 def costs(
     device: str = "cuda:0", scale: float = 1.0, iters: int = 12, full: bool = False
 ) -> pd.DataFrame:

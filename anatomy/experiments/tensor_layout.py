@@ -23,7 +23,12 @@ LINE_BYTES = 128
 SCRIPT = Path(__file__).parents[2] / "snippets" / "alignment_check.py"
 
 
-@experiment(page="benchmarks/c01_tensor_semantics.md", command="c01 tensor-layout", timeout_s=120)
+@experiment(
+    "tensor_layout.report",
+    page="benchmarks/c01_tensor_semantics.md",
+    command="c01 tensor-layout",
+    timeout_s=120,
+)
 def report(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
@@ -56,6 +61,7 @@ def report(
 
 
 @experiment(
+    "tensor_layout.check",
     page="benchmarks/contiguity_summary.md",
     command="c01 alignment-check",
     timeout_s=120,

@@ -45,7 +45,7 @@ EIGHT = range(8)  # blocks of memory
 BEFORE, COPIED, AFTER = -1.0, 1.0, 2.0
 
 
-@experiment(page="axioms/syncs.md", command="transfers", timeout_s=300)
+@experiment("transfers.to_device", page="axioms/syncs.md", command="transfers", timeout_s=300)
 def to_device(
     device: str = "cuda:0", scale: float = 1.0, iters: int = 6, full: bool = False
 ) -> pd.DataFrame:
@@ -242,7 +242,7 @@ def beside(where: torch.device, scale: float, iters: int) -> pd.DataFrame:
     ).table.assign(bytes=4 * count)
 
 
-@experiment(page="axioms/syncs.md", command="transfers-hazard", timeout_s=120)
+@experiment("transfers.hazard", page="axioms/syncs.md", command="transfers-hazard", timeout_s=120)
 def hazard(device: str = "cuda:0", elements: int = 1048576) -> pd.DataFrame:
     """See what is read by a host that does not wait for a copy, and what an early reuse sends.
 

@@ -17,7 +17,7 @@ from anatomy.measuring import compare
 MORE = 1.02
 
 
-@experiment(page="how-we-measure.md", timeout_s=120, processes=3)
+@experiment("worked_example.kernel", page="how-we-measure.md", timeout_s=120, processes=3)
 def kernel(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "bf16",

@@ -39,7 +39,7 @@ def told(variant: str, median_s: float, control_s: float, **more) -> dict:
     } | more
 
 
-@experiment(page="benchmarks/toy.md", command="c01 toy-bench", timeout_s=60)
+@experiment("toy.fine", page="benchmarks/toy.md", command="c01 toy-bench", timeout_s=60)
 def fine(
     device: str = "cpu",
     dtype: Literal["fp16", "fp32"] = "fp16",
@@ -69,7 +69,7 @@ def fine(
     return pd.DataFrame(rows)
 
 
-@experiment()
+@experiment("toy.prints")
 def prints(device: str = "cpu", lines: int = 3) -> pd.DataFrame:
     """Print a lot, from this process and from a child.
 
@@ -83,7 +83,7 @@ def prints(device: str = "cpu", lines: int = 3) -> pd.DataFrame:
     return fine()
 
 
-@experiment()
+@experiment("toy.crashes")
 def crashes(device: str = "cpu") -> pd.DataFrame:
     """Die of a segmentation fault, after saying something.
 
@@ -95,7 +95,7 @@ def crashes(device: str = "cpu") -> pd.DataFrame:
     return fine()
 
 
-@experiment()
+@experiment("toy.is_killed")
 def is_killed(device: str = "cpu") -> pd.DataFrame:
     """Be killed from outside, as the kernel does when memory runs out.
 
@@ -106,7 +106,7 @@ def is_killed(device: str = "cpu") -> pd.DataFrame:
     return fine()
 
 
-@experiment(timeout_s=2)
+@experiment("toy.hangs", timeout_s=2)
 def hangs(device: str = "cpu", pids: str = "") -> pd.DataFrame:
     """Start a child and never return.
 
@@ -121,7 +121,7 @@ def hangs(device: str = "cpu", pids: str = "") -> pd.DataFrame:
     return fine()
 
 
-@experiment()
+@experiment("toy.is_greedy")
 def is_greedy(device: str = "cpu") -> pd.DataFrame:
     """Ask the allocator for more than there is.
 
@@ -134,7 +134,7 @@ def is_greedy(device: str = "cpu") -> pd.DataFrame:
     return fine()
 
 
-@experiment()
+@experiment("toy.is_careful")
 def is_careful(device: str = "cpu") -> pd.DataFrame:
     """Ask whether a petabyte is free, before allocating it.
 
@@ -145,7 +145,7 @@ def is_careful(device: str = "cpu") -> pd.DataFrame:
     return fine()
 
 
-@experiment()
+@experiment("toy.has_a_bug")
 def has_a_bug(device: str = "cpu") -> pd.DataFrame:
     """Raise what nobody foresaw.
 
@@ -155,7 +155,7 @@ def has_a_bug(device: str = "cpu") -> pd.DataFrame:
     return pd.DataFrame([{"median_s": 1 / 0}])
 
 
-@experiment()
+@experiment("toy.returns_a_list")
 def returns_a_list(device: str = "cpu") -> pd.DataFrame:
     """Return something that is no table.
 
@@ -165,7 +165,7 @@ def returns_a_list(device: str = "cpu") -> pd.DataFrame:
     return [1, 2, 3]
 
 
-@experiment(processes=3, timeout_s=2)
+@experiment("toy.thrice", processes=3, timeout_s=2)
 def thrice(
     device: str = "cpu",
     log: str = "",
