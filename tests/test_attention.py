@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy import claims, counts, machine, recording, tensors
 from anatomy.cli.text import report
-from anatomy.experiments import attention, attention_calls
+from anatomy.experiments import attention, attention_calls, attention_sizes
 from anatomy.experiments.attention_calls import Size
 from anatomy.measuring import blocks, sampling
 
@@ -135,17 +135,17 @@ def test_the_default_is_what_was_on_before_whatever_ran_last():
 def test_what_would_not_fit_is_a_row_that_says_so(monkeypatch):
     monkeypatch.setattr(machine, "free_bytes", lambda where: 139 * GIB)
     long = Size(heads=8, sequence=32768, width=64, dtype="bf16")
-    assert set(attention.too_large(long, CPU)) == {"math"}
+    assert set(attention_sizes.too_large(long, CPU)) == {"math"}
     back = Size(**vars(long) | {"backward": True})
-    refused = attention.too_large(back, CPU)
+    refused = attention_sizes.too_large(back, CPU)
     assert set(refused) == {"math"}
     assert "more than half of the 139 GiB that are free" in refused["math"]
     more = Size(**vars(back) | {"heads": 16})
-    assert set(attention.too_large(more, CPU)) == {"manual", "math"}
+    assert set(attention_sizes.too_large(more, CPU)) == {"manual", "math"}
     monkeypatch.setattr(machine, "free_bytes", lambda where: 2**10)
-    assert set(attention.too_large(SMALL, CPU)) == set(attention_calls.WAYS)
+    assert set(attention_sizes.too_large(SMALL, CPU)) == set(attention_calls.WAYS)
     monkeypatch.setattr(machine, "free_bytes", lambda where: None)
-    assert attention.too_large(long, CPU) == {}
+    assert attention_sizes.too_large(long, CPU) == {}
 
 
 def test_where_nothing_fits_there_are_reasons_and_no_tensors(monkeypatch):

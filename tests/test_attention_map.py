@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from anatomy.experiments import attention
+from anatomy.experiments import attention, attention_sizes
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from anatomy.experiments import attention
     ],
 )
 def test_lengths_rise_to_the_longest(longest, step, lengths):
-    assert attention.sequences(longest, step) == lengths
+    assert attention_sizes.sequences(longest, step) == lengths
 
 
 @pytest.mark.parametrize(

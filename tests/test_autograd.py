@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from anatomy import machine
 from anatomy.errors import BadParameter
 from anatomy.experiments import (
-    attention,
     attention_calls,
+    attention_sizes,
     autograd_blocks,
     autograd_census,
     autograd_compiled,
@@ -313,7 +313,7 @@ def test_shape_operations_change_no_number():
 
 
 def test_without_attention_written_out_there_are_times_and_no_ratios(monkeypatch):
-    monkeypatch.setattr(attention, "too_large", lambda size, where: {"manual": "too large"})
+    monkeypatch.setattr(attention_sizes, "too_large", lambda size, where: {"manual": "too large"})
     settings = autograd_costs.Settings(CPU, 3, 0.02)
     with attention_calls.switches_kept() as ordinary:
         table = autograd_costs._attention(SMALL, ordinary, settings, "attention T=16")

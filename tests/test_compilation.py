@@ -262,7 +262,7 @@ def test_a_break_is_asked_for_between_layers_alone():
 def test_the_cost_of_a_break_is_the_slope_in_every_block():
     breaks, blocks = (0, 1, 2, 4, 8, 16), range(12)
     times = [[1e-3 + 1e-6 * block + n * 2e-5 for block in blocks] for n in breaks]
-    slope = compilation_chains.cost_per_break(breaks, times)
+    slope = compilation_cells.cost_per_break(breaks, times)
     assert (slope.median, slope.low, slope.high) == pytest.approx((2e-5, 2e-5, 2e-5))
 
 

@@ -28,7 +28,12 @@ TIMES = 5
 
 
 @experiment(
-    "topic.measure", page="topic.md", command="c01 toy", timeout_s=60, files=("snippets/a.py", "b.cu"), processes=3
+    "topic.measure",
+    page="topic.md",
+    command="c01 toy",
+    timeout_s=60,
+    files=("snippets/a.py", "b.cu"),
+    processes=3,
 )
 def measure(
     device: str = DEVICE,

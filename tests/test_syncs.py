@@ -13,7 +13,7 @@ from fake_stopwatch import Fake, FakeStopwatch
 
 from anatomy import agreement, claims, recording
 from anatomy.errors import DisagreementError
-from anatomy.experiments import never, synchronizations, transfers
+from anatomy.experiments import cells, never, synchronizations, transfers
 from anatomy.experiments.synchronization_candidates import CANDIDATES, QUEUES, tensors_on
 from anatomy.measuring import blocks, stopwatch_for
 
@@ -289,8 +289,8 @@ def test_a_wait_and_a_use_are_what_a_step_takes_more_than_the_control():
 def test_counts_stay_whole_numbers_beside_rows_that_have_none():
     table = pd.concat([pd.DataFrame({"n": [2**26]}), pd.DataFrame({"m": [1]})], ignore_index=True)
     assert table.n.dtype == float
-    assert list(synchronizations.with_counts(table, "n").n) == [2**26, None]
-    assert type(synchronizations.with_counts(table, "n").n[0]) is int
+    assert list(cells.with_counts(table, "n").n) == [2**26, None]
+    assert type(cells.with_counts(table, "n").n[0]) is int
 
 
 @pytest.mark.parametrize("direction", transfers.DIRECTIONS)

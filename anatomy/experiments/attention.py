@@ -7,30 +7,18 @@ from typing import Any, Literal
 import pandas as pd
 import torch
 
-from anatomy import counts, machine, memory, tensors, units
+from anatomy import counts, memory, tensors
 from anatomy.errors import MeasurementError
 from anatomy.experiment import experiment
 from anatomy.experiments import attention_calls, demands
 from anatomy.experiments.attention_calls import ALLOWED, BACKENDS, WAYS, Problem, Size
+from anatomy.experiments.attention_sizes import FINE_STEP, SCORES, SHORTEST, STEP, too_large
 from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 
 DIRECTIONS = ("forward", "forward and backward")
-# Shortest sequence of a map; each next one is so many times as long.
-SHORTEST, STEP, FINE_STEP = 128, 4, 2
 # Above this length a map is always fine: a power of the length needs more than three of them.
 FINE_ABOVE = 2048
-# Tensors of N x N scores that are there at once. Written out: the scores, the scaled ones and the
-# probabilities; backward the probabilities and two gradients, and one for safety. In `math` also a
-# mask of the rows without any score, and the probabilities with those rows mended.
-SCORES = {"manual": {"forward": 3, "backward": 4}, "math": {"forward": 4, "backward": 5}}
-# Ways of different sizes of scores can't use each other's freed memory. So that it need not be
-# given back and asked for again within the blocks, none may need more than this share of it.
-MOST_MEMORY = 0.5
-# Tensors of (B, H, N, D) in float64 and in the tensors' format that a comparison holds.
-WIDE_TENSORS, TENSORS = 8, 24
-# Tensors of one block's scores in the exact computation.
-EXACT_SCORES = 6
 # Seconds of one comparison, and after which settling gives up: ten of them take half a minute.
 BUDGET_S, SETTLE_CAP_S = 2.0, 1.0
 # And from this length on, where the checks and the list of kernels alone take that long.
@@ -110,14 +98,6 @@ def lengths(longest: int, full: bool) -> list[int]:
         found.append(found[-1] // step)
 
 
-def sequences(longest: int, step: int) -> list[int]:
-    """Lengths from `longest` down by `step`, not below `SHORTEST`, in rising order."""
-    found = [longest]
-    while found[-1] // step >= SHORTEST:
-        found.append(found[-1] // step)
-    return found[::-1]
-
-
 def _measured(
     size: Size, where: torch.device, ordinary: Mapping[str, bool], cell: dict, iters: int
 ) -> pd.DataFrame:
@@ -185,30 +165,6 @@ def _work(size: Size, there: Iterable[str]) -> dict[str, Any]:
 def _mode(given: Problem) -> AbstractContextManager:
     """Without autograd where no gradient is wanted; that may change PyTorch's choice."""
     return torch.inference_mode() if given.grad is None else nullcontext()
-
-
-def too_large(size: Size, where: torch.device) -> dict[str, str]:
-    """Which ways would need more than a sensible share of the memory that is free, and why."""
-    free = machine.free_bytes(where)
-    if free is None:
-        return {}
-    item, pairs = tensors.itemsize(size.dtype), size.heads * size.sequence**2
-    # Inputs, results and exact results; in the meantime, the exact computation's own scores.
-    linear = size.heads * size.sequence * size.width * (8 * WIDE_TENSORS + item * TENSORS)
-    reference = EXACT_SCORES * 8 * min(pairs, attention_calls.BLOCK_SCORES)
-    found = {}
-    for name in WAYS:
-        copies = SCORES.get(name, {}).get("backward" if size.backward else "forward", 0)
-        copies += size.causal * bool(copies)  # the scores with those behind the mask filled in
-        # `math` computes 16-bit problems in float32.
-        scores = copies * pairs * (max(item, 4) if name == "math" else item)
-        need = linear + max(scores, reference) + size.causal * size.sequence**2
-        if need > MOST_MEMORY * free:
-            found[name] = (
-                f"would need about {units.byte_count(need)}, more than half of the "
-                f"{units.byte_count(free)} that are free"
-            )
-    return found
 
 
 def _refused(op: str, where: torch.device, refused: Mapping[str, str]) -> pd.DataFrame:

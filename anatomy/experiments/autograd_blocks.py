@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from anatomy import tensors
 from anatomy.errors import BadParameter
-from anatomy.experiments import attention, attention_calls
+from anatomy.experiments import attention_calls, attention_sizes
 from anatomy.experiments.attention_calls import BACKENDS, SWITCHES, WAYS
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -235,7 +235,7 @@ def too_large(size: Size, where: torch.device) -> dict[str, str]:
         backward=True,
         causal=True,
     )
-    return attention.too_large(given, where)
+    return attention_sizes.too_large(given, where)
 
 
 def refused(

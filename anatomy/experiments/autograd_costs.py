@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from anatomy import counts, memory, tensors
-from anatomy.experiments import attention, attention_calls, autograd_blocks, cells
+from anatomy.experiments import attention_calls, attention_sizes, autograd_blocks, cells
 from anatomy.experiments.attention_calls import ALLOWED, WAYS
 from anatomy.experiments.autograd_blocks import CORE, LAYER, MANUAL, Size
-from anatomy.experiments.compilation_cells import let_go, reason_of
-from anatomy.experiments.compilation_chains import cost_per_break
+from anatomy.experiments.compilation_cells import cost_per_break, let_go, reason_of
 from anatomy.measuring import compare
 
 # Longest sequence at which the whole layer is timed too.
@@ -74,7 +73,7 @@ def over_length(
         settings: How it is timed.
         step: What one length is divided by for the next.
     """
-    for sequence in attention.sequences(size.sequence, step):
+    for sequence in attention_sizes.sequences(size.sequence, step):
         this = Size(size.batch, sequence, size.width, size.heads, size.dtype)
         long = sequence > LAYER_LONGEST
         patient = replace(settings, budget_s=LONG_BUDGETS * settings.budget_s)
@@ -104,7 +103,7 @@ def _attention(
     where = settings.where
     heads, width = size.batch * size.heads, size.width // size.heads
     given_size = attention_calls.Size(heads, size.sequence, width, size.dtype, True, True)
-    refused = attention.too_large(given_size, where)
+    refused = attention_sizes.too_large(given_size, where)
     if len(refused) == len(WAYS):
         return _refused(op, refused)
     given = attention_calls.problem(given_size, where)

@@ -20,3 +20,17 @@ def joined(tables: Sequence[pd.DataFrame], promised: Sequence[str] = ()) -> pd.D
         if column not in table:
             table[column] = None
     return table
+
+
+def with_counts(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Columns that count, as whole numbers again: rows without a value make pandas forget it.
+
+    Args:
+        table: Rows of several comparisons.
+        columns: Names of columns of whole numbers, some of them missing.
+    """
+    whole = {
+        name: pd.Series([None if pd.isna(n) else int(n) for n in table[name]], dtype=object)
+        for name in columns
+    }
+    return table.assign(**whole)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -343,3 +344,17 @@ def let_go(where: torch.device) -> None:
     if where.type == "cuda":
         torch.cuda.synchronize(where)
         torch.cuda.empty_cache()
+
+
+def cost_per_break(
+    breaks: Sequence[int], blocks_s: Sequence[Sequence[float]]
+) -> intervals.Interval:
+    """Seconds that one break adds: the slope of time over breaks in each block, and its interval.
+
+    Args:
+        breaks: Of each variant.
+        blocks_s: Of each variant, its seconds in each block; the blocks are paired.
+    """
+    n = np.asarray(breaks, dtype=np.float64)
+    seconds = np.asarray(blocks_s, dtype=np.float64)  # (variants, blocks)
+    return intervals.median_interval(np.polyfit(n, seconds, 1)[0])

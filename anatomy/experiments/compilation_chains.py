@@ -3,14 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy import counts, intervals
+from anatomy import counts
 from anatomy.agreement import ALLOWED
-from anatomy.experiments.compilation_cells import let_go, reason_of
+from anatomy.experiments.compilation_cells import cost_per_break, let_go, reason_of
 from anatomy.measuring import compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch, compilations
 
@@ -211,17 +210,3 @@ def _slope_columns(table: pd.DataFrame) -> dict[str, pd.Series]:
         column: pd.Series([value if here else None for here in last], dtype=object)
         for column, value in ends.items()
     }
-
-
-def cost_per_break(
-    breaks: Sequence[int], blocks_s: Sequence[Sequence[float]]
-) -> intervals.Interval:
-    """Seconds that one break adds: the slope of time over breaks in each block, and its interval.
-
-    Args:
-        breaks: Of each variant.
-        blocks_s: Of each variant, its seconds in each block; the blocks are paired.
-    """
-    n = np.asarray(breaks, dtype=np.float64)
-    seconds = np.asarray(blocks_s, dtype=np.float64)  # (variants, blocks)
-    return intervals.median_interval(np.polyfit(n, seconds, 1)[0])

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from anatomy import intervals, machine, models, tensors
 from anatomy.experiment import experiment
 from anatomy.experiments import demands
-from anatomy.experiments.synchronizations import with_counts
+from anatomy.experiments.cells import with_counts
 from anatomy.measuring import compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 

@@ -19,7 +19,7 @@ from anatomy import counts, machine, tensors
 from anatomy.experiment import experiment
 from anatomy.experiments import demands, sync_points_loop, sync_points_trace, sync_points_waits
 from anatomy.experiments import sync_points_rounds as rounds
-from anatomy.experiments.cells import joined
+from anatomy.experiments.cells import joined, with_counts
 from anatomy.experiments.sync_points_lines import (
     FEW,
     ITEM,
@@ -33,7 +33,7 @@ from anatomy.experiments.sync_points_lines import (
     synchronize,
     then,
 )
-from anatomy.experiments.synchronizations import with_counts, with_wait
+from anatomy.experiments.synchronizations import with_wait
 from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 

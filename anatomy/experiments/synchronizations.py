@@ -17,6 +17,7 @@ from torch import Tensor
 from anatomy import intervals, machine, tensors
 from anatomy.experiment import experiment
 from anatomy.experiments import demands
+from anatomy.experiments.cells import with_counts
 from anatomy.experiments.synchronization_candidates import CANDIDATES, Line, Tensors, tensors_on
 from anatomy.measuring import compare, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
@@ -287,20 +288,6 @@ def with_wait(table: pd.DataFrame) -> pd.DataFrame:
         found.append((extra.median, extra.low, extra.high))
     columns = ("wait_s", "wait_low_s", "wait_high_s")
     return table.assign(**dict(zip(columns, map(list, zip(*found, strict=True)), strict=True)))
-
-
-def with_counts(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Columns that count, as whole numbers again: rows without a value make pandas forget it.
-
-    Args:
-        table: Rows of several comparisons.
-        columns: Names of columns of whole numbers, some of them missing.
-    """
-    whole = {
-        name: pd.Series([None if pd.isna(n) else int(n) for n in table[name]], dtype=object)
-        for name in columns
-    }
-    return table.assign(**whole)
 
 
 def _bound_by(table: pd.DataFrame, where: torch.device) -> str | None:
