@@ -17,11 +17,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anatomy import limits, recording, signatures
 from anatomy.errors import AnatomyError, UnknownName
 from anatomy.provenance.freshness import Freshness, freshness
+
+if TYPE_CHECKING:
+    from anatomy.pages.frontmatter import Fronts
 
 # Folder of the built site that holds the raw files, laid out as the folder of recordings.
 PUBLISHED = "recordings"
@@ -76,6 +79,7 @@ class Showing:
         asked: What has been noted.
         shown: What the page as a whole shows, known before it is rendered.
         pages: Address, relative to the site, of every page by its source.
+        fronts: Front matter of every page by its source, in their order; None outside of a build.
         found: What was looked up before, by this page or an earlier one of the build.
         told: Commands that the page has named, which make what is missing or old.
     """
@@ -90,6 +94,7 @@ class Showing:
     asked: list[Asked] = field(default_factory=list)
     shown: list[Asked] = field(default_factory=list)
     pages: Mapping[str, str] = field(default_factory=dict)
+    fronts: "Fronts | None" = None
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     _used: Counter = field(default_factory=Counter)
     found: dict[tuple, Found] = field(default_factory=dict)
