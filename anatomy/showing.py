@@ -59,6 +59,11 @@ class Found:
     freshness: Freshness
 
     @property
+    def on_cpu(self) -> bool:
+        """Whether it measures a CPU; no ceilings are known of one."""
+        return recording.on_cpu(self.params)
+
+    @property
     def command(self) -> str:
         """The command that makes the recording, or makes it anew."""
         return record_command(self.name, self.params)
@@ -110,6 +115,9 @@ class Showing:
     def find(self, name: str, /, **params: Any) -> Found:
         """The recording of one call; while collecting, it is only noted and never looked for.
 
+        It is the shown machine's. A call on a CPU has it from a CPU: this host's where a GPU host
+        builds and has one, else the first that has.
+
         Raises:
             UnknownName: No such experiment or parameter.
             BadParameter: A value that the parameter can't take.
@@ -121,8 +129,13 @@ class Showing:
             return Found(name, wanted, None, Freshness("missing", "Only noted so far."))
         key = (name, *sorted(wanted.items()))
         if key not in self.found:
-            there = recording.find(self.root, self.machine, name, **wanted)
-            self.found[key] = Found(name, wanted, there, freshness(there, self.here))
+            here = self.here
+            if recording.on_cpu(wanted):
+                own, here = (here or {}).get("cpu"), None
+                there = recording.find_on_cpu(self.root, own, name, **wanted)
+            else:
+                there = recording.find(self.root, self.machine, name, **wanted)
+            self.found[key] = Found(name, wanted, there, freshness(there, here))
         self._looked_up[key] = self.found[key]
         return self.found[key]
 

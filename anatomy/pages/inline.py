@@ -230,7 +230,7 @@ def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: An
         raise BadParameter(f"it meets {len(left)} rows, and must meet one. {_telling_apart(left)}")
     if not left:
         raise BadParameter(f"the recording of {found.name} has no rows.")
-    return rows.derived(left[0], ceilings)
+    return rows.derived(left[0], None if found.on_cpu else ceilings)
 
 
 def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
