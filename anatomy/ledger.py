@@ -37,13 +37,13 @@ def results(showing: Showing, machines: Iterable[str] | None = None) -> list[Res
     Args:
         showing: The page; its own machine comes first, and on a GPU host is the one that is
             measured. While it collects, only that one is asked, and the list is empty.
-        machines: Slugs. Default: the machine shown, and all others that have recordings.
+        machines: Slugs. Default: the machine shown, and all others that claims are judged on.
 
     Raises:
         RecordingError: A recording can't be used.
     """
     if machines is None:
-        others = [] if showing.collecting else recording.machines(showing.root)
+        others = [] if showing.collecting else judged_machines(showing.root)
         machines = dict.fromkeys([showing.machine, *others])
     pages = {
         slug: showing
@@ -53,7 +53,15 @@ def results(showing: Showing, machines: Iterable[str] | None = None) -> list[Res
         for slug in machines
     }
     found = [claims.evaluate(page, name) for name in claims.all_claims() for page in pages.values()]
-    return [] if showing.collecting else found
+    # What was measured on a CPU is beside every GPU the same.
+    once = {(each.claim.name, each.machine): each for each in found}
+    return [] if showing.collecting else list(once.values())
+
+
+def judged_machines(root: Path) -> list[str]:
+    """Slugs of the machines that claims are judged on: GPUs, to each of which CPUs add theirs."""
+    known = recording.machines(root)
+    return [slug for slug in known if not recording.of_a_cpu(slug)] or known
 
 
 def row(result: Result) -> dict[str, Any]:

@@ -151,8 +151,9 @@ def here() -> dict[str, str | None] | None:
     """What a recording made here now would be compared with, without importing torch.
 
     Returns:
-        `slug`, `card`, `torch`, `driver` and `cuda` of the first GPU that torch would see; None
-        where torch would see none: no driver, every card hidden, or a torch built for the CPU.
+        `slug`, `card`, `torch`, `driver` and `cuda` of the first GPU that torch would see, and
+        `cpu`, the slug of its host's CPU; None where torch would see none: no driver, every card
+        hidden, or a torch built for the CPU.
     """
     build = versions.torch_build()
     cards = driver.visible_cards() if build.cuda else []
@@ -164,6 +165,7 @@ def here() -> dict[str, str | None] | None:
         "torch": build.version,
         "driver": driver.version(),
         "cuda": build.cuda,
+        "cpu": cpu_slug(),
     }
 
 

@@ -69,7 +69,7 @@ class Item:
     @property
     def needs_gpu(self) -> bool:
         """Whether it measures on a GPU."""
-        return not str(self.params.get("device", "cpu")).startswith("cpu")
+        return not recording.on_cpu(self.params)
 
 
 @dataclass
@@ -117,7 +117,8 @@ def plan(
         shown: (experiment, parameters) or (experiment, parameters, place), as pages show them.
         root: Folder of all recordings.
         here: This GPU host as `machine.here` tells it; None elsewhere.
-        slug: The machine whose recordings are looked at for what needs a GPU. Default: this one.
+        slug: The machine whose recordings are looked at, of what runs on a CPU any CPU's, as pages
+            do. Default: this one, and its CPU.
         package: Folder of another package that has the experiments.
         processes: Fresh processes to measure each in. Default: as many as each declares.
 
@@ -142,14 +143,16 @@ def unasked(shown: Iterable[Sequence[Any]], package: Path | None = None) -> list
 
 
 def _item(name, params, places, root, here, slug, package, processes) -> Item:
-    on_cpu = str(params.get("device", "cpu")).startswith("cpu")
+    on_cpu, shown = recording.on_cpu(params), slug is not None
     slug = machine.cpu_slug() if on_cpu else slug or (here and here["slug"])
     declared = signatures.signature(name, package)
     found, broken = None, None
     if slug:
         file = recording.path(root, slug, name, recording.key(params, declared.defaults))
         try:
-            if package is None:
+            if package is None and on_cpu and shown:
+                found = recording.find_on_cpu(root, slug if here else None, name, **params)
+            elif package is None:
                 found = recording.find(root, slug, name, **params)
             elif file.is_file():
                 found = recording.load(file, root)

@@ -305,6 +305,27 @@ def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | N
     return None
 
 
+def on_cpu(params: Mapping[str, Any]) -> bool:
+    """Whether a call with these parameters measures on a CPU, which is a machine of its own."""
+    return str(params.get("device", "cpu")).startswith("cpu")
+
+
+def of_a_cpu(slug: str) -> bool:
+    """Whether a machine is a CPU: what runs there is shown beside the figures of any GPU."""
+    return slug.startswith("cpu-")
+
+
+def find_on_cpu(root: Path, first: str | None, name: str, /, **params: Any) -> Recording | None:
+    """The recording of one call on a CPU, or None; of the CPU `first` if that has one.
+
+    Raises:
+        UnknownName, BadParameter, RecordingError: As for `find`.
+    """
+    cpus = sorted(filter(of_a_cpu, machines(root)), key=lambda slug: (slug != first, slug))
+    there = (find(root, slug, name, **params) for slug in cpus)
+    return next(filter(None, there), None)
+
+
 def all_recordings(
     root: Path, machine: str | None = None, *, broken: list[RecordingError] | None = None
 ) -> list[Recording]:

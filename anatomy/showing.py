@@ -17,11 +17,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anatomy import limits, recording, signatures
 from anatomy.errors import AnatomyError, UnknownName
 from anatomy.provenance.freshness import Freshness, freshness
+
+if TYPE_CHECKING:
+    from anatomy.pages.frontmatter import Fronts
 
 # Folder of the built site that holds the raw files, laid out as the folder of recordings.
 PUBLISHED = "recordings"
@@ -56,6 +59,11 @@ class Found:
     freshness: Freshness
 
     @property
+    def on_cpu(self) -> bool:
+        """Whether it measures a CPU; no ceilings are known of one."""
+        return recording.on_cpu(self.params)
+
+    @property
     def command(self) -> str:
         """The command that makes the recording, or makes it anew."""
         return record_command(self.name, self.params)
@@ -76,6 +84,7 @@ class Showing:
         asked: What has been noted.
         shown: What the page as a whole shows, known before it is rendered.
         pages: Address, relative to the site, of every page by its source.
+        fronts: Front matter of every page by its source, in their order; None outside of a build.
         found: What was looked up before, by this page or an earlier one of the build.
         told: Commands that the page has named, which make what is missing or old.
     """
@@ -90,6 +99,7 @@ class Showing:
     asked: list[Asked] = field(default_factory=list)
     shown: list[Asked] = field(default_factory=list)
     pages: Mapping[str, str] = field(default_factory=dict)
+    fronts: "Fronts | None" = None
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     _used: Counter = field(default_factory=Counter)
     found: dict[tuple, Found] = field(default_factory=dict)
@@ -105,6 +115,9 @@ class Showing:
     def find(self, name: str, /, **params: Any) -> Found:
         """The recording of one call; while collecting, it is only noted and never looked for.
 
+        It is the shown machine's. A call on a CPU has it from a CPU: this host's where a GPU host
+        builds and has one, else the first that has.
+
         Raises:
             UnknownName: No such experiment or parameter.
             BadParameter: A value that the parameter can't take.
@@ -116,8 +129,13 @@ class Showing:
             return Found(name, wanted, None, Freshness("missing", "Only noted so far."))
         key = (name, *sorted(wanted.items()))
         if key not in self.found:
-            there = recording.find(self.root, self.machine, name, **wanted)
-            self.found[key] = Found(name, wanted, there, freshness(there, self.here))
+            here = self.here
+            if recording.on_cpu(wanted):
+                own, here = (here or {}).get("cpu"), None
+                there = recording.find_on_cpu(self.root, own, name, **wanted)
+            else:
+                there = recording.find(self.root, self.machine, name, **wanted)
+            self.found[key] = Found(name, wanted, there, freshness(there, here))
         self._looked_up[key] = self.found[key]
         return self.found[key]
 

@@ -62,12 +62,14 @@ def on_pre_build(config):
             shown_machine=config.extra.get("machine"),
             here=_here,
             record=_record,
+            navigate=config.nav is None,
         )
     )
 
 
 def on_files(files, config):
-    """Publish the raw recordings and the ledger with the site."""
+    """Publish the raw recordings and the ledger with the site, and lay out its navigation."""
+    config.nav = config.nav or _building.navigation
     for address, content in [*_called(_building.published), *_called(_building.downloads)]:
         files.append(File.generated(config, address, content=content))
     return files

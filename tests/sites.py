@@ -47,20 +47,26 @@ class Built:
 
 @dataclass
 class Project:
-    """A MkDocs project in a temporary folder, shown with the recordings in `recordings`."""
+    """A MkDocs project in a temporary folder, shown with the recordings in `recordings`.
+
+    Its settings name the pages it has, so that they need no front matter, unless told otherwise.
+    """
 
     folder: Path
     recordings: Path
     machine: str = synthetic.MACHINE
+    names_pages: bool = True
 
     def write(self, **pages: str) -> "Project":
-        """Write pages (`index` for index.md) and the settings that name them all."""
+        """Write pages (`index` for index.md), and the settings."""
         docs = self.folder / "docs"
         if not docs.exists():
             copytree(CHECKOUT / "docs" / "assets", docs / "assets")
         for name, text in pages.items():
+            (docs / f"{name}.md").parent.mkdir(exist_ok=True)
             (docs / f"{name}.md").write_text(text, encoding="utf-8")
-        return self._settle(["nav:", *(f"  - {page.name}" for page in sorted(docs.glob("*.md")))])
+        named = ["nav:", *(f"  - {page.name}" for page in sorted(docs.glob("*.md")))]
+        return self._settle(named if self.names_pages else [])
 
     def copy_site(self) -> "Project":
         """Take the pages of the site itself, and what they quote, with its own navigation."""

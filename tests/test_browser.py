@@ -6,15 +6,16 @@ reader sees is what must fit. What has not been measured yet is a gap here as we
 
 import functools
 import http.server
+import re
 import shutil
 import socketserver
 import threading
-from pathlib import Path
 
 import pytest
 from sites import CHECKOUT, Built, Project
 
 from anatomy.claims import all_claims
+from anatomy.pages import frontmatter
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -28,25 +29,15 @@ SETTINGS = {
     "no script": {"java_script_enabled": False, "viewport": {"width": 1280, "height": 900}},
 }
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-PAGES = ["", *(
-    f"benchmarks/{name}/"
-    for name in ("c01_tensor_semantics", "contiguity_deep_dive", "contiguity_summary",
-                 "c02_sync_points", "sync_points_deep_dive", "sync_points_summary",
-                 "c03_autograd_inspection", "autograd_inspection_deep_dive",
-                 "autograd_inspection_summary")
-), "how-we-measure/", "limits/", "ledger/",
-"axioms/", *(
-    f"axioms/{name}/"
-    for name in ("profiling", "compile", "cuda-graphs", "precision", "attention", "checkpointing",
-                 "channels-last", "syncs", "never")
-), "ladder/", *(
-    f"ladder/{name}/"
-    for name in ("0_baseline", "1_cublas", "2_sdpa", "3_compile", "4_transformer_engine",
-                 "5_fastest")
-)]  # fmt: skip
+DOCS = CHECKOUT / "docs"
+# Addresses of all pages, in the order of the navigation.
+PAGES = [
+    re.sub(r"(^|/)index/$", r"\1", page.removesuffix(".md") + "/")
+    for page in frontmatter.in_folder(DOCS)
+]
+CHARTS = "benchmarks/c01_tensor_semantics/"  # a page with charts and their tables
 # The machine whose recordings the site shows.
 RECORDED = "nvidia-h200"
-DOCS = Path(__file__).parent.parent / "docs"
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, and there is none here")
 
@@ -142,7 +133,7 @@ def test_nothing_runs_off_a_phone(opened, path):
 
 @pytest.mark.parametrize("setting", ["light", "dark"])
 def test_text_of_charts_and_strips_stands_out_from_the_page(opened, setting):
-    page = opened(PAGES[1], setting)
+    page = opened(CHARTS, setting)
     contrasts = page.evaluate(
         """() => {
           const rgb = c => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
@@ -173,7 +164,7 @@ def test_ids_are_unique_on_every_page(opened):
 
 
 def test_a_folded_table_opens_without_a_script(opened):
-    page = opened(PAGES[1], "no script")
+    page = opened(CHARTS, "no script")
     fold = page.locator("details.twin").first
     assert fold.get_attribute("open") is None
     table = fold.locator("table")
@@ -183,14 +174,14 @@ def test_a_folded_table_opens_without_a_script(opened):
 
 
 def test_a_raw_recording_can_be_reached_from_a_figure(opened, built):
-    page = opened(PAGES[1], "light")
+    page = opened(CHARTS, "light")
     href = page.locator("figure.shown a.raw").first.evaluate("a => a.href")
     answer = page.request.get(href)
     assert answer.ok and answer.json()["machine"]["slug"] == RECORDED
 
 
 def test_on_a_phone_the_strip_folds_and_unfolds(opened):
-    page = opened(PAGES[1], "phone")
+    page = opened(CHARTS, "phone")
     fold = page.locator("details.strip-fold").first
     assert not page.locator(".strip-line").first.is_visible()
     inside = fold.locator("> div")

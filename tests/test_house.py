@@ -71,6 +71,7 @@ DOORS = {
     "rich": {"cli", "progress"},
     "pynvml": {"driver"},
     "filelock": {"isolation", "pages.building"},
+    "yaml": {"pages.frontmatter"},
     "mkdocs": set(),
     "torch": {
         "tensors",

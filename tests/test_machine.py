@@ -75,6 +75,7 @@ def test_this_host_is_known_without_torch_by_the_same_words(two_h200):
         "driver": told["driver"],
         "torch": "2.11.0+cu130",
         "cuda": "13.0",
+        "cpu": machine.cpu_slug(),
     }
     assert machine.gpu_present()
 

@@ -5,15 +5,20 @@ import re
 
 import pytest
 import synthetic
+from sites import CHECKOUT
 
 from anatomy import page, recording, showing
-from anatomy.exhibits import techniques
+from anatomy.pages import frontmatter, inline
+
+TECHNIQUES = [
+    each for front in frontmatter.in_folder(CHECKOUT / "docs").values() for each in front.techniques
+]
 
 
 @pytest.fixture
 def root(tmp_path):
-    for each in techniques.TECHNIQUES:
-        for name, params in each.needs:
+    for each in TECHNIQUES:
+        for name, params in map(inline.called, each.reads):
             synthetic.MAKERS[name](tmp_path, **params)
     return tmp_path
 
@@ -40,7 +45,7 @@ def edit(root, name: str, change) -> None:
 
 def test_each_technique_has_its_ends_in_order_and_its_verdict(root):
     found = lines(root)
-    assert list(found) == [each.name for each in techniques.TECHNIQUES]
+    assert list(found) == [each.name for each in TECHNIQUES]
     for name, (best, worst, _, _, promised) in found.items():
         first, last = (float(text.partition("×")[0]) for text in (best, worst))
         assert first >= last > 0, name

@@ -78,7 +78,7 @@ def rows_of(
     """The rows of a recording that are wanted, with what follows from them."""
     there = rows.meeting(found.recording.data["rows"], where)
     chosen = rows.select(there, op=op, quantity=quantity, variants=variants)
-    return [rows.derived(row, ceilings) for row in chosen]
+    return [rows.derived(row, None if found.on_cpu else ceilings) for row in chosen]
 
 
 def shown(

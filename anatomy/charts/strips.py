@@ -68,9 +68,10 @@ def _notice(showing: Showing, state: str, found: list[Found]) -> str:
             f"data-search-exclude><b>{what}.</b></p>"
         )
     showing.told.update(commands)
+    where = "" if all(each.on_cpu for each in found) else " on the GPU host"
     return (
         f'<div class="notice {kind}" role="note" data-search-exclude><p><b>{what}.</b>{why} '
-        f"Record {'them' if several else 'it'} on the GPU host:</p>"
+        f"Record {'them' if several else 'it'}{where}:</p>"
         f"<pre><code>{escape(chr(10).join(commands))}</code></pre></div>"
     )
 

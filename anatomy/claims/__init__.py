@@ -120,7 +120,7 @@ class Result:
         found: The recordings it looked for.
         measured: The number to hold against the claimed one.
         condition: Where it holds, if only somewhere.
-        machine: Slug of the machine.
+        machine: Slug of the machine: the one shown, or the CPU where all of it is from one.
     """
 
     claim: Claim
@@ -239,10 +239,16 @@ def evaluate(showing: Showing, name: str) -> Result:
     """
     found_claim = get(name)
     found = tuple(showing.find(need.name, **need.params) for need in found_claim.needs)
+    measured_on = {
+        each.recording.machine if each.on_cpu else showing.machine
+        for each in found
+        if each.recording
+    }
+    machine = measured_on.pop() if len(measured_on) == 1 else showing.machine
 
     def result(word: str, evidence: str, seen: Finding | None = None) -> Result:
         told = (seen.measured, seen.condition) if seen else (None, "")
-        return Result(found_claim, word, evidence, found, *told, showing.machine)
+        return Result(found_claim, word, evidence, found, *told, machine)
 
     if settled := found_claim.settled:
         return result(settled.word, settled.evidence, settled)

@@ -75,7 +75,7 @@ def add(app: typer.Typer) -> None:
 
 
 def _machines(root: Path, machine: str | None) -> list[str]:
-    known = recording.machines(root)
+    known = ledger.judged_machines(root)
     if not known:
         raise RecordingError(
             f"There are no recordings to judge by in {root}. Make some: pytorch-gpu-anatomy record"

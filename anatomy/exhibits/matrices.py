@@ -123,7 +123,7 @@ def _cells(found: Found2D, ceilings: Any, wanted: Wanted) -> dict[Key, Row]:
                     f"matrix() shows one quantity; choose of {', '.join(quantities)}."
                 )
             for row in _chosen(table, wanted):
-                row = rows.derived(row, ceilings)
+                row = rows.derived(row, None if each.on_cpu else ceilings)
                 if wanted.value not in row:
                     raise UnknownName("column", wanted.value, row)
                 cells[row.get("op") or "", row["variant"], call.down, call.along] = row

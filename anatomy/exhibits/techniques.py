@@ -2,121 +2,29 @@
 
 A first look for who has not read the pages yet: the two ends of each pay-off map with the cell they
 belong to, the memory, the cost that is paid once, and the verdict on the factor that was promised.
+Which techniques there are, the front matter of their pages says (`frontmatter.Technique`).
 Cells of fewer blocks than an interval of 95 % takes are left out, and so is what has no ratio.
 """
 
+import posixpath
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 
 from anatomy import replication, rows, tables, units
 from anatomy.charts import figures
 from anatomy.claims import Result, evaluate
-from anatomy.pages import inline
+from anatomy.errors import AnatomyError, BadParameter, UnknownName
+from anatomy.pages import frontmatter, inline
+from anatomy.pages.frontmatter import Technique
 from anatomy.rows import Row
-from anatomy.showing import Found, current
+from anatomy.showing import Found, Showing, current
 
-
-@dataclass(frozen=True)
-class Technique:
-    """One line of the table.
-
-    Attributes:
-        name: What it is called there.
-        page: The page about it.
-        claim: The claim on its speed; empty where no factor was promised.
-        needs: Its recordings: experiment, and parameters other than the defaults.
-        variants: The ways of using it that count.
-        memory: The column of bytes that tells its memory, and what that is.
-        control: What its time is held against, where not the control it was measured with.
-        once: The variant whose first call is paid once.
-    """
-
-    name: str
-    page: str
-    claim: str
-    needs: tuple[tuple[str, dict[str, str]], ...]
-    variants: tuple[str, ...]
-    memory: tuple[str, str]
-    control: str = ""
-    once: str = ""
-
-
-PEAK = ("total_peak_bytes", "peak, with weights")
-HELD = ("reserved_bytes", "held of the card")
-AMP = ("amp fp16", "amp bf16")
-TRAINING = ("precision.training", {})
-COMPILED = (("compilation.map", {}), ("compilation.map", {"task": "inference"}))
-TECHNIQUES = (
-    Technique(
-        "torch.compile",
-        "axioms/compile.md",
-        "compile-is-faster",
-        (*COMPILED, ("compilation.layers", {})),
-        ("compiled",),
-        PEAK,
-        once="compiled, first calls",
-    ),
-    Technique(
-        "torch.compile with CUDA graphs",
-        "axioms/compile.md",
-        "",
-        COMPILED,
-        ("reduce-overhead",),
-        HELD,
-        once="reduce-overhead, first calls",
-    ),
-    Technique(
-        "mixed precision, over fp32",
-        "axioms/precision.md",
-        "mixed-precision-is-faster",
-        (TRAINING,),
-        AMP,
-        PEAK,
-    ),
-    Technique(
-        "mixed precision, over TF32",
-        "axioms/precision.md",
-        "mixed-precision-is-faster",
-        (TRAINING,),
-        AMP,
-        PEAK,
-        control="tf32",
-    ),
-    Technique(
-        "FlashAttention, over attention written out",
-        "axioms/attention.md",
-        "flash-attention-is-faster",
-        (("attention.backends", {}),),
-        ("flash",),
-        ("peak_bytes", "peak of the call"),
-    ),
-    Technique(
-        "activation checkpointing",
-        "axioms/checkpointing.md",
-        "checkpointing-speed",
-        (("checkpointing.frontier", {}),),
-        ("every layer", "selective"),
-        PEAK,
-    ),
-    Technique(
-        "CUDA graphs",
-        "axioms/cuda-graphs.md",
-        "cuda-graphs-are-faster",
-        (("graph_capture.map", {}), ("graph_capture.training", {})),
-        ("graph",),
-        HELD,
-        once="graph",
-    ),
-    Technique(
-        "channels_last",
-        "axioms/channels-last.md",
-        "channels-last-is-faster",
-        (("channels_last.network", {}),),
-        ("channels_last",),
-        PEAK,
-    ),
-)
+# Column of bytes -> what it tells of a technique's memory.
+MEMORY = {
+    "total_peak_bytes": "peak, with weights",
+    "peak_bytes": "peak of the call",
+    "reserved_bytes": "held of the card",
+}
 HEADS = ("technique", "speed-up at its best", "at its worst", "memory", "once", "promised")
 
 
@@ -128,27 +36,42 @@ def techniques(*, caption: str | None = None) -> str:
     """
     showing = current()
     asked = [
-        (
-            each,
-            evaluate(showing, each.claim) if each.claim else None,
-            [showing.find(name, **params) for name, params in each.needs],
-        )
-        for each in TECHNIQUES
+        (page, each, *_looked_up(showing, page, each))
+        for page, front in frontmatter.of_site(showing).items()
+        for each in front.techniques
     ]
     told = inline.render_text(showing, caption) if caption else None
     if showing.collecting:
         return ""
-    found = list({id(f): f for _, _, founds in asked for f in founds}.values())
+    found = list({id(f): f for *_, founds in asked for f in founds}.values())
 
     def draw() -> str:
         lines = [
-            _line(each, result, founds, showing.page_link(each.page))
-            for each, result, founds in asked
+            _line(
+                each,
+                result,
+                founds,
+                showing.page_link(posixpath.relpath(page, posixpath.dirname(showing.page) or ".")),
+            )
+            for page, each, result, founds in asked
         ]
         table = tables.listed(HEADS, lines, "Techniques", "techniques")
         return figures.framed(showing, found, table, told)
 
     return figures.or_badge(showing, found, told, draw)
+
+
+def _looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | None, list[Found]]:
+    """The verdict on what a technique promises, and its recordings."""
+    try:
+        if each.memory not in MEMORY:
+            raise UnknownName("column of memory", each.memory, MEMORY)
+        result = evaluate(showing, each.claim) if each.claim else None
+        calls = map(inline.called, each.reads)
+        return result, [showing.find(name, **params) for name, params in calls]
+    except AnatomyError as error:
+        told = f"{page}: the front matter's technique {each.name!r}: {error}"
+        raise BadParameter(told) from None
 
 
 def _line(
@@ -204,7 +127,7 @@ def _cell(row: Row, *, named: bool) -> str:
 
 def _memory(each: Technique, found: Iterable[Found]) -> str:
     """The least and the most that the technique needs over what the ordinary way needs."""
-    column, what = each.memory
+    column = each.memory
     shares = []
     for members in _groups(found):
         base = next((row for row in members if row.get("role") == "control"), {})
@@ -216,7 +139,7 @@ def _memory(each: Technique, found: Iterable[Found]) -> str:
                 shares.append(row[column] / base[column])
     if not shares:
         return tables.NONE
-    return f'{_from_to(shares, units.ratio)} <span class="spot">{what}</span>'
+    return f'{_from_to(shares, units.ratio)} <span class="spot">{MEMORY[column]}</span>'
 
 
 def _once(each: Technique, found: Iterable[Found]) -> str:

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from anatomy import ledger, recording
 from anatomy.errors import AnatomyError, BadParameter, Busy
-from anatomy.pages import collecting, fences, inline
+from anatomy.pages import collecting, fences, frontmatter, inline, listings
 from anatomy.showing import PUBLISHED, Asked, Found, Showing, unique
 
 MODES = ("auto", "replay", "remeasure")
@@ -39,6 +39,8 @@ class Building:
         here: What this GPU host is, or None.
         asked: What the pages show, by page.
         pages: Address, relative to the site, of every page by its source.
+        fronts: Front matter of every page, in their order.
+        navigation: What `nav` of mkdocs.yml would say; empty where that says it itself.
         gaps: What is missing or not current, as sentences, once the pages are rendered.
     """
 
@@ -47,6 +49,8 @@ class Building:
     here: Here = None
     asked: dict[str, list[Asked]] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)
+    fronts: frontmatter.Fronts = field(default_factory=dict)
+    navigation: list[dict] = field(default_factory=list)
     gaps: dict[str, None] = field(default_factory=dict)
     _showing: Showing | None = None
     _found: dict[tuple, Found] = field(default_factory=dict)
@@ -71,6 +75,7 @@ class Building:
             url=url,
             shown=self.asked.get(name, []),
             pages=self.pages,
+            fronts=self.fronts,
             found=self._found,
         )
         wrong = [f"{name}:{line + offset}: {told}" for line, told in fences.problems(text)]
@@ -120,6 +125,7 @@ def prepare(
     shown_machine: str | None,
     here: Callable[[], Here],
     record: Callable[[list[Asked], Path, str], None],
+    navigate: bool = False,
 ) -> Building:
     """Find what the pages show, measure it if that is to be done here, and be ready to render.
 
@@ -130,6 +136,7 @@ def prepare(
         shown_machine: Machine to show where there is no GPU.
         here: Tells what this GPU host is, None without a GPU; asked only if it matters.
         record: Measures what is not current; see `run_recorder`.
+        navigate: Whether the navigation is made from front matter, which then must be whole.
 
     Raises:
         PageProblems: Pages are wrong; nothing has been measured or written then.
@@ -141,9 +148,15 @@ def prepare(
         raise BadParameter(f"ANATOMY_MODE={mode!r}: it must be one of {', '.join(MODES)}.")
     given = os.environ.get("ANATOMY_RECORDINGS")
     root = Path(given).absolute() if given else checkout / "recordings"
-    asked, wrong = {}, []
-    for name, text in pages:
-        asked[name], problems = collecting.on_page(name, text)
+    asked, navigation, texts = {}, [], dict(pages)
+    fronts, wrong = frontmatter.read_all(texts.items())
+    if navigate and not wrong:
+        navigation, wrong = listings.navigation(texts, fronts)
+        wrong += listings.unlisted(texts, fronts)
+    if wrong:  # what follows would only repeat it
+        raise collecting.PageProblems(wrong)
+    for name, text in texts.items():
+        asked[name], problems = collecting.on_page(name, text, fronts=fronts)
         wrong += problems
     if wrong:
         raise collecting.PageProblems(wrong)
@@ -162,7 +175,7 @@ def prepare(
             "Nothing says which machine's recordings to show. Name it in ANATOMY_MACHINE, such "
             "as nvidia-h200, or as extra.machine in mkdocs.yml."
         )
-    return Building(root, machine, this, asked, addresses)
+    return Building(root, machine, this, asked, addresses, fronts, navigation)
 
 
 def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) -> str:

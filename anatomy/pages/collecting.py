@@ -9,10 +9,9 @@ from pathlib import Path
 
 from anatomy import signatures
 from anatomy.errors import AnatomyError
-from anatomy.pages import fences, inline
+from anatomy.pages import fences, frontmatter, inline
+from anatomy.pages.frontmatter import Page
 from anatomy.showing import Asked, PageError, Showing, unique
-
-Page = tuple[str, str]  # source relative to docs/, and its Markdown
 
 
 class PageProblems(AnatomyError):
@@ -39,11 +38,12 @@ def collect(pages: Iterable[Path | Page] | None = None, *, docs: Path | None = N
         AnatomyError: A page can't be read.
     """
     docs = docs or signatures.PACKAGE.parent / "docs"
-    given = sorted(docs.rglob("*.md")) if pages is None else pages
-    asked, wrong = [], []
-    for page in given:
-        name, text = page if isinstance(page, tuple) else _read(page, docs)
-        found, problems = on_page(name, text)
+    everything = dict(frontmatter.pages_in(docs))
+    fronts, wrong = frontmatter.read_all(everything.items())
+    asked = []
+    for page in everything.items() if pages is None else pages:
+        name, text = page if isinstance(page, tuple) else frontmatter.page_of(page, docs)
+        found, problems = on_page(name, text, fronts=fronts)
         asked += found
         wrong += problems
     if wrong:
@@ -51,20 +51,23 @@ def collect(pages: Iterable[Path | Page] | None = None, *, docs: Path | None = N
     return unique(asked)
 
 
-def on_page(name: str, text: str, offset: int = 0) -> tuple[list[Asked], list[str]]:
+def on_page(
+    name: str, text: str, offset: int = 0, fronts: frontmatter.Fronts | None = None
+) -> tuple[list[Asked], list[str]]:
     """All that one page shows, repetitions included, and what is wrong with it.
 
     Args:
         name: The page's source relative to docs/.
         text: Its Markdown.
         offset: Lines of front matter above `text`.
+        fronts: Front matter of the site's pages. Default: that of this checkout's.
 
     Returns:
         What its blocks and references ask for, and one sentence with its place for each problem.
         A block that fails for another reason than a wrong name is left to rendering, which fails
         in the same way with the data at hand.
     """
-    showing = Showing(root=Path(), machine="", page=name, collecting=True)
+    showing = Showing(root=Path(), machine="", page=name, collecting=True, fronts=fronts)
     wrong = [f"{name}:{line + offset}: {text}" for line, text in fences.problems(text)]
     for fence in fences.find(text):
         if fence.executes and not fence.problems:
@@ -75,16 +78,3 @@ def on_page(name: str, text: str, offset: int = 0) -> tuple[list[Asked], list[st
                     wrong.append(str(error))
     wrong += inline.note(showing, text, offset)
     return showing.asked, wrong
-
-
-def _read(path: Path, docs: Path) -> Page:
-    try:
-        name = path.resolve().relative_to(docs.resolve()).as_posix()
-    except ValueError:
-        name = path.name
-    try:
-        return name, path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise AnatomyError(f"The page {name} can't be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise AnatomyError(f"The page {name} is not UTF-8 text.") from None

@@ -7,7 +7,7 @@ from anatomy import claims, ledger, limits, recording, tables, units
 from anatomy.claims import seeds
 from anatomy.contest import boards, scoreboard
 from anatomy.errors import BadParameter, UnknownName
-from anatomy.pages import spans
+from anatomy.pages import listings, spans
 from anatomy.showing import Showing
 
 
@@ -183,4 +183,6 @@ REFERENCES: dict[str, Callable[[Showing, str, str], str]] = {
     "seed": seed,
     "machine": machine,
     "target": target,
+    "cards": listings.cards,
+    "index": listings.index,
 }

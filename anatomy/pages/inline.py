@@ -10,6 +10,7 @@
     [[machine:gpu]]  [[machine:torch]]              what the figures were made on
     [[target:power]]  [[target:power | found]]      a target of the harnesses' comparison
     [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
+    [[cards: start]]  [[index: Axioms]]  pages, by what their front matter says
 
 An experiment with its parameters is followed by selectors, each the value of a text column (op,
 quantity, variant, ...) or `column=value` (`width=1024`, `training=yes`), and last by the column
@@ -157,24 +158,14 @@ def parse(text: str) -> Reference:
     Raises:
         BadParameter: It does not have that form.
     """
-    name = _NAME.match(text)
-    if not name:
+    if not _NAME.match(text):
         raise BadParameter(
             "a reference begins with an experiment, as in [[contiguity.bench(dtype=fp16)"
             ".matmul.gpu_warm.contiguous.median_s]], or with one of "
             f"{_list(facts.REFERENCES)} and a colon. "
             "Write \\[[ for two plain brackets."
         )
-    rest, params = text[name.end() :], {}
-    if rest.startswith("("):
-        inside, closed, rest = rest[1:].partition(")")
-        if not closed:
-            raise BadParameter("the parameters are never closed by a parenthesis.")
-        for part in filter(None, (part.strip() for part in inside.split(","))):
-            key, equals, value = part.partition("=")
-            if not equals:
-                raise BadParameter(f"the parameter {part!r} has no value; write {part}=VALUE.")
-            params[key.strip()] = value.strip().strip("\"'")
+    name, params, rest = _call(text)
     selectors = []
     while rest:
         token = _TOKEN.match(rest, 1) if rest.startswith(".") else None
@@ -185,7 +176,37 @@ def parse(text: str) -> Reference:
         rest = rest[token.end() :]
     if not selectors or selectors[-1][0]:
         raise BadParameter("a reference ends with the column wanted, such as .median_s or .ratio.")
-    return Reference(name[0], params, tuple(selectors[:-1]), selectors[-1][1])
+    return Reference(name, params, tuple(selectors[:-1]), selectors[-1][1])
+
+
+def called(text: str) -> tuple[str, dict[str, str]]:
+    """Read `experiment(param=value, ...)`: the experiment, and the parameters as texts.
+
+    Raises:
+        BadParameter: It does not have that form.
+    """
+    name, params, rest = _call(text) if _NAME.match(text) else ("", {}, text)
+    if rest:
+        raise BadParameter(
+            f"{text!r} is no call of an experiment, such as compilation.map(task=inference)."
+        )
+    return name, params
+
+
+def _call(text: str) -> tuple[str, dict[str, str], str]:
+    """The experiment that a text begins with, its parameters, and what follows."""
+    name = _NAME.match(text)
+    rest, params = text[name.end() :], {}
+    if rest.startswith("("):
+        inside, closed, rest = rest[1:].partition(")")
+        if not closed:
+            raise BadParameter("the parameters are never closed by a parenthesis.")
+        for part in filter(None, (part.strip() for part in inside.split(","))):
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise BadParameter(f"the parameter {part!r} has no value; write {part}=VALUE.")
+            params[key.strip()] = value.strip().strip("\"'")
+    return name[0], params, rest
 
 
 def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: Any) -> rows.Row:
@@ -209,7 +230,7 @@ def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: An
         raise BadParameter(f"it meets {len(left)} rows, and must meet one. {_telling_apart(left)}")
     if not left:
         raise BadParameter(f"the recording of {found.name} has no rows.")
-    return rows.derived(left[0], ceilings)
+    return rows.derived(left[0], None if found.on_cpu else ceilings)
 
 
 def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
