@@ -1,0 +1,69 @@
+"""The one door through which rows of a recording are read: judged, with the machine's ceilings."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anatomy import judge, limits, recording
+from anatomy.errors import AnatomyError
+from anatomy.judge.comparisons import Circumstances, Row
+from anatomy.limits import Ceilings
+
+if TYPE_CHECKING:
+    from anatomy.recording import Recording
+
+
+def rows_of(found: "Recording") -> list[Row]:
+    """All rows of a recording, with what follows from them.
+
+    Args:
+        found: As loaded, or as just measured.
+    """
+    return judge.judged(found.data["rows"], circumstances(found.data, found.path))
+
+
+def circumstances(data: dict, path: Path | None = None) -> Circumstances:
+    """What a recording says of how its rows were measured.
+
+    Args:
+        data: Its fields.
+        path: Its file, in a folder of recordings that may hold the machine's ceilings.
+    """
+    machine = data["machine"]
+
+    def ceilings() -> Ceilings | None:
+        if data["experiment"] == limits.EXPERIMENT:  # they can't be held against themselves
+            return Ceilings(machine["slug"], limits.stated(machine.get("gpu")))
+        return known_ceilings(machine["slug"], path.parents[2] if path else None)
+
+    return Circumstances(data["experiment"], machine, data["method"], ceilings)
+
+
+def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:
+    """The ceilings of a machine: measured where they are recorded, the maker's for the rest.
+
+    Args:
+        slug: The machine.
+        root: Folder of all recordings. By default that of the checkout, and outside of one
+            ./recordings, where `pytorch-gpu-anatomy limits --save recordings` puts them.
+
+    Returns:
+        None where a recording of them can't be read.
+    """
+    if root is None:
+        try:
+            root = recording.default_root()
+        except AnatomyError:
+            root = Path("recordings")
+    files = sorted((root / slug / limits.EXPERIMENT).glob("*.json"))
+    stamps = tuple((str(file), file.stat().st_mtime_ns) for file in files)
+    return _ceilings(root, slug, stamps)
+
+
+@lru_cache(maxsize=16)
+def _ceilings(root: Path, slug: str, stamps: tuple) -> Ceilings | None:
+    """The same, read once for as long as none of the files changes."""
+    try:
+        return limits.ceilings(root, slug)
+    except AnatomyError:
+        return None
