@@ -60,7 +60,7 @@ def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
                     f"{len(tables)}, and there in process {number if where == 1 else 1}. "
                     "What can't be measured must be a row with a note, in every process."
                 )
-    return [one([found[key] for found in sorted_out]) for key in sorted_out[0]]
+    return [merged_row([found[key] for found in sorted_out]) for key in sorted_out[0]]
 
 
 def _identifying(tables: Sequence[Sequence[Mapping]]) -> list[str]:
@@ -101,7 +101,7 @@ def _called(names: Sequence[str], key: tuple) -> str:
     return ", ".join(told)
 
 
-def one(found: Sequence[Mapping[str, Any]]) -> Row:
+def merged_row(found: Sequence[Mapping[str, Any]]) -> Row:
     """One row from the matching rows of all processes.
 
     Args:

@@ -103,6 +103,11 @@ class Recording:
         return noise_floors(self.rows)
 
     @property
+    def judged(self) -> dict[str, Any]:
+        """The fields with these rows and floors in place of what the file keeps."""
+        return self.data | {"rows": self.rows, "noise_floor": self.noise_floor}
+
+    @property
     def table(self) -> pd.DataFrame:
         """The same rows as a table of its own; what was not measured is null."""
         return pd.DataFrame(self.rows)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from anatomy import errors, worker
+from anatomy import errors, judge, worker
 from anatomy.errors import BadParameter, MeasurementError
 
 
@@ -73,7 +73,7 @@ def test_the_noise_floor_of_an_op_is_the_largest_of_its_comparisons():
         {"op": "matmul", "quantity": "gpu_cold", "noise_floor": 0.002},
         {"op": "copy", "noise_floor": None},
     ]
-    assert worker.noise_floors(rows) == {"matmul gpu_warm": 0.011, "matmul gpu_cold": 0.002}
+    assert judge.noise_floors(rows) == {"matmul gpu_warm": 0.011, "matmul gpu_cold": 0.002}
 
 
 CUDA_OOM = (

@@ -11,13 +11,13 @@ Three kinds of columns follow:
 * of rows that `compare` returned, `comparisons.COLUMNS`: see `anatomy.judge.comparisons`;
 * of rows that several fresh processes measured, those and `PROCESSES`: each process is judged by
   itself, and `anatomy.merging` says what they give together;
-* of single experiments, what their topic declares: see `anatomy.judge.rules`. `inventory` lists all.
+* of single experiments, what their topic declares: see `anatomy.judge.rules`.
 
-What is a function of the row and the machine's ceilings alone (rate, share, speed-up) is derived
-where a row is shown: `anatomy.rows.derived`. Not judged on reading are figures whose sources no row
-keeps: a regime of an older recording (it needs the period and the gaps), errors against a reference
-and the gates on them, which decide whether a row is measured at all, and the diagnosis of
-`bottlenecks.confusion`, which the shares that it stands beside do not determine.
+`inventory` lists all. What is a function of the row and the machine's ceilings alone (rate, share,
+speed-up) is derived where a row is shown: `anatomy.rows.derived`. Not judged on reading are figures
+whose sources no row keeps: a regime of an older recording (it needs the period and the gaps),
+errors against a reference and the gates on them, which decide whether a row is measured at all, and
+the diagnosis of `bottlenecks.confusion`, which the shares beside it do not determine.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ from anatomy import merging
 from anatomy.judge import comparisons, rules
 from anatomy.judge.comparisons import Circumstances, Row
 
-__all__ = ["Circumstances", "inventory", "judged", "kept", "noise_floors"]
+__all__ = ["Circumstances", "following", "inventory", "judged", "kept", "noise_floors"]
 
 # What rows of several processes have beside.
 PROCESSES = ("run_medians_s", "run_ratios", "interval")
@@ -44,15 +44,15 @@ def judged(rows: Sequence[Mapping[str, Any]], known: Circumstances | None = None
         MeasurementError: Blocks that were measured together do not pair up.
     """
     known = known or Circumstances()
-    return [{**row, **more} for row, more in zip(rows, _following(rows, known), strict=True)]
+    return [{**row, **more} for row, more in zip(rows, following(rows, known), strict=True)]
 
 
 def kept(rows: Sequence[Mapping[str, Any]], known: Circumstances | None = None) -> list[Row]:
     """`rows` without the columns that `judged` gives them: what a recording keeps."""
-    following = _following(rows, known or Circumstances())
+    judged_columns = following(rows, known or Circumstances())
     return [
         {name: value for name, value in row.items() if name not in more}
-        for row, more in zip(rows, following, strict=True)
+        for row, more in zip(rows, judged_columns, strict=True)
     ]
 
 
@@ -79,8 +79,13 @@ def inventory() -> list[tuple[str, str, tuple[str, ...]]]:
     ]
 
 
-def _following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[Row]:
-    """For each row the columns that follow from what it and the others keep."""
+def following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[Row]:
+    """For each row the columns that follow from what it and the others keep.
+
+    Args:
+        rows: As for `judged`.
+        known: What is known of how they were measured.
+    """
     processes = max((len(row.get("run_blocks") or ()) for row in rows), default=0)
     if processes > 1:
         return _of_processes(rows, known, processes)
@@ -101,15 +106,15 @@ def _of_processes(
     # What an earlier judgement of one process said is not what the row has to say.
     notes = [None if row.get("verdict") == "impossible" else row.get("note") for row in rows]
     tables = [[_share_of(row, number) for row in rows] for number in range(processes)]
-    following = [_following(table, known) for table in tables]
+    judged_tables = [following(table, known) for table in tables]
     found = []
     for place, note in enumerate(notes):
-        parts = [each[place] for each in following]
+        parts = [each[place] for each in judged_tables]
         columns = {name for part in parts for name in part}
         if not columns:
             found.append({})
             continue
-        one = merging.one(
+        one = merging.merged_row(
             [table[place] | part for table, part in zip(tables, parts, strict=True)]
         )
         said = "; ".join(text for text in (one.get("note"), note) if text) or None

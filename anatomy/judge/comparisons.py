@@ -71,9 +71,19 @@ def comparisons(rows: Sequence[Row]) -> list[list[int]]:
             continue
         groups: dict[tuple, list[int]] = {}
         for place in places:
-            groups.setdefault((rows[place].get("op"), rows[place].get("quantity")), []).append(place)
+            groups.setdefault((rows[place].get("op"), rows[place].get("quantity")), []).append(
+                place
+            )
         split += groups.values()
     return [places for places in split if places]
+
+
+def controlled(rows: Sequence[Row]) -> Iterator[tuple[list[int], Row]]:
+    """Each comparison of a table that has its control: the places of its rows, and the control."""
+    for places in comparisons(rows):
+        control = next((rows[p] for p in places if rows[p]["role"] == "control"), None)
+        if control is not None:
+            yield places, control
 
 
 def judged(rows: Sequence[Row], known: Circumstances) -> Judged:

@@ -2,12 +2,13 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anatomy import judge, limits, recording
 from anatomy.errors import AnatomyError
 from anatomy.judge.comparisons import Circumstances, Row
 from anatomy.limits import Ceilings
+from anatomy.provenance.canonical import DIGITS
 
 if TYPE_CHECKING:
     from anatomy.recording import Recording
@@ -19,7 +20,19 @@ def rows_of(found: "Recording") -> list[Row]:
     Args:
         found: As loaded, or as just measured.
     """
-    return judge.judged(found.data["rows"], circumstances(found.data, found.path))
+    kept = found.data["rows"]
+    columns = judge.following(kept, circumstances(found.data, found.path))
+    return [
+        row | {name: _rounded(value) for name, value in more.items()}
+        for row, more in zip(kept, columns, strict=True)
+    ]
+
+
+def _rounded(value: Any) -> Any:
+    """A number, or a list of them, with as many digits as a file would keep."""
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def circumstances(data: dict, path: Path | None = None) -> Circumstances:
@@ -36,7 +49,7 @@ def circumstances(data: dict, path: Path | None = None) -> Circumstances:
             return Ceilings(machine["slug"], limits.stated(machine.get("gpu")))
         return known_ceilings(machine["slug"], path.parents[2] if path else None)
 
-    return Circumstances(data["experiment"], machine, data["method"], ceilings)
+    return Circumstances(data["experiment"], machine, data.get("method") or {}, ceilings)
 
 
 def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:

@@ -7,9 +7,9 @@ A topic's rules lie in one module of `anatomy.judge.topics`, found by its folder
         ...
             yield place, {"memory_ratio": ...}
 
-A rule is given the rows as they are kept, with what `anatomy.judge.comparisons` and the rules before
-it found for them. It reads no column that it yields, and yields a column only for rows that keep
-what it follows from: what it does not yield is read as it is stored.
+A rule is given the rows as they are kept, with what `anatomy.judge.comparisons` and the rules
+before it found for them. It reads no column that it yields, and yields a column only for rows that
+keep what it follows from: what it does not yield is read as it is stored.
 """
 
 import pkgutil

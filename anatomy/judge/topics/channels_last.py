@@ -14,7 +14,7 @@ NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted
     source="blocks_s with and without the conversion, over what channels_last saves against NCHW",
 )
 def paid_back(rows, known):
-    """Layers after which one conversion has paid, on the row of channels_last where it is faster."""
+    """Layers after which one conversion has paid, on the row of channels_last if it is faster."""
     for places in comparisons(rows):
         named = {rows[place]["variant"]: rows[place] for place in places}
         if CONVERTED not in named:

@@ -1,7 +1,7 @@
 """torch.compile: when compiling is paid back, and what one graph break adds."""
 
 from anatomy.judge import payback
-from anatomy.judge.comparisons import comparisons
+from anatomy.judge.comparisons import comparisons, controlled
 from anatomy.judge.rules import rule
 
 USES = ("uses", "uses_low", "uses_high")
@@ -16,8 +16,7 @@ BREAK = ("break_s", "break_low_s", "break_high_s")
 )
 def paid_back(rows, known):
     """Steps after which setting a way up is paid back, where it is faster than eager."""
-    for places in comparisons(rows):
-        eager = next(rows[place] for place in places if rows[place]["role"] == "control")
+    for places, eager in controlled(rows):
         for place in places:
             row = rows[place]
             if row.get("setup_s") is None:

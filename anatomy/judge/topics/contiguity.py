@@ -19,8 +19,8 @@ def paid_back(rows, known):
         blocks = {}
         for place in places:
             row = rows[place]
-            if row["role"] != "again":
-                blocks[row["case"], row["remedy"], row["step"]] = row["blocks_s"]
+            # The control's duplicate comes last, and stands for the control.
+            blocks[row["case"], row["remedy"], row["step"]] = row["blocks_s"]
         for place in places:
             row = rows[place]
             found = dict.fromkeys((*USES, "pays"))

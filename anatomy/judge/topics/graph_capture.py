@@ -1,7 +1,7 @@
 """CUDA graphs: after how many replays capturing has paid."""
 
 from anatomy.judge import payback
-from anatomy.judge.comparisons import comparisons
+from anatomy.judge.comparisons import controlled
 from anatomy.judge.rules import rule
 
 REPLAYS = ("replays", "replays_low", "replays_high")
@@ -14,9 +14,8 @@ REPLAYS = ("replays", "replays_low", "replays_high")
     source="capture_s over what blocks_s of a replay save against the eager call's, on the wall",
 )
 def paid_back(rows, known):
-    """Replays after which the capture has paid: only seconds on the wall pay back what they cost."""
-    for places in comparisons(rows):
-        eager = next(rows[place] for place in places if rows[place]["role"] == "control")
+    """Replays after which the capture has paid: seconds on the wall alone pay back what it cost."""
+    for places, eager in controlled(rows):
         for place in places:
             row = rows[place]
             ends = payback.NEVER_SAID

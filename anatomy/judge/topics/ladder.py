@@ -1,8 +1,8 @@
-"""The ladder: the rest of a step, shares of the ceiling, each rung over the one before, pay-back."""
+"""The ladder: the rest of a step, shares of the ceiling, a rung over the one before, pay-back."""
 
 from anatomy import intervals
 from anatomy.judge import payback
-from anatomy.judge.comparisons import comparisons
+from anatomy.judge.comparisons import comparisons, controlled
 from anatomy.judge.rules import rule
 
 USES = ("uses", "uses_low", "uses_high")
@@ -88,8 +88,7 @@ def over_the_rung_before(rows, known):
 )
 def paid_back(rows, known):
     """Calls after which setting a way up is paid back, where it is faster than rung 0."""
-    for places in comparisons(rows):
-        control = next(rows[place] for place in places if rows[place]["role"] == "control")
+    for places, control in controlled(rows):
         for place in places:
             row = rows[place]
             ends = payback.NEVER_SAID

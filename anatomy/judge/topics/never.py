@@ -2,7 +2,7 @@
 
 from anatomy import intervals
 from anatomy.judge import payback
-from anatomy.judge.comparisons import comparisons
+from anatomy.judge.comparisons import controlled
 from anatomy.judge.rules import rule
 
 USE = ("use_s", "use_low_s", "use_high_s")
@@ -12,8 +12,7 @@ WARM = "warm"
 @rule("never.costs", columns=USE, source="blocks_s less the control's, over uses in a call")
 def one_use(rows, known):
     """What one use takes more than the control; None where a call has no such use."""
-    for places in comparisons(rows):
-        control = next(rows[place] for place in places if rows[place]["role"] == "control")
+    for places, control in controlled(rows):
         for place in places:
             row = rows[place]
             ends = payback.NEVER_SAID

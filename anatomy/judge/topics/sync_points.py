@@ -1,6 +1,6 @@
 """Sync points: what a line that waits takes of an iteration, and what its parts foretell."""
 
-from anatomy.judge.comparisons import comparisons
+from anatomy.judge.comparisons import comparisons, controlled
 from anatomy.judge.rules import rule
 from anatomy.judge.topics.syncs import WAIT, bound_by, wait
 
@@ -91,8 +91,7 @@ def predicted(line: str, kernel_s: float, queue_s: float, alone: dict) -> float 
 )
 def training(rows, known):
     """Times of a piece of training as those of one of its steps."""
-    for places in comparisons(rows):
-        control = next(rows[place] for place in places if rows[place]["role"] == "control")
+    for places, control in controlled(rows):
         every = control.get("steps_each")
         if every is None:
             continue

@@ -1,7 +1,7 @@
 """Synchronizations: what a wait adds to a step, who sets its pace, and who noticed the wait."""
 
 from anatomy.judge import payback
-from anatomy.judge.comparisons import comparisons
+from anatomy.judge.comparisons import controlled
 from anatomy.judge.gates import LAUNCH_BOUND_SHARE
 from anatomy.judge.rules import rule
 
@@ -32,8 +32,7 @@ def bound_by(control) -> str | None:
 )
 def steps(rows, known):
     """What a readback adds to a step."""
-    for places in comparisons(rows):
-        control = next(rows[place] for place in places if rows[place]["role"] == "control")
+    for places, control in controlled(rows):
         if control.get("kernels_each") is None:  # the readbacks alone
             continue
         for place in places:
