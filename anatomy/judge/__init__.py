@@ -52,6 +52,7 @@ def kept(rows: Sequence[Mapping[str, Any]], known: Circumstances | None = None) 
     judged_columns = following(rows, known or Circumstances())
     return [
         {name: value for name, value in row.items() if name not in more}
+        | ({"note": note} if (note := comparisons.own_note(row)) else {})
         for row, more in zip(rows, judged_columns, strict=True)
     ]
 
@@ -103,12 +104,10 @@ def _of_processes(
     rows: Sequence[Mapping[str, Any]], known: Circumstances, processes: int
 ) -> list[Row]:
     """The same of rows that several processes measured: each is judged alone, then merged."""
-    # What an earlier judgement of one process said is not what the row has to say.
-    notes = [None if row.get("verdict") == "impossible" else row.get("note") for row in rows]
     tables = [[_share_of(row, number) for row in rows] for number in range(processes)]
     judged_tables = [following(table, known) for table in tables]
     found = []
-    for place, note in enumerate(notes):
+    for place, row in enumerate(rows):
         parts = [each[place] for each in judged_tables]
         columns = {name for part in parts for name in part}
         if not columns:
@@ -117,9 +116,11 @@ def _of_processes(
         one = merging.merged_row(
             [table[place] | part for table, part in zip(tables, parts, strict=True)]
         )
-        said = "; ".join(text for text in (one.get("note"), note) if text) or None
-        one |= {"note": said}
-        columns |= {*PROCESSES, "note"}
+        if one.get("note") or row.get("verdict") == "impossible":
+            columns.add("note")
+            one["note"] = "; ".join(filter(None, (one.get("note"), comparisons.own_note(row))))
+            one["note"] = one["note"] or None
+        columns |= {*PROCESSES}
         found.append({name: one[name] for name in one if name in columns})
     return found
 

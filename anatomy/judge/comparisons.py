@@ -197,6 +197,10 @@ def _gate(row: Row, told: Row, known: Circumstances) -> Row:
         measured=known.ceilings() if beyond else None,
     )
     if reason:
-        return {"verdict": "impossible", "note": reason}
-    # What an earlier datasheet called impossible is not what the row itself has to say.
+        return {"verdict": "impossible", "note": "; ".join(filter(None, (reason, own_note(row))))}
     return {"note": None} if row.get("verdict") == "impossible" else {}
+
+
+def own_note(row: Mapping[str, Any]) -> str | None:
+    """What a row itself has to say: not why an earlier datasheet called it impossible."""
+    return None if row.get("verdict") == "impossible" else row.get("note")

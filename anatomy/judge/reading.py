@@ -1,6 +1,6 @@
 """The one door through which rows of a recording are read: judged, with the machine's ceilings."""
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ def circumstances(data: dict, path: Path | None = None) -> Circumstances:
     """
     machine = data["machine"]
 
+    @cache  # many rows may ask
     def ceilings() -> Ceilings | None:
         if data["experiment"] == limits.EXPERIMENT:  # they can't be held against themselves
             return Ceilings(machine["slug"], limits.stated(machine.get("gpu")))
@@ -68,14 +69,6 @@ def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:
             root = recording.default_root()
         except AnatomyError:
             root = Path("recordings")
-    files = sorted((root / slug / limits.EXPERIMENT).glob("*.json"))
-    stamps = tuple((str(file), file.stat().st_mtime_ns) for file in files)
-    return _ceilings(root, slug, stamps)
-
-
-@lru_cache(maxsize=16)
-def _ceilings(root: Path, slug: str, stamps: tuple) -> Ceilings | None:
-    """The same, read once for as long as none of the files changes."""
     try:
         return limits.ceilings(root, slug)
     except AnatomyError:
