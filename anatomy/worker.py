@@ -26,8 +26,8 @@ from anatomy import experiment, judge, machine, units, versions
 from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 from anatomy.judge import reading
 
-# What allocators say when there is no memory left: CUDA's, cuBLAS's, and torch's on the CPU; and
-# torch of a tensor whose bytes or elements can't even be counted.
+# What is said in a plain RuntimeError when there is no memory left: by the CUDA runtime, cuBLAS, and
+# torch on the CPU; and by torch of a tensor whose bytes or elements can't even be counted.
 NO_MEMORY = (
     "out of memory",
     "CUBLAS_STATUS_ALLOC_FAILED",
@@ -172,7 +172,7 @@ def _failure(error: Exception) -> dict[str, str]:
     foresaw it, the traceback."""
     if isinstance(error, AnatomyError):
         return {"error": type(error).__name__, "message": str(error), "trace": ""}
-    if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
+    if _is_out_of_memory(error):
         return {"error": OutOfMemory.__name__, "message": _out_of_memory(error), "trace": ""}
     first = next(iter(str(error).strip().splitlines()), "")
     return {
@@ -180,6 +180,14 @@ def _failure(error: Exception) -> dict[str, str]:
         "message": f"{type(error).__name__}: {first}{_place(error)}",
         "trace": "".join(traceback.format_exception(error)),
     }
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """By its type where there is one; the text alone tells where a library has none."""
+    torch = sys.modules.get("torch")  # an experiment that failed may not have come to load it
+    if isinstance(error, (MemoryError, *((torch.OutOfMemoryError,) if torch else ()))):
+        return True
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
 
 
 def _out_of_memory(error: Exception) -> str:
