@@ -60,7 +60,7 @@ def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
                     f"{len(tables)}, and there in process {number if where == 1 else 1}. "
                     "What can't be measured must be a row with a note, in every process."
                 )
-    return [_one([found[key] for found in sorted_out]) for key in sorted_out[0]]
+    return [merged_row([found[key] for found in sorted_out]) for key in sorted_out[0]]
 
 
 def _identifying(tables: Sequence[Sequence[Mapping]]) -> list[str]:
@@ -101,9 +101,13 @@ def _called(names: Sequence[str], key: tuple) -> str:
     return ", ".join(told)
 
 
-def _one(found: Sequence[Mapping[str, Any]]) -> Row:
-    """One row from the matching rows of all processes."""
-    lacking = [row.get("median_s") is None for row in found]
+def merged_row(found: Sequence[Mapping[str, Any]]) -> Row:
+    """One row from the matching rows of all processes.
+
+    Args:
+        found: The row of each process: as it is kept, or with all that follows from it.
+    """
+    lacking = [row.get("median_s") is None and not row.get("blocks_s") for row in found]
     if any(lacking) and not all(lacking):
         at = lacking.index(True)
         why = found[at].get("note") or "no reason given"
@@ -134,7 +138,12 @@ def _one(found: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def _figures(found: Sequence[Mapping]) -> Row:
-    """Times, ratios and blocks of the matching rows."""
+    """Times, ratios and blocks of the matching rows; of what is kept alone, the blocks."""
+    blocks = {}
+    if all(row.get("blocks_s") for row in found):
+        blocks["run_blocks"] = [len(row["blocks_s"]) for row in found]
+    if all(row.get("median_s") is None for row in found):
+        return {"runs": len(found), **blocks}
     time = pooled([_interval(row, "median_s", "low_s", "high_s") for row in found])
     figures = {
         "median_s": time.interval.median,
@@ -146,8 +155,7 @@ def _figures(found: Sequence[Mapping]) -> Row:
     }
     if all(row.get("low_s") is None for row in found) and time.label == "envelope":
         figures |= {"low_s": None, "high_s": None, "interval": None}
-    if all(row.get("blocks_s") for row in found):
-        figures["run_blocks"] = [len(row["blocks_s"]) for row in found]
+    figures |= blocks
     if all(row.get("ratio") is not None for row in found):
         ratios = _ratios(found)
         figures |= {

@@ -61,7 +61,7 @@ class Recording:
     """One recording as loaded.
 
     Attributes:
-        data: The file's fields.
+        data: The file's fields; `rows` are what the file keeps, and `Recording.rows` what follows.
         path: Where it was read, or None where it never was in a file.
     """
 
@@ -89,9 +89,28 @@ class Recording:
         return self.data["warnings"]
 
     @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows with all that follows from them; what was not measured is None."""
+        from anatomy.judge.reading import rows_of  # it reads the recording of a machine's ceilings
+
+        return rows_of(self)
+
+    @cached_property
+    def noise_floor(self) -> dict[str, float]:
+        """The noise floor of each comparison, by "op quantity"."""
+        from anatomy.judge import noise_floors
+
+        return noise_floors(self.rows)
+
+    @property
+    def judged(self) -> dict[str, Any]:
+        """The fields with these rows and floors in place of what the file keeps."""
+        return self.data | {"rows": self.rows, "noise_floor": self.noise_floor}
+
+    @property
     def table(self) -> pd.DataFrame:
-        """The rows, as the experiment returned them; what was not measured is null."""
-        return pd.DataFrame(self.data["rows"])
+        """The same rows as a table of its own; what was not measured is null."""
+        return pd.DataFrame(self.rows)
 
 
 def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:

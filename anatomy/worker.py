@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anatomy import experiment, machine, units, versions
+from anatomy import experiment, judge, machine, units, versions
 from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
+from anatomy.judge import reading
 
-# What allocators say when there is no memory left: CUDA's, cuBLAS's, and torch's on the CPU; and
-# torch of a tensor whose bytes or elements can't even be counted.
+# What is said in a plain RuntimeError when there is no memory left: by the CUDA runtime, cuBLAS, and
+# torch on the CPU; and by torch of a tensor whose bytes or elements can't even be counted.
 NO_MEMORY = (
     "out of memory",
     "CUBLAS_STATUS_ALLOC_FAILED",
@@ -67,12 +68,10 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     table = found.function(**params)
     measured_s = time.monotonic() - clock
     after = machine.conditions(device)
-    rows = rows_of(table, name)
     account = _account(device)
-    return {
-        "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
+    known = {
+        "experiment": name,
         "machine": machine.describe(device, int(table.attrs.get("gpus", 1))),
-        "software": versions.installed(),
         "method": {
             **account["method"],
             **table.attrs.get("method", {}),
@@ -80,8 +79,16 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
             "start_s": round(start_s, 3),  # interpreter, torch and the experiment's imports
             "measured_s": round(measured_s, 3),
         },
+    }
+    # What follows from the rows is computed when they are read, and not kept.
+    rows = judge.kept(rows_of(table, name), reading.circumstances(known))
+    return {
+        "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "machine": known["machine"],
+        "software": versions.installed(),
+        "method": known["method"],
         "conditions": {"before": before, "after": after},
-        "noise_floor": noise_floors(rows),
+        "noise_floor": judge.noise_floors(rows),
         "rows": rows,
         "warnings": [*account["warnings"], *table.attrs.get("warnings", [])],
     }
@@ -118,17 +125,6 @@ def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
     if table.attrs.get("sparse"):
         return [{key: value for key, value in row.items() if value is not None} for row in rows]
     return rows
-
-
-def noise_floors(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The noise floor of each comparison in the table, by "op quantity"."""
-    floors = {}
-    for row in rows:
-        if row.get("noise_floor") is not None:
-            named = " ".join(str(row[part]) for part in ("op", "quantity") if row.get(part))
-            # Several comparisons may share an op: what holds for all of them is the largest.
-            floors[named] = max(row["noise_floor"], floors.get(named, 0.0))
-    return floors
 
 
 def _plain(value: Any) -> Any:
@@ -176,7 +172,7 @@ def _failure(error: Exception) -> dict[str, str]:
     foresaw it, the traceback."""
     if isinstance(error, AnatomyError):
         return {"error": type(error).__name__, "message": str(error), "trace": ""}
-    if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
+    if _is_out_of_memory(error):
         return {"error": OutOfMemory.__name__, "message": _out_of_memory(error), "trace": ""}
     first = next(iter(str(error).strip().splitlines()), "")
     return {
@@ -184,6 +180,14 @@ def _failure(error: Exception) -> dict[str, str]:
         "message": f"{type(error).__name__}: {first}{_place(error)}",
         "trace": "".join(traceback.format_exception(error)),
     }
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """By its type where there is one; the text alone tells where a library has none."""
+    torch = sys.modules.get("torch")  # an experiment that failed may not have come to load it
+    if isinstance(error, (MemoryError, *((torch.OutOfMemoryError,) if torch else ()))):
+        return True
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
 
 
 def _out_of_memory(error: Exception) -> str:

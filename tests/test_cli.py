@@ -50,7 +50,7 @@ def run(toylab, capfd):
 @pytest.fixture
 def measured(monkeypatch, toylab):
     """Measure toys in this process, so that a test of printing need not wait for a worker."""
-    from anatomy import experiment, machine, worker
+    from anatomy import experiment, judge, machine, worker
     from anatomy.provenance import codehash
 
     def run_here(name, params, *, package, **_):
@@ -64,7 +64,7 @@ def measured(monkeypatch, toylab):
             "software": {"torch": "2.11.0+cu130", "cuda": "13.0"},
             "method": {"start_s": 1.0},
             "conditions": {"before": None, "after": None},
-            "noise_floor": worker.noise_floors(rows),
+            "noise_floor": judge.noise_floors(rows),
             "rows": rows,
             "warnings": ["The toy is a toy."],
             "code": {"hash": code.hash, "files": code.files, "commit": None, "dirty": None},

@@ -27,7 +27,7 @@ LONGEST = 400  # lines; a file beyond it has two subjects
 ROOMS = {
     "shared": (
         *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings"),
-        *("provenance", "recording", "printing"),
+        *("provenance", "recording", "printing", "judge"),
         *("replication", "merging", "handover", "exponents", "bottleneck"),
     ),
     "record": (

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from anatomy import errors, worker
+from anatomy import errors, judge, worker
 from anatomy.errors import BadParameter, MeasurementError
 
 
@@ -73,7 +73,7 @@ def test_the_noise_floor_of_an_op_is_the_largest_of_its_comparisons():
         {"op": "matmul", "quantity": "gpu_cold", "noise_floor": 0.002},
         {"op": "copy", "noise_floor": None},
     ]
-    assert worker.noise_floors(rows) == {"matmul gpu_warm": 0.011, "matmul gpu_cold": 0.002}
+    assert judge.noise_floors(rows) == {"matmul gpu_warm": 0.011, "matmul gpu_cold": 0.002}
 
 
 CUDA_OOM = (
@@ -87,6 +87,16 @@ def test_out_of_memory_says_how_much_was_asked_for_and_how_much_was_free():
     assert failure["error"] == "OutOfMemory"
     assert "asked for 20.00 GiB, with 1.50 GiB free. Take smaller sizes" in failure["message"]
     assert worker._failure(MemoryError())["error"] == "OutOfMemory"
+    assert worker._failure(torch.OutOfMemoryError("No more."))["error"] == "OutOfMemory"
+
+
+@pytest.mark.parametrize("shape", [(2**62,), (2**40, 2**20)])
+def test_out_of_memory_is_known_by_its_text_where_torch_has_no_type_for_it(shape):
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(shape)
+    assert type(caught.value) is RuntimeError
+    assert worker._failure(caught.value)["error"] == "OutOfMemory"
+    assert worker._failure(ValueError("out of memory"))["error"] == "MeasurementError"
 
 
 def test_a_foreseen_error_is_its_sentence_and_a_bug_keeps_its_traceback():

@@ -76,7 +76,7 @@ def rows_of(
     where: Mapping[str, Any] | None = None,
 ) -> list[Row]:
     """The rows of a recording that are wanted, with what follows from them."""
-    there = rows.meeting(found.recording.data["rows"], where)
+    there = rows.meeting(found.recording.rows, where)
     chosen = rows.select(there, op=op, quantity=quantity, variants=variants)
     return [rows.derived(row, None if found.on_cpu else ceilings) for row in chosen]
 

@@ -78,7 +78,7 @@ def _notice(showing: Showing, state: str, found: list[Found]) -> str:
 
 def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
     data = [each.data for each in there]
-    rows = [row for each in data for row in each["rows"]]
+    rows = [row for each in there for row in each.rows]
     machines = [each["machine"] for each in data]
     software = [each["software"] for each in data]
     gpu = _several(m.get("gpu") or m.get("cpu") or m["slug"] for m in machines)
@@ -90,7 +90,7 @@ def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
         ("SM clock", _span(_seen(data, rows, "sm_clock_mhz"), " MHz")),
         ("power", _span(_seen(data, rows, "power_w"), " W")),
         ("temperature", _span(_seen(data, rows, "temperature_c"), " °C")),
-        ("noise floor", _floors(data)),
+        ("noise floor", _floors(there)),
         ("measured in", _processes(data)),
         ("recorded", _dates(data)),
         ("commit", _several(_commit(each["code"]) for each in data)),
@@ -128,8 +128,8 @@ def _span(values: Sequence[float], unit: str) -> str:
     return f"{low}{unit}" if low == high else f"{low}–{high}{unit}"
 
 
-def _floors(data: Sequence[dict]) -> str:
-    floors = [floor for each in data for floor in each["noise_floor"].values() if floor is not None]
+def _floors(there: Sequence[Recording]) -> str:
+    floors = [floor for each in there for floor in each.noise_floor.values()]
     if not floors:
         return ""
     low, high = units.percent(min(floors), 2), units.percent(max(floors), 2)
@@ -181,7 +181,7 @@ def _warnings(there: Sequence[Recording]) -> str:
     told = list(dict.fromkeys(text for each in there for text in each.warnings))
     if not told:
         return ""
-    operations = {row.get("op") for each in there for row in each.data["rows"]} - {None}
+    operations = {row.get("op") for each in there for row in each.rows} - {None}
     items = "".join(f"<li>{escape(text)}</li>" for text in _grouped(told, operations))
     word = "1 warning" if len(told) == 1 else f"{len(told)} warnings"
     return (

@@ -26,7 +26,7 @@ class Table:
     @classmethod
     def of(cls, found: Recording, params: dict[str, Any]) -> "Table":
         """The table of a recording."""
-        return cls(found.data["rows"], params, found.data)
+        return cls(found.rows, params, found.data)
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)

@@ -65,9 +65,9 @@ def report(found: Recording) -> Iterator[Table | str]:
         yield from _refused(fresh)
         yield from _ridges(slug, gpu, fresh)
     if known[rooflines.BANDWIDTH]:
-        yield from _cache(known[rooflines.BANDWIDTH].data["rows"])
+        yield from _cache(known[rooflines.BANDWIDTH].rows)
     if known[rooflines.FLOORS]:
-        yield from _floors(known[rooflines.FLOORS].data["rows"])
+        yield from _floors(known[rooflines.FLOORS].rows)
     for warning in found.warnings:
         yield f"warning: {warning}"
     option = "" if found.params["device"] == "cuda:0" else f" --device {found.params['device']}"
@@ -104,13 +104,13 @@ def sources(told: list[dict[str, Any]]) -> Iterator[str]:
 def _measured(slug: str, fresh: Recording | None) -> dict[str, limits.Ceiling]:
     if fresh is not None:
         source = f"{slug}/{limits.EXPERIMENT}, {fresh.data['started_at'][:10]}"
-        return limits.measured((row, source) for row in fresh.data["rows"])
+        return limits.measured((row, source) for row in fresh.rows)
     known = limits.ceilings(_root(), slug)
     return {each.name: each for each in known if each.kind == "measured"}
 
 
 def _refused(fresh: Recording) -> Iterator[str]:
-    for row in fresh.data["rows"]:
+    for row in fresh.rows:
         if row.get("note"):
             yield f"{row['limit']}: {row['note']}"
 

@@ -24,7 +24,7 @@ def report(found: Recording) -> Iterator[Table | str]:
     Args:
         found: A recording of one of `EXPERIMENTS`, just made.
     """
-    rows = found.data["rows"]
+    rows = found.rows
     if found.experiment == TRAFFIC:
         yield traffic(rows)
         yield from dict.fromkeys(row["note"] for row in rows if row.get("note"))

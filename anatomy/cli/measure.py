@@ -80,10 +80,10 @@ def measure(
         layout = signatures.signature(first)
         shared = {each.name: params[each.name] for each in layout.parameters}
         once = options | {"processes": 1}  # where tensors lie is no matter of chance
-        parts.append(text.layout(_measured(layout, shared, once, package).data["rows"]))
+        parts.append(text.layout(_measured(layout, shared, once, package).rows))
     found = _measured(experiment, params, options, package, folder)
     if options["format"] is Format.JSON:
-        say(recording.render(recording.compacted(found.data)))
+        say(recording.render(recording.compacted(found.judged)))
     elif options["format"] is Format.CSV:
         say(as_csv(tidy([found])))
     elif experiment.name in ceilings.EXPERIMENTS and package is None:

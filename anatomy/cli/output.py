@@ -105,7 +105,7 @@ def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
             "torch": each.data["software"]["torch"],
             "recorded_at": each.data["started_at"],
         }
-        rows += [row | told for row in each.data["rows"]]
+        rows += [row | told for row in each.rows]
     others = sorted({name for row in rows for name in row} - set(LEADING))
     return pd.DataFrame(
         [{name: row.get(name) for name in (*LEADING, *others)} for row in rows],

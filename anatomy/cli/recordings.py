@@ -165,7 +165,7 @@ def _show(
     if found is None:
         raise RecordingError(_none_such(experiment, wanted, slug, there))
     if format is Format.JSON:
-        say(recording.render(recording.compacted(found.data)))
+        say(recording.render(recording.compacted(found.judged)))
     elif format is Format.CSV:
         say(as_csv(tidy([found])))
     else:

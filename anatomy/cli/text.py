@@ -55,7 +55,7 @@ def provenance(recording: Recording) -> str:
 
 def report(recording: Recording, ceilings: Ceilings | None = None) -> str:
     """The whole text of a recording: layout reports, timing blocks, notes; or a plain table."""
-    found = recording.data["rows"]
+    found = recording.rows
     parts = [provenance(recording)]
     if any("strides" in row for row in found):
         parts.append(layout(found))
@@ -145,7 +145,7 @@ def _timing_cells(row: Row, ceilings: Ceilings | None) -> list[str]:
 
 def notes(recording: Recording) -> list[str]:
     """What the rows say, in sentences: differences found, rows to be careful with, warnings."""
-    found = [row for row in recording.data["rows"] if row.get("median_s") is not None]
+    found = [row for row in recording.rows if row.get("median_s") is not None]
     said = []
     for (op, quantity), group in rows.groups_of(found):
         where = ", ".join(part for part in (op, quantity) if part)
@@ -182,7 +182,7 @@ def _findings(group: Sequence[Row]) -> Iterator[str]:
 def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table]:
     """The rows as tables for a terminal, one for each operation and quantity."""
     made = []
-    for (op, quantity), group in rows.groups_of(recording.data["rows"]):
+    for (op, quantity), group in rows.groups_of(recording.rows):
         full = [rows.derived(row, ceilings) for row in group]
         names = dict.fromkeys(name for row in full for name in row)
         shown = [name for name in names if name not in HIDDEN and _any(full, name)]

@@ -71,7 +71,7 @@ def _took(showing: Showing, found: Found) -> str:
         return strips.notices(showing, [found])
     data = found.recording.data
     where = data["machine"].get("gpu") or data["machine"]["slug"]
-    peaks = [row["peak_bytes"] for row in data["rows"] if row.get("peak_bytes")]
+    peaks = [row["peak_bytes"] for row in found.recording.rows if row.get("peak_bytes")]
     memory = f" and at most {units.byte_count(max(peaks))} of GPU memory" if peaks else ""
     return (
         f'<p class="took">Took <span class="measured">{units.seconds(data["seconds"])}</span>'

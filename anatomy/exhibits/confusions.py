@@ -68,7 +68,7 @@ def confusion(
         return figures.framed(showing, [found], "", told)
 
     def draw() -> str:
-        table = found.recording.data["rows"]
+        table = found.recording.rows
         body = _told(table, op) if part == "told" else PARTS[part](table)
         return figures.framed(showing, [found], body, told)
 

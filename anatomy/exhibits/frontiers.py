@@ -67,7 +67,7 @@ def frontier(
 
 
 def _shown(showing: Showing, found: Found, wanted: Wanted, caption: str | None) -> str:
-    by_series = points(found.recording.data["rows"], wanted)
+    by_series = points(found.recording.rows, wanted)
     body = figures.twin(_table(by_series, wanted), unfold=False)
     if any(point.placed for several in by_series.values() for point in several):
         body = _chart(showing, by_series, wanted) + body

@@ -140,7 +140,7 @@ def _drawable(row: Row, x: str, y: str) -> bool:
 
 
 def _shown(showing: Showing, found: Found, wanted: Wanted, caption: str | None) -> str:
-    by_series = lines(found.recording.data["rows"], wanted)
+    by_series = lines(found.recording.rows, wanted)
     drawn = {
         name: [row for row in line if _drawable(row, wanted.x, wanted.y)]
         for name, line in by_series.items()

@@ -40,7 +40,7 @@ def hotspots(*, caption: str | None = None, **params: object) -> str:
         return figures.framed(showing, [found], "", told)
 
     def draw() -> str:
-        body = _table(found.recording.data["rows"])
+        body = _table(found.recording.rows)
         return figures.framed(showing, [found], body, told)
 
     return figures.or_badge(showing, [found], told, draw)

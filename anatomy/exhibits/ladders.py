@@ -58,7 +58,7 @@ def ladder(
         return figures.framed(showing, [found], "", told)
 
     def draw() -> str:
-        table = found.recording.data["rows"]
+        table = found.recording.rows
         steps = rungs.of(table, op)
         asked = variants
         if variants and not found.freshness.current:  # it may be older than a way asked for

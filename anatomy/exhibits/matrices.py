@@ -116,7 +116,7 @@ def _cells(found: Found2D, ceilings: Any, wanted: Wanted) -> dict[Key, Row]:
         if each.recording is None:
             continue
         for op in wanted.ops or [None]:
-            table = rows.select(each.recording.data["rows"], op=op, quantity=wanted.quantity)
+            table = rows.select(each.recording.rows, op=op, quantity=wanted.quantity)
             quantities = rows.names(table, "quantity")
             if len(quantities) > 1:
                 raise BadParameter(

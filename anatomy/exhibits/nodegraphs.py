@@ -72,7 +72,7 @@ def does(row: Row) -> str:
 
 
 def _shown(showing: Showing, found: Found, graphs: Mapping[str, str], caption: str | None) -> str:
-    every = found.recording.data["rows"]
+    every = found.recording.rows
     named: dict[str, list[Row]] = {}
     why: list[str] = []
     for op, title in graphs.items():

@@ -115,7 +115,7 @@ def label(column: str, value: Any) -> str:
 def _shown(
     showing: Showing, found: Found, wanted: Wanted, caption: str | None, *, chart: bool
 ) -> str:
-    cells = breakeven.cells(found.recording.data["rows"], wanted)
+    cells = breakeven.cells(found.recording.rows, wanted)
     body = _table(cells, wanted)
     if chart:
         drawn = _map(showing, cells, wanted) if wanted.y else _over(showing, cells, wanted)

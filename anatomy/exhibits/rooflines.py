@@ -59,7 +59,7 @@ def shown(
     showing: Showing, found: Sequence[Found], part: str, ceilings: Any, caption: str | None
 ) -> str:
     """One part of the page as HTML; a gap where its recording is missing or has nothing of it."""
-    table = found[0].recording.data["rows"] if found[0].recording else []
+    table = found[0].recording.rows if found[0].recording else []
     if part == "ceilings":  # the maker's figures stand there without any recording
         return figures.framed(showing, found, _ceilings(showing, table, ceilings), caption)
     draw: dict[str, Callable[[], str]] = {

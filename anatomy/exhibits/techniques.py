@@ -99,7 +99,7 @@ def _groups(found: Iterable[Found]) -> Iterator[list[Row]]:
     """The rows of each comparison of steps on the wall."""
     for each in found:
         if each.recording is not None:
-            for (_, quantity), members in rows.groups_of(each.recording.data["rows"]):
+            for (_, quantity), members in rows.groups_of(each.recording.rows):
                 if quantity == "step_wall":
                     yield members
 

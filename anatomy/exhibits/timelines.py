@@ -125,7 +125,7 @@ def _us(seconds: float) -> float:
 def _shown(
     showing: Showing, found: Found, wanted: Sequence[str] | None, caption: str | None
 ) -> str:
-    table = found.recording.data["rows"]
+    table = found.recording.rows
     runs = by_run(table, wanted)
     if not runs:
         why = next((row["note"] for row in table if row.get("note")), "there are no events")

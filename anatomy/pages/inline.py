@@ -216,7 +216,7 @@ def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: An
         UnknownName: A selector is in no row.
         BadParameter: They meet several rows; the message lists what would tell these apart.
     """
-    left = found.recording.data["rows"]
+    left = found.recording.rows
     for column, value in selectors:
         if column is not None and not any(column in row for row in left):
             raise UnknownName("column", column, {name for row in left for name in row})

@@ -1,0 +1,206 @@
+"""What follows from the blocks of one comparison: times, noise floor, ratios, verdict, regime.
+
+A comparison is a run of rows that `compare` returned together: the variants measured in the same
+blocks, and last the control's duplicate, `again`. Rows of anything else (a first call, a count) are
+left as they are.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from anatomy import intervals
+from anatomy.intervals import Interval
+from anatomy.judge import gates
+from anatomy.limits import Ceilings
+
+Row = dict[str, Any]
+# A row's place in its table, and the columns that follow for it.
+Judged = Iterator[tuple[int, Row]]
+
+# A figure is narrow enough when half its 95 % interval is at most this share of it.
+PRECISION = 0.01
+# No interval of a time is narrower than this on either side: six comparisons of one callable in a
+# row, each of which sets up its buffers anew, differ by more than the blocks of each would say.
+LEAST_HALF_WIDTH = 0.002
+
+TIMES = ("median_s", "low_s", "high_s")
+RATIOS = ("ratio", "ratio_low", "ratio_high")
+COLUMNS = (*TIMES, "wide", "noise_floor", *RATIOS, "verdict", "regime", "note")
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a recording says, beside its rows, of how they were measured.
+
+    Attributes:
+        experiment: Its name; empty for a comparison of a user's own.
+        machine: The recording's block `machine`; of a comparison on a CPU nothing.
+        method: The recording's block `method`, with the clock's calibration.
+        ceilings: The machine's ceilings, asked for where a row needs them.
+    """
+
+    experiment: str = ""
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    method: Mapping[str, Any] = field(default_factory=dict)
+    ceilings: Callable[[], Ceilings | None] = lambda: None
+
+
+def compared(row: Mapping[str, Any]) -> bool:
+    """Whether a row is one of a comparison, with the blocks that all of it follows from."""
+    return bool(row.get("blocks_s") and row.get("role")) and row.get("launch_inclusive") is not None
+
+
+def comparisons(rows: Sequence[Row]) -> list[list[int]]:
+    """The places of the rows of each comparison in a table, in order.
+
+    The control's duplicate ends a comparison. Where a table keeps none, rows of one op and quantity
+    are taken to belong together.
+    """
+    found: list[list[int]] = [[]]
+    for place, row in enumerate(rows):
+        if compared(row):
+            found[-1].append(place)
+            if row["role"] == "again":
+                found.append([])
+    split: list[list[int]] = []
+    for places in found:
+        if sum(rows[place]["role"] == "control" for place in places) <= 1:
+            split.append(places)
+            continue
+        groups: dict[tuple, list[int]] = {}
+        for place in places:
+            groups.setdefault((rows[place].get("op"), rows[place].get("quantity")), []).append(
+                place
+            )
+        split += groups.values()
+    return [places for places in split if places]
+
+
+def controlled(rows: Sequence[Row]) -> Iterator[tuple[list[int], Row]]:
+    """Each comparison of a table that has its control: the places of its rows, and the control."""
+    for places in comparisons(rows):
+        control = next((rows[p] for p in places if rows[p]["role"] == "control"), None)
+        if control is not None:
+            yield places, control
+
+
+def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
+    """What follows for each row of the comparisons in a table that one process measured.
+
+    Args:
+        rows: All rows of the table.
+        known: What is known beside them.
+
+    Yields:
+        The row's place, and its columns among `COLUMNS`; of those that can't be told from what the
+        row keeps (a regime without a period, a ratio over a control that is not there) none.
+    """
+    for places in comparisons(rows):
+        members = {rows[place].get("variant"): rows[place] for place in places}
+        floor = _noise_floor(members.values())
+        for place in places:
+            row = rows[place]
+            time = interval_of(row, known.method)
+            told = dict(zip(TIMES, (time.median, time.low, time.high), strict=True))
+            told["wide"] = not time.exact or intervals.half_width(time) > PRECISION
+            told |= {} if floor is None else {"noise_floor": floor}
+            floor_here = row.get("noise_floor") if floor is None else floor
+            told |= _against_control(row, members, floor_here)
+            told |= _regime(row)
+            yield place, told | _gate(row, told, known)
+
+
+def interval_of(row: Row, method: Mapping[str, Any]) -> Interval:
+    """Median of a row's blocks in seconds, with an interval that is not narrower than the clock.
+
+    Args:
+        row: With `blocks_s`, and `method` in words.
+        method: The recording's, with the clock's calibration.
+    """
+    middle = intervals.median_interval(row["blocks_s"])
+    # Where noise is smaller than the clock's step, a median between steps can be half of one off.
+    half_step_s, least_s = resolution_s(row, method) / 2, LEAST_HALF_WIDTH * middle.median
+    return replace(
+        middle,
+        low=min(middle.low - half_step_s, middle.median - least_s),
+        high=max(middle.high + half_step_s, middle.median + least_s),
+    )
+
+
+# How a sample was taken, in the words of a row: the clock's step is divided by the calls in it.
+_SAMPLE = re.compile(r"^(?:event pair|host clock) around (each call,|(\d+) calls (?:back|over))")
+_ITERATIONS = re.compile(r"; a call is (\d+) iterations$")
+
+
+def resolution_s(row: Row, method: Mapping[str, Any]) -> float:
+    """The step in which a row's samples come, in seconds; 0 where the clock's is not known."""
+    if row.get("resolution_s") is not None:
+        return row["resolution_s"]
+    step_s = (method.get("calibration") or {}).get("resolution_s") or 0.0
+    words = str(row.get("method") or "").split("; ")[0]
+    sample = _SAMPLE.match(words)
+    if not step_s or sample is None:
+        return 0.0
+    iterations = _ITERATIONS.search(row["method"])
+    return step_s / int(sample[2] or 1) / int(iterations[1] if iterations else 1)
+
+
+def _noise_floor(members: Iterable[Row]) -> float | None:
+    """What the control differs from its duplicate; None where one of them was not kept."""
+    by_role = {row["role"]: row["blocks_s"] for row in members if row["role"] != "variant"}
+    if len(by_role) < 2:
+        return None
+    return intervals.noise_floor(intervals.ratio_interval(by_role["again"], by_role["control"]))
+
+
+def _against_control(row: Row, members: Mapping[str, Row], floor: float | None) -> Row:
+    """A row's ratio over its control, and what may be said of it."""
+    name = row.get("control")
+    if name is None:  # the control itself, or a row whose control could not be measured
+        verdict = "control" if row["role"] == "control" else None
+        return dict.fromkeys(RATIOS) | {"verdict": verdict}
+    if name not in members:
+        return {}
+    ratio = intervals.ratio_interval(row["blocks_s"], members[name]["blocks_s"])
+    found = dict(zip(RATIOS, (ratio.median, ratio.low, ratio.high), strict=True))
+    again = row["role"] == "again"
+    return found | {"verdict": "again" if again else intervals.verdict(ratio, floor)}
+
+
+def _regime(row: Row) -> Row:
+    """What bounds a call; nothing where the row does not keep its period."""
+    if "period_s" not in row:
+        return {}
+    if row["period_s"] is None:  # a CPU's, or a time of the host alone
+        return {"regime": None} if row.get("regime") is None else {}
+    gap_share = row.get("gap_share")
+    asked = {"enqueue_s": row["enqueue_s"], "period_s": row["period_s"], "gap_share": gap_share}
+    return {"regime": gates.regime(**asked)}
+
+
+def _gate(row: Row, told: Row, known: Circumstances) -> Row:
+    """`impossible` with the reason, where the figure is; else nothing beside what was told."""
+    cache_bytes = known.method.get("cache_bytes")
+    limit, moved, cold = row.get("limit"), row.get("bytes"), row.get("quantity") == "gpu_cold"
+    beyond = bool(moved and cold and cache_bytes is not None and moved > 2 * cache_bytes)
+    reason = gates.impossible(
+        median_s=told["median_s"],
+        flops=row.get("flops"),
+        bytes_=moved if beyond else None,
+        cold=cold,
+        cache_bytes=cache_bytes or 0,
+        limit=limit,
+        gpu=known.machine.get("gpu"),
+        max_clock_mhz=known.machine.get("max_sm_clock_mhz"),
+        measured=known.ceilings() if beyond else None,
+    )
+    if reason:
+        return {"verdict": "impossible", "note": "; ".join(filter(None, (reason, own_note(row))))}
+    return {"note": None} if row.get("verdict") == "impossible" else {}
+
+
+def own_note(row: Mapping[str, Any]) -> str | None:
+    """What a row itself has to say: not why an earlier datasheet called it impossible."""
+    return None if row.get("verdict") == "impossible" else row.get("note")

@@ -1,0 +1,43 @@
+"""When a one-time cost is paid back, from paired blocks; and what a difference or a slope is."""
+
+from collections.abc import Sequence
+from math import isinf
+
+import numpy as np
+
+from anatomy import intervals
+from anatomy.intervals import Interval
+
+Ends = tuple[float | None, float | None, float | None]
+NEVER_SAID: Ends = (None, None, None)
+# Verdict -> whether a cost pays: yes, not known, and else no.
+PAYS = {"faster": True, "undecided": None}
+
+
+def uses(cost: float | Sequence[float], before: Sequence[float], after: Sequence[float]) -> Ends:
+    """Uses after which a cost has paid, with the 95 % interval; None where an end is never.
+
+    Args:
+        cost: Seconds paid once: one number, or one per block.
+        before: Seconds of one use without having paid, one per block.
+        after: Seconds of one use after having paid, in the same blocks.
+    """
+    found = intervals.break_even(cost, before, after)
+    return tuple(None if isinf(end) else end for end in (found.median, found.low, found.high))
+
+
+def extra(blocks_s: Sequence[float], control_s: Sequence[float], uses: float = 1) -> Interval:
+    """Seconds that one of `uses` in a call takes more than the control, block by block."""
+    return intervals.median_interval((np.asarray(blocks_s) - np.asarray(control_s)) / uses)
+
+
+def slope(counts: Sequence[float], blocks_s: Sequence[Sequence[float]]) -> Interval:
+    """Seconds that one more of something adds: the slope of time over counts in each block.
+
+    Args:
+        counts: How many each variant has.
+        blocks_s: Of each variant, its seconds in each block; the blocks are paired.
+    """
+    n = np.asarray(counts, dtype=np.float64)
+    seconds = np.asarray(blocks_s, dtype=np.float64)  # (variants, blocks)
+    return intervals.median_interval(np.polyfit(n, seconds, 1)[0])

@@ -1,0 +1,69 @@
+"""Rules: which columns of an experiment's rows follow from the others, declared where they follow.
+
+A topic's rules lie in one module of `anatomy.judge.topics`, found by its folder:
+
+    @rule("accumulation.steps", columns=("memory_ratio",), source="peak_bytes over the control's")
+    def memory(rows, known):
+        ...
+            yield place, {"memory_ratio": ...}
+
+A rule is given the rows as they are kept, with what `anatomy.judge.comparisons` and the rules
+before it found for them. It reads no column that it yields, and yields a column only for rows that
+keep what it follows from: what it does not yield is read as it is stored.
+"""
+
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+
+from anatomy.judge.comparisons import Circumstances, Judged, Row
+
+Judge = Callable[[Sequence[Row], Circumstances], Judged]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What follows for the rows of some experiments.
+
+    Attributes:
+        experiments: Their names.
+        columns: The columns that follow.
+        source: What from, in words.
+        judge: Yields a row's place and its columns.
+    """
+
+    experiments: tuple[str, ...]
+    columns: tuple[str, ...]
+    source: str
+    judge: Judge
+
+
+_declared: list[Rule] = []
+
+
+def rule(*experiments: str, columns: Sequence[str], source: str) -> Callable[[Judge], Judge]:
+    """Declare a function as a rule of `experiments`; rules of one module apply in its order."""
+
+    def declare(judge: Judge) -> Judge:
+        _declared.append(Rule(experiments, tuple(columns), source, judge))
+        return judge
+
+    return declare
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All rules that are declared."""
+    from anatomy.judge import topics
+
+    for module in pkgutil.iter_modules(topics.__path__):
+        import_module(f"{topics.__name__}.{module.name}")
+    return tuple(_declared)
+
+
+@cache
+def rules_of(experiment: str) -> tuple[Rule, ...]:
+    """The rules of one experiment, in order; none of one that has none."""
+    return tuple(each for each in rules() if experiment in each.experiments)

@@ -1,0 +1,27 @@
+"""Checkpointing: memory and operations of each granularity over those of none."""
+
+from anatomy.judge.comparisons import controlled
+from anatomy.judge.rules import rule
+
+# Column -> the column that it is the ratio of, over the control's.
+RATIOS = {
+    "memory_ratio": "peak_bytes",
+    "total_memory_ratio": "total_peak_bytes",
+    "activation_ratio": "activation_bytes",
+    "product_ratio": "run_flops",
+}
+
+
+@rule("checkpointing.frontier", columns=tuple(RATIOS), source="bytes and run_flops over none's")
+def over_none(rows, known):
+    """Each row over the control of its comparison; None where one of the two is not known."""
+    for places, control in controlled(rows):
+        for place in places:
+            both = {name: (rows[place][of], control[of]) for name, of in RATIOS.items()}
+            yield (
+                place,
+                {
+                    name: above / below if above and below else None
+                    for name, (above, below) in both.items()
+                },
+            )

@@ -1,0 +1,52 @@
+"""torch.compile: when compiling is paid back, and what one graph break adds."""
+
+from anatomy.judge import payback
+from anatomy.judge.comparisons import comparisons, controlled
+from anatomy.judge.rules import rule
+
+USES = ("uses", "uses_low", "uses_high")
+BREAK = ("break_s", "break_low_s", "break_high_s")
+
+
+@rule(
+    "compilation.map",
+    "compilation.layers",
+    columns=(*USES, "pays"),
+    source="setup_s over what blocks_s of a step save against eager's",
+)
+def paid_back(rows, known):
+    """Steps after which setting a way up is paid back, where it is faster than eager."""
+    for places, eager in controlled(rows):
+        for place in places:
+            row = rows[place]
+            if row.get("setup_s") is None:
+                yield place, dict.fromkeys((*USES, "pays"))
+                continue
+            pays = payback.PAYS.get(row["verdict"], False)
+            ends = payback.NEVER_SAID
+            if pays:
+                ends = payback.uses(row["setup_s"], eager["blocks_s"], row["blocks_s"])
+            yield place, dict(zip(USES, ends, strict=True)) | {"pays": pays}
+
+
+@rule(
+    "compilation.breaks",
+    columns=BREAK,
+    source="slope of blocks_s over breaks, on the row with most breaks",
+)
+def graph_break(rows, known):
+    """The slope over all compiled variants of a chain, on the one with most breaks."""
+    for places in comparisons(rows):
+        used = [rows[p] for p in places if rows[p]["role"] != "again" and known_breaks(rows[p])]
+        slope = payback.slope([row["breaks"] for row in used], [row["blocks_s"] for row in used])
+        most = max(row["breaks"] for row in used)
+        for place in places:
+            row = rows[place]
+            last = row["role"] != "again" and row.get("breaks") == most
+            ends = (slope.median, slope.low, slope.high) if last else payback.NEVER_SAID
+            yield place, dict(zip(BREAK, ends, strict=True))
+
+
+def known_breaks(row) -> bool:
+    """Whether a row is of a compiled chain."""
+    return row.get("breaks") is not None

@@ -1,0 +1,25 @@
+"""CUDA graphs: after how many replays capturing has paid."""
+
+from anatomy.judge import payback
+from anatomy.judge.comparisons import controlled
+from anatomy.judge.rules import rule
+
+REPLAYS = ("replays", "replays_low", "replays_high")
+
+
+@rule(
+    "graph_capture.map",
+    "graph_capture.training",
+    columns=REPLAYS,
+    source="capture_s over what blocks_s of a replay save against the eager call's, on the wall",
+)
+def paid_back(rows, known):
+    """Replays after which the capture has paid: seconds on the wall alone pay back what it cost."""
+    for places, eager in controlled(rows):
+        for place in places:
+            row = rows[place]
+            ends = payback.NEVER_SAID
+            pays = row["verdict"] == "faster" and row["quantity"] == "step_wall"
+            if pays and row.get("capture_s") is not None:
+                ends = payback.uses(row["capture_s"], eager["blocks_s"], row["blocks_s"])
+            yield place, dict(zip(REPLAYS, ends, strict=True))
