@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ import pandas as pd
 
 from anatomy import experiment, machine, units, versions
 from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
+from anatomy.table import columns
 
 # What allocators say when there is no memory left: CUDA's, cuBLAS's, and torch's on the CPU; and
 # torch of a tensor whose bytes or elements can't even be counted.
@@ -68,6 +70,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     measured_s = time.monotonic() - clock
     after = machine.conditions(device)
     rows = rows_of(table, name)
+    _warn_of_undeclared(name, rows)
     account = _account(device)
     return {
         "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
@@ -118,6 +121,17 @@ def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
     if table.attrs.get("sparse"):
         return [{key: value for key, value in row.items() if value is not None} for row in rows]
     return rows
+
+
+def _warn_of_undeclared(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Say which columns nobody declared: they are kept, and a test refuses their recording."""
+    unknown = columns.undeclared(name, [column for row in rows for column in row])
+    if unknown:
+        warnings.warn(
+            f"{name} returned columns that nobody declared: {', '.join(unknown)}. Say what they "
+            "mean in the file of columns of its topic.",
+            stacklevel=2,
+        )
 
 
 def noise_floors(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:

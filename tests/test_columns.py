@@ -147,7 +147,7 @@ def test_no_declaration_repeats_what_is_so_without_it():
         ({"one": '[a]\nkind = "flag"\nwords = ["b"]\nmeaning = "A."'}, "has words and is no text"),
         (
             {"one": '[a]\nkind = "flag"\nidentifies = true\njudged = true\nmeaning = "A."'},
-            "tells rows apart, and is a result",
+            "tells rows apart, and so is neither a result",
         ),
         (
             dict.fromkeys(("one", "two"), '[a]\nkind = "flag"\nmeaning = "A."'),

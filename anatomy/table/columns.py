@@ -40,6 +40,7 @@ WHOLE = {"bytes": "B", "flops": "FLOP"}  # names that are a unit's alone
 # Bytes and operations are counted, and so whole.
 COUNTED = ("B", "FLOP")
 PERCENT, TIMES = "%", "x"
+PER_SECOND = "FLOP/s or B/s"  # the row says which
 ALWAYS, TERMINAL = "always", "terminal"
 
 
@@ -54,8 +55,10 @@ class Column:
         kind: number, count (a whole number), text, flag, or list.
         unit: s, B, FLOP, FLOP/s, B/s, MHz, W, °C, 1 for ratios and shares, or none.
         heading: What it is called over a column of a table and beside an axis.
-        identifies: Whether it tells rows of one table apart: a coordinate, and not a result.
-        must_match: Whether rows may be merged or compared only where they agree in it.
+        identifies: Whether it tells rows of one table apart: a coordinate, and not a result. Rows
+            of several processes are matched by it.
+        must_match: Whether rows that belong together by their coordinates may be merged or compared
+            only where they agree in it, too.
         judged: Whether it follows from other columns, so that it is computed on reading.
         interval: The columns of its lower and upper end.
         merge: How its values from several processes become one; see `anatomy.merging`. Empty
@@ -138,7 +141,6 @@ def _made(name: str, topic: str, told: Mapping[str, Any]) -> Column:
     if name.endswith("_share"):
         given.setdefault("shown", PERCENT)
     given.setdefault("heading", _plain(name))
-    given["must_match"] = given.get("must_match", False) or given.get("identifies", False)
     return Column(name=name, topic=topic, **given)
 
 
@@ -207,8 +209,8 @@ def _faults(column: Column, by_name: Mapping[str, list[Column]]) -> list[str]:
         wrong.append(f"has a unit, and so can't be shown as {column.shown}")
     if column.words and column.kind != TEXT:
         wrong.append("has words and is no text")
-    if column.identifies and (column.judged or column.interval):
-        wrong.append("tells rows apart, and is a result")
+    if column.identifies and (column.judged or column.interval or column.must_match):
+        wrong.append("tells rows apart, and so is neither a result nor to be compared")
     if lost := [name for name in column.interval if name not in by_name]:
         wrong.append(f"has an interval of columns that are not declared: {', '.join(lost)}")
     return wrong
@@ -240,6 +242,13 @@ def column(name: str, experiment: str | None = None) -> Column:
 
 
 @cache
+def identifies(name: str) -> bool:
+    """Whether a column tells rows apart in some experiment; one that nobody declared may."""
+    declared = [each for each in columns() if each.name == name]
+    return not declared or any(each.identifies for each in declared)
+
+
+@cache
 def _undeclared(name: str) -> Column:
     return _made(name, "", {})
 
@@ -259,6 +268,40 @@ def undeclared(experiment: str, names: Iterable[str]) -> list[str]:
     """Those of `names` that nobody declared for this experiment, in order."""
     known = of_experiment(experiment)
     return [name for name in dict.fromkeys(names) if name not in known]
+
+
+def described(column: Column) -> dict[str, Any]:
+    """A declaration as a row of a table: what a reader of exported rows needs to know."""
+    return {
+        "column": column.name,
+        "topic": column.topic,
+        "experiments": ", ".join(column.of),
+        "kind": column.kind,
+        "unit": column.unit,
+        "heading": column.heading,
+        "meaning": column.meaning,
+        "words": ", ".join(column.words),
+        "interval": ", ".join(column.interval),
+        "identifies": column.identifies,
+        "must_match": column.must_match,
+        "judged": column.judged,
+    }
+
+
+@cache
+def must_match() -> tuple[str, ...]:
+    """Columns in which rows of the same coordinates must agree to be merged or compared.
+
+    A name of several meanings is one of them only if each of these says so.
+    """
+    free = {each.name for each in columns() if not each.must_match}
+    return tuple(dict.fromkeys(each.name for each in columns() if each.name not in free))
+
+
+def aside(*where: str) -> set[str]:
+    """Columns that tables leave out: ends of intervals, and those that lie aside in `where`."""
+    ends = {end for each in columns() for end in each.interval}
+    return ends | {each.name for each in columns() if each.aside in where}
 
 
 @cache
