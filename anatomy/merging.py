@@ -11,8 +11,8 @@ from typing import Any
 from anatomy import intervals
 from anatomy.errors import MeasurementError
 from anatomy.intervals import Interval
-from anatomy.provenance import schema
 from anatomy.replication import EXACT_FROM, Replicated, pooled, verdict
+from anatomy.table import columns
 
 Row = dict[str, Any]
 
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 WIDE = 0.01
 # What a row is called by. What else tells rows apart (m, dtype, ...) is found in the tables.
 NAMES = ("op", "variant", "role", "quantity")
-FIGURES = ("median_s", "low_s", "high_s", "ratio", "ratio_low", "ratio_high")
+FIGURES = {end for name in ("median_s", "ratio") for end in (name, *columns.intervals()[name])}
 
 
 def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
@@ -46,7 +46,7 @@ def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
         Rows in the first table's order; of a single table, its rows as they are.
 
     Raises:
-        MeasurementError: A process has a row that another has not.
+        MeasurementError: A process has a row that another has not, or did other work in it.
     """
     if len(tables) == 1:
         return [dict(row) for row in tables[0]]
@@ -65,17 +65,23 @@ def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
 
 def _identifying(tables: Sequence[Sequence[Mapping]]) -> list[str]:
     """Columns beside `NAMES` whose values are the same in all tables, and so tell rows apart."""
-    columns = dict.fromkeys(column for table in tables for row in table for column in row)
     found = []
-    for column in columns:
-        if column in schema.COLUMNS or column in MERGE or column.endswith("_s"):
+    for column in dict.fromkeys(name for table in tables for row in table for name in row):
+        if not columns.identifies(column):
             continue
-        if any(isinstance(row.get(column), bool | float) for table in tables for row in table):
-            continue  # measured, more likely than not; rows are then matched by their order
+        values = [row.get(column) for table in tables for row in table]
+        declared = columns.column(column)
+        if not declared.meaning and (declared.unit or any(map(_is_measured, values))):
+            continue  # rows are then matched by their order
         counts = [Counter(_key(row, (*NAMES, column)) for row in table) for table in tables]
         if all(count == counts[0] for count in counts):
             found.append(column)
     return found
+
+
+def _is_measured(value: Any) -> bool:
+    """Whether a value is a figure, more likely than not, and no size that was asked for."""
+    return isinstance(value, bool | float)
 
 
 def _key(row: Mapping, names: Iterable[str]) -> tuple:
@@ -96,7 +102,7 @@ def _numbered(table: Sequence[Mapping], names: Sequence[str]) -> dict[tuple, Map
     return found
 
 
-def _called(names: Sequence[str], key: tuple) -> str:
+def _called(names: Sequence[str], key: Sequence) -> str:
     told = [f"{name}={value}" for name, value in zip(names, key, strict=False) if value is not None]
     return ", ".join(told)
 
@@ -113,12 +119,14 @@ def merged_row(found: Sequence[Mapping[str, Any]]) -> Row:
         why = found[at].get("note") or "no reason given"
         note = f"not measured in process {at + 1} of {len(found)}: {why}"
         return {**found[at], "note": note, "runs": len(found)}
+    _require_same_work(found)
     notes: list[str] = []
     row = {}
     for column in dict.fromkeys(column for each in found for column in each):
         values = [each.get(column) for each in found]
-        if column in MERGE:
-            row[column] = MERGE[column](values)
+        declared = columns.column(column)
+        if declared.merge:
+            row[column] = MERGE[declared.merge](values)
         elif all(value == values[0] for value in values):
             row[column] = values[0]
         elif column not in FIGURES and column not in ("verdict", "note"):
@@ -135,6 +143,21 @@ def merged_row(found: Sequence[Mapping[str, Any]]) -> Row:
         row["verdict"] = "undecided"
     notes = [*_notes([each.get("note") for each in found]), *notes]
     return row | {"note": "; ".join(notes)} if notes else row
+
+
+def _require_same_work(found: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse rows that differ in a column in which they must agree, such as `flops`."""
+    for column in columns.must_match():
+        told = {number: row.get(column) for number, row in enumerate(found, 1)}
+        known = {number: value for number, value in told.items() if value is not None}
+        other = next((n for n in known if known[n] != known[min(known)]), None)
+        if other is not None:
+            row = _called(NAMES, [found[0].get(name) for name in NAMES])
+            raise MeasurementError(
+                f"The row {row} has {column}={known[min(known)]} in process {min(known)} and "
+                f"{column}={known[other]} in process {other}. That is other work: measure all "
+                "processes with the same code and the same parameters."
+            )
 
 
 def _figures(found: Sequence[Mapping]) -> Row:
@@ -239,25 +262,19 @@ def _held_back(values: list) -> str | None:
     return values[0]
 
 
-# Columns that are measured, and so never tell rows apart -> how one value comes from all.
+# What a column's declaration says in `merge` -> how one value comes from those of all processes.
 MERGE: dict[str, Callable[[list], Any]] = {
-    "blocks_s": _of_all(lambda lists: [block for blocks in lists for block in blocks]),
-    "block_ratios": _of_all(lambda lists: [block for blocks in lists for block in blocks]),
-    "samples_s": lambda lists: lists[0],
-    "samples": _of_known(sum),
-    "discarded": _of_known(sum),
-    "discarded_why": _united,
-    "p5_s": _of_all(min),
-    "p95_s": _of_all(max),
-    "p99_s": _of_all(max),
-    "noise_floor": _of_all(max),
-    "error": _of_known(max),
-    "throttle": _held_back,
-    "launch_inclusive": _of_known(any),
-    "wide": _of_known(any),
-    "method": lambda texts: "; ".join(dict.fromkeys(_told(texts))) or None,
-    **dict.fromkeys(("enqueue_s", "busy_s"), _of_known(median)),
-    **dict.fromkeys(("sm_clock_mhz", "power_w", "temperature_c"), _of_known(median)),
+    "joined": _of_all(lambda lists: [item for items in lists for item in items]),
+    "first": lambda values: values[0],
+    "sum": _of_known(sum),
+    "lowest": _of_all(min),
+    "highest": _of_all(max),
+    "highest known": _of_known(max),
+    "median": _of_known(median),
+    "any": _of_known(any),
+    "united": _united,
+    "distinct": lambda texts: "; ".join(dict.fromkeys(_told(texts))) or None,
+    "worst throttle": _held_back,
 }
 
 

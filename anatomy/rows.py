@@ -11,62 +11,14 @@ from typing import Any
 
 from anatomy import limits, replication, units
 from anatomy.errors import UnknownName
+from anatomy.table import columns
 
 Row = dict[str, Any]
 
-# Column -> the columns of its 95 % interval.
-INTERVALS = {
-    "median_s": ("low_s", "high_s"),
-    "ratio": ("ratio_low", "ratio_high"),
-    "speedup": ("speedup_low", "speedup_high"),
-    "speedup_before": ("speedup_before_low", "speedup_before_high"),
-    "rate": ("rate_low", "rate_high"),
-    "wait_s": ("wait_low_s", "wait_high_s"),
-    "wait_share": ("wait_share_low", "wait_share_high"),
-    "gap_s": ("gap_low_s", "gap_high_s"),
-    "step_s": ("step_low_s", "step_high_s"),
-}
+INTERVALS = columns.intervals()
 # What is computed from a row, in the order of `derived`.
 DERIVED = ("rate", "rate_unit", "speedup", "share", "share_of", "limit_value", "limit_kind")
 
-# Numbers that were measured or counted, which say nothing of which row it is.
-RESULTS = {
-    *("median_s", "low_s", "high_s", "p5_s", "p95_s", "samples", "busy_s", "enqueue_s", "error"),
-    *("ratio", "ratio_low", "ratio_high", "noise_floor", "flops", "bytes", "kernels_per_call"),
-    *("peak_bytes", "total_peak_bytes", "reserved_bytes", "wide", "launch_inclusive", "runs"),
-    *("sm_clock_mhz", "power_w", "temperature_c"),
-}
-# Texts that say how a row was made, and never which row it is.
-CIRCUMSTANCES = ("method", "note", "kernels", "discarded_why", "control")
-# Texts that follow from what was measured.
-JUDGED = ("verdict", "regime", "throttle")
-
-WORDS = {
-    "op": "operation",
-    "median_s": "time",
-    "ratio": "time / control",
-    "rate": "rate",
-    "share": "share of limit",
-    "noise_floor": "noise floor",
-    "kernels_per_call": "kernels per call",
-    "code_kernels": "kernels called",
-    "triton_kernels": "Triton kernels",
-    "triton_products": "Triton products",
-    "sm_clock_mhz": "SM clock",
-    "power_w": "power",
-    "temperature_c": "temperature",
-    "base_mod_128": "address mod 128",
-    "is_contiguous": "contiguous",
-    "is_view": "view",
-    "blas": "BLAS reads it as",
-    "ld_bytes": "row distance",
-    "peak_bytes": "peak memory",
-    "total_peak_bytes": "peak memory, all",
-    "reserved_bytes": "reserved memory",
-    "wait_share": "share of the iteration",
-    "gap_s": "without the kernel",
-    "residual_share": "off by",
-}
 QUANTITIES = {
     "gpu_cold": "GPU time, cold L2",
     "gpu_warm": "GPU time, warm",
@@ -150,7 +102,7 @@ def telling_apart(rows: Sequence[Row], most: int = 3) -> str:
     found = []
     for name in dict.fromkeys((*first, *texts, "role", *numbers)):
         values = names(rows, name)
-        if len(values) > 1 and name not in (*CIRCUMSTANCES, *JUDGED, *RESULTS, *DERIVED):
+        if len(values) > 1 and columns.identifies(name):
             found.append(f"{name}: {', '.join(values)}")
     return "; ".join(found[:most])
 
@@ -256,35 +208,56 @@ def printed(row: Mapping[str, Any], column: str) -> str:
     value = row.get(column)
     if units.missing(value):
         return units.NOT_MEASURED
-    low, high = (row.get(name) for name in INTERVALS.get(column, ("", "")))
-    if column == "rate":
-        return units.rate(value, row["rate_unit"], low, high)
-    if column in ("ratio", "speedup", "speedup_before"):
-        return units.ratio(value, low, high)
-    if column in ("share", "noise_floor") or column.endswith("_share"):
-        return units.percent(value)
-    if column in ("limit_value",):
-        unit = "FLOP/s" if str(row.get("share_of")).startswith("matmul") else "B/s"
-        return units.rate(value, unit)
+    declared = columns.column(column)
+    low, high = (row.get(name) for name in declared.interval or ("", ""))
     if isinstance(value, list | tuple):
         inside = units.format_value(value)
         return f"({inside})" if all(isinstance(item, int) for item in value) else inside
     if isinstance(value, str | bool):
         return units.format_value(value)
-    if column.endswith("_s"):
-        return units.seconds(value, low, high)
-    if column.endswith("_bytes"):
-        exact = isinstance(value, int) and value < 2**20  # a layout is about single bytes
-        return f"{value} B" if exact else units.byte_count(value)
-    for ending, unit in (("_mhz", " MHz"), ("_w", " W"), ("_c", " °C")):
-        if column.endswith(ending):
-            return f"{units.significant(value, 4)}{unit}"
+    if declared.shown == columns.TIMES:
+        return units.ratio(value, low, high)
+    if declared.shown == columns.PERCENT:
+        return units.percent(value)
+    match declared.unit:
+        case columns.PER_SECOND:
+            return units.rate(value, _rate_unit(row, column), low, high)
+        case "s":
+            return units.seconds(value, low, high)
+        case "B" if column != "bytes":  # a count of work, printed as it is
+            exact = isinstance(value, int) and value < 2**20  # a layout is about single bytes
+            return f"{value} B" if exact else units.byte_count(value)
+        case "MHz" | "W" | "°C" as unit:
+            return f"{units.significant(value, 4)} {unit}"
     return units.format_value(value)
+
+
+def ranged(row: Mapping[str, Any], column: str) -> str:
+    """A value with its interval: `57.6 µs [57.4, 57.9]`; without one where it has none."""
+    value = row.get(column)
+    declared = columns.column(column)
+    low, high = (row.get(name) for name in declared.interval or ("", ""))
+    if units.missing(value) or units.missing(low) or units.missing(high):
+        return printed(row, column)
+    if declared.unit == "s":
+        return units.seconds_range(value, low, high)
+    if declared.shown == columns.TIMES:
+        return units.ratio_range(value, low, high)
+    if declared.shown == columns.PERCENT:
+        ends = [units.percent(end) for end in (low, high)]
+    elif declared.unit == columns.PER_SECOND:
+        ends = [units.rate(end, _rate_unit(row, column)) for end in (low, high)]
+    else:
+        ends = [printed({column: end}, column) for end in (low, high)]
+    return f"{printed(row, column)} [{', '.join(ends)}]"
+
+
+def _rate_unit(row: Mapping[str, Any], column: str) -> str:
+    if column == "limit_value":
+        return "FLOP/s" if str(row.get("share_of")).startswith(limits.MATMUL) else "B/s"
+    return row["rate_unit"]
 
 
 def heading(column: str) -> str:
     """What a column is called in a table."""
-    plain = column
-    for ending in ("_s", "_bytes", "_mhz", "_w", "_c"):
-        plain = plain.removesuffix(ending) if len(plain) > len(ending) + 1 else plain
-    return WORDS.get(column) or plain.replace("_", " ")
+    return columns.column(column).heading

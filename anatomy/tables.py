@@ -7,6 +7,7 @@ from typing import Any
 from anatomy import kernel_names, rows, units
 from anatomy.errors import UnknownName
 from anatomy.rows import Row
+from anatomy.table.columns import ALWAYS, aside
 
 # Verdict -> (mark, class). The mark and the word say it; the colour only repeats it.
 CHIPS = {
@@ -41,13 +42,8 @@ REPORTED = (
     *("variant", "shape", "strides", "storage_offset", "offset_bytes", "base_mod_128", "ld_bytes"),
     *("is_contiguous", "is_view", "blas"),
 )
-# Columns of figures that stand beside another column or make no sense to a reader.
-HIDDEN = (
-    *(name for pair in rows.INTERVALS.values() for name in pair),
-    *("samples_s", "block_ratios", "runs", "run_blocks", "run_medians_s", "run_ratios", "interval"),
-    *("blocks_s", "op", "quantity", "role", "control", "device", "method", "error", "kernels"),
-    *("rate_unit", "share_of", "limit_value", "limit_kind", "discarded_why", "speedup"),
-)
+# Columns that stand beside another column or make no sense to a reader.
+HIDDEN = aside(ALWAYS)
 
 # Longest over shortest time from which a table's times have no unit in common that reads well.
 FAR = 5e3

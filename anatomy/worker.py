@@ -14,7 +14,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ import pandas as pd
 from anatomy import experiment, judge, machine, units, versions
 from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 from anatomy.judge import reading
+from anatomy.table import columns
 
 # What is said in a plain RuntimeError when there is no memory left: by the CUDA runtime, cuBLAS, and
 # torch on the CPU; and by torch of a tensor whose bytes or elements can't even be counted.
@@ -68,6 +70,8 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     table = found.function(**params)
     measured_s = time.monotonic() - clock
     after = machine.conditions(device)
+    rows = rows_of(table, name)
+    _warn_of_undeclared(name, rows)
     account = _account(device)
     known = {
         "experiment": name,
@@ -81,7 +85,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
         },
     }
     # What follows from the rows is computed when they are read, and not kept.
-    rows = judge.kept(rows_of(table, name), reading.circumstances(known))
+    rows = judge.kept(rows, reading.circumstances(known))
     return {
         "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
         "machine": known["machine"],
@@ -125,6 +129,17 @@ def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
     if table.attrs.get("sparse"):
         return [{key: value for key, value in row.items() if value is not None} for row in rows]
     return rows
+
+
+def _warn_of_undeclared(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Say which columns nobody declared: they are kept, and a test refuses their recording."""
+    unknown = columns.undeclared(name, [column for row in rows for column in row])
+    if unknown:
+        warnings.warn(
+            f"{name} returned columns that nobody declared: {', '.join(unknown)}. Say what they "
+            "mean in the file of columns of its topic.",
+            stacklevel=2,
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -18,6 +18,7 @@ from makers import ELSEWHERE
 from anatomy import counts, intervals, recording, signatures
 from anatomy.provenance.codehash import code_hash
 from anatomy.showing import Asked, Showing
+from anatomy.table import columns
 
 MACHINE = "toy-gpu"
 BLOCKS = 24
@@ -49,6 +50,7 @@ KERNELS = {
 
 def record(root: Path, name: str, rows: list[dict], **params: Any) -> Path:
     """Save rows as the recording of one call on the toy machine."""
+    assert not columns.undeclared(name, [column for row in rows for column in row])
     wanted = signatures.signature(name).bind(**params)
     hashed = code_hash(name, wanted)
     floors = {

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 from toy_recording import made
@@ -11,6 +12,7 @@ from anatomy import cli, machine, recording, signatures
 from anatomy.cli import targets
 from anatomy.errors import RecordingError
 from anatomy.provenance.codehash import code_hash
+from anatomy.table import columns
 
 SLUG = "toy-gpu"
 
@@ -266,3 +268,22 @@ def test_limits_stand_beside_what_the_maker_states(tmp_path, monkeypatch):
     assert found["copy"]["measured"] == 4e12 and found["copy"]["datasheet"] == 4.8e12
     assert found["matmul fp16"]["measured"] is None
     assert found["matmul fp16"]["datasheet"] > 9e14
+
+
+def test_export_says_what_each_column_means(run):
+    status, out, _ = run("export", "--columns")
+    lines = out.splitlines()
+    assert status == 0 and lines[0].split() == ["column", "of", "unit", "meaning"]
+    assert any(line.split()[:2] == ["median_s", "s"] for line in lines)
+    as_data = json.loads(run("export", "--columns", "--format", "json")[1])
+    told = {each["column"]: each for each in as_data if not each["experiments"]}
+    assert told["ratio"]["interval"] == "ratio_low, ratio_high" and told["ratio"]["judged"]
+    assert all(each["meaning"] for each in as_data)
+    header, *rows = run("export", "--columns", "--format", "csv")[1].splitlines()
+    assert header.split(",") == list(as_data[0]) and len(rows) == len(as_data)
+
+
+def test_every_exported_column_is_documented(run, monkeypatch):
+    monkeypatch.setenv("ANATOMY_RECORDINGS", str(Path(__file__).parent.parent / "recordings"))
+    exported = run("export")[1].partition("\n")[0].split(",")
+    assert set(exported) <= {column.name for column in columns.columns()}

@@ -26,7 +26,7 @@ LONGEST = 400  # lines; a file beyond it has two subjects
 # what more than one package stands on. All else lies in the package of its subject.
 ROOMS = {
     "shared": (
-        *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings"),
+        *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings", "table"),
         *("provenance", "recording", "printing", "judge"),
         *("replication", "merging", "handover", "exponents", "bottleneck"),
     ),

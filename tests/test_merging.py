@@ -4,6 +4,7 @@ import pytest
 
 from anatomy import merging, replication
 from anatomy.errors import MeasurementError
+from anatomy.table import columns
 
 TILES = (1.0, 1.001, 0.999, 1.0, 1.002, 0.998)
 
@@ -270,3 +271,18 @@ def test_one_outcome_is_left_alone():
 def test_processes_of_two_machines_are_not_one_measurement(block, told):
     with pytest.raises(MeasurementError, match=f"Process 2 of 2 had {block}"):
         merging.merged_outcomes([outcome(), outcome(2, **{block: told})])
+
+
+def test_rows_of_other_work_are_not_merged():
+    with pytest.raises(MeasurementError, match=r"=fused.* has flops=3 in process 1 and flops=4"):
+        one(row(flops=3), row(flops=4))
+    assert one(row(flops=3), row(flops=3))["flops"] == 3
+
+
+def test_a_row_that_one_process_lacks_a_count_of_keeps_the_others_word():
+    assert "flops differs" in one(row(flops=3), row(flops=None))["note"]
+
+
+def test_every_way_of_merging_that_a_column_asks_for_is_known():
+    asked = {column.merge for column in columns.columns() if column.merge}
+    assert asked == set(merging.MERGE)

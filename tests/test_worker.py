@@ -1,6 +1,7 @@
 """What a worker makes of a table, and of an error."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -119,3 +120,11 @@ def test_every_named_error_can_come_back_from_a_worker():
             back = revive(name, "It went wrong.")
             assert str(back) == "It went wrong." and back.exit_status == kind.exit_status
     assert isinstance(revive("NobodyKnows", "It went wrong."), MeasurementError)
+
+
+def test_columns_that_nobody_declared_are_warned_of():
+    with pytest.warns(UserWarning, match="toy returned columns that nobody declared: hue, tint"):
+        worker._warn_of_undeclared("toy", [{"op": "a", "hue": 1}, {"hue": 2, "tint": 3}])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        worker._warn_of_undeclared("never.costs", [{"op": "a", "use_s": 1e-6}])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 from rich.table import Table
 
@@ -28,6 +29,7 @@ from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownNa
 from anatomy.recording import Recording
 from anatomy.showing import shown_machine
 from anatomy.signatures import Signature
+from anatomy.table import columns
 
 MachineOption = Annotated[
     str | None,
@@ -129,11 +131,18 @@ def add(app: typer.Typer, package: Path | None) -> None:
     @app.command(epilog="Example: pytorch-gpu-anatomy export --machine nvidia-h200 --format csv")
     def export(
         machine: MachineOption = None,
-        format: Annotated[DataFormat, typer.Option("--format", help="csv or json.")] = (
-            DataFormat.CSV
-        ),
+        declared: Annotated[
+            bool, typer.Option("--columns", help="Print what each column means, and no rows.")
+        ] = False,
+        format: Annotated[
+            DataFormat | None,
+            typer.Option("--format", help="csv or json; rows are csv without it, columns a table."),
+        ] = None,
     ) -> None:
         """Print every recorded row, of one machine or of all, as one tidy table."""
+        if declared:
+            _print_columns(format)
+            return
         found = recording.all_recordings(_root(), _known(machine) if machine else None)
         if not found:
             raise RecordingError("There are no recordings to export.")
@@ -150,6 +159,19 @@ def add(app: typer.Typer, package: Path | None) -> None:
     for name, experiment in signatures.experiments(package).items():
         call = generated.callback(experiment, own, act, defaults=False)
         shown.command(name, epilog=f"Example: pytorch-gpu-anatomy show {name}")(call)
+
+
+def _print_columns(format: DataFormat | None) -> None:
+    """What each column means: for people, or as data with all that is declared of it."""
+    every = columns.columns()
+    if format is not None:
+        table = pd.DataFrame([columns.described(each) for each in every], dtype=object)
+        say(as_json(table) if format is DataFormat.JSON else as_csv(table))
+        return
+    table = Table("column", "of", "unit", "meaning", box=None, pad_edge=False)
+    for each in every:
+        table.add_row(each.name, ", ".join(each.of) or each.topic, each.unit, each.meaning)
+    show(table)
 
 
 def _show(

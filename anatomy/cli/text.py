@@ -15,6 +15,7 @@ from anatomy import rows, units
 from anatomy.limits import Ceilings
 from anatomy.recording import Recording
 from anatomy.rows import Row
+from anatomy.table import columns
 
 TITLES = {
     "matmul": "Matmul timing (A @ B)",
@@ -24,14 +25,7 @@ TITLES = {
 # The first L2 line boundary that an offset is held against, in bytes.
 LINE_BYTES = 128
 # Columns that a terminal's table leaves out: beside another column, or of no use to a reader.
-HIDDEN = (
-    *(name for pair in rows.INTERVALS.values() for name in pair),
-    *("samples_s", "block_ratios", "runs", "run_blocks", "run_medians_s", "run_ratios", "interval"),
-    *("blocks_s", "p5_s", "p95_s", "op", "quantity", "role", "control", "device", "method"),
-    *("error", "kernels", "rate_unit", "speedup", "share_of", "limit_value", "limit_kind"),
-    *("discarded", "discarded_why", "enqueue_s", "flops", "bytes", "noise_floor", "busy_s"),
-    *("limit", "launch_inclusive", "wide", "samples", "sm_clock_mhz", "power_w", "temperature_c"),
-)
+HIDDEN = columns.aside(columns.ALWAYS, columns.TERMINAL)
 
 
 def provenance(recording: Recording) -> str:
@@ -201,13 +195,9 @@ def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table
 def _table_cell(row: Mapping[str, Any], name: str) -> str:
     if units.missing(row.get(name)):
         return "–"
-    if name == "median_s":
-        return units.seconds_range(row["median_s"], row.get("low_s"), row.get("high_s"))
-    if name == "ratio":
-        return units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
     if name == "share":
         return f"{units.percent(row['share'])} of {row['share_of']}"
-    return rows.printed(row, name)
+    return rows.printed(row, name) if name == "rate" else rows.ranged(row, name)
 
 
 def _any(found: Sequence[Row], name: str) -> bool:

@@ -14,6 +14,7 @@ from anatomy.exponents import LEAST_POINTS, PowerFit, power_fit
 from anatomy.pages import inline
 from anatomy.rows import Row
 from anatomy.showing import Found, Showing, current, selectors
+from anatomy.table import columns
 
 FITS = ("power",)
 BEYOND = 10  # an interval that reaches 0 is drawn to this part of its value: the axis has no 0
@@ -93,10 +94,10 @@ def lines(table: Sequence[Row], wanted: Wanted) -> dict[str, list[Row]]:
         UnknownName: A column, or a value of one, is in no row.
         BadParameter: A series has two rows of one size.
     """
-    columns = {name for row in table for name in row}
+    present = {name for row in table for name in row}
     for name in (wanted.x, wanted.y, wanted.series):
-        if name not in columns:
-            raise UnknownName("column", name, columns)
+        if name not in present:
+            raise UnknownName("column", name, present)
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op, quantity=wanted.quantity)
     found: dict[str, dict[float, list[Row]]] = {}
     for row in kept:
@@ -206,9 +207,10 @@ def _chart(
 
 def _unit(values: Sequence[float], column: str) -> tuple[float, str]:
     """Size and name of the unit of a column's axis."""
-    if column.endswith("_s"):
+    unit = columns.column(column).unit
+    if unit == "s":
         return tables.time_unit(values)
-    if column.endswith("bytes"):
+    if unit == "B":
         steps = [step for step in units.BINARY if max(values) >= step[0]]
         return steps[-1] if steps else units.BINARY[0]
     return 1.0, ""

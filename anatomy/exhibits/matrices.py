@@ -11,6 +11,7 @@ from anatomy.charts import figures, svg
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.rows import Row
 from anatomy.showing import Found, Showing
+from anatomy.table import columns
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def _grid(found: Found2D, cells: dict[Key, Row], wanted: Wanted) -> str:
     downs, alongs = _members(call.down for call, _ in found), _members(c.along for c, _ in found)
     unit = ""
     size = 1.0
-    if wanted.value.endswith("_s"):
+    if columns.column(wanted.value).unit == "s":
         size, unit = tables.time_unit(
             [row[wanted.value] for row in cells.values() if row[wanted.value]]
         )

@@ -13,6 +13,7 @@ from anatomy.exhibits.breakeven import Cell, Wanted
 from anatomy.pages import inline
 from anatomy.rows import Row
 from anatomy.showing import Found, Showing, current, selectors
+from anatomy.table import columns
 
 # A place of the map that no row of the recording is about.
 UNTRIED = "untried"
@@ -99,9 +100,10 @@ def payoff(
 
 def label(column: str, value: Any) -> str:
     """A coordinate as an axis or a table's first column has it: with its unit, and short."""
-    if column.endswith(("_bytes", "_s")) or not breakeven.is_number(value):
+    unit = columns.column(column).unit
+    if (column != "bytes" and unit in ("s", "B")) or not breakeven.is_number(value):
         return rows.printed({column: value}, column)
-    if column == "bytes" and isinstance(value, int):
+    if unit == "B" and isinstance(value, int):
         for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
             if value % size == 0:
                 return f"{value // size} {unit}"

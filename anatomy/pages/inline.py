@@ -32,6 +32,7 @@ from anatomy import rows, units
 from anatomy.errors import AnatomyError, BadParameter, UnknownName
 from anatomy.pages import facts, fences, paragraphs, spans
 from anatomy.showing import Found, Showing, using
+from anatomy.table import columns
 
 _NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
 # What is not prose, and what is a reference in it (group `body`).
@@ -244,25 +245,12 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
     if spec == "range":
         if not interval:
             raise BadParameter(f"{column} has no interval; those that do: {_list(rows.INTERVALS)}.")
-        text = _ranged(row, column, *interval)
+        text = rows.ranged(row, column)
     elif spec:
         text = units.format_value(value, spec)
     else:
         text = rows.printed(row, column)
     return spans.marked(found, text, _origin(found, row, column, interval))
-
-
-def _ranged(row: rows.Row, column: str, low: float, high: float) -> str:
-    if column.endswith("_s"):
-        return units.seconds_range(row[column], low, high)
-    if column.endswith("_share"):
-        plain, *ends = (units.percent(each) for each in (row[column], low, high))
-        return f"{plain} [{', '.join(ends)}]"
-    if column == "rate":
-        plain = rows.printed(row, column)
-        ends = (units.rate(end, row["rate_unit"]) for end in (low, high))
-        return f"{plain} [{', '.join(ends)}]"
-    return units.ratio_range(row[column], low, high)
 
 
 def _origin(found: Found, row: rows.Row, column: str, interval: list) -> str:
@@ -273,7 +261,7 @@ def _origin(found: Found, row: rows.Row, column: str, interval: list) -> str:
     )
     told = f"{rows.heading(column)} of {which or found.name}"
     if interval and not any(units.missing(end) for end in interval):
-        told += f": {_ranged(row, column, *interval)}, {rows.interval_name([row])}"
+        told += f": {rows.ranged(row, column)}, {rows.interval_name([row])}"
     machine = data["machine"].get("gpu") or data["machine"]["slug"]
     return f"{told}; {found.name} on {machine}, {data['started_at'][:10]}"
 
@@ -298,7 +286,7 @@ def _same(there: Any, wanted: str) -> bool:
 def _columns_of(table: Sequence[rows.Row]) -> list[str]:
     """Columns of text that tell rows apart."""
     named = [n for row in table for n, value in row.items() if isinstance(value, str)]
-    return [name for name in dict.fromkeys(named) if name not in rows.CIRCUMSTANCES]
+    return [name for name in dict.fromkeys(named) if columns.identifies(name)]
 
 
 def _texts(table: Sequence[rows.Row], column: str) -> list[str]:

@@ -14,7 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from anatomy.provenance.schema import COUNTS, SCHEMA
+from anatomy.provenance.schema import SCHEMA
+from anatomy.table import columns
 
 DIGITS = 9  # significant digits of a stored float: a clock that ticks in ns needs no more
 BLOCK_DIGITS = 6  # of a block's median
@@ -136,14 +137,20 @@ def plain_fields(recording: Mapping) -> dict:
     if isinstance(rows, pd.DataFrame):
         fields["rows"] = rows.to_dict("records")
     data = _plain_value(fields | {"schema": SCHEMA}, "")
+    experiment = str(data.get("experiment"))
     for row in data["rows"] if isinstance(data.get("rows"), list) else []:
         if isinstance(row, dict):
-            for name in COUNTS:
-                if isinstance(row.get(name), float) and row[name].is_integer():
-                    row[name] = int(row[name])
+            for name, value in row.items():
+                # A table with a gap turns counts into 240.0, and here they come back.
+                if isinstance(value, float) and value.is_integer() and _counts(name, experiment):
+                    row[name] = int(value)
             if isinstance(blocks := row.get("blocks_s"), list):
                 row["blocks_s"] = [_rounded(block, BLOCK_DIGITS) for block in blocks]
     return data
+
+
+def _counts(name: str, experiment: str) -> bool:
+    return columns.column(name, experiment).kind == columns.COUNT
 
 
 def _plain_value(value: Any, place: str) -> Any:

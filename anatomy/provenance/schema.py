@@ -8,12 +8,15 @@ reason alone: who calls them knows the file and the command that mends it.
 import getpass
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any
+
+from anatomy.table import columns
+from anatomy.table.columns import Column
 
 # Schema 1, 2026-11: the first.
 SCHEMA = 1
@@ -48,33 +51,14 @@ FIELDS = {
     "warnings": (LIST, False),
 }
 
-# Columns that every experiment uses in one sense. Any may be null or absent; others may be added.
-COLUMNS = {
-    **dict.fromkeys(("op", "variant", "role", "quantity", "verdict", "regime", "method"), TEXT),
-    **dict.fromkeys(("throttle", "limit", "note", "interval"), TEXT),
-    **dict.fromkeys(("median_s", "low_s", "high_s", "p5_s", "p95_s", "p99_s", "enqueue_s"), NUMBER),
-    **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "noise_floor"), NUMBER),
-    **dict.fromkeys(("samples", "discarded", "flops", "bytes", "kernels_per_call"), NUMBER),
-    **dict.fromkeys(("sm_clock_mhz", "power_w", "temperature_c"), NUMBER),
-    **dict.fromkeys(("launch_inclusive", "wide"), FLAG),
-    **dict.fromkeys(("blocks_s", "kernels"), LIST),
-    # Of rows that several fresh processes measured: how many, the blocks of each, its own figures.
-    "runs": NUMBER,
-    **dict.fromkeys(("run_blocks", "run_medians_s", "run_ratios"), LIST),
+# Kind of a declared column -> what its values must be. Any may be null or absent.
+OF_KIND = {
+    columns.NUMBER: NUMBER,
+    columns.COUNT: NUMBER,
+    columns.TEXT: TEXT,
+    columns.FLAG: FLAG,
+    columns.LIST: LIST,
 }
-# Columns that count: a table with a gap would turn them into 240.0, and here they come back.
-COUNTS = ("samples", "discarded", "flops", "bytes", "kernels_per_call", "runs")
-WORDS = {
-    "role": ("control", "again", "variant"),
-    "quantity": ("gpu_cold", "gpu_warm", "host_enqueue", "step_wall"),
-    "verdict": ("control", "again", "faster", "slower", "same", "undecided", "impossible"),
-    "regime": ("launch-bound", "gap-bound", "kernel-bound"),
-    "throttle": ("none", "power-limited", "unknown"),
-    "interval": ("exact", "envelope"),
-}
-# Never negative, and never 0 where it stands for something that was measured.
-POSITIVE = ("median_s", "low_s", "high_s", "p5_s", "p95_s", "ratio", "ratio_low", "ratio_high")
-ORDERED = (("low_s", "median_s", "high_s"), ("ratio_low", "ratio", "ratio_high"))
 
 
 def check(data: Any) -> None:
@@ -110,24 +94,27 @@ def check(data: Any) -> None:
         _expect(f"warnings[{index}]", warning, TEXT, False)
     for name, floor in data["noise_floor"].items():
         _expect(f"noise_floor.{name}", floor, NUMBER, True)
+    declared = columns.of_experiment(data["experiment"])
     for index, row in enumerate(data["rows"]):
         _expect(f"rows[{index}]", row, TABLE, False)
-        _check_row(f"rows[{index}]", row)
+        _check_row(f"rows[{index}]", row, declared)
 
 
-def _check_row(place: str, row: dict) -> None:
+def _check_row(place: str, row: dict, declared: Mapping[str, Column]) -> None:
     for name, value in row.items():
-        if name in COLUMNS:
-            _expect(f"{place}.{name}", value, COLUMNS[name], True)
-        if value is not None and value not in WORDS.get(name, (value,)):
-            raise ValueError(f"{place}.{name} is {value!r}, none of {', '.join(WORDS[name])}")
-    for name in POSITIVE:
-        if row.get(name) is not None and not row[name] > 0:
-            raise ValueError(f"{place}.{name} is {row[name]!r}; a time is above 0, or null")
-    for names in ORDERED:
-        values = [row[name] for name in names if row.get(name) is not None]
-        if values != sorted(values):
-            raise ValueError(f"{place}: {', '.join(names)} are out of order: {values}")
+        if value is None or not (column := declared.get(name)):
+            continue
+        _expect(f"{place}.{name}", value, OF_KIND[column.kind], True)
+        if column.words and value not in column.words:
+            raise ValueError(f"{place}.{name} is {value!r}, none of {', '.join(column.words)}")
+        if column.above_zero and not value > 0:
+            raise ValueError(f"{place}.{name} is {value!r}; a time is above 0, or null")
+    for name in row:
+        if (column := declared.get(name)) and column.interval:
+            names = (column.interval[0], name, column.interval[1])
+            values = [row[name] for name in names if row.get(name) is not None]
+            if values != sorted(values):
+                raise ValueError(f"{place}: {', '.join(names)} are out of order: {values}")
     for name in ("blocks_s", "run_blocks", "run_medians_s", "run_ratios"):
         for index, number in enumerate(row.get(name) or []):
             _expect(f"{place}.{name}[{index}]", number, NUMBER, False)

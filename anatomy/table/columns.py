@@ -1,0 +1,310 @@
+"""Every column of every table, declared once: what it is called, its unit, and what it means.
+
+A declaration stands in a TOML file. Those that all experiments share lie in `table/declared/`;
+what one topic alone returns lies in the topic's own file, so that a new topic touches no file that
+is there. What a field means says `Column`; what is not written has the field's default, and a unit
+that the name ends in (`median_s`, `peak_bytes`) is not written either.
+
+A name has one meaning. A declaration that holds for a few experiments alone, because another topic
+had used the same word first, lists them in `of`; `problems` finds every other that is there twice.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from anatomy.errors import AnatomyError
+
+PACKAGE = Path(__file__).resolve().parent.parent
+SHARED = "table/declared/*.toml"
+# A topic's file is called by its topic, or lies in the folder of its chapter.
+TOPICS = ("experiments/columns/*.toml", "chapters/*/columns.toml")
+
+NUMBER, COUNT, TEXT, FLAG, LIST = "number", "count", "text", "flag", "list"
+KINDS = (NUMBER, COUNT, TEXT, FLAG, LIST)
+# Ending of a name -> the unit of what it holds. The design says: a unit ends the name.
+ENDINGS = {
+    "_s": "s",
+    "_bytes": "B",
+    "_flops": "FLOP",
+    "_mhz": "MHz",
+    "_w": "W",
+    "_c": "°C",
+    "_share": "1",
+}
+WHOLE = {"bytes": "B", "flops": "FLOP"}  # names that are a unit's alone
+# Bytes and operations are counted, and so whole.
+COUNTED = ("B", "FLOP")
+PERCENT, TIMES = "%", "x"
+PER_SECOND = "FLOP/s or B/s"  # the row says which
+ALWAYS, TERMINAL = "always", "terminal"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as declared.
+
+    Attributes:
+        name: What rows call it.
+        meaning: What its values say, in a sentence; empty where nobody declared it.
+        topic: The file that declares it.
+        kind: number, count (a whole number), text, flag, or list.
+        unit: s, B, FLOP, FLOP/s, B/s, MHz, W, °C, 1 for ratios and shares, or none.
+        heading: What it is called over a column of a table and beside an axis.
+        identifies: Whether it tells rows of one table apart: a coordinate, and not a result. Rows
+            of several processes are matched by it.
+        must_match: Whether rows that belong together by their coordinates may be merged or compared
+            only where they agree in it, too.
+        judged: Whether it follows from other columns, so that it is computed on reading.
+        interval: The columns of its lower and upper end.
+        merge: How its values from several processes become one; see `anatomy.merging`. Empty
+            keeps a value that all agree in, and takes the median of numbers that differ.
+        above_zero: Whether it stands for something measured that can be neither negative nor 0.
+        words: The only texts that it may hold; empty allows any.
+        shown: How a number without unit reads: `x` as 1.99×, `%` as 81 %; empty as it comes.
+        aside: Where tables leave it out unless asked for it, because another column shows it or
+            readers have no use for it: `always`, in the `terminal`, or nowhere (empty).
+        of: The only experiments in which it means this; empty for all.
+        of_recording: Whether it is of the recording, which exports write into each of its rows.
+    """
+
+    name: str
+    meaning: str = ""
+    topic: str = ""
+    kind: str = NUMBER
+    unit: str = ""
+    heading: str = ""
+    identifies: bool = False
+    must_match: bool = False
+    judged: bool = False
+    interval: tuple[str, ...] = ()
+    merge: str = ""
+    above_zero: bool = False
+    words: tuple[str, ...] = ()
+    shown: str = ""
+    aside: str = ""
+    of: tuple[str, ...] = ()
+    of_recording: bool = False
+
+
+# What a file may say of a column; its name is the table's, and its topic the file's.
+GIVEN = {each.name for each in fields(Column)} - {"name", "topic"}
+
+
+def columns(package: Path | None = None) -> tuple[Column, ...]:
+    """All columns, those that topics share first, in the order of their files.
+
+    Args:
+        package: Folder of the package that declares them. Default: this one.
+
+    Raises:
+        AnatomyError: A file can't be read or does not say what a column is.
+    """
+    return _columns(Path(package or PACKAGE))
+
+
+@cache
+def _columns(package: Path) -> tuple[Column, ...]:
+    files = [(file, "") for file in sorted(package.glob(SHARED))]
+    for pattern in TOPICS:
+        for file in sorted(package.glob(pattern)):
+            files.append((file, file.parent.name if file.stem == "columns" else file.stem))
+    return tuple(column for file, topic in files for column in _read(file, topic, package))
+
+
+def _read(file: Path, topic: str, package: Path) -> list[Column]:
+    try:
+        declared = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise AnatomyError(f"{file.relative_to(package)} can't be read: {error}.") from None
+    for name, told in declared.items():
+        if unknown := sorted(set(told) - GIVEN):
+            raise AnatomyError(
+                f"{file.relative_to(package)}: the column {name} has the field "
+                f"{', '.join(unknown)}; a column has {', '.join(sorted(GIVEN))}."
+            )
+    return [_made(name, topic, told) for name, told in declared.items()]
+
+
+def _made(name: str, topic: str, told: Mapping[str, Any]) -> Column:
+    """A column with what its name says of it filled in."""
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
+    if given.get("aside") is True:
+        given["aside"] = ALWAYS
+    if given.get("kind", NUMBER) in (NUMBER, COUNT, LIST):
+        given.setdefault("unit", unit_of(name))
+    given.setdefault("kind", COUNT if given.get("unit") in COUNTED else NUMBER)
+    if name.endswith("_share"):
+        given.setdefault("shown", PERCENT)
+    given.setdefault("heading", _plain(name))
+    return Column(name=name, topic=topic, **given)
+
+
+def unit_of(name: str) -> str:
+    """The unit that a name ends in; empty where it ends in none."""
+    if name in WHOLE:
+        return WHOLE[name]
+    return next((unit for end, unit in ENDINGS.items() if name.endswith(end)), "")
+
+
+def _plain(name: str) -> str:
+    """A name as words, without the unit that ends it."""
+    for end, unit in ENDINGS.items():
+        if unit not in ("1", "FLOP") and len(name) > len(end) + 1:
+            name = name.removesuffix(end)
+    return name.replace("_", " ")
+
+
+def problems(package: Path | None = None) -> list[str]:
+    """What is wrong with the declarations, one sentence each; empty where all is well."""
+    every = columns(package)
+    by_name: dict[str, list[Column]] = {}
+    for column in every:
+        by_name.setdefault(column.name, []).append(column)
+    return [wrong for found in by_name.values() for wrong in _clashes(found)] + [
+        f"{_place(column)} {wrong}." for column in every for wrong in _faults(column, by_name)
+    ]
+
+
+def _clashes(found: list[Column]) -> list[str]:
+    """What is wrong with several declarations of one name."""
+    if len(found) == 1:
+        return []
+    name, wrong = found[0].name, []
+    if len([column for column in found if not column.of]) > 1:
+        places = ", ".join(column.topic or "shared" for column in found)
+        wrong.append(
+            f"{name} is declared twice ({places}): where it means the same, declare it once among "
+            "the shared columns; else give one of them another name."
+        )
+    experiments = [each for column in found for each in column.of]
+    if len(experiments) > len(set(experiments)):
+        wrong.append(f"{name} has two meanings in one experiment.")
+    # What prints a value knows its name, and not always the experiment that it is of.
+    if any(len(set(map(get, found)) - {"", "1"}) > 1 for get in _PRINTED):
+        wrong.append(f"{name} is printed in several ways: its unit, heading or place differ.")
+    return wrong
+
+
+_PRINTED = (attrgetter("unit"), attrgetter("heading"), attrgetter("shown"), attrgetter("aside"))
+
+
+def _faults(column: Column, by_name: Mapping[str, list[Column]]) -> list[str]:
+    """What is wrong with one declaration."""
+    wrong = []
+    if not column.meaning.endswith("."):
+        wrong.append("has no sentence that says what it means")
+    if column.kind not in KINDS:
+        wrong.append(f"is of the kind {column.kind!r}, none of {', '.join(KINDS)}")
+    if column.kind == NUMBER and not column.unit:
+        wrong.append("is a number without a unit; a ratio has unit 1, what is counted is a count")
+    ends_in = unit_of(column.name)
+    if ends_in and column.kind != TEXT and column.unit != ends_in:
+        wrong.append(f"has the unit {column.unit}, and its name says {ends_in}")
+    if column.shown and column.unit != "1":
+        wrong.append(f"has a unit, and so can't be shown as {column.shown}")
+    if column.words and column.kind != TEXT:
+        wrong.append("has words and is no text")
+    if column.identifies and (column.judged or column.interval or column.must_match):
+        wrong.append("tells rows apart, and so is neither a result nor to be compared")
+    if lost := [name for name in column.interval if name not in by_name]:
+        wrong.append(f"has an interval of columns that are not declared: {', '.join(lost)}")
+    return wrong
+
+
+def _place(column: Column) -> str:
+    return f"{column.topic or 'shared'}: {column.name}"
+
+
+@cache
+def _by_name() -> dict[str, Column]:
+    """Column by name: of several meanings, the one that holds wherever no other is declared."""
+    found: dict[str, Column] = {}
+    for column in sorted(columns(), key=lambda each: bool(each.of)):
+        found.setdefault(column.name, column)
+    return found
+
+
+def column(name: str, experiment: str | None = None) -> Column:
+    """What is declared of a column; of one that nobody declared, what its name says.
+
+    Args:
+        name: Name of the column.
+        experiment: The experiment whose column it is, where a name has several meanings.
+    """
+    if experiment is not None and (found := of_experiment(experiment).get(name)):
+        return found
+    return _by_name().get(name) or _undeclared(name)
+
+
+@cache
+def identifies(name: str) -> bool:
+    """Whether a column tells rows apart in some experiment; one that nobody declared may."""
+    declared = [each for each in columns() if each.name == name]
+    return not declared or any(each.identifies for each in declared)
+
+
+@cache
+def _undeclared(name: str) -> Column:
+    return _made(name, "", {})
+
+
+@cache
+def of_experiment(experiment: str) -> Mapping[str, Column]:
+    """The columns that an experiment may return: those that all share and its topic's, by name."""
+    topic = experiment.partition(".")[0]
+    found = {}
+    for each in sorted(columns(), key=lambda each: bool(each.of)):
+        if each.topic in ("", topic) and (not each.of or experiment in each.of):
+            found[each.name] = each
+    return found
+
+
+def undeclared(experiment: str, names: Iterable[str]) -> list[str]:
+    """Those of `names` that nobody declared for this experiment, in order."""
+    known = of_experiment(experiment)
+    return [name for name in dict.fromkeys(names) if name not in known]
+
+
+def described(column: Column) -> dict[str, Any]:
+    """A declaration as a row of a table: what a reader of exported rows needs to know."""
+    return {
+        "column": column.name,
+        "topic": column.topic,
+        "experiments": ", ".join(column.of),
+        "kind": column.kind,
+        "unit": column.unit,
+        "heading": column.heading,
+        "meaning": column.meaning,
+        "words": ", ".join(column.words),
+        "interval": ", ".join(column.interval),
+        "identifies": column.identifies,
+        "must_match": column.must_match,
+        "judged": column.judged,
+    }
+
+
+@cache
+def must_match() -> tuple[str, ...]:
+    """Columns in which rows of the same coordinates must agree to be merged or compared.
+
+    A name of several meanings is one of them only if each of these says so.
+    """
+    free = {each.name for each in columns() if not each.must_match}
+    return tuple(dict.fromkeys(each.name for each in columns() if each.name not in free))
+
+
+def aside(*where: str) -> set[str]:
+    """Columns that tables leave out: ends of intervals, and those that lie aside in `where`."""
+    ends = {end for each in columns() for end in each.interval}
+    return ends | {each.name for each in columns() if each.aside in where}
+
+
+@cache
+def intervals() -> Mapping[str, tuple[str, str]]:
+    """Column -> the columns of its 95 % interval."""
+    return {each.name: each.interval for each in columns() if each.interval}
