@@ -12,10 +12,10 @@ from typing import Any
 
 from torch.profiler import record_function
 
-from anatomy import bottleneck, counting, intervals, limits, machine, profiles, units
+from anatomy import bottleneck, counting, gates, intervals, limits, machine, profiles, units
 from anatomy.bottleneck import Quantities, Verdict
 from anatomy.errors import BadParameter, MeasurementError
-from anatomy.measuring import census, gates, stopwatch_for
+from anatomy.measuring import census, stopwatch_for
 from anatomy.measuring.comparison import settle
 from anatomy.measuring.stopwatch import Stopwatch
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from anatomy import gates
 from anatomy.errors import RecordingError
 from anatomy.limits import Ceiling, Ceilings
-from anatomy.measuring import gates
 
 CACHE = 60 * 2**20
 MEASURED = Ceilings("toy", {"copy": Ceiling("copy", 4e12, "B/s", "measured", "a recording")})

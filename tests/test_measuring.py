@@ -7,9 +7,10 @@ import pytest
 import torch
 from fake_stopwatch import CLOCK_S, Fake, FakeStopwatch
 
+from anatomy.comparing import compare
 from anatomy.errors import BadParameter, DisagreementError, MeasurementError
-from anatomy.measuring import blocks, compare, sampling
-from anatomy.measuring.cache import Flush
+from anatomy.measuring import blocks, sampling
+from anatomy.measuring.clock import Flush
 
 QUIET = {"profile": False, "iters": 12, "op": "toy"}
 

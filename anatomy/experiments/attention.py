@@ -8,11 +8,11 @@ import pandas as pd
 import torch
 
 from anatomy import counts, machine, memory, tensors, units
+from anatomy.comparing import compare
 from anatomy.errors import MeasurementError
 from anatomy.experiment import experiment
 from anatomy.experiments import attention_calls, demands
 from anatomy.experiments.attention_calls import ALLOWED, BACKENDS, WAYS, Problem, Size
-from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 
 DIRECTIONS = ("forward", "forward and backward")

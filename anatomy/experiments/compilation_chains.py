@@ -10,8 +10,9 @@ from torch import Tensor
 
 from anatomy import counts, intervals
 from anatomy.agreement import ALLOWED
+from anatomy.comparing import compare
 from anatomy.experiments.compilation_cells import let_go, reason_of
-from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring import stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch, compilations
 
 Layer = Callable[[Tensor, Tensor], Tensor]
