@@ -3,9 +3,10 @@
     python3 make.py site     build the site into site/
     python3 make.py test     lint, build the site from its recordings, and run every test
     python3 make.py serve    show the site and follow what is edited
+    python3 make.py method   whether the measuring room still does what its METHOD.json says
 
 The first call makes a virtual environment in .venv and installs the pinned packages into it; later
-calls find it there. What follows `--` goes to mkdocs or pytest: `python3 make.py test -- -k units`.
+calls find it there. What follows `--` goes to the step: `python3 make.py test -- -k units`.
 Only the standard library is used here, and only syntax that an older Python can read as well, so
 that it can say what it needs.
 """
@@ -41,7 +42,7 @@ def main() -> int:
     os.chdir(CHECKOUT)
     asked = parsed()
     started = time.monotonic()
-    status = {"site": site, "test": test, "serve": serve}[asked.what](asked.rest)
+    status = {"site": site, "test": test, "serve": serve, "method": method}[asked.what](asked.rest)
     said = "done" if status == 0 else f"failed with status {status}"
     print(f"{asked.what}: {said} after {time.monotonic() - started:.0f} s", file=sys.stderr)
     return status
@@ -52,7 +53,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("site", "test", "serve"))
+    parser.add_argument("what", choices=("site", "test", "serve", "method"))
     own, rest = sys.argv[1:], []
     if "--" in own:
         own, rest = own[: own.index("--")], own[own.index("--") + 1 :]
@@ -93,6 +94,11 @@ def test(rest: list[str]) -> int:
         run("tests", [python, "-m", "pytest", *(rest or ["-q"])]),
     ]
     return max(steps, key=abs)
+
+
+def method(rest: list[str]) -> int:
+    """Compare the measuring room with its METHOD.json; `--help` says what else can be done."""
+    return run("method", [environment(TEST), "tests/method_command.py", *rest])
 
 
 def environment(requirements: Path) -> str:

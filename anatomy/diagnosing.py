@@ -15,7 +15,8 @@ from torch.profiler import record_function
 from anatomy import bottleneck, counting, intervals, limits, machine, profiles, units
 from anatomy.bottleneck import Quantities, Verdict
 from anatomy.errors import BadParameter, MeasurementError
-from anatomy.measuring import census, gates, stopwatch_for
+from anatomy.judge import reading
+from anatomy.measuring import census, stopwatch_for
 from anatomy.measuring.comparison import settle
 from anatomy.measuring.stopwatch import Stopwatch
 
@@ -134,7 +135,7 @@ def diagnose(
     counted = counting.count(full, watch.device.type)  # last, for it may compile the step anew
     if counted.failed:
         found.append(f"Operations and bytes could not be counted. {counted.failed}")
-    ceilings = gates.known_ceilings(machine.describe(watch.device)["slug"]) if on_gpu else None
+    ceilings = reading.known_ceilings(machine.describe(watch.device)["slug"]) if on_gpu else None
     least, unknown = _least_times(counted, ceilings) if on_gpu else ({}, "")
     found += [unknown] if unknown else []
     quantities = Quantities(

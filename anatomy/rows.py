@@ -2,7 +2,7 @@
 
 What follows from a row is computed when it is read and never stored: the rate it achieved, its
 share of the machine's limit, and the speed-up that its ratio is the inverse of. A row is a dict
-with the columns of `anatomy.measuring.compare`; what was not measured is None or absent.
+with the columns of `anatomy.comparing.compare`; what was not measured is None or absent.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -18,7 +18,7 @@ from fake_driver import FIRST, FakeCuda, FakeNvml
 from torch.autograd import DeviceType
 
 from anatomy import driver, machine, versions
-from anatomy.measuring import census, stopwatch
+from anatomy.measuring import cache, census, clock, patient, stopwatch
 
 RATE = 1.98e9  # cycles of a sleep in a second
 LEAST_KERNEL_S = 0.6e-6
@@ -36,7 +36,8 @@ class FakeGpu:
     `crowd_s` what a span gains while the host still queues. `step_s` is the step in which events
     count. `l2_bytes` is the cache it says it has and `true_l2_bytes` the one that it has.
     `profiler` is `sees`, `blind` or the error it raises. `stalls` are host times at which
-    something else has the core for `stall_s`.
+    something else has the core for `stall_s`. `host_caches` are what Linux says of the host's
+    caches; where it is given, buffers on the CPU are virtual too, and reading one takes host time.
     """
 
     launch_s: float = 2e-6
@@ -48,6 +49,7 @@ class FakeGpu:
     profiler: str | Exception = "sees"
     stalls: list[float] = field(default_factory=list)
     stall_s: float = 4e-3
+    host_caches: tuple[str, ...] | None = None
     nvml: FakeNvml = field(default_factory=FakeNvml)
 
     def __post_init__(self):
@@ -98,8 +100,11 @@ class FakeGpu:
     def read(self, tensor):
         """Read a tensor through the cache."""
         hit = tensor in self.cached
-        speed = CACHED_BYTES_S if hit else PROBED_BYTES_S
-        self.launch(1e-6 + tensor.bytes / speed, "reduce")
+        seconds = 1e-6 + tensor.bytes / (CACHED_BYTES_S if hit else PROBED_BYTES_S)
+        if tensor.on_host:
+            self.spend(seconds)
+        else:
+            self.launch(seconds, "reduce")
         self.cached = [each for each in self.cached if each is not tensor] + [tensor]
         while sum(each.bytes for each in self.cached) > self.true_l2_bytes:
             self.cached.pop(0)
@@ -134,20 +139,23 @@ class FakeGpu:
         monkeypatch.setitem(sys.modules, "pynvml", self.nvml)
         monkeypatch.setattr(driver, "_libcuda", FakeCuda)
         monkeypatch.setattr(versions, "torch_build", lambda: versions.Build("2.11+cu130", "13.0"))
-        clock = SimpleNamespace(perf_counter_ns=self._perf_counter_ns)
-        monkeypatch.setattr(stopwatch, "time", clock)
-        monkeypatch.setattr(census, "profile", self._profile)
-        monkeypatch.setattr(stopwatch.Stopwatch, "preemptions", lambda watch: self.preempted)
+        counter = SimpleNamespace(perf_counter_ns=self.perf_counter_ns)
+        monkeypatch.setattr(clock, "time", counter)
+        monkeypatch.setattr(census, "profile", self.profile)
+        usage = SimpleNamespace(RUSAGE_SELF=0, getrusage=self.getrusage)
+        monkeypatch.setitem(sys.modules, "resource", usage)
+        if self.host_caches is not None:
+            files = [SimpleNamespace(read_text=lambda text=text: text) for text in self.host_caches]
+            monkeypatch.setattr(
+                cache, "Path", lambda folder: SimpleNamespace(glob=lambda pattern: files)
+            )
         cuda = {
-            "Event": lambda enable_timing=False: FakeEvent(self),
+            "Event": self.event,
             "_sleep": self.sleep,
             "synchronize": self.synchronize,
-            "set_device": self._set_device,
-            "memory_stats": lambda device: {
-                "num_device_alloc": self.device_allocs,
-                "num_ooms": self.ooms,
-            },
-            "memory_allocated": lambda device: self.allocated,
+            "set_device": self.set_device,
+            "memory_stats": self.memory_stats,
+            "memory_allocated": self.memory_allocated,
             "is_available": lambda: True,
             "is_initialized": lambda: True,
             "device_count": lambda: 2,
@@ -167,12 +175,24 @@ class FakeGpu:
         monkeypatch.setattr(torch, "sum", total)
         return self
 
-    def _perf_counter_ns(self):
+    def perf_counter_ns(self):
         self.spend(50e-9)
         return round(self.host_s * 1e9)
 
-    def _set_device(self, device):
+    def getrusage(self, who):
+        return SimpleNamespace(ru_nivcsw=self.preempted)
+
+    def event(self, enable_timing=False):
+        return FakeEvent(self)
+
+    def set_device(self, device):
         self.current_device = torch.cuda._utils._get_device_index(device)
+
+    def memory_stats(self, device):
+        return {"num_device_alloc": self.device_allocs, "num_ooms": self.ooms}
+
+    def memory_allocated(self, device):
+        return self.allocated
 
     def _properties(self, device):
         return SimpleNamespace(
@@ -187,15 +207,19 @@ class FakeGpu:
 
     def _allocating(self, function):
         def make(*size, device=None, dtype=torch.float32, **options):
-            if device is None or torch.device(device).type != "cuda":
+            kind = None if device is None else torch.device(device).type
+            if kind is None or (kind == "cpu" and self.host_caches is None):
                 return function(*size, device=device, dtype=dtype, **options)
             elements = size[0] if isinstance(size[0], int) else 1
-            return FakeTensor(self, elements * dtype.itemsize)
+            return self.allocate(elements * dtype.itemsize, kind == "cpu")
 
         return make
 
+    def allocate(self, bytes_, on_host):
+        return FakeTensor(self, bytes_, on_host)
+
     @contextmanager
-    def _profile(self, activities):
+    def profile(self, activities):
         if isinstance(self.profiler, Exception):
             raise self.profiler
         first = len(self.kernels)
@@ -249,6 +273,7 @@ class FakeTensor:
 
     gpu: FakeGpu
     bytes: int
+    on_host: bool = False
 
     def add_(self, number):
         self.gpu.read(self)
@@ -256,7 +281,7 @@ class FakeTensor:
 
 CACHED = (
     *(driver._nvml, driver._handle, machine._describe, machine._uuid),
-    stopwatch._stopwatch,
+    *(stopwatch._stopwatch, patient.patient_stopwatch),
 )
 
 

@@ -9,7 +9,8 @@ import torch
 from fake_gpu import CLOCK_S, STAMP_S, FakeGpu
 
 from anatomy import machine
-from anatomy.measuring import cache, calibration, census, compare, stopwatch_for
+from anatomy.comparing import compare
+from anatomy.measuring import cache, calibration, census, stopwatch_for
 
 
 @pytest.fixture
@@ -70,15 +71,15 @@ def test_a_clock_in_steps_is_known_by_its_step(card):
 
 def test_clock_beside_lies_between_the_steps():
     known = SimpleNamespace(null_record_s=1.0, resolution_s=1.0, clock_s=9.0)
-    watch = SimpleNamespace(calibration=known)
+    watch = SimpleNamespace()
     watch.spans = lambda calls, **_: ([4.0] * 6 + [5.0] * 3 + [3.0] * 3, False)
-    assert calibration.clock_beside(watch) == pytest.approx(3.0)
+    assert calibration.clock_beside(watch, known) == pytest.approx(3.0)
     watch.spans = lambda calls, **_: ([4.0] * 7 + [5.0] * 5, False)
-    assert 3.0 < calibration.clock_beside(watch) < 3.5
+    assert 3.0 < calibration.clock_beside(watch, known) < 3.5
     known.resolution_s = 0.0
-    assert calibration.clock_beside(watch) == 3.0
+    assert calibration.clock_beside(watch, known) == 3.0
     known.null_record_s = None
-    assert calibration.clock_beside(watch) == 9.0
+    assert calibration.clock_beside(watch, known) == 9.0
 
 
 def test_a_host_too_slow_to_be_hidden_spoils_no_calibration_in_silence(card):

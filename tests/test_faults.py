@@ -6,8 +6,9 @@ import pytest
 import torch
 from fake_stopwatch import Fake, FakeStopwatch
 
+from anatomy.comparing import compare
 from anatomy.errors import DisagreementError, MeasurementError
-from anatomy.measuring import blocks, compare, sampling, stopwatch
+from anatomy.measuring import blocks, sampling, stopwatch
 
 QUIET = {"profile": False, "op": "toy"}
 

@@ -6,7 +6,6 @@ from anatomy import limits
 from anatomy.errors import RecordingError
 from anatomy.judge import gates, reading
 from anatomy.limits import Ceiling, Ceilings
-from anatomy.measuring import gates as measuring
 
 CACHE = 60 * 2**20
 MEASURED = Ceilings("toy", {"copy": Ceiling("copy", 4e12, "B/s", "measured", "a recording")})
@@ -25,9 +24,7 @@ def gate(**known):
         "max_clock_mhz": 1980,
         "measured": MEASURED,
     }
-    found = gates.impossible(**asked | known)
-    assert measuring.impossible(**asked | known) == found, "measured and read, the same gate"
-    return found
+    return gates.impossible(**asked | known)
 
 
 def test_a_product_above_the_peak_at_the_highest_clock_did_less_work_than_claimed():
@@ -75,25 +72,21 @@ def test_an_unknown_gpu_has_no_gate():
     ],
 )
 def test_a_call_is_bound_by_its_launches_its_gaps_or_its_kernels(known, regime):
-    assert gates.regime(**known) == measuring.regime(**known) == regime
+    assert gates.regime(**known) == regime
 
 
-@pytest.mark.parametrize("where", [measuring, reading])
-def test_a_machine_without_recorded_ceilings_is_no_error(where, monkeypatch, tmp_path):
+def test_a_machine_without_recorded_ceilings_is_no_error(monkeypatch, tmp_path):
     monkeypatch.setenv("ANATOMY_RECORDINGS", str(tmp_path))
-    found = where.known_ceilings("nvidia-h200")
+    found = reading.known_ceilings("nvidia-h200")
     assert found is None or not found.measured
 
 
-@pytest.mark.parametrize(("where", "place"), [(measuring, measuring), (reading, limits)])
-def test_outside_a_checkout_the_folder_here_holds_what_was_measured(
-    where, place, monkeypatch, tmp_path
-):
+def test_outside_a_checkout_the_folder_here_holds_what_was_measured(monkeypatch, tmp_path):
     monkeypatch.setattr("anatomy.recording.default_root", _no_checkout)
     monkeypatch.chdir(tmp_path)
     asked = []
-    monkeypatch.setattr(place, "ceilings", lambda root, slug: asked.append((root, slug)))
-    where.known_ceilings("nvidia-h200")
+    monkeypatch.setattr(limits, "ceilings", lambda root, slug: asked.append((root, slug)))
+    reading.known_ceilings("nvidia-h200")
     assert [(str(root), slug) for root, slug in asked] == [("recordings", "nvidia-h200")]
 
 

@@ -7,9 +7,10 @@ import pytest
 import torch
 from fake_stopwatch import CLOCK_S, Fake, FakeStopwatch
 
+from anatomy.comparing import compare
 from anatomy.errors import BadParameter, DisagreementError, MeasurementError
-from anatomy.measuring import blocks, compare, sampling
-from anatomy.measuring.cache import Flush
+from anatomy.measuring import blocks, sampling
+from anatomy.measuring.clock import Flush
 
 QUIET = {"profile": False, "iters": 12, "op": "toy"}
 
@@ -35,7 +36,7 @@ def test_host_enqueue_is_the_hosts_share_alone():
     table = measure(FakeStopwatch(), {"a": 3e-3}, quantity="host_enqueue", iters=200)
     row = table.loc["a"]
     assert row.median_s == pytest.approx(5e-6, rel=1e-6)
-    assert row.samples >= 100 and row.median_s <= row.p99_s
+    assert row.samples >= 100 and row.median_s <= row.p99_s * (1 + 1e-6)
 
 
 def test_a_cold_call_costs_what_it_costs_out_of_the_cache():

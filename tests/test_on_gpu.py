@@ -3,9 +3,10 @@
 import pytest
 import torch
 
+from anatomy.comparing import compare
 from anatomy.errors import DisagreementError, MeasurementError
 from anatomy.harnesses import cupti
-from anatomy.measuring import census, compare, sampling, stopwatch_for
+from anatomy.measuring import census, sampling, stopwatch_for
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 DEVICE = "cuda:0"

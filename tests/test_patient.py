@@ -7,7 +7,7 @@ import pytest
 from fake_gpu import FakeGpu
 
 import anatomy
-from anatomy import measuring
+from anatomy import comparing
 from anatomy.errors import AnatomyError
 from anatomy.measuring import stopwatch_for
 from anatomy.measuring.patient import patient_stopwatch
@@ -32,10 +32,8 @@ class ColdGpu(FakeGpu):
 @pytest.fixture
 def gpu(monkeypatch):
     fake_gpu.forget()
-    patient_stopwatch.cache_clear()
     yield ColdGpu().install(monkeypatch)
     fake_gpu.forget()
-    patient_stopwatch.cache_clear()
 
 
 def test_a_host_that_is_cold_after_a_long_call_is_not_taken_for_a_side_stream(gpu):
@@ -61,10 +59,10 @@ def test_a_cpu_has_one_clock():
     assert patient_stopwatch("cpu") is stopwatch_for("cpu")
 
 
-@pytest.mark.parametrize("compare", [measuring.compare, anatomy.compare])
+@pytest.mark.parametrize("compare", [comparing.compare, anatomy.compare])
 def test_a_readers_own_long_call_is_measured_on_a_cold_host(gpu, compare):
     calls, given = {"long": gpu.callable(LONG_S)}, {"profile": False, "settle_cap_s": 0.0}
-    if compare is measuring.compare:
+    if compare is comparing.compare:
         with pytest.raises(AnatomyError, match="another stream"):
             compare(calls, **given)
     else:
@@ -73,5 +71,5 @@ def test_a_readers_own_long_call_is_measured_on_a_cold_host(gpu, compare):
 
 
 def test_a_readers_compare_says_what_it_takes():
-    assert inspect.signature(anatomy.compare) == inspect.signature(measuring.compare)
-    assert anatomy.compare.__doc__ == measuring.compare.__doc__
+    assert inspect.signature(anatomy.compare) == inspect.signature(comparing.compare)
+    assert anatomy.compare.__doc__ == comparing.compare.__doc__

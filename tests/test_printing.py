@@ -7,7 +7,7 @@ import torch
 from fake_stopwatch import Fake, FakeStopwatch
 
 from anatomy import limits, printing
-from anatomy.measuring import compare
+from anatomy.comparing import compare
 
 CEILINGS = limits.Ceilings(
     "toy",

@@ -6,8 +6,9 @@ import torch
 from fake_driver import FIRST
 from fake_gpu import CLOCK_S, STAMP_S, FakeGpu
 
+from anatomy.comparing import compare
 from anatomy.errors import DeviceError, MeasurementError
-from anatomy.measuring import account, compare, sampling, stopwatch, stopwatch_for
+from anatomy.measuring import account, sampling, stopwatch, stopwatch_for
 from anatomy.measuring.comparison import settle
 
 COST_S = 20e-6

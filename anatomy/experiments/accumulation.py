@@ -15,11 +15,11 @@ from torch.nn import functional as F
 
 from anatomy import memory, models, tensors
 from anatomy.agreement import ALLOWED
+from anatomy.comparing import compare
 from anatomy.errors import DisagreementError
 from anatomy.experiment import experiment
 from anatomy.experiments import demands
 from anatomy.experiments.checkpointing import SETTLE_CAP_S, granularities, why
-from anatomy.measuring import compare
 from anatomy.models import Layer
 
 # Micro-batches that a batch is cut into; 1 is the full batch.

@@ -15,9 +15,9 @@ from torch.nn import functional as F
 
 from anatomy import counts, machine, tensors
 from anatomy.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.comparing import compare
 from anatomy.errors import BadParameter
 from anatomy.experiment import experiment
-from anatomy.measuring import compare
 from anatomy.measuring.cache import rotation
 
 # Aligned means: to this many bytes. It is the seed's grid, and a cache line of the L2.

@@ -8,12 +8,12 @@ import pandas as pd
 import torch
 
 from anatomy import counts, memory, tensors
+from anatomy.comparing import compare
 from anatomy.errors import MeasurementError
 from anatomy.experiment import experiment
 from anatomy.experiments import attention_calls, demands
 from anatomy.experiments.attention_calls import ALLOWED, BACKENDS, WAYS, Problem, Size
 from anatomy.experiments.attention_sizes import FINE_STEP, SCORES, SHORTEST, STEP, too_large
-from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 
 DIRECTIONS = ("forward", "forward and backward")

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from anatomy import counts, memory, tensors
+from anatomy.comparing import compare
 from anatomy.experiments import attention_calls, attention_sizes, autograd_blocks, cells
 from anatomy.experiments.attention_calls import ALLOWED, WAYS
 from anatomy.experiments.autograd_blocks import CORE, LAYER, MANUAL, Size
 from anatomy.experiments.compilation_cells import cost_per_break, let_go, reason_of
-from anatomy.measuring import compare
 
 # Longest sequence at which the whole layer is timed too.
 LAYER_LONGEST = 2048

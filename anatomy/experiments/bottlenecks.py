@@ -15,12 +15,13 @@ from torch.profiler import ProfilerActivity, profile
 
 from anatomy import bottleneck, machine, models, profiles, tensors
 from anatomy.bottleneck import COMMUNICATION
+from anatomy.comparing import compare
 from anatomy.diagnosing import diagnose
 from anatomy.errors import DisagreementError
 from anatomy.experiment import experiment
 from anatomy.experiments import demands
 from anatomy.experiments.bottlenecks_workloads import WORKLOADS, Call, Workload, half, sized
-from anatomy.measuring import census, compare, stopwatch_for
+from anatomy.measuring import census, stopwatch_for
 
 # What the profiler itself does, and lists among the work of the host.
 OF_THE_PROFILER = ("Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource")

@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy import agreement, counts, intervals, memory, tensors
+from anatomy.comparing import compare
 from anatomy.errors import AnatomyError
 from anatomy.experiment import experiment
 from anatomy.experiments import demands, residual
 from anatomy.experiments.cells import joined
 from anatomy.experiments.convolutions import convolutions_in
-from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 
 DTYPES = ("fp32", "tf32", "fp16", "bf16")

@@ -20,10 +20,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy import memory, models, tensors
 from anatomy.agreement import ALLOWED
+from anatomy.comparing import compare
 from anatomy.errors import DisagreementError, MeasurementError
 from anatomy.experiment import experiment
 from anatomy.experiments import checkpointing_traps, demands
-from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 from anatomy.models import Layer
 

@@ -18,10 +18,11 @@ import torch
 from torch import Tensor
 
 from anatomy import intervals, memory, models, tensors
+from anatomy.comparing import compare
 from anatomy.errors import AnatomyError
 from anatomy.experiments import demands
 from anatomy.experiments.graph_replays import held_before
-from anatomy.measuring import census, compare, stopwatch_for
+from anatomy.measuring import census, stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
 Call = Callable[[], tuple[Tensor, ...]]

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from anatomy import counts
 from anatomy.agreement import ALLOWED
+from anatomy.comparing import compare
 from anatomy.experiments.compilation_cells import cost_per_break, let_go, reason_of
-from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring import stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch, compilations
 
 Layer = Callable[[Tensor, Tensor], Tensor]

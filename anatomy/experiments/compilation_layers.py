@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy import memory, models, tensors
+from anatomy.comparing import compare
 from anatomy.experiments import demands
 from anatomy.experiments.cells import joined
 from anatomy.experiments.compilation_cells import let_go, reason_of, with_break_even, without_caches
-from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring import stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
 Call = Callable[[], tuple[Tensor, ...]]

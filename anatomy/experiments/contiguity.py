@@ -14,9 +14,9 @@ from torch.nn import functional as F
 
 from anatomy import counts, machine, tensors
 from anatomy.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.comparing import Comparison, compare
 from anatomy.experiment import experiment
 from anatomy.experiments.tensor_layout import layouts
-from anatomy.measuring import Comparison, compare
 from anatomy.measuring.cache import rotation
 
 EPS = 1e-5

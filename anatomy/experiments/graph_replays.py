@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from anatomy import intervals, memory
+from anatomy.comparing import compare
 from anatomy.errors import AnatomyError
-from anatomy.measuring import census, compare, stopwatch_for
+from anatomy.measuring import census, stopwatch_for
 
 Outputs = Tensor | tuple[Tensor, ...]
 Call = Callable[[], Outputs]

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from anatomy import counts, tensors
 from anatomy.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.comparing import compare
 from anatomy.errors import AnatomyError
 from anatomy.experiments.ladder_copies import why
 from anatomy.experiments.limits_products import (
@@ -17,7 +18,6 @@ from anatomy.experiments.limits_products import (
     fp8_product,
     without_fp8,
 )
-from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 
 CEILING, QUANTITY = "ceiling", "gpu_warm"

@@ -7,11 +7,11 @@ import pandas as pd
 import torch
 
 from anatomy import intervals
+from anatomy.comparing import compare
 from anatomy.experiments import ladder_rungs
 from anatomy.experiments.ladder_ceilings import Ceiling
 from anatomy.experiments.ladder_copies import why
 from anatomy.experiments.ladder_steps import Bench, Call, Ready, give_back, with_optimizer
-from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 
 FORWARD_BACKWARD, WITH_OPTIMIZER = "forward and backward", "with AdamW"

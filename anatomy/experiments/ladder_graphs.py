@@ -34,6 +34,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anatomy import machine
+from anatomy.comparing import compare
 from anatomy.experiments import (
     ladder_copies,
     ladder_gates,
@@ -45,7 +46,7 @@ from anatomy.experiments.compilation_cells import reason_of
 from anatomy.experiments.ladder_comparison import without_culprits
 from anatomy.experiments.ladder_rungs import TRAINING, Answer, Way
 from anatomy.experiments.ladder_steps import Size
-from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring import stopwatch_for
 from anatomy.measuring.patient import patient_stopwatch
 from anatomy.measuring.stopwatch import Stopwatch
 

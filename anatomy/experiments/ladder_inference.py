@@ -17,13 +17,14 @@ import torch
 from torch import Tensor, nn
 
 from anatomy import intervals, machine, memory, models, tensors
+from anatomy.comparing import compare
 from anatomy.errors import AnatomyError
 from anatomy.experiments import ladder_copies, ladder_gates, ladder_kernels, ladder_rungs
 from anatomy.experiments.ladder_comparison import without_culprits
 from anatomy.experiments.ladder_rungs import TRAINING as WAYS
 from anatomy.experiments.ladder_rungs import Way
 from anatomy.experiments.ladder_steps import FIRST_CALLS
-from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring import stopwatch_for
 from anatomy.measuring.patient import patient_stopwatch
 from anatomy.measuring.stopwatch import Stopwatch
 

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from anatomy import machine, memory
+from anatomy.comparing import compare
 from anatomy.errors import AnatomyError
 from anatomy.experiments import ladder_copies, ladder_gates, ladder_rungs
 from anatomy.experiments.compilation_cells import let_go
 from anatomy.experiments.ladder_comparison import without_culprits
 from anatomy.experiments.ladder_rungs import TRAINING, Answer, Way
 from anatomy.experiments.ladder_steps import FIRST_CALLS, Size
-from anatomy.measuring import census, compare, stopwatch_for
+from anatomy.measuring import census, stopwatch_for
 from anatomy.measuring.patient import patient_stopwatch
 from anatomy.measuring.stopwatch import Stopwatch
 

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.measuring import compare
+from anatomy.comparing import compare
 
 Call = Callable[[], Tensor]
 

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.measuring import compare
+from anatomy.comparing import compare
 
 # A way to do it, and its exact result: the same values in the same type, or sums in float64.
 Way = tuple[Callable[[], Tensor], Callable[[], Tensor]]

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from anatomy import counts, tensors
 from anatomy.agreement import ALLOWED, ALLOWED_TF32
-from anatomy.measuring import compare
+from anatomy.comparing import compare
 
 # M, N, K.
 Side = tuple[int, int, int]

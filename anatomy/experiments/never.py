@@ -14,10 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from anatomy import intervals, machine, models, tensors
+from anatomy.comparing import compare
 from anatomy.experiment import experiment
 from anatomy.experiments import demands
 from anatomy.experiments.cells import with_counts
-from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring import stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
 Call = Callable[[], Tensor]

@@ -6,10 +6,10 @@ import pandas as pd
 import torch
 
 from anatomy import models, tensors
+from anatomy.comparing import compare
 from anatomy.errors import DisagreementError, MeasurementError
 from anatomy.experiment import experiment
 from anatomy.experiments import demands, precision_fp8, precision_gradients, precision_training
-from anatomy.measuring import compare
 
 # Cells of the site's map, and of a finer one.
 WIDTHS, TOKENS = (256, 1024, 2048), (1024, 8192)

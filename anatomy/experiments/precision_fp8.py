@@ -14,9 +14,10 @@ from torch.nn import functional as F
 
 from anatomy import agreement, counts, models
 from anatomy.agreement import ALLOWED
+from anatomy.comparing import compare
 from anatomy.errors import DisagreementError, MeasurementError
 from anatomy.experiments.limits_products import ALLOWED_FP8, without_fp8
-from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring import stopwatch_for
 
 E4M3 = torch.float8_e4m3fn
 LARGEST = torch.finfo(E4M3).max

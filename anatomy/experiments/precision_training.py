@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from anatomy import memory, models, tensors
+from anatomy.comparing import compare
 from anatomy.errors import DisagreementError, MeasurementError
-from anatomy.measuring import compare
 
 LAYERS = 2
 # Tokens of one sequence at most; more tokens are more sequences.

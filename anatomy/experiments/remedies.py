@@ -16,9 +16,10 @@ from torch.nn import functional as F
 
 from anatomy import counts, intervals, machine, tensors
 from anatomy.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.comparing import compare
 from anatomy.experiment import experiment
 from anatomy.experiments.tensor_layout import layouts
-from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring import stopwatch_for
 from anatomy.measuring.cache import rotation
 
 # Rows of a padded copy begin at multiples of this many bytes.

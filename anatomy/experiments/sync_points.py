@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from anatomy import counts, machine, tensors
+from anatomy.comparing import compare
 from anatomy.experiment import experiment
 from anatomy.experiments import demands, sync_points_loop, sync_points_trace, sync_points_waits
 from anatomy.experiments import sync_points_rounds as rounds
@@ -34,7 +35,6 @@ from anatomy.experiments.sync_points_lines import (
     then,
 )
 from anatomy.experiments.synchronizations import with_wait
-from anatomy.measuring import compare
 from anatomy.measuring.patient import patient_stopwatch
 
 # Sides of the products: the second and fifth are the seed's own. Between sides that were tried on

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from anatomy import machine, models
+from anatomy.comparing import compare
 from anatomy.errors import BadParameter
 from anatomy.experiments.synchronizations import with_wait
-from anatomy.measuring import compare, gates
+from anatomy.judge import gates
 from anatomy.measuring.patient import patient_stopwatch
 
 Call = Callable[[], Tensor]

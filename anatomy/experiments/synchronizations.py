@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from anatomy import intervals, machine, tensors
+from anatomy.comparing import compare
 from anatomy.experiment import experiment
 from anatomy.experiments import demands
 from anatomy.experiments.cells import with_counts
 from anatomy.experiments.synchronization_candidates import CANDIDATES, Line, Tensors, tensors_on
-from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring import stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
 Call = Callable[[], Tensor]

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from anatomy import machine, tensors
+from anatomy.comparing import compare
 from anatomy.errors import DisagreementError
 from anatomy.experiment import experiment
 from anatomy.experiments import demands
 from anatomy.experiments.synchronizations import waits_for_gpu
-from anatomy.measuring import compare, stopwatch_for
+from anatomy.measuring import stopwatch_for
 from anatomy.measuring.stopwatch import Stopwatch
 
 Call = Callable[[], Tensor]

@@ -10,8 +10,8 @@ import pandas as pd
 import torch
 
 from anatomy import counts, machine, tensors
+from anatomy.comparing import compare
 from anatomy.experiment import experiment
-from anatomy.measuring import compare
 
 # The second variant has so many times the rows.
 MORE = 1.02

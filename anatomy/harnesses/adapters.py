@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from statistics import fmean, median
 from typing import Any
 
+from anatomy.comparing import compare
 from anatomy.harnesses.workloads import Call
-from anatomy.measuring import compare
 from anatomy.measuring.stopwatch import Stopwatch
 
 # do_bench's own defaults stand in this ratio: 25 ms of warm-up to 100 ms of measuring.

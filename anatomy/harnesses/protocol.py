@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
+from anatomy.comparing import compare
 from anatomy.errors import AnatomyError
 from anatomy.harnesses.adapters import Figure, Harness, ours, quick
 from anatomy.harnesses.workloads import CUDA_ONLY, EFFECTS, WORKLOADS, Call
-from anatomy.measuring import compare
 from anatomy.measuring.blocks import balanced_orders
 from anatomy.measuring.stopwatch import Stopwatch
 

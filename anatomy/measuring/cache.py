@@ -1,17 +1,19 @@
-"""A known cache before every cold call.
+"""How large the cache is that a cold call must not find anything in, and how to keep it out.
 
 A benchmark that calls one function again and again on the same buffers reads them from the L2
 cache, which real code, with other work in between, would not. A cold sample therefore begins with
-an L2 that holds nothing of the caller's.
+an L2 that holds nothing of the caller's: after a flush (`clock.Flush`), or because several sets of
+buffers are used in turn (`rotation`).
 """
 
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 # A CPU whose last-level cache cannot be read is flushed with this much; larger than most.
 CPU_CACHE_BYTES = 64 * 2**20
+# Some virtual GPUs report no size: flush as much as the largest L2 sold today then.
+GPU_CACHE_BYTES = 128 * 2**20
 # How many cache sizes are read to push everything else out. The replacement policy is not
 # published; twice the size leaves room for one that is not strictly least-recently-used.
 FLUSH_FACTOR = 2
@@ -19,41 +21,10 @@ FLUSH_FACTOR = 2
 MOST_SETS = 32
 
 
-class Flush:
-    """Evicts the last-level cache of one device, and leaves it clean rather than dirty.
-
-    The buffer is first written, then another one of `FLUSH_FACTOR` caches is read. Writing alone
-    would leave a cache full of dirty lines, whose write-back would then be charged to the timed
-    call: on a 60 MB cache that is up to 60 MB of somebody else's traffic.
-
-    Args:
-        device: The device whose cache is flushed.
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        self.cache_bytes = last_level_cache_bytes(device)
-        self.bytes = FLUSH_FACTOR * self.cache_bytes
-        elements = max(self.cache_bytes // 4, 1)
-        # Not inference tensors, though the first comparison of a process may run in that mode: the
-        # next one may not, and writing to them would then be refused.
-        with torch.inference_mode(False):
-            self._written = torch.zeros(elements, dtype=torch.int32, device=device)
-            self._read: Tensor = torch.zeros(
-                FLUSH_FACTOR * elements, dtype=torch.float32, device=device
-            )
-            self._sink = torch.empty((), dtype=torch.float32, device=device)
-
-    def __call__(self) -> None:
-        """Queue the flush on the current stream (CUDA), or do it (CPU)."""
-        self._written.add_(1)
-        torch.sum(self._read, dim=0, out=self._sink)
-
-
 def last_level_cache_bytes(device: torch.device) -> int:
     """Size in bytes of the cache between the device's cores and its memory, as it reports it."""
     if device.type == "cuda":
-        # Some virtual GPUs report no size: flush as much as the largest L2 sold today then.
-        return torch.cuda.get_device_properties(device).L2_cache_size or 128 * 2**20
+        return torch.cuda.get_device_properties(device).L2_cache_size or GPU_CACHE_BYTES
     sizes = [
         _parse_size(path.read_text())
         for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")

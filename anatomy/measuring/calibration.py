@@ -9,16 +9,15 @@ with a flush too, in each block anew. What it differs by from kernel to kernel, 
 microsecond, stays: cold figures of less than about ten microseconds are no better than that.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median, median_grouped
-from typing import TYPE_CHECKING
 
 import torch
 
-if TYPE_CHECKING:
-    from anatomy.measuring.stopwatch import Stopwatch
+from anatomy.measuring.census import HOLD_KERNEL, kernels_during
+from anatomy.measuring.clock import Call, Clock, null
 
 # Spans of the null kernel, records of it, and its spans beside the samples of one block.
 SPANS, RECORDS, BESIDE = 40, 40, 12
@@ -62,79 +61,75 @@ class Calibration:
     probe_warm_s: float
 
 
-def calibrate(watch: "Stopwatch") -> Calibration:
-    """Measure what the clock, an empty kernel, a synchronize and a flush cost on this device.
+def calibrate(clock: Clock) -> tuple[Calibration, list[str]]:
+    """Measure what the clock, an empty kernel, a synchronize and a flush cost on its device.
 
-    Warns through `watch` where a flush does not empty the cache, and where nothing records
-    kernels, so that the clock's own time is known only in part.
+    Returns:
+        The costs, and a sentence for whatever keeps them from being known: a flush that does not
+        empty the cache, a host too slow to be hidden, no record of kernels.
     """
-    on_gpu = watch.device.type == "cuda"
+    warnings: list[str] = []
+    on_gpu = clock.device.type == "cuda"
     probe = torch.zeros(
-        max(watch.flush.cache_bytes // 16, 1), dtype=torch.float32, device=watch.device
+        max(clock.flush.cache_bytes // 16, 1), dtype=torch.float32, device=clock.device
     )
-    sink = torch.empty((), dtype=torch.float32, device=watch.device)
+    sink = torch.empty((), dtype=torch.float32, device=clock.device)
 
     def read() -> None:
         torch.sum(probe, dim=0, out=sink)
 
-    def typical(call: Callable[[], object], *, cold: bool = False, times: int = 15) -> float:
-        _hidden(watch, [call] * 3, cold=cold)
-        return median(_hidden(watch, [call] * times, cold=cold)[0])
-
-    def queue() -> None:
-        watch.flush()
-        for _ in range(2):
-            torch.cuda.Event(enable_timing=True).record()
+    def typical(call: Call, *, cold: bool = False, times: int = 15) -> float:
+        _hidden(clock, [call] * 3, cold=cold)
+        return median(_hidden(clock, [call] * times, cold=cold)[0])
 
     empty_s = typical(lambda: None)
     if on_gpu:
-        typical(watch.flush, times=100)  # a device that was idle has yet to wake its clocks
-    spans, leaked = _hidden(watch, [_null] * SPANS, cold=False) if on_gpu else ([], False)
+        typical(clock.flush, times=100)  # a device that was idle has yet to wake its clocks
+    spans, leaked = _hidden(clock, [null] * SPANS, cold=False) if on_gpu else ([], False)
     if leaked:
-        watch.warnings.append(
+        warnings.append(
             f"The host is too slow to queue {SPANS} empty kernels in {_most_s(SPANS):.2g} s, so "
             "what the clock itself adds is not known well; short kernels may come out too short."
         )
     null_s = median(spans) if spans else None
-    record_s = _null_record(watch) if on_gpu else None
+    record_s = _null_record(clock) if on_gpu else None
     if on_gpu and record_s is None:
-        watch.warnings.append(
+        warnings.append(
             "No profiler records kernels here, so only the time of an empty event pair is taken "
             "off, and what the launch of a kernel adds between its events stays in short figures."
         )
     cold_s, warm_s = typical(read, cold=True, times=5), typical(read, times=5)
     if on_gpu and cold_s < COLDER * warm_s:
-        watch.warnings.append(
-            f"The flush does not empty the cache of {watch.device}: a read takes {cold_s:.3g} s "
+        warnings.append(
+            f"The flush does not empty the cache of {clock.device}: a read takes {cold_s:.3g} s "
             f"after it and {warm_s:.3g} s without. Cold figures are warm ones in part."
         )
-    return Calibration(
+    found = Calibration(
         event_pair_s=empty_s,
         null_kernel_s=null_s,
         null_record_s=record_s,
         # Two readings of a CPU's clock are some ten nanoseconds, and no work there is as short.
         clock_s=0.0 if not on_gpu else empty_s if record_s is None else null_s - record_s,
         resolution_s=_resolution(spans),
-        queue_s=median(watch.enqueue(queue) for _ in range(15)) if on_gpu else 0.0,
-        host_clock_s=median(watch.enqueue(lambda: None) for _ in range(15)),
-        synchronize_s=median(watch.wall([]) for _ in range(15)),
-        flush_s=typical(watch.flush, times=5),
+        queue_s=median(clock.enqueue(clock.surroundings) for _ in range(15)) if on_gpu else 0.0,
+        host_clock_s=median(clock.enqueue(lambda: None) for _ in range(15)),
+        synchronize_s=median(clock.wall([]) for _ in range(15)),
+        flush_s=typical(clock.flush, times=5),
         probe_cold_s=cold_s,
         probe_warm_s=warm_s,
     )
+    return found, warnings
 
 
-def _hidden(
-    watch: "Stopwatch", calls: Sequence[Callable[[], object]], *, cold: bool
-) -> tuple[list[float], bool]:
+def _hidden(clock: Clock, calls: Sequence[Call], *, cold: bool) -> tuple[list[float], bool]:
     """Spans of calls behind a sleep that is doubled until it hides them; whether it never did."""
     hold_s = len(calls) * HOLD_S
-    spans, leaked = watch.spans(calls, cold=cold, hold_s=hold_s)
+    spans, leaked = clock.spans(calls, cold=cold, hold_s=hold_s)
     for _ in range(RETAKES):
         if not leaked:
             break
         hold_s *= 2
-        spans, leaked = watch.spans(calls, cold=cold, hold_s=hold_s)
+        spans, leaked = clock.spans(calls, cold=cold, hold_s=hold_s)
     return spans, leaked
 
 
@@ -142,16 +137,11 @@ def _most_s(calls: int) -> float:
     return calls * HOLD_S * 2**RETAKES
 
 
-def _null() -> None:
-    torch.cuda._sleep(1)
-
-
-def clock_beside(watch: "Stopwatch") -> float:
+def clock_beside(clock: Clock, known: Calibration) -> float:
     """Seconds that the clock adds to a span after a flush, as it is now; 0 on a CPU."""
-    known = watch.calibration
     if known.null_record_s is None:
         return known.clock_s
-    spans, leaked = _hidden(watch, [_null] * BESIDE, cold=True)
+    spans, leaked = _hidden(clock, [null] * BESIDE, cold=True)
     if leaked:
         return known.clock_s  # rather too little taken off than too much
     step = known.resolution_s
@@ -159,18 +149,17 @@ def clock_beside(watch: "Stopwatch") -> float:
     return middle - known.null_record_s
 
 
-def _null_record(watch: "Stopwatch") -> float | None:
+def _null_record(clock: Clock) -> float | None:
     """Seconds of the null kernel by CUPTI's record, behind a flush; None without a record."""
-    from anatomy.measuring.census import HOLD_KERNEL, kernels_during  # it imports the stopwatch
 
     def act() -> None:
         for _ in range(RECORDS):
-            watch.flush()
-            _null()
-        watch.drain()
+            clock.flush()
+            null()
+        clock.drain()
 
     try:
-        seen = kernels_during(act, watch)
+        seen = kernels_during(act, clock)
     except RuntimeError:  # another tool holds CUPTI
         return None
     nulls = [end - start for start, end, name in seen if HOLD_KERNEL in name]

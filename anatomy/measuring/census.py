@@ -13,7 +13,7 @@ from statistics import median
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
-from anatomy.measuring.stopwatch import Call, Stopwatch
+from anatomy.measuring.clock import Call, Clock
 
 # Calls profiled; enough for a median of their busy times.
 CALLS = 3
@@ -44,17 +44,15 @@ class Census:
         return 1 - self.busy_s / self.span_s if self.span_s else 0.0
 
 
-def take(
-    calls: Mapping[str, Call], watch: Stopwatch, times: int = CALLS
-) -> dict[str, Census] | None:
+def take(calls: Mapping[str, Call], clock: Clock, times: int = CALLS) -> dict[str, Census] | None:
     """Profile callables in one session and list the kernels of each; None where there are none.
 
     Args:
         calls: The callables by name, already warm.
-        watch: The stopwatch of the device where they run; it hides dispatch here too.
+        clock: The clock of the device where they run; it hides dispatch here too.
         times: How often to call each.
     """
-    if watch.device.type != "cuda":
+    if clock.device.type != "cuda":
         return None
 
     begun = False
@@ -64,12 +62,12 @@ def take(
         begun = True
         for call in calls.values():
             for _ in range(times):
-                watch.hold(HOLD_S)
+                clock.hold(HOLD_S)
                 call()
-                watch.drain()
+                clock.drain()
 
     try:
-        each = split(kernels_during(act, watch))[1:]
+        each = split(kernels_during(act, clock))[1:]
     except RuntimeError:
         if begun:
             raise
@@ -91,9 +89,9 @@ def _census(runs: Sequence[Sequence[Kernel]]) -> Census:
     )
 
 
-def kernels_during(act: Call, watch: Stopwatch) -> list[Kernel]:
+def kernels_during(act: Call, clock: Clock) -> list[Kernel]:
     """What ran on the device during `act`, which must wait for it; in order of start."""
-    watch.drain()
+    clock.drain()
     with warnings.catch_warnings():
         # The profiler announces that events of one cycle are kept; there is only one here.
         warnings.filterwarnings("ignore", message=".*Profiler clears events")

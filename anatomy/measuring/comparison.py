@@ -1,47 +1,73 @@
-"""`compare`: named callables in, one honest table out."""
+"""Variants of one computation, measured side by side: what clocks, counters and checks said.
+
+What may be said of it (ratios, verdicts, shares of a limit) is no part of measuring: `comparing`
+does that, and so does whoever reads a recording.
+"""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import quantiles
 
-import pandas as pd
 import torch
 
-from anatomy import agreement, handover, intervals, machine, tensors, units
+from anatomy import agreement, intervals, units
 from anatomy.errors import BadParameter, MeasurementError
-from anatomy.measuring import blocks, census, gates, sampling
-from anatomy.measuring.result import Comparison
-from anatomy.measuring.stopwatch import Call, Stopwatch, stopwatch_for
+from anatomy.measuring import blocks, census, sampling
+from anatomy.measuring.clock import Call
+from anatomy.measuring.stopwatch import Stopwatch, stopwatch_for
 
 Variants = Mapping[str, Call | Sequence[Call]]
-Each = float | str | Mapping[str, float | str] | None
 
 # A figure is narrow enough when half its 95 % interval is at most this share of it.
 PRECISION = 0.01
-# No interval of a time is narrower than this on either side: six comparisons of one callable in a
-# row, each of which sets up its buffers anew, differ by more than the blocks of each would say.
-LEAST_HALF_WIDTH = 0.002
 # Bytes that may stay allocated after the blocks; caches of libraries are smaller than this.
 LEAK_BYTES = 2**20
 # Settling ends when two rounds of all variants differ by less than this, or after the cap; a round
 # lasts so long, or so many calls of each.
 SETTLED, SETTLE_ROUND_S, SETTLE_CAP_S = 0.02, 0.1, 5.0
 MOST_REPEATS = 1000
+# The 99th percentile of fewer samples than this is their largest.
+LEAST_SAMPLES_P99 = 100
+# The steady period is that of so many seconds of calls, but of so few calls at least, or so many.
+PERIOD_S, LEAST_CALLS, MOST_CALLS = 2e-3, 3, 200
+# Quantities that are the host's, not the GPU's.
+OF_HOST = ("host_enqueue", "step_wall")
 
 
-def compare(
+@dataclass(frozen=True)
+class RawComparison:
+    """What was measured, with nothing concluded from it.
+
+    Attributes:
+        rows: One per variant in the order given, the control's duplicate last. Times end in `_s`
+            and are seconds; `blocks_s` are the medians of the blocks, of which every statistic is
+            made on reading.
+        medians: The same medians by `variant`, not rounded.
+        dtypes: The number format of each variant's answer.
+        errors: Relative error of each variant against its reference.
+        census: The kernels of each variant, by name; empty where none were listed.
+        warnings: What the reader of the rows must know, one sentence each.
+        watch: The clock that took them.
+    """
+
+    rows: list[dict]
+    medians: dict[str, list[float]]
+    dtypes: dict[str, torch.dtype]
+    errors: dict[str, float]
+    census: Mapping[str, census.Census]
+    warnings: tuple[str, ...]
+    watch: Stopwatch
+
+
+def compare_raw(
     variants: Variants,
     *,
     control: str | None = None,
-    against: Mapping[str, str] | None = None,
     reference: Callable | Mapping[str, Callable] | None = None,
     allowed: float | Mapping[str, float] | None = None,
     quantity: sampling.Quantity = "gpu_cold",
     op: str = "",
-    flops: Each = None,
-    bytes: Each = None,
-    limit: Each = None,
     device: str | torch.device = "cuda:0",
     iters: int = 12,
     budget_s: float = 30.0,
@@ -52,55 +78,21 @@ def compare(
     keep_samples: bool = False,
     allow_foreign: bool | None = None,
     watch: Stopwatch | None = None,
-) -> Comparison:
-    """Measure variants of one computation against a control, interleaved, with intervals.
+) -> RawComparison:
+    """Measure variants of one computation in the same interleaved blocks, the control twice.
 
-    Nothing is timed until every variant agrees with its reference. All variants are then called
-    until compilation, allocation and clocks have settled, and measured in the same blocks, the
-    control twice: what the control differs from itself is the noise floor.
+    Nothing is timed until every variant agrees with its reference, and compilation, allocation and
+    clocks have settled.
 
     Args:
-        variants: Names and callables without arguments that return what they compute. A sequence
-            of callables is the same computation over several sets of buffers, used in turn: for
-            `gpu_cold` that replaces the cache flush, and short kernels need it.
-        control: What the others are compared with; by default the first.
-        against: For single variants another control, such as one that does the same work.
-        reference: One callable, or one for each variant, giving the result in higher precision.
-            Without it the control's output is the reference.
-        allowed: Relative error allowed against the reference; see `agreement.ALLOWED`.
-        quantity: `gpu_cold`, `gpu_warm`, `host_enqueue` or `step_wall`.
-        op: The operation's name, kept in the table.
-        flops: Floating-point operations of one call, for all variants or for each.
-        bytes: Least bytes that one call must move, likewise.
-        limit: The ceiling its share is of: `matmul fp16`, `copy`, `read`, `write`; likewise. By
-            default that of products in the result's number format where there are `flops`, and
-            `copy` where there are `bytes` alone.
-        device: `cuda:0` or `cpu`.
-        iters: Least number of samples of each variant.
-        budget_s: Seconds, settling apart, after which no block is begun; a figure that is not
-            narrow by then is marked `wide`.
-        precision: Half width of an interval, as a share of its median, that suffices at a look; 0
-            measures until the budget is spent.
-        settle_cap_s: Seconds after which settling gives up, by default 5; 0 leaves it out, for
-            callables that have just run.
-        seed: Of the order of variants in a block.
-        profile: Whether to list the kernels of each variant, outside the timed blocks; or the
-            `census` of an earlier comparison of the same callables, whose names are not repeated.
-        keep_samples: Whether rows keep their raw samples, as `samples_s`, in seconds: equally many
-            of each block, in its order. Recordings grow by them.
-        allow_foreign: Measure although another process computes on the GPU; by default only where
-            the environment variable ANATOMY_ALLOW_FOREIGN is 1.
-        watch: Another clock; tests pass one.
-
-    Returns:
-        The comparison; its `table` is what recordings keep.
+        variants, ..., watch: As of `comparing.compare`.
 
     Raises:
         BadParameter: No variants, a control that is none of them, or an unknown quantity.
         DisagreementError: A variant computes something else.
         MeasurementError: Another process uses the GPU, or blocks were disturbed throughout.
     """
-    control = _control(variants, control, against)
+    control = known_control(variants, control)
     if quantity not in sampling.QUANTITIES:
         known = ", ".join(sampling.QUANTITIES)
         raise BadParameter(f"quantity={quantity!r} is none of {known}.")
@@ -109,13 +101,12 @@ def compare(
     company = _require_alone(watch, allow_foreign)
     rings = {n: [v] if callable(v) else list(v) for n, v in variants.items()}
     first = {name: ring[0] for name, ring in rings.items()}
-    references = (
-        agreement.against_control(first, control)
-        if reference is None
-        else reference
-        if isinstance(reference, Mapping)
-        else dict.fromkeys(first, reference)
-    )
+    if reference is None:
+        references = agreement.against_control(first, control)
+    elif isinstance(reference, Mapping):
+        references = reference
+    else:
+        references = dict.fromkeys(first, reference)
     errors = agreement.check(first, references, allowed)
     answers = {name: agreement.fingerprint(call, name) for name, call in first.items()}
     warned = len(watch.warnings)
@@ -143,51 +134,31 @@ def compare(
     agreement.unchanged(first, answers)
     _warn_of_leaks(watch, op, allocated, samplers)
     _warn_of_company(watch, op, quantity, preempted)
-    medians = dict(zip(names, measured.medians, strict=True))
-    floor = intervals.noise_floor(intervals.ratio_interval(medians[again], medians[control]))
-    gpu = machine.describe(watch.device) if watch.device.type == "cuda" else None
-    ceilings = gates.known_ceilings(gpu["slug"]) if gpu else None
     rows = []
     for index, name in enumerate(names):
         origin = control if name == again else name
-        facing = (against or {}).get(name, control)
-        row = _row(measured, index, samplers[name])
-        if keep_samples:
-            row["samples_s"] = [float(f"{sample:.6g}") for sample in measured.raw[index]]
-        row |= {
-            "op": op,
+        row = {
             "variant": name,
             "role": "again" if name == again else "control" if name == control else "variant",
-            "control": None if name == control else facing,
             "quantity": quantity,
             "device": watch.device.type,
-            "noise_floor": floor,
-            "flops": _of(flops, origin),
-            "bytes": _of(bytes, origin),
-            "limit": _of(limit, origin)
-            or _limit(_of(flops, origin), _of(bytes, origin), answers[origin].dtype),
             "error": errors[origin],
+            **_figures(measured, index, samplers[name]),
+            **_kernels(seen.get(origin), named=profile is True and name != again),
+            "period_s": _period_s(watch, samplers[name]),
         }
-        row |= _kernels(seen.get(origin), named=profile is True and name != again)
-        row |= _judged(name, row, medians, facing, floor)
-        row["regime"] = _regime(watch, samplers[name], row, seen.get(origin))
-        row["note"] = gates.impossible(
-            median_s=row["median_s"],
-            flops=row["flops"],
-            bytes_=row["bytes"],
-            cold=quantity == "gpu_cold",
-            cache_bytes=watch.flush.cache_bytes,
-            limit=row["limit"],
-            gpu=gpu["gpu"] if gpu else None,
-            max_clock_mhz=gpu["max_sm_clock_mhz"] if gpu else None,
-            measured=ceilings,
-        )
-        if row["note"]:
-            row["verdict"] = "impossible"
+        if keep_samples:
+            row["samples_s"] = [float(f"{sample:.6g}") for sample in measured.raw[index]]
         rows.append(row)
-    table, warnings = pd.DataFrame(rows), tuple(watch.warnings[warned:])
-    handover.hand_over(table, floor, warnings)
-    return Comparison(table, floor, errors, seen, warnings, ceilings)
+    return RawComparison(
+        rows,
+        medians=dict(zip(names, measured.medians, strict=True)),
+        dtypes={name: answer.dtype for name, answer in answers.items()},
+        errors=errors,
+        census=seen,
+        warnings=tuple(watch.warnings[warned:]),
+        watch=watch,
+    )
 
 
 def settle(
@@ -223,11 +194,21 @@ def settle(
     return watch.now() - started
 
 
-def _control(variants: Variants, control: str | None, against: Mapping[str, str] | None) -> str:
+def known_control(variants: Variants, control: str | None, others: Sequence[str] = ()) -> str:
+    """The name of the control, by default the first variant's.
+
+    Args:
+        variants: All variants.
+        control: The name asked for.
+        others: Further names that must be a variant's.
+
+    Raises:
+        BadParameter: There are no variants, or a name is none of theirs.
+    """
     if not variants:
         raise BadParameter("compare() needs at least one variant, as {'name': callable}.")
     control = control or next(iter(variants))
-    for name in (control, *(against or {}).values(), *(against or {})):
+    for name in (control, *others):
         if name not in variants:
             raise BadParameter(f"control {name!r} is not among the variants {', '.join(variants)}.")
     return control
@@ -266,7 +247,7 @@ def _warn_of_leaks(watch: Stopwatch, op: str, before: int | None, samplers: Mapp
 
 
 def _warn_of_company(watch: Stopwatch, op: str, quantity: str, before: int | None) -> None:
-    on_host = watch.device.type == "cpu" or quantity in ("host_enqueue", "step_wall")
+    on_host = watch.device.type == "cpu" or quantity in OF_HOST
     now = watch.preemptions()
     if on_host and before is not None and now > before:
         watch.warnings.append(
@@ -275,44 +256,22 @@ def _warn_of_company(watch: Stopwatch, op: str, quantity: str, before: int | Non
         )
 
 
-def _of(value: Each, name: str):
-    return value.get(name) if isinstance(value, Mapping) else value
-
-
-def _limit(flops: float | None, bytes_: float | None, dtype: torch.dtype) -> str | None:
-    """The ceiling of a call of which only the counts are known."""
-    if flops:
-        kind = tensors.number_format(dtype)
-        return f"matmul {kind}" if kind else None
-    return "copy" if bytes_ else None
-
-
-def _row(measured: blocks.Measured, index: int, sampler: sampling.Sampler) -> dict:
-    """The figures of one variant, without any comparison."""
-    medians, raw = measured.medians[index], measured.raw[index]
-    middle = intervals.median_interval(medians)
+def _figures(measured: blocks.Measured, index: int, sampler: sampling.Sampler) -> dict:
+    """What the blocks say of one variant."""
+    raw = measured.raw[index]
     percentiles = quantiles(raw, n=20, method="inclusive") if len(raw) > 1 else raw * 19
     limited = measured.power_limited[index]
-    # Where noise is smaller than the clock's step, a median between steps can be half of one off.
-    half_step_s, least_s = sampler.resolution_s / 2, LEAST_HALF_WIDTH * middle.median
-    low_s = min(middle.low - half_step_s, middle.median - least_s)
-    middle = replace(
-        middle, low=low_s, high=max(middle.high + half_step_s, middle.median + least_s)
-    )
-    on_host = sampler.way in ("enqueue", "wall")
+    # A host that is interrupted once in a hundred calls is what people ask about.
+    tail = sampler.way in ("enqueue", "wall") and len(raw) >= LEAST_SAMPLES_P99
     return {
-        "median_s": middle.median,
-        "low_s": middle.low,
-        "high_s": middle.high,
+        "blocks_s": [float(f"{value:.6g}") for value in measured.medians[index]],
+        "resolution_s": sampler.resolution_s,
         "p5_s": percentiles[0],
         "p95_s": percentiles[-1],
-        # A host that is interrupted once in a hundred calls is what people ask about.
-        "p99_s": sorted(raw)[int(0.99 * len(raw))] if on_host and len(raw) >= 100 else None,
+        "p99_s": sorted(raw)[int(0.99 * len(raw))] if tail else None,
         "samples": len(raw),
-        "blocks_s": [float(f"{value:.6g}") for value in medians],
         "method": sampler.method,
         "launch_inclusive": sampler.launch_inclusive,
-        "wide": not middle.exact or intervals.half_width(middle) > PRECISION,
         "throttle": "unknown" if limited is None else "power-limited" if limited else "none",
         "discarded": sum(measured.discarded.values()),
         "discarded_why": ", ".join(sorted(measured.discarded)) or None,
@@ -321,36 +280,24 @@ def _row(measured: blocks.Measured, index: int, sampler: sampling.Sampler) -> di
     }
 
 
-def _judged(name, row, medians, facing, floor) -> dict:
-    """Ratio to the control, and what may be said of it."""
-    if row["role"] == "control":
-        return {"ratio": None, "ratio_low": None, "ratio_high": None, "verdict": "control"}
-    ratio = intervals.ratio_interval(medians[name], medians[facing])
-    verdict = intervals.verdict(ratio, floor) if ratio.exact else "undecided"
-    return {
-        "ratio": ratio.median,
-        "ratio_low": ratio.low,
-        "ratio_high": ratio.high,
-        "verdict": "again" if row["role"] == "again" else verdict,
-    }
-
-
 def _kernels(seen: census.Census | None, *, named: bool) -> dict:
     """What the census says; the names only once, for they are long."""
     if seen is None:
-        return {"kernels": None, "kernels_per_call": None, "busy_s": None}
+        return dict.fromkeys(("kernels", "kernels_per_call", "busy_s", "gap_share"))
     return {
         "kernels": list(seen.kernels) if named else None,
         "kernels_per_call": len(seen.kernels),
         "busy_s": seen.busy_s,
+        "gap_share": seen.gap_share,
     }
 
 
-def _regime(watch, sampler: sampling.Sampler, row: dict, seen: census.Census | None) -> str | None:
-    if watch.device.type != "cuda" or row["quantity"] in ("host_enqueue", "step_wall"):
+def _period_s(watch: Stopwatch, sampler: sampling.Sampler) -> float | None:
+    """Seconds from call to call as the host sees it, back to back; None where that is no question.
+
+    It is longer than a call takes the GPU where the host sets the pace.
+    """
+    if watch.device.type != "cuda" or sampler.quantity in OF_HOST:
         return None
-    calls = max(3, min(200, int(2e-3 / sampler.period_s)))
-    period_s = watch.wall(list(sampler.ring[:1]) * calls) / calls
-    return gates.regime(
-        enqueue_s=sampler.enqueue_s, period_s=period_s, gap_share=seen.gap_share if seen else None
-    )
+    calls = max(LEAST_CALLS, min(MOST_CALLS, int(PERIOD_S / sampler.period_s)))
+    return watch.wall(list(sampler.ring[:1]) * calls) / calls

@@ -1,50 +1,22 @@
-"""The GPU's clock for calls of many milliseconds: a host that waited for long is slow afterwards.
+"""The GPU's stopwatch for calls of many milliseconds: a host that waited for long is slow after it.
 
-After tens of milliseconds of waiting its caches are cold, and on some hosts even waiting for an
-idle device then takes more than the 100 us that `CudaStopwatch` allows. It looks as if the call had
-left work on another stream.
+See `clock.PatientClock` for what it does about that.
 """
 
 import functools
 
 import torch
 
-from anatomy.measuring import comparison
-from anatomy.measuring.result import Comparison
-from anatomy.measuring.stopwatch import (
-    SIDE_STREAM_S,
-    Call,
-    CpuStopwatch,
-    CudaStopwatch,
-    stopwatch_for,
-)
+from anatomy.measuring.clock import PatientClock
+from anatomy.measuring.stopwatch import CudaStopwatch, Stopwatch, stopwatch_for
 
 
-class PatientStopwatch(CudaStopwatch):
-    """As `CudaStopwatch`, less what waiting takes behind a sleep that lasts as long as the call."""
-
-    def _still_busy(self, call: Call) -> bool:
-        left_s, lasted_s = self._wait_behind(call)
-        idle_s, _ = self._wait_behind(lambda: self.hold(lasted_s))
-        return left_s - idle_s > SIDE_STREAM_S
-
-    def _wait_behind(self, call: Call) -> tuple[float, float]:
-        """Seconds that waiting for the device takes once the stream has finished with `call`, and
-        those until then.
-        """
-        self.drain()
-        end = torch.cuda.Event(enable_timing=True)
-        start = self.now()
-        call()
-        end.record()
-        end.synchronize()
-        done = self.now()
-        self.drain()
-        return self.now() - done, done - start
+class PatientStopwatch(PatientClock, CudaStopwatch):
+    """The stopwatch of a GPU, with a clock for long calls."""
 
 
 @functools.lru_cache
-def patient_stopwatch(device: torch.device) -> PatientStopwatch | CpuStopwatch:
+def patient_stopwatch(device: torch.device) -> Stopwatch:
     """The stopwatch of a device for long calls; its calibration and its warnings are the ordinary
     one's.
 
@@ -60,10 +32,3 @@ def patient_stopwatch(device: torch.device) -> PatientStopwatch | CpuStopwatch:
     patient = PatientStopwatch(watch.device)
     patient.calibration, patient.warnings = watch.calibration, watch.warnings
     return patient
-
-
-@functools.wraps(comparison.compare)
-def compare(variants, *, device="cuda:0", watch=None, **given) -> Comparison:
-    """As `measuring.compare`, for a reader's own code: how long its calls take nobody knows."""
-    watch = watch or patient_stopwatch(device)
-    return comparison.compare(variants, device=device, watch=watch, **given)

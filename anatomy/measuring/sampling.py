@@ -15,7 +15,8 @@ from statistics import median
 from typing import Literal
 
 from anatomy.errors import MeasurementError
-from anatomy.measuring.stopwatch import QUEUE_LIMIT, Call, Stopwatch
+from anatomy.measuring.clock import Call
+from anatomy.measuring.stopwatch import QUEUE_LIMIT, Stopwatch
 
 Quantity = Literal["gpu_cold", "gpu_warm", "host_enqueue", "step_wall"]
 QUANTITIES: tuple[Quantity, ...] = ("gpu_cold", "gpu_warm", "host_enqueue", "step_wall")

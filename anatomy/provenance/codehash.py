@@ -71,10 +71,10 @@ def _within(target: Target, parts: tuple[str, ...]) -> bool:
 # Rewording an error, adding a field to recordings or a better statistic costs no measurement.
 UNFOLLOWED = (
     *("docstrings", "errors", "handover", "printing", "recording", "signatures", "units"),
-    *("provenance", "limits", "replication", "merging", "measuring.gates"),
+    *("provenance", "limits", "replication", "merging", "judge"),
     *(f"intervals:{name}" for name in ("ratio_interval", "noise_floor", "verdict", "break_even")),
 )
-PRESENT = Layout(method=("measuring",), unfollowed=UNFOLLOWED, method_id="1")
+PRESENT = Layout(method=("measuring", "comparing"), unfollowed=UNFOLLOWED, method_id="1")
 
 
 @dataclass(frozen=True)
@@ -311,12 +311,11 @@ class _Package(Modules):
         def refer(chain: Chain, called: bool) -> str:
             texts = []
             for target, rest in sorted(self.targets(at, chain)):
-                if within_method := self.layout.stands_for_method(target):
-                    found.uses_method |= not inside
-                if within_method and not inside:
-                    texts.append(".".join(("METHOD", target[1], *rest)))
-                    continue
                 if self.layout.is_unfollowed(target):
+                    continue
+                if self.layout.stands_for_method(target) and not inside:
+                    found.uses_method = True
+                    texts.append(".".join(("METHOD", target[1], *rest)))
                     continue
                 if not called and isinstance(self.module(target[0]).names[target[1]][0], CALLABLE):
                     found.values.add(target)
