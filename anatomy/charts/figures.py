@@ -240,7 +240,7 @@ def _beside_chart(showing: Showing, ours: Sequence[Row], cited: Sequence[Figure]
         {
             "variant": figure.variant,
             "ratio": figure.ratio,
-            "told": f"{figure.gpu}, cited: {figure.variant} {units.ratio(figure.ratio)}",
+            "hover": f"{figure.gpu}, cited: {figure.variant} {units.ratio(figure.ratio)}",
         }
         for figure in cited
         if figure.variant != "contiguous"

@@ -87,10 +87,8 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
     import vl_convert  # half a second, as Altair is a whole one
 
     module, _, name = drawing.function.rpartition(".")
-    door = import_module(f"anatomy.charts.{module or 'plain'}")
-    draw = getattr(door, name)
-    spec = draw(*drawing.arguments)(width)
-    text = json.dumps(spec, sort_keys=True)
+    draw = getattr(import_module(f"anatomy.charts.{module or 'plain'}"), name)
+    text = json.dumps(draw(*drawing.arguments, width=width), sort_keys=True)
     svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
     _keep(kept, svg)
     return svg
@@ -99,7 +97,7 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
 @cache
 def _tools() -> str:
     """All that decides how data is drawn, beside the data."""
-    beside = [f"charts/{name}" for name in ("plain", *DOORS, "labels", "svg")]
+    beside = [f"charts/{name}" for name in ("grammar", "plain", *DOORS, "labels", "svg")]
     drawn_by = (*beside, "rows", "tables", "units")
     sources = [(signatures.PACKAGE / f"{name}.py").read_bytes() for name in drawn_by]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]

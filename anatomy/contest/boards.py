@@ -93,7 +93,7 @@ def samples(showing: Showing, call: Found, table: Sequence[Row], caption: str | 
                     "series": row["variant"],
                     "low": row["low_s"] / size,
                     "high": row["high_s"] / size,
-                    "told": f"median over the blocks {told}",
+                    "hover": f"median over the blocks {told}",
                 }
             )
     label = "Raw samples by block, with the median of each block and the interval of their median."
@@ -144,7 +144,7 @@ def _points(one: Board, name: str, quantity: str) -> list[dict[str, Any]]:
             "label": row.op,
             "series": row.variant,
             "value": 100 * getattr(row, column),
-            "told": f"{row.op}, {row.variant}: {units.percent(getattr(row, column))}",
+            "hover": f"{row.op}, {row.variant}: {units.percent(getattr(row, column))}",
         }
         for row in table.itertuples()
         if getattr(row, column) > 0 or not CHARTS[name]  # a logarithm has no place for 0

@@ -106,7 +106,7 @@ def _chart(showing: Showing, by_series: Mapping[Any, Sequence[Point]], wanted: W
                     "number": "" if control else numbers[point.variant],
                     "control": control,
                     "beaten": point.standing == NO,
-                    "told": _told(point, wanted, series),
+                    "hover": _told(point, wanted, series),
                 }
             )
         steps += [{"series": series, "x": p.count.value, "value": p.time.value} for p in line(mine)]

@@ -179,7 +179,7 @@ def _chart(
                     "value": row[wanted.y] / size,
                     "low": max(ends[0], row[wanted.y] / BEYOND) / size,
                     "high": ends[1] / size,
-                    "told": f"{name}, {at}: {rows.printed(row, wanted.y)}",
+                    "hover": f"{name}, {at}: {rows.printed(row, wanted.y)}",
                 }
             )
     ends = []

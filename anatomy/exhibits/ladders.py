@@ -101,7 +101,7 @@ def _climb(view: View) -> str:
                 "verdict": word,
                 "text": f"{total}{behind}",
                 "short": total,
-                "told": f"{row['variant']}: {units.ratio_range(value, low, high)} over rung 0"
+                "hover": f"{row['variant']}: {units.ratio_range(value, low, high)} over rung 0"
                 + (f"; {gain} over {below['variant']}, {word}" if below else ""),
             }
         )
@@ -159,7 +159,7 @@ def _stacked(
                     "start": reached / one,
                     "end": (reached + seconds) / one,
                     "share": share,
-                    "told": f"{row['variant']}, {kind}: {units.seconds(seconds)}, {share}",
+                    "hover": f"{row['variant']}, {kind}: {units.seconds(seconds)}, {share}",
                 }
             )
             reached += seconds

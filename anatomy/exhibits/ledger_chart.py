@@ -164,7 +164,7 @@ def point(result: Result) -> dict:
         "verdict": result.word,
         "name": "" if close else f"{claim.name} {row}",
         "number": "" if close else row,
-        "told": told(result),
+        "hover": told(result),
     }
 
 

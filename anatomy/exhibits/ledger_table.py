@@ -266,6 +266,6 @@ def _point(result: Result, several: bool = False) -> dict:
         "high": seen.high / middle,
         "many": seen.cases > 1,
         "verdict": result.word,
-        "told": f"{number} {result.claim.name} ({result.machine}): claimed {result.claim.number}, "
+        "hover": f"{number} {result.claim.name} ({result.machine}): claimed {result.claim.number}, "
         f"measured {seen.text}, {result.word}",
     }

@@ -212,7 +212,7 @@ def _mark(key: Key, row: Row) -> dict[str, Any]:
         "value": row["ratio"],
         "low": row["ratio"] if units.missing(low) else low,
         "high": row["ratio"] if units.missing(high) else high,
-        "told": f"{variant}, {down}, {along}: {told}, {row.get('verdict')}",
+        "hover": f"{variant}, {down}, {along}: {told}, {row.get('verdict')}",
     }
 
 

@@ -131,7 +131,7 @@ def _panel(title: str, mine: Sequence[Row], largest: float, column: str) -> dict
                 "share": round((row.get(column) or 0.0) / largest, 4),
                 # One label for a layer: those of several lanes would lie on one another.
                 "label": ", ".join(words.pop(layer, [])) if _is_named(row) else "",
-                "told": told(row),
+                "hover": told(row),
             }
         )
     core = [placed.layers[row["node"]] for row in mine if row.get("part") == PART]

@@ -195,10 +195,10 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
     """One cell as it is drawn: text, word, mark, tone, and depth of the tone from 0 to 1."""
     square = {"i": place[0], "j": place[1], "text": "–", "word": "", "mark": "", "tone": "none"}
     if cell is None:
-        return square | {"depth": 0.0, "told": "not in the recording"}
+        return square | {"depth": 0.0, "hover": "not in the recording"}
     told = _told(cell, wanted)
     if cell.value is None:
-        return square | {"depth": 0.0, "told": told}
+        return square | {"depth": 0.0, "hover": told}
     far = (abs(log2(cell.value)) / log2(DEEPEST)) ** 0.5 if cell.value > 0 else 1.0
     return square | {
         "text": _text(cell),
@@ -206,7 +206,7 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
         "mark": tables.CHIPS[cell.word][0],
         "tone": WORDS[cell.word][0],
         "depth": min(far, 1.0),
-        "told": told,
+        "hover": told,
     }
 
 
@@ -252,7 +252,7 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
             "value": cell.value,
             "low": cell.low,
             "high": cell.high,
-            "told": _told(cell, wanted),
+            "hover": _told(cell, wanted),
             "shown": bool(cell.side),
         }
         for cell in sorted(drawn, key=lambda cell: steps.index(cell.x))

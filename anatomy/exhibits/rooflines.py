@@ -127,7 +127,7 @@ def _bandwidth(showing: Showing, table: Sequence[Row], ceilings: Ceilings) -> st
                 "value": rate / TERA,
                 "low": low / TERA,
                 "high": high / TERA,
-                "told": f"{row['op']} of {units.byte_count(row['working_set_bytes'])}: {told}, "
+                "hover": f"{row['op']} of {units.byte_count(row['working_set_bytes'])}: {told}, "
                 f"{row['way']}",
             }
         )
@@ -191,7 +191,7 @@ def _roofline(showing: Showing, ceilings: Ceilings) -> str:
                 "peak": peak.value,
                 "ridge": ridge,
                 "text": units.significant(ridge),
-                "told": f"{dtype}: {told} ({peak.kind}), corner at {at}",
+                "hover": f"{dtype}: {told} ({peak.kind}), corner at {at}",
             }
         )
         lines.append([escape(dtype), told, at, escape(peak.kind)])

@@ -147,7 +147,7 @@ def _chart(showing: Showing, runs: Mapping[str, Sequence[Row]]) -> str:
                 "kind": row["kind"],
                 "start": row["start_s"] / size,
                 "end": row["end_s"] / size,
-                "told": f"{row['kind']} {_name(row)}: {_lasts(row)}",
+                "hover": f"{row['kind']} {_name(row)}: {_lasts(row)}",
             }
             for row in events
             if row["lane"] in DRAWN
