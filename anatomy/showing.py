@@ -77,7 +77,7 @@ class Showing:
         shown: What the page as a whole shows, known before it is rendered.
         pages: Address, relative to the site, of every page by its source.
         found: What was looked up before, by this page or an earlier one of the build.
-        told: Commands that the page has named, which make what is missing or old.
+        commands_named: Commands that the page has named, which make what is missing or old.
     """
 
     root: Path
@@ -93,7 +93,7 @@ class Showing:
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     _used: Counter = field(default_factory=Counter)
     found: dict[tuple, Found] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
+    commands_named: set[str] = field(default_factory=set)
     _looked_up: dict[tuple, Found] = field(default_factory=dict)
     _ceilings: limits.Ceilings | None = None
 
@@ -189,7 +189,7 @@ class Showing:
                 exec(compile(code, filename, "exec"), names)
         except (Exception, SystemExit) as error:
             at = line + _line_of(error, filename)
-            raise PageError(f"{self.page}:{at}: {_told(error)}") from error
+            raise PageError(f"{self.page}:{at}: {_in_words(error)}") from error
         return printed.getvalue()
 
 
@@ -283,7 +283,7 @@ def _line_of(error: BaseException, filename: str) -> int:
     return next((f.lineno or 0 for f in reversed(frames) if f.filename == filename), 0)
 
 
-def _told(error: BaseException) -> str:
+def _in_words(error: BaseException) -> str:
     if isinstance(error, AnatomyError):
         return str(error)
     if isinstance(error, SystemExit):

@@ -188,9 +188,8 @@ def test_of_several_processes_the_samples_of_the_first_are_drawn(tmp_path, monke
     drawn = []
     monkeypatch.setattr(boards.svg, "Drawing", lambda *told: drawn.append(told) or told)
     monkeypatch.setattr(boards.svg, "chart", lambda *_: "")
-    monkeypatch.setattr(boards.figures, "framed", lambda *_: "")
     for table in (rows, merged):
-        boards.samples(None, None, table[:3], None)
+        boards.samples(None, table[:3])
     (_, (one, _, _)), (_, (three, _, _)) = drawn
     assert one == three and max(point["block"] for point in one) == synthetic.BLOCKS
 

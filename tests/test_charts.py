@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 import synthetic
 
-from anatomy import rows
+from anatomy import rows, showing
 from anatomy.charts import loglog, plain, svg
 from anatomy.errors import UnknownName
 
@@ -105,7 +105,8 @@ def test_ratios_far_apart_get_a_logarithmic_axis():
 def html(tmp_path) -> str:
     page = synthetic.showing()
     panels = [("one", drawn("ratios", table(**MATMUL))), ("two", drawn("times", table(**MATMUL)))]
-    return svg.chart(page, panels * 2, "a < b", folder=tmp_path)
+    with showing.using(page):
+        return svg.chart(panels * 2, "a < b", folder=tmp_path)
 
 
 def test_a_chart_is_svg_for_two_widths_named_and_without_script(html):

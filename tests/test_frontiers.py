@@ -72,7 +72,7 @@ def drawn(root, monkeypatch, **options) -> tuple:
     """What is given to the chart."""
     found = []
 
-    def keep(showing, panels, label):
+    def keep(panels, label):
         found.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(d.arguments) for _, d in panels], label])
 

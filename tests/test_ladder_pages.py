@@ -255,7 +255,7 @@ def drawn(root, monkeypatch, part: str, **options) -> list[tuple]:
     """What is given to the pictures."""
     kept = []
 
-    def keep(showing, panels, label):
+    def keep(panels, label):
         kept.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(drawing.arguments) for _, drawing in panels], label])
 

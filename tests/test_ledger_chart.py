@@ -106,7 +106,7 @@ def test_every_inherited_statement_is_drawn_or_counted():
     assert f"{len(kept)} of 158 inherited statements are drawn" in html
     for each in kept:
         assert each.claim.statement.split(" ")[0] in html
-        assert ledger_chart.told(each).rpartition(" Verdict: ")[2] == f"{each.word}."
+        assert ledger_chart.described(each).rpartition(" Verdict: ")[2] == f"{each.word}."
 
 
 def test_a_claimed_range_is_a_bar_and_its_mark_stands_at_the_end_that_is_nearest():
@@ -166,7 +166,7 @@ def test_what_goes_on_beyond_the_chart_ends_in_an_arrow():
     arrows = [each for each in layers(spec, "point") if each["mark"]["size"] == 26]
     shapes = {each["data"]["values"][0]["hover"][0]: each["mark"]["shape"] for each in arrows}
     assert shapes == {"1": "triangle-up", "2": "triangle-down"}
-    assert "4000" in ledger_chart.told(far).replace(",", "")
+    assert "4000" in ledger_chart.described(far).replace(",", "")
     assert all(point["low"] > 0 for point in marks(spec).values())
 
 

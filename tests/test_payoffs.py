@@ -120,7 +120,7 @@ def drawn(root, monkeypatch, **options) -> list:
     """What is given to the charts: the arguments of each drawing."""
     found = []
 
-    def keep(showing, panels, label, abreast=1):
+    def keep(panels, label, abreast=1):
         found.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(d.arguments) for _, d in panels], label])
 

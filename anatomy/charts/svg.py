@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anatomy import signatures
-from anatomy.showing import Showing
+from anatomy.showing import Showing, current
 
 VEGA_LITE = "6.4"
 # Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
@@ -43,7 +43,6 @@ class Drawing(NamedTuple):
 
 
 def chart(
-    showing: Showing,
     panels: Sequence[tuple[str, Drawing]],
     label: str,
     *,
@@ -53,13 +52,12 @@ def chart(
     """The pictures of a chart: one or several panels, each under its title.
 
     Args:
-        showing: The page that it stands on, which keeps element ids apart.
         panels: Titles and drawings.
         label: What a reader who can't see the chart is told; the table beside it has the figures.
         abreast: How many panels share the width of a desk; on a phone each has all of it.
         folder: Where pictures are kept. Default: .cache/anatomy/svg of the checkout.
     """
-    parts = []
+    showing, parts = current(), []
     for title, drawing in panels:
         part = f'<p class="panel">{escape(title)}</p>' if title else ""
         for kind, width in WIDTHS.items():

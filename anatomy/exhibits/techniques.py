@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from anatomy import replication, rows, tables, units
-from anatomy.charts import figures
+from anatomy import replication, rows, rungs, tables, units
 from anatomy.claims import Result, evaluate
-from anatomy.pages import inline
+from anatomy.exhibits import framing
 from anatomy.rows import Row
 from anatomy.showing import Found, current
 
@@ -117,15 +116,10 @@ TECHNIQUES = (
         PEAK,
     ),
 )
-HEADS = ("technique", "speed-up at its best", "at its worst", "memory", "once", "promised")
 
 
 def techniques(*, caption: str | None = None) -> str:
-    """The techniques of the axioms: best and worst cell, memory, cost paid once, verdict.
-
-    Args:
-        caption: What to see.
-    """
+    """The techniques of the axioms: best and worst cell, memory, cost paid once, verdict."""
     showing = current()
     asked = [
         (
@@ -135,41 +129,30 @@ def techniques(*, caption: str | None = None) -> str:
         )
         for each in TECHNIQUES
     ]
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    found = list({id(f): f for _, _, founds in asked for f in founds}.values())
-
-    def draw() -> str:
-        lines = [
-            _line(each, result, founds, showing.page_link(each.page))
-            for each, result, founds in asked
-        ]
-        table = tables.listed(HEADS, lines, "Techniques", "techniques")
-        return figures.framed(showing, found, table, told)
-
-    return figures.or_badge(showing, found, told, draw)
-
-
-def _line(
-    each: Technique, result: Result | None, found: Sequence[Found], address: str
-) -> list[str]:
-    cells = sorted(_cells(each, found), key=lambda row: row["ratio"])
-    name = f'<a href="{escape(address)}">{escape(each.name)}</a>'
-    promised = tables.NONE
-    if result:
-        number = f'<span class="cited">{escape(result.claim.number)}</span>'
-        promised = f"{number} {tables.chip(result.word)}"
-    ends = [tables.NONE, tables.NONE]
-    if cells:
-        ends = [_cell(row, named=len(each.variants) > 1) for row in (cells[0], cells[-1])]
-    return [
-        name,
-        *ends,
-        _memory(each, found),
-        _once(each, found),
-        promised,
+    columns = [
+        ("technique", lambda row: _link(row[0], showing.page_link(row[0].page))),
+        ("speed-up at its best", lambda row: _cell(row[0], row[2], best=True)),
+        ("at its worst", lambda row: _cell(row[0], row[2], best=False)),
+        ("memory", lambda row: _memory(row[0], row[2])),
+        ("once", lambda row: _once(row[0], row[2])),
+        ("promised", lambda row: _promised(row[1])),
     ]
+    found = {id(one): one for _, _, several in asked for one in several}
+    return framing.exhibit(
+        list(found.values()),
+        caption,
+        lambda: tables.by_columns(columns, asked, "Techniques", "techniques"),
+    )
+
+
+def _link(each: Technique, address: str) -> str:
+    return f'<a href="{escape(address)}">{escape(each.name)}</a>'
+
+
+def _promised(result: Result | None) -> str:
+    if result is None:
+        return tables.NONE
+    return f'<span class="cited">{escape(result.claim.number)}</span> {tables.chip(result.word)}'
 
 
 def _groups(found: Iterable[Found]) -> Iterator[list[Row]]:
@@ -191,15 +174,15 @@ def _cells(each: Technique, found: Iterable[Found]) -> Iterator[Row]:
                 yield row
 
 
-def _cell(row: Row, *, named: bool) -> str:
-    """A speed-up with its interval, its verdict, and the cell it was seen in."""
-    ends = (row.get("ratio_high"), row.get("ratio_low"))
-    low, high = (None if units.missing(end) else 1 / end for end in ends)
-    text, _, interval = units.ratio_range(1 / row["ratio"], low, high).partition(" [")
-    interval = f' <span class="ci">[{interval}</span>' if interval else ""
-    name = f"{row['variant']}, {row['op']}" if named else row["op"]
-    where = f'<span class="spot">{escape(name)}</span>'
-    return f"{text}{interval} {tables.chip(row['verdict'])} {where}"
+def _cell(each: Technique, found: Iterable[Found], *, best: bool) -> str:
+    """The best or the worst speed-up with its interval, its verdict, and where it was seen."""
+    cells = sorted(_cells(each, found), key=lambda row: row["ratio"])
+    if not cells:
+        return tables.NONE
+    row = cells[0 if best else -1]
+    text = tables.lighter(units.ratio_range(*rungs.speedup(row)))
+    name = f"{row['variant']}, {row['op']}" if len(each.variants) > 1 else row["op"]
+    return f'{text} {tables.chip(row["verdict"])} <span class="spot">{escape(name)}</span>'
 
 
 def _memory(each: Technique, found: Iterable[Found]) -> str:
