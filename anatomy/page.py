@@ -28,46 +28,23 @@ from anatomy.claims import evaluate
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.exhibits import commands, framing
 from anatomy.exhibits import matrices as grids
-from anatomy.exhibits.changes import changes
-from anatomy.exhibits.confusions import confusion
-from anatomy.exhibits.frontiers import frontier
-from anatomy.exhibits.growth import curve
-from anatomy.exhibits.hotspots import hotspots
-from anatomy.exhibits.ladders import ladder
-from anatomy.exhibits.ledger_table import ledger
-from anatomy.exhibits.nodegraphs import graph
-from anatomy.exhibits.payoffs import payoff
-from anatomy.exhibits.specials import harnesses, limits, samples, seed_beside
-from anatomy.exhibits.techniques import techniques
-from anatomy.exhibits.timelines import timeline
-from anatomy.pages.collecting import collect
+from anatomy.exhibits.changes import changes as changes
+from anatomy.exhibits.confusions import confusion as confusion
+from anatomy.exhibits.frontiers import frontier as frontier
+from anatomy.exhibits.growth import curve as curve
+from anatomy.exhibits.hotspots import hotspots as hotspots
+from anatomy.exhibits.ladders import ladder as ladder
+from anatomy.exhibits.ledger_table import ledger as ledger
+from anatomy.exhibits.nodegraphs import graph as graph
+from anatomy.exhibits.payoffs import payoff as payoff
+from anatomy.exhibits.specials import harnesses as harnesses
+from anatomy.exhibits.specials import limits as limits
+from anatomy.exhibits.specials import samples as samples
+from anatomy.exhibits.specials import seed_beside as seed_beside
+from anatomy.exhibits.techniques import techniques as techniques
+from anatomy.exhibits.timelines import timeline as timeline
+from anatomy.pages.collecting import collect as collect
 from anatomy.showing import current, selectors
-
-__all__ = [
-    "card",
-    "changes",
-    "claims",
-    "collect",
-    "command",
-    "confusion",
-    "curve",
-    "frontier",
-    "graph",
-    "harnesses",
-    "hotspots",
-    "kernels",
-    "ladder",
-    "ledger",
-    "limits",
-    "matrix",
-    "payoff",
-    "samples",
-    "seed_beside",
-    "show",
-    "strip",
-    "techniques",
-    "timeline",
-]
 
 
 def show(
@@ -99,7 +76,7 @@ def show(
         unfold: Show the table under a chart unfolded.
     """
     showing = current()
-    params, op, quantity = selectors(experiment, params, op, quantity)
+    params = selectors(experiment, params, op, quantity)
     if chart is not None and chart not in figures.CHARTS:
         raise UnknownName("chart", chart, figures.CHARTS)
     ceilings = showing.ceilings
@@ -210,7 +187,7 @@ def kernels(
         quantity: Kernels do not depend on it, so by default the first.
         rows: Variants shown, in this order.
     """
-    params, op, quantity = selectors(experiment, params, op, quantity)
+    params = selectors(experiment, params, op, quantity)
     found = current().find(experiment, **params)
     return framing.exhibit(
         found, caption, lambda: figures.kernels(figures.rows_of(found, None, op, quantity, rows))

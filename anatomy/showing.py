@@ -250,13 +250,10 @@ def _signature(name: str) -> signatures.Signature:
 
 def selectors(
     experiment: str, params: dict[str, Any], op: str | None, quantity: str | None
-) -> tuple[dict[str, Any], str | None, str | None]:
-    """Parameters, op and quantity; selectors that are parameters of the experiment are both."""
-    known = _signature(experiment).defaults
-    for name, value in (("op", op), ("quantity", quantity)):
-        if value is not None and name in known:
-            params = params | {name: value}
-    return params, op, quantity
+) -> dict[str, Any]:
+    """Parameters, with those of the selectors op and quantity that the experiment has too."""
+    known, given = _signature(experiment).defaults, {"op": op, "quantity": quantity}
+    return params | {n: value for n, value in given.items() if value is not None and n in known}
 
 
 def unique(asked: Iterable[Asked]) -> list[Asked]:

@@ -58,12 +58,9 @@ NONE = '<span class="none">—</span>'  # a cell without a value
 
 
 def chip(word: str, text: str | None = None, title: str = "") -> str:
-    """A verdict with its mark: word, colour and mark say the same.
+    """A verdict with its mark: word (or `text` in its place), colour and mark say the same.
 
-    Args:
-        word: The verdict.
-        text: What to print in place of the word.
-        title: More about it, shown on hover.
+    `title` is shown on hover.
     """
     mark, kind = CHIPS.get(word, ("", "open"))
     hover = f' title="{escape(title)}"' if title else ""
@@ -76,14 +73,7 @@ def chip(word: str, text: str | None = None, title: str = "") -> str:
 def figure(
     value: float | None, low: float | None = None, high: float | None = None, size: float = 1.0
 ) -> str:
-    """A number in a column whose header has the unit, its interval in a lighter tone.
-
-    Args:
-        value: The number in SI units.
-        low: Lower end of its interval.
-        high: Upper end.
-        size: The header's unit, in SI units.
-    """
+    """A number in SI units with its interval in a lighter tone, in a column of units of `size`."""
     if units.missing(value):
         return NONE
     ends = (None if units.missing(x) else x / size for x in (low, high))
@@ -267,9 +257,7 @@ def wrapped(markup: str, label: str, kind: str = "") -> str:
 def remarks(row: Row, shared: Sequence[Tag] = ()) -> str:
     """What a reader must know of a row beside its figures, as small tags.
 
-    Args:
-        row: The row.
-        shared: Tags that all rows of a group have, which stand at its head instead.
+    Those that are `shared` by all rows of a group stand at its head instead.
     """
     found = [_tag(tag) for tag in _tags(row) if tag not in shared]
     if row.get("note"):

@@ -22,7 +22,6 @@ def harnesses(
         title: Of the horizontal axis, with its unit.
         logarithmic: Whether that axis is; otherwise it has a rule at 0 and is linear around it,
             and logarithmic far out, where a short kernel's bias lies.
-        width: In pixels.
     """
     names = grammar.members(points)
     scale = alt.Scale(type="log") if logarithmic else alt.Scale(type="symlog", constant=1)
@@ -45,7 +44,6 @@ def samples(
         points: `block` (from 1), `series`, `value` and `median` (of its block and series).
         bands: `series`, `low`, `high` and `hover`: the interval of the median over the blocks.
         title: Of the vertical axis, with its unit.
-        width: In pixels.
     """
     names, blocks = grammar.members(points), sorted({point["block"] for point in points})
     colour, shape = grammar.series(names, grammar.legend())

@@ -51,7 +51,6 @@ def against(
         words: Verdicts of the legend; none where another chart beside it has one.
         unit: Of the numbers, one of `claims.findings.UNITS`.
         bands: Factors around the diagonal that are shaded, the narrow one first.
-        width: In pixels.
     """
     wide, whole = width > DESK, bool(words)
     height = (TALL if wide else PHONE) if whole else (BESIDE if width < 330 else BESIDE_PHONE)

@@ -37,7 +37,6 @@ def heat(
         across: Title of the horizontal axis and the name of each column.
         up: Title of the vertical axis and the name of each row, from below.
         edges: Ends of the line's pieces: x and y and x and y, in cells.
-        width: In pixels.
     """
     (x_title, columns), (y_title, lines) = across, up
     beside = max(map(len, lines)) * CHARACTER + 2.5 * GAP  # the rows' names and the axis' title

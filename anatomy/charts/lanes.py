@@ -30,7 +30,6 @@ def timeline(
         lanes: All lanes, from above.
         longest: Where the axis ends, so that several runs have the same scale.
         unit: Of the times.
-        width: In pixels.
     """
     cells = []
     for box in boxes:

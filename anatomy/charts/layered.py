@@ -30,7 +30,6 @@ def graphs(panels: Sequence[dict[str, Any]], *, width: int) -> Spec:
         panels: Of each its `title`, `lanes` and `layers` (how many), `nodes` (`lane`, `layer`,
             `look`, `share` of the largest from 0 to 1, `label`, `hover`), `edges` (lists of (lane,
             layer)) and `band` (first and last layer, and its name) or None.
-        width: In pixels.
     """
     beside = width > SIDE_BY_SIDE
     room = width / len(panels) if beside else width

@@ -43,7 +43,6 @@ def bandwidth(
         points: `bytes` (the working set), `series`, `value`, `low`, `high` (TB/s) and `hover`.
         rules: `value` (TB/s) and `name` of bandwidths that hold for every size.
         cache: `bytes` and `name` of the cache.
-        width: In pixels.
     """
     least, most = (choose(grammar.ends_of(points, "bytes")) for choose in (min, max))
     powers = range(int(log2(least)), int(log2(most)) + 1)
@@ -83,7 +82,6 @@ def roofline(roofs: Sequence[dict[str, Any]], limits: dict[str, Any], *, width: 
         roofs: `series`, `peak` (FLOP/s), `ridge` (FLOP per byte), `text` (of the ridge) and
             `hover` of each number format.
         limits: `bandwidth` (B/s) under the slope, and `name` of it.
-        width: In pixels.
     """
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
@@ -133,7 +131,6 @@ def claimed(points: Sequence[dict[str, Any]], *, width: int) -> Spec:
         points: `label`, `value`, `low`, `high` (over the middle of what was claimed, all
             positive), `claimed_low` and `claimed_high` (over the same middle), `many` (whether low
             to high spans several cases), `verdict` and `hover`.
-        width: In pixels.
     """
     data = sorted(points, key=lambda point: -point["value"])
     ends = grammar.ends_of(data, "claimed_low", "claimed_high", "low", "high")
@@ -186,7 +183,6 @@ def payoff(
         floor: The largest noise floor, drawn as a band around 1.
         titles: Of the horizontal axis and of the vertical one.
         numeric: Whether the coordinate is a number, on a logarithmic axis.
-        width: In pixels.
     """
     ends = [1 - floor, 1 + floor, *grammar.ends_of(points)]
     how = grammar.ratio_axis(min(ends), max(ends), 0.06, 0.1, 6)
@@ -223,7 +219,6 @@ def growth(
         fits: `series`, `x` and `value` of the two ends of each fitted line.
         ticks: Each size and its name.
         titles: Of the horizontal axis and of the vertical one.
-        width: In pixels.
     """
     low, high = min(grammar.ends_of(points, "low")) / 1.25, max(grammar.ends_of(points, "high"))
     high *= 1.25

@@ -43,7 +43,6 @@ def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Sp
     Args:
         table: Rows with a ratio; the control has none and is left out.
         cited: Figures of somebody else for the same variants, drawn hollow and without interval.
-        width: In pixels.
     """
     table = _measured(table, "ratio")
     floor = _floor(table)
@@ -82,7 +81,6 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
             that the lines are compared with, drawn as a rule with its interval. Ratios have the
             noise band around 1 in its place, and rates the machine's ceiling beside it.
         column: `median_s`, `rate` or `ratio`.
-        width: In pixels.
     """
     floor = _floor(table)
     control = next((str(row["variant"]) for row in table if row.get("role") == "control"), "1")
@@ -116,7 +114,6 @@ def matrix(
         by: Title of the horizontal axis.
         series: Title of the legend.
         floor: The largest noise floor of these rows, drawn as a band around 1.
-        width: In pixels.
     """
     data = [cell | {"panel": _broken(cell["variant"])} for cell in cells]
     panels, kinds = grammar.members(data, "panel"), grammar.members(cells)

@@ -7,25 +7,14 @@ from typing import Any
 import altair as alt
 
 from anatomy.charts import grammar
-from anatomy.charts.grammar import (
-    BAND,
-    BETTER,
-    DESK,
-    LOG_TICKS,
-    ROW,
-    SERIES,
-    TEXT,
-    TONE,
-    WORSE,
-    Spec,
-)
+from anatomy.charts.grammar import BAND, DESK, LOG_TICKS, ROW, SERIES, TEXT, Spec
 
 PAPER = "var(--md-default-bg-color)"  # the page's own colour: text on what is coloured
 LEAST = 30  # pixels of a part that has room for its share
 BAR = 15  # pixels
 SHARE = 10.5  # pixels of type; a phone is a little narrower than its picture
 # Verdict of a rung over the one before it -> colour of its bar.
-COLOURS = {"faster": BETTER, "slower": WORSE}
+COLOURS = {"faster": grammar.BETTER, "slower": grammar.WORSE}
 
 
 def parts(
@@ -44,7 +33,6 @@ def parts(
             farther) and `text`, which stands behind that.
         kinds: All kinds of parts in order; the last is what nothing ran in.
         title: Of the axis.
-        width: In pixels.
     """
     label, beside = grammar.label_width(ends, width), grammar.text_width(ends)
     longest, room = max(grammar.ends_of(ends, "reach")), width - label - beside
@@ -82,9 +70,8 @@ def climb(steps: Sequence[dict[str, Any]], title: str, *, width: int) -> Spec:
             one; `reach`, what its text stands behind; `verdict` over the rung before it; `text`,
             `short` (the same for a phone) and `hover`.
         title: Of the axis.
-        width: In pixels.
     """
-    data = [step | {"colour": COLOURS.get(step["verdict"], TONE)} for step in steps]
+    data = [step | {"colour": COLOURS.get(step["verdict"], grammar.TONE)} for step in steps]
     text = "text" if width > DESK else "short"
     label, beside = grammar.label_width(data, width), grammar.text_width(data, text, 16)
     ends = [1.0, *grammar.ends_of(data, "start", "low", "high")]

@@ -191,28 +191,22 @@ def _grouped(warnings: Sequence[str], operations: set[str]) -> list[str]:
     groups: dict[str, list[tuple[str, str]]] = {}
     for text in warnings:
         op, _, rest = text.partition(": ")
-        known = rest and op in operations
-        alike = _NUMBER.sub("#", rest) if known else text
-        groups.setdefault(alike, []).append((op, rest) if known else ("", text))
+        op, rest = (op, rest) if rest and op in operations else ("", text)
+        groups.setdefault(_NUMBER.sub("#", rest) if op else text, []).append((op, rest))
     lines = []
     for group in groups.values():
         names, texts = zip(*group, strict=True)
         if len(group) == 1:
-            lines.append(f"{names[0]}: {texts[0]}" if names[0] else texts[0])
+            lines.append(": ".join(filter(None, group[0])))
         else:
-            said = _ranges(texts)
-            said = f"{said[:1].upper()}{said[1:]} So in {len(group)} comparisons"
-            lines.append(f"{said}: {', '.join(names)}.")
+            text = _with_ranges(texts)
+            text = f"{text[:1].upper()}{text[1:]} So in {len(group)} comparisons"
+            lines.append(f"{text}: {', '.join(names)}.")
     return lines
 
 
-def _ranges(texts: Sequence[str]) -> str:
+def _with_ranges(texts: Sequence[str]) -> str:
     """One text for several that differ in numbers: each number as its range."""
     numbers = zip(*(map(float, _NUMBER.findall(text)) for text in texts), strict=True)
-    spans = iter([(min(each), max(each)) for each in numbers])
-
-    def span(_: re.Match) -> str:
-        low, high = next(spans)
-        return f"{low:g}" if low == high else f"{low:g}–{high:g}"
-
-    return _NUMBER.sub(span, texts[0])
+    spans = (_from_to([f"{min(each):g}", f"{max(each):g}"]) for each in numbers)
+    return _NUMBER.sub(lambda _: next(spans), texts[0])

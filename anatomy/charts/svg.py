@@ -118,13 +118,10 @@ def _picture(showing: Showing, svg: str, kind: str) -> str:
     """One picture with ids of its own on this page."""
     mine = showing.unique("c" + sha256(svg.encode()).hexdigest()[:8])
     # vl-convert numbers its gradients and clips from 0 in every picture.
-    ids = set(re.findall(r'\bid="([^"]+)"', svg))
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{mine}-\1"', svg)
-    svg = re.sub(
-        r"(url\(#|href=\"#)([^)\"]+)",
-        lambda found: found[1] + (f"{mine}-" if found[2] in ids else "") + found[2],
-        svg,
-    )
+    for name in set(re.findall(r'\bid="([^"]+)"', svg)):
+        svg = re.sub(
+            rf'(\bid="|url\(#|href="#){re.escape(name)}(?=[")])', rf"\g<1>{mine}-{name}", svg
+        )
     svg = _with_titles(svg) if kind == "wide" else _ROLES.sub("", svg)
     return svg.replace("<svg ", f'<svg aria-hidden="true" focusable="false" data-{kind}="" ', 1)
 
@@ -136,14 +133,10 @@ def _with_titles(svg: str) -> str:
     are not announced.
     """
 
-    def titled(found: re.Match) -> str:
-        tag, attributes, label = found["tag"], found["attributes"], found["label"]
-        return f"<{tag}{attributes}><title>{label}</title></{tag}>"
-
     svg = re.sub(
         r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
         r"[^>]*?)(?:/>|></(?P=tag)>)",
-        titled,
+        r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>",
         svg,
     )
     return _ROLES.sub("", svg)

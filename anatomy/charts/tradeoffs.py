@@ -138,7 +138,6 @@ def frontier(
         titles: Of the horizontal axis and of the vertical one.
         series: All series, in order.
         names: Whether marks have their names on a desk; otherwise, and on a phone, their numbers.
-        width: In pixels.
     """
     inner, height = width - LEFT - RIGHT, TALL[width > DESK]
     across = scale([1.0, *grammar.ends_of(points, "x")], inner)

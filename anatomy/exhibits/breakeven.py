@@ -34,6 +34,11 @@ class Wanted:
     quantity: str | None
     where: Mapping[str, Any] | None
 
+    @property
+    def counted(self) -> bool:
+        """Whether a count is shown, which is exact, and not a time."""
+        return self.value not in TIMED
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -1,11 +1,4 @@
-"""The confusion matrix of the bottleneck classifier, and the evidence behind each of its cells.
-
-```python exec="on" html="1"
-from anatomy.page import confusion
-
-print(confusion(caption="What each workload was built to be, and what it was called."))
-```
-"""
+"""The confusion matrix of the bottleneck classifier, and the evidence behind each of its cells."""
 
 from collections import Counter
 from collections.abc import Sequence

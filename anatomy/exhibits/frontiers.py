@@ -46,7 +46,7 @@ def frontier(
     Raises:
         BadParameter: There are several comparisons, or several rows of a variant in one of them.
     """
-    params, op, quantity = selectors(experiment, params, op, quantity)
+    params = selectors(experiment, params, op, quantity)
     if x in rows.INTERVALS:
         raise BadParameter(f"{x} has an interval; frontier() has a count along its axis.")
     wanted = Wanted(x, where, series, variants, quantity, op)

@@ -65,7 +65,7 @@ def curve(
     Raises:
         BadParameter: Several rows of a series have one size, or none can be drawn.
     """
-    params, op, quantity = selectors(experiment, params, op, quantity)
+    params = selectors(experiment, params, op, quantity)
     if fit is not None and fit not in FITS:
         raise UnknownName("fit", fit, FITS)
     wanted = Wanted(x, y, series, op, quantity, where, fit, beyond)

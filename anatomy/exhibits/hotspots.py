@@ -1,11 +1,4 @@
-"""What profiles of single calls name as the longest, the first call beside later ones.
-
-```python exec="on" html="1"
-from anatomy.page import hotspots
-
-print(hotspots(caption="What took longest in the first call, and in later ones."))
-```
-"""
+"""What profiles of single calls name as the longest, the first call beside later ones."""
 
 from collections.abc import Sequence
 from html import escape
@@ -21,7 +14,10 @@ SIDES = {"host": ("On the host", "host time"), "device": ("On the GPU", "GPU bus
 
 
 def hotspots(*, caption: str | None = None, **params: object) -> str:
-    """A table of `bottlenecks.profiled_call`: what took longest in each profiled call."""
+    """A table of `bottlenecks.profiled_call`: what took longest in each profiled call.
+
+    hotspots(caption="What took longest in the first call, and in later ones.")
+    """
     found = current().find(EXPERIMENT, **params)
     return framing.exhibit(found, caption, lambda: _tables(found.recording.data["rows"]))
 

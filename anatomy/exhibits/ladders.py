@@ -42,7 +42,7 @@ def ladder(
     showing = current()
     if part not in PARTS:
         raise UnknownName("part of the ladder", part, PARTS)
-    params, op, _ = selectors(experiment, params, op, None)
+    params = selectors(experiment, params, op, None)
     ceilings = showing.ceilings
     found = showing.find(experiment, **params)
 

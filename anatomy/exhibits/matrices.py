@@ -155,17 +155,16 @@ def _grid(found: Found2D, cells: dict[Key, Row], wanted: Wanted) -> str:
 
 def _cell(row: Row | None, value: str, size: float) -> str:
     if row is None or units.missing(row.get(value)):
-        why = escape((row or {}).get("note") or "not recorded")
-        return f'<td class="n none" title="{why}">—</td>'
+        reason = escape((row or {}).get("note") or "not recorded")
+        return f'<td class="n none" title="{reason}">—</td>'
     if value not in rows.INTERVALS or value == "rate":
         return f'<td class="n">{escape(rows.printed(row, value))}</td>'
-    text = tables.interval(row, value, size)
-    if value != "ratio" or not row.get("verdict"):
+    text, word = tables.interval(row, value, size), escape(row.get("verdict") or "")
+    if value != "ratio" or not word:
         return f'<td class="n">{text}</td>'
-    mark, kind = tables.CHIPS[row["verdict"]]
+    mark, kind = tables.CHIPS[word]
     seen = f'<span class="mark" aria-hidden="true">{mark}</span>'
-    word = f'<span class="said">{escape(row["verdict"])}</span>'
-    return f'<td class="n {kind}" title="{escape(row["verdict"])}">{seen}{text}{word}</td>'
+    return f'<td class="n {kind}" title="{word}">{seen}{text}<span class="said">{word}</span></td>'
 
 
 def _chart(cells: dict[Key, Row], wanted: Wanted) -> str:

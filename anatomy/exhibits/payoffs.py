@@ -73,7 +73,7 @@ def payoff(
     Raises:
         BadParameter: Several rows are in one cell.
     """
-    params, op, quantity = selectors(experiment, params, op, quantity)
+    params = selectors(experiment, params, op, quantity)
     variants = [variant] if isinstance(variant, str) else list(variant)
     if not variants:
         raise BadParameter("payoff() needs a variant, or a list of them.")
@@ -123,8 +123,7 @@ def _described(cell: Cell, wanted: Wanted) -> str:
     where = ", ".join(f"{rows.heading(column)} {label(column, value)}" for column, value in at)
     if cell.value is None:
         return f"{cell.variant}, {where}: not shown: {cell.why}"
-    counted = wanted.value not in breakeven.TIMED
-    ends = (None, None) if counted else (cell.low, cell.high)
+    ends = (None, None) if wanted.counted else (cell.low, cell.high)
     few = f": {cell.few}" if cell.few else ""
     return f"{cell.variant}, {where}: {units.ratio_range(cell.value, *ends)}, {cell.word}{few}"
 
@@ -192,7 +191,7 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
 
 def _key(words: Sequence[str], edges: int, wanted: Wanted, *, few: bool) -> str:
     """What marks and line mean, of those that are drawn."""
-    counted = wanted.value not in breakeven.TIMED
+    counted = wanted.counted
     shown = escape(title(wanted.value)).partition(" (")[0]
     exact = ", counts without an interval" if counted else ""
     parts = [f"{shown}{exact}; colour deepens away from 1, up to {DEEPEST:g}×"]
@@ -245,7 +244,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
             ends = sorted((each.before.x, each.after.x))
             ranges.append({"series": variant, "at": each.at, "low": ends[0], "high": ends[1]})
         said.append(f"<li><code>{escape(variant)}</code> {_sentence(line, found, wanted)}</li>")
-    counted = wanted.value not in breakeven.TIMED
+    counted = wanted.counted
     floor = max((c.row.get("noise_floor") or 0.0 for c in drawn), default=0.0)
     ticks = [(step if numeric else label(wanted.x, step), label(wanted.x, step)) for step in steps]
     heads = (rows.heading(wanted.x), title(wanted.value, [cell.row for cell in drawn]))
@@ -272,7 +271,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
 def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted: Wanted) -> str:
     """What is shown of one variant's break-even, in words."""
     name = rows.heading(wanted.x)
-    counted = wanted.value not in breakeven.TIMED
+    counted = wanted.counted
     known = [cell for cell in line if cell.value is not None]
     yes, no, few, never = (
         ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in some))
@@ -331,7 +330,7 @@ def _near(column: str, at: float) -> str:
 
 def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
     """One row for each cell: what was compared, the ratio, the verdict, and why there is none."""
-    counted = wanted.value not in breakeven.TIMED
+    counted = wanted.counted
     column = wanted.value if counted else "peak_bytes"
     heading = rows.heading(column)
 

@@ -8,7 +8,7 @@ from anatomy.charts import figures, svg
 from anatomy.errors import UnknownName
 from anatomy.exhibits import curves
 from anatomy.intervals import Interval
-from anatomy.limits import Ceiling, Ceilings
+from anatomy.limits import Ceilings
 from anatomy.rows import Row
 from anatomy.showing import Found, Showing, current
 
@@ -80,40 +80,24 @@ def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
     sheet = _datasheet()
     theirs = limits.stated(sheet.slug) if sheet else {}
     refused = {row["limit"]: row["note"] for row in table if row.get("note")}
-    names = list(dict.fromkeys([*theirs, *(each.name for each in ceilings), *refused]))
-    if not names:
+    lines = []
+    for name in dict.fromkeys([*theirs, *(each.name for each in ceilings), *refused]):
+        found, maker = ceilings.get(name), theirs.get(name)
+        here, share = tables.NONE, ""
+        if found is not None and found.kind == "measured":
+            here = units.rate(found.value, found.unit)
+            share = units.percent(found.value / maker.value) if maker else ""
+        elif name in refused:
+            here = tables.why(refused[name])
+        stated = units.rate(maker.value, maker.unit) if maker else tables.NONE
+        clock = sheet.peak_clock_mhz.get(name.removeprefix(limits.MATMUL)) if sheet else None
+        lines.append([escape(name), here, stated, share, f"{clock:g} MHz" if clock else ""])
+    if not lines:
         return ""
-
-    def here(name: str) -> Ceiling | None:
-        found = ceilings.get(name)
-        return found if found is not None and found.kind == "measured" else None
-
-    def measured(name: str) -> str:
-        if found := here(name):
-            return units.rate(found.value, found.unit)
-        return tables.why(refused[name]) if name in refused else tables.NONE
-
-    def stated(name: str) -> str:
-        return units.rate(theirs[name].value, theirs[name].unit) if name in theirs else tables.NONE
-
-    def reached(name: str) -> str:
-        both = here(name) and name in theirs
-        return units.percent(here(name).value / theirs[name].value) if both else ""
-
-    def clock(name: str) -> str:
-        known = sheet and sheet.peak_clock_mhz.get(name.removeprefix(limits.MATMUL))
-        return f"{known:g} MHz" if known else ""
-
-    columns = [
-        ("ceiling", escape),
-        ("#measured here", measured),
-        ("#maker's figure", stated),
-        ("#reached", reached),
-        ("#which holds at", clock),
-    ]
+    head = ("ceiling", "#measured here", "#maker's figure", "#reached", "#which holds at")
     sources = "; ".join(dict.fromkeys(escape(each.source) for each in theirs.values()))
     cited = f'<p class="cite">Maker\'s figures: {sources}.</p>' if sources else ""
-    return tables.by_columns(columns, names, "Ceilings of the machine") + cited
+    return tables.listed(head, lines, "Ceilings of the machine") + cited
 
 
 def _bandwidth(table: Sequence[Row]) -> str:
