@@ -23,11 +23,7 @@ SLIM = 2.5  # half of the room that a vertical bar wants, in pixels
 FEW = 4.0  # from this many decades on an axis has the powers of ten alone
 # Unit -> how an axis names its numbers.
 SPACED = "replace(format(datum.value, '~s'), regexp('(\\\\D?)$'), ' $1{}')"
-NAMES = {
-    "s": SPACED.format("s"),
-    "B/s": SPACED.format("B/s"),
-    "share": "format(datum.value, '~%')",
-}
+NAMES = {"s": SPACED.format("s"), "B/s": SPACED.format("B/s"), "share": "format(datum.value, '~%')"}
 NUMBER = "format(datum.value, '~g')"
 
 

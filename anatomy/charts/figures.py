@@ -109,10 +109,7 @@ def beside(
     columns = [
         ("variant", lambda f: f"<code>{escape(f.variant)}</code>"),
         (f"#{there} (cited)", lambda f: cite(escape(f.text), f' title="{f.place}"')),
-        (
-            "#/ contiguous",
-            lambda f: cite("" if f.variant == control else units.ratio(f.ratio)),
-        ),
+        ("#/ contiguous", lambda f: cite("" if f.variant == control else units.ratio(f.ratio))),
         (f"#{here}, {unit}", lambda f: tables.interval(row(f), "median_s", size)),
         (
             "#/ contiguous",

@@ -13,11 +13,7 @@ from anatomy.rows import Row
 from anatomy.showing import Found, Showing
 
 # Verdict on a target -> the chip that has its mark and tone.
-CHIPS = {
-    scoreboard.MET: "holds",
-    scoreboard.NOT_MET: "fails",
-    scoreboard.OPEN: "not recorded",
-}
+CHIPS = {scoreboard.MET: "holds", scoreboard.NOT_MET: "fails", scoreboard.OPEN: "not recorded"}
 # Parts that have a chart, and whether its axis is logarithmic.
 CHARTS = {"spread": True, "bias": False}
 

@@ -13,11 +13,7 @@ HOW = ("device", "iters")
 
 
 def exhibit(
-    found: Found | Sequence[Found],
-    caption: str | None,
-    draw: Callable[[], str],
-    *,
-    kind: str = "",
+    found: Found | Sequence[Found], caption: str | None, draw: Callable[[], str], *, kind: str = ""
 ) -> str:
     """A figure of the page that is rendered; empty while a build only collects what pages show.
 

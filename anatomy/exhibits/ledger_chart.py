@@ -16,11 +16,7 @@ from anatomy.showing import Showing
 NEAR, FAR = 1.25, 2.0
 # Units that share a chart: a count is a number as a ratio is one.
 PLAIN = ("x", "count")
-TITLES = {
-    "s": "Times",
-    "B/s": "Bandwidths",
-    "share": "Shares of a whole",
-}
+TITLES = {"s": "Times", "B/s": "Bandwidths", "share": "Shares of a whole"}
 # Why a statement is not in the chart, after the count of such statements.
 REASONS = (
     "state no number",

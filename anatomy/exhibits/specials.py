@@ -50,9 +50,7 @@ def seed_beside(
     ceilings, size = showing.ceilings, dict.fromkeys("mnk", theirs.size)
     found = showing.find("contiguity.bench", dtype=dtype or theirs.dtype, **size)
     return framing.exhibit(
-        [found],
-        caption,
-        lambda: figures.beside(found, ceilings, cited, op, quantity, chart=chart),
+        [found], caption, lambda: figures.beside(found, ceilings, cited, op, quantity, chart=chart)
     )
 
 

@@ -25,11 +25,7 @@ KINDS = ("launch", "wait", "kernel", "copy")
 
 
 def timeline(
-    experiment: str,
-    *,
-    runs: Sequence[str] | None = None,
-    caption: str | None = None,
-    **params: Any,
+    experiment: str, *, runs: Sequence[str] | None = None, caption: str | None = None, **params: Any
 ) -> str:
     """A trace as lanes over time, a panel for each run, with a table and a Chrome trace.
 
