@@ -107,7 +107,7 @@ def beside(
         return f'<span class="cited"{title}>{text}</span>'
 
     columns = [
-        ("variant", lambda f: f"<code>{escape(f.variant)}</code>"),
+        ("variant", lambda f: tables.code(f.variant)),
         (f"#{there} (cited)", lambda f: cite(escape(f.text), f' title="{f.place}"')),
         ("#/ contiguous", lambda f: cite("" if f.variant == control else units.ratio(f.ratio))),
         (f"#{here}, {unit}", lambda f: tables.interval(row(f), "median_s", size)),
@@ -134,7 +134,7 @@ def kernels(table: Sequence[Row]) -> str:
             first.setdefault((row.get("op"), row.get("variant")), row)
     several = len(rows.names(table, "op")) > 1
     columns = [
-        ("variant", lambda row: f"<code>{escape(str(row.get('variant')))}</code>"),
+        ("variant", lambda row: tables.code(row.get("variant"))),
         *([("operation", lambda row: escape(str(row["op"])))] if several else []),
         ("#kernels", lambda row: str(len(row["kernels"]))),
         ("names", lambda row: "<br>".join(_runs(row["kernels"]))),

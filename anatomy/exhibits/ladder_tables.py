@@ -88,12 +88,9 @@ def gates(view: View) -> str:
         ("products in", lambda row: escape(rungs.format_of(row)) or tables.NONE),
         ("attention by", lambda row: escape(str(row.get("backend") or "")) or tables.NONE),
     ]
-    for column, (what, allowed) in rungs.ERRORS.items():
+    for column in rungs.ERRORS:
         if any(not units.missing(row.get(column)) for row in table):
-            columns += [
-                (f"#error of {what}", partial(_small, lambda row, c=column: row.get(c))),
-                ("#allowed", partial(_small, lambda row, a=allowed: a.get(rungs.format_of(row)))),
-            ]
+            columns += _gate(column)
     columns += [
         ("gate", lambda row: tables.chip(rungs.standing(row))),
         ("#parameters", lambda row: _count(row.get("parameters"))),
@@ -108,23 +105,19 @@ def gates(view: View) -> str:
 
 def kernels(view: View) -> str:
     """The kernels of one step that take longest, with what they do."""
-    lines = [(row, *kernel) for row in view.table for kernel in rungs.heaviest(row, MOST_KERNELS)]
+    lines = []
+    for row in view.table:
+        busy = row.get("busy_s")
+        for kernel, kind, count, seconds in rungs.heaviest(row, MOST_KERNELS):
+            what = escape(rungs.KINDS.get(f"{kind}_s", kind))
+            share = units.percent(seconds / busy, 2) if busy else ""
+            cells = [tables.code(row["variant"]), tables.kernel(kernel), what]
+            lines.append([*cells, f"{count:g}", units.seconds(seconds), share])
     if not lines:
         return absent(view.table) or '<p class="why">No kernel was recorded.</p>'
-
-    def share(line: tuple) -> str:
-        busy = line[0].get("busy_s")
-        return units.percent(line[4] / busy, 2) if busy else ""
-
-    columns = [
-        ("rung", lambda line: tables.code(line[0]["variant"])),
-        ("kernel", lambda line: tables.kernel(line[1])),
-        ("what it does", lambda line: escape(rungs.KINDS.get(f"{line[2]}_s", line[2]))),
-        ("#launches a step", lambda line: f"{line[3]:g}"),
-        ("#time a step", lambda line: units.seconds(line[4])),
-        ("#% of the busy time", share),
-    ]
-    table = tables.by_columns(columns, lines, "The longest kernels of a step", "kernels")
+    heads = ["rung", "kernel", "what it does"]
+    heads += ["#launches a step", "#time a step", "#% of the busy time"]
+    table = tables.listed(heads, lines, "The longest kernels of a step", "kernels")
     return table + absent(view.table)
 
 
@@ -195,9 +188,17 @@ def _uses(row: Row) -> str:
     return units.significant(ends[0], 2) + interval
 
 
-def _small(of: Callable[[Row], float | None], row: Row) -> str:
-    """An error of a row as a power of ten: it may be smaller than three decimals show."""
-    value = of(row)
+def _gate(column: str) -> list[tuple[str, Callable[[Row], str]]]:
+    """An error and how far it may stray, as two columns."""
+    what, allowed = rungs.ERRORS[column]
+    return [
+        (f"#error of {what}", lambda row: _small(row.get(column))),
+        ("#allowed", lambda row: _small(allowed.get(rungs.format_of(row)))),
+    ]
+
+
+def _small(value: float | None) -> str:
+    """An error as a power of ten: it may be smaller than three decimals show."""
     return tables.NONE if units.missing(value) else f"{value:.1e}" if value else "0"
 
 

@@ -5,9 +5,8 @@ Only statements of the seed are counted here, and only on the machine shown.
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 
-from anatomy import claims
+from anatomy import claims, tables
 from anatomy.charts import svg
 from anatomy.claims import Result
 from anatomy.showing import Showing
@@ -71,7 +70,7 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     single = sum(_farthest(each) > FAR for each in several)
     sentence = (
         f"<p>Of {len(here)} inherited numbers that were measured on "
-        f"<code>{escape(showing.machine)}</code>, {close} {'is' if close == 1 else 'are'} "
+        f"{tables.code(showing.machine)}, {close} {'is' if close == 1 else 'are'} "
         f"within a factor of {NEAR:g} of the claim, {len(here) - close - len(far)} more within a "
         f"factor of {FAR:g}, and {len(far)} further off, {less} of these below the claim and "
         f"{len(far) - less} above it."

@@ -124,7 +124,7 @@ def _row(showing: Showing, result: Result) -> str:
         ("n", result.measured and result.measured.value, _seen(result)),
         ("n", _off(result), _deviation(result)),
         ("", None, escape(claim.topic)),
-        ("", None, f"<code>{escape(result.machine)}</code>"),
+        ("", None, f"{tables.code(result.machine)}"),
     ]
     markup = "".join(
         _cell(head.lstrip("#"), *cell) for head, cell in zip(HEADS, cells, strict=True)

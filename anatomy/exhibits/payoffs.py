@@ -243,7 +243,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
         for each in found:
             ends = sorted((each.before.x, each.after.x))
             ranges.append({"series": variant, "at": each.at, "low": ends[0], "high": ends[1]})
-        said.append(f"<li><code>{escape(variant)}</code> {_sentence(line, found, wanted)}</li>")
+        said.append(f"<li>{tables.code(variant)} {_sentence(line, found, wanted)}</li>")
     counted = wanted.counted
     floor = max((c.row.get("noise_floor") or 0.0 for c in drawn), default=0.0)
     ticks = [(step if numeric else label(wanted.x, step), label(wanted.x, step)) for step in steps]
