@@ -36,9 +36,9 @@ def short(name: str) -> str:
     if not plain.startswith("Mem"):  # Memcpy DtoD
         *around, plain = plain.split(" ")[-1].split("::")
         plain = f"{around[-1]}::{plain}" if plain == "kernel" and around else plain
-    told = [*_APPLIED.findall(name), *_OPERATION.findall(name)]
-    told = [each for each in told if each != plain and not _HANDS_OVER.match(each)]
-    return _cut(" ".join([plain or name, *told[:1]]))
+    applied = [*_APPLIED.findall(name), *_OPERATION.findall(name)]
+    applied = [each for each in applied if each != plain and not _HANDS_OVER.match(each)]
+    return _cut(" ".join([plain or name, *applied[:1]]))
 
 
 def _outside(name: str) -> str:

@@ -7,10 +7,15 @@
                caption="The sliced view: [[claim:slice-doubles-fp16 | evidence]]"))
     ```
 
-An experiment's parameters are given by name and default as in its signature. Captions may hold
-`code` and `[[references]]` (see `anatomy.pages.inline`). What is missing or not current shows as a
-gap or a badge with the command that mends it; a wrong name is an error with its place on the page.
-While a build collects what pages show, every function notes its recordings and returns "".
+What all of them take is said here once. An experiment's parameters are given by name and default
+as in its signature. `op` and `quantity` choose rows by these columns, and are the experiment's
+parameters of that name too, if it has them; `op` may be a pattern such as `step *`. `where` chooses
+by any column: its value, or a list of them, and a text with `*` is a pattern. A `caption` says what
+to see; it may hold `code` and `[[references]]` (see `anatomy.pages.inline`).
+
+What is missing or not current shows as a gap or a badge with the command that mends it; a wrong
+name is an error (UnknownName) with its place on the page. While a build collects what pages show,
+every function notes its recordings and returns "".
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,49 +26,25 @@ from anatomy import signatures, tables
 from anatomy.charts import figures, strips
 from anatomy.claims import evaluate
 from anatomy.errors import BadParameter, UnknownName
-from anatomy.exhibits import commands
+from anatomy.exhibits import commands, framing
 from anatomy.exhibits import matrices as grids
-from anatomy.exhibits.changes import changes
-from anatomy.exhibits.confusions import confusion
-from anatomy.exhibits.frontiers import frontier
-from anatomy.exhibits.growth import curve
-from anatomy.exhibits.hotspots import hotspots
-from anatomy.exhibits.ladders import ladder
-from anatomy.exhibits.ledger_table import ledger
-from anatomy.exhibits.nodegraphs import graph
-from anatomy.exhibits.payoffs import payoff
-from anatomy.exhibits.specials import harnesses, limits, samples, seed_beside
-from anatomy.exhibits.techniques import techniques
-from anatomy.exhibits.timelines import timeline
-from anatomy.pages import inline
-from anatomy.pages.collecting import collect
+from anatomy.exhibits.changes import changes as changes
+from anatomy.exhibits.confusions import confusion as confusion
+from anatomy.exhibits.frontiers import frontier as frontier
+from anatomy.exhibits.growth import curve as curve
+from anatomy.exhibits.hotspots import hotspots as hotspots
+from anatomy.exhibits.ladders import ladder as ladder
+from anatomy.exhibits.ledger_table import ledger as ledger
+from anatomy.exhibits.nodegraphs import graph as graph
+from anatomy.exhibits.payoffs import payoff as payoff
+from anatomy.exhibits.specials import harnesses as harnesses
+from anatomy.exhibits.specials import limits as limits
+from anatomy.exhibits.specials import samples as samples
+from anatomy.exhibits.specials import seed_beside as seed_beside
+from anatomy.exhibits.techniques import techniques as techniques
+from anatomy.exhibits.timelines import timeline as timeline
+from anatomy.pages.collecting import collect as collect
 from anatomy.showing import current, selectors
-
-__all__ = [
-    "card",
-    "changes",
-    "claims",
-    "collect",
-    "command",
-    "confusion",
-    "curve",
-    "frontier",
-    "graph",
-    "harnesses",
-    "hotspots",
-    "kernels",
-    "ladder",
-    "ledger",
-    "limits",
-    "matrix",
-    "payoff",
-    "samples",
-    "seed_beside",
-    "show",
-    "strip",
-    "techniques",
-    "timeline",
-]
 
 
 def show(
@@ -87,40 +68,25 @@ def show(
         show("tensor_layout.report", columns=["variant", "strides", "offset_bytes"])
 
     Args:
-        experiment: Its name.
-        op: The only operation shown, or a pattern such as `step *`; also the experiment's parameter
-            of that name, if it has one.
-        quantity: The only quantity shown: gpu_warm, gpu_cold, ...
         rows: Variants shown, in this order; by default all, the control's duplicate included.
         columns: Columns of the table, by name, in this order; any column of the recording, or of
             `anatomy.rows.DERIVED`. By default those that matter for the kind of table.
-        where: Column -> its value, or a list of them; a text with `*` is a pattern.
         chart: `times`, `ratios` (with the noise band), `rates` (under the machine's ceiling),
             `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor).
-        caption: What to see; by default the experiment's first sentence and parameters.
         unfold: Show the table under a chart unfolded.
-        params: Parameters of the experiment, where not the default.
-
-    Raises:
-        UnknownName: No such experiment, parameter, op, quantity, row, column or chart.
     """
     showing = current()
-    params, op, quantity = selectors(experiment, params, op, quantity)
+    params = selectors(experiment, params, op, quantity)
     if chart is not None and chart not in figures.CHARTS:
         raise UnknownName("chart", chart, figures.CHARTS)
     ceilings = showing.ceilings
     found = showing.find(experiment, **params)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    if found.recording is None:
-        return figures.framed(showing, [found], "", told)
 
     def draw() -> str:
         table = figures.rows_of(found, ceilings, op, quantity, rows, where)
-        return figures.shown(showing, found, table, columns, chart, told, unfold=unfold)
+        return figures.shown(table, columns, chart, unfold=unfold)
 
-    return figures.or_badge(showing, [found], told, draw)
+    return framing.exhibit(found, caption, draw)
 
 
 def matrix(
@@ -143,37 +109,32 @@ def matrix(
                dtype=["fp16", "bf16", "tf32", "fp32"], m=[2048, 4096, 8192])
 
     Args:
-        experiment: Its name.
         value: `ratio`, `median_s`, `rate`, `share` or another column.
         by: The parameter along the columns; several change together, and the ones without a list
             of their own take the values of the first.
         rows: The parameter down the rows, under each variant.
         op: The only operation, or operations, shown; by default all, a part of the figure each.
-        quantity: The only quantity shown. There must be one: give it where there are several.
+        quantity: There must be one: give it where there are several.
         variants: Variants shown, in this order; by default all but the control and its duplicate
             (of ratios) or but the duplicate (of anything else).
         chart: Whether ratios are drawn as well, a panel for each variant.
         table: Whether the table is shown unfolded; with a chart it can be folded under it.
-        caption: What to see.
         params: Lists for `by` and `rows`; single values for the other parameters.
 
     Raises:
-        UnknownName, BadParameter: A name is wrong, or there is no list for `by` or `rows`.
+        BadParameter: There is no list for `by` or `rows`, or several quantities are left.
     """
     showing = current()
     calls = grids.calls(experiment, by, rows, params)
     ceilings = showing.ceilings
     found = [(call, showing.find(experiment, **call.params)) for call in calls]
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
     ops = [op] if isinstance(op, str) else op
     wanted = grids.Wanted(value, rows, grids.title(by), ops, quantity, variants)
-
-    def draw() -> str:
-        return grids.shown(showing, found, ceilings, wanted, told, chart=chart, table=table)
-
-    return figures.or_badge(showing, [each for _, each in found], told, draw)
+    return framing.exhibit(
+        [each for _, each in found],
+        caption,
+        lambda: grids.shown(found, ceilings, wanted, chart=chart, table=table),
+    )
 
 
 def strip(experiment: str | None = None, **params: Any) -> str:
@@ -201,19 +162,12 @@ def claims(*ids: str, caption: str | None = None) -> str:
 
     Args:
         ids: Ids of claims (`anatomy.claims.all_claims`), in the order shown.
-        caption: What to see.
-
-    Raises:
-        UnknownName: There is no such claim.
     """
-    showing = current()
     if not ids:
         raise BadParameter("claims() needs the ids of the claims to show.")
-    results = [evaluate(showing, name) for name in ids]
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    return figures.claims(showing, results, told)
+    results = [evaluate(current(), name) for name in ids]
+    found = {id(each): each for result in results for each in result.found}
+    return framing.exhibit(list(found.values()), caption, lambda: figures.claims(results))
 
 
 def kernels(
@@ -230,27 +184,14 @@ def kernels(
         kernels("contiguity.bench", op="matmul")
 
     Args:
-        experiment: Its name.
-        op: The only operation shown.
-        quantity: The only quantity; kernels do not depend on it, so by default the first.
+        quantity: Kernels do not depend on it, so by default the first.
         rows: Variants shown, in this order.
-        caption: What to see.
-        params: Parameters of the experiment, where not the default.
     """
-    showing = current()
-    params, op, quantity = selectors(experiment, params, op, quantity)
-    found = showing.find(experiment, **params)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    if found.recording is None:
-        return figures.framed(showing, [found], "", told)
-
-    def draw() -> str:
-        table = figures.rows_of(found, None, op, quantity, rows)
-        return figures.kernels(showing, found, table, told)
-
-    return figures.or_badge(showing, [found], told, draw)
+    params = selectors(experiment, params, op, quantity)
+    found = current().find(experiment, **params)
+    return framing.exhibit(
+        found, caption, lambda: figures.kernels(figures.rows_of(found, None, op, quantity, rows))
+    )
 
 
 def command(experiment: str, *, options: Iterable[str] | None = None, **params: Any) -> str:
@@ -259,9 +200,7 @@ def command(experiment: str, *, options: Iterable[str] | None = None, **params: 
         command("contiguity.bench", options=["device", "dtype", "m", "n", "k", "iters"])
 
     Args:
-        experiment: Its name.
         options: Parameters written out in the command; by default those given, or all of them.
-        params: Parameters of the call, where not the default.
 
     Raises:
         BadParameter: The experiment has no command of its own.
@@ -269,12 +208,8 @@ def command(experiment: str, *, options: Iterable[str] | None = None, **params: 
     showing = current()
     declared = signatures.signature(experiment)
     found = showing.find(experiment, **params)
-    if options is None:
-        options = list(params) or list(declared.defaults)
-    line = commands.line(declared, found.params, options)
-    if showing.collecting:
-        return ""
-    return commands.shown(showing, declared, found, line)
+    line = commands.line(declared, found.params, options or list(params) or declared.defaults)
+    return "" if showing.collecting else commands.shown(showing, declared, found, line)
 
 
 def card(minutes: int | None = None, needs: Sequence[str] = (), touches: Sequence[str] = ()) -> str:
@@ -286,10 +221,13 @@ def card(minutes: int | None = None, needs: Sequence[str] = (), touches: Sequenc
     results = [evaluate(showing, name) for name in touches]
     if showing.collecting:
         return ""
-    facts = [("Reading time", f"{minutes} min")] if minutes else []
-    facts += [("You should know", escape(", ".join(needs)))] if needs else []
-    if results:
-        words = [tables.chip(r.word, r.claim.name, r.claim.statement) for r in results]
-        facts.append(("Claims", " ".join(words)))
-    items = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts)
+    chips = [tables.chip(each.word, each.claim.name, each.claim.statement) for each in results]
+    facts = {
+        "Reading time": f"{minutes} min" if minutes else "",
+        "You should know": escape(", ".join(needs)),
+        "Claims": " ".join(chips),
+    }
+    items = "".join(
+        f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts.items() if text
+    )
     return f'<dl class="page-card" data-search-exclude>{items}</dl>'

@@ -120,9 +120,7 @@ def climbed(row: Row, table: Sequence[Row]) -> Row:
     `control` is then that rung's row; a row that has none keeps what it had.
     """
     below = last(row, table)
-    if below is None or not measured(row):
-        return row
-    if below.get("variant") == row.get("control"):
+    if below is None or not measured(row) or below.get("variant") == row.get("control"):
         return row
     return rows.against([below, row], below["variant"])[1]
 
@@ -132,17 +130,11 @@ def speedup(row: Mapping[str, Any]) -> tuple[float | None, float | None, float |
     if row.get("role") == "control":
         return 1.0, None, None
     ends = (row.get(name) for name in ("ratio", "ratio_high", "ratio_low"))
-    middle, low, high = (None if units.missing(end) else 1 / end for end in ends)
-    return middle, low, high
+    return tuple(None if units.missing(end) else 1 / end for end in ends)
 
 
 def ceiling(table: Sequence[Row], products: str) -> float | None:
-    """The highest rate of products of one number format in the same run, in FLOP/s.
-
-    Args:
-        table: All rows of a recording.
-        products: The number format.
-    """
+    """The highest rate of products of one number format among a recording's rows, in FLOP/s."""
     there = [row for row in table if row.get("op") == CEILING + products and measured(row)]
     return max((row["flops"] / row["median_s"] for row in there), default=None)
 
@@ -183,5 +175,5 @@ def standing(row: Mapping[str, Any]) -> str:
 
 def heaviest(row: Mapping[str, Any], most: int) -> list[tuple[str, str, int, float]]:
     """Name, kind, launches and seconds of the kernels of one step that take longest."""
-    told = [tuple(each) for each in row.get("kernel_seconds") or []]
-    return sorted(told, key=lambda each: -each[3])[:most]
+    kernels = [tuple(each) for each in row.get("kernel_seconds") or []]
+    return sorted(kernels, key=lambda each: -each[3])[:most]

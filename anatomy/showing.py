@@ -86,7 +86,7 @@ class Showing:
         pages: Address, relative to the site, of every page by its source.
         fronts: Front matter of every page by its source, in their order; None outside of a build.
         found: What was looked up before, by this page or an earlier one of the build.
-        told: Commands that the page has named, which make what is missing or old.
+        commands_named: Commands that the page has named, which make what is missing or old.
     """
 
     root: Path
@@ -103,7 +103,7 @@ class Showing:
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     _used: Counter = field(default_factory=Counter)
     found: dict[tuple, Found] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
+    commands_named: set[str] = field(default_factory=set)
     _looked_up: dict[tuple, Found] = field(default_factory=dict)
     _ceilings: limits.Ceilings | None = None
 
@@ -207,7 +207,7 @@ class Showing:
                 exec(compile(code, filename, "exec"), names)
         except (Exception, SystemExit) as error:
             at = line + _line_of(error, filename)
-            raise PageError(f"{self.page}:{at}: {_told(error)}") from error
+            raise PageError(f"{self.page}:{at}: {_in_words(error)}") from error
         return printed.getvalue()
 
 
@@ -268,13 +268,10 @@ def _signature(name: str) -> signatures.Signature:
 
 def selectors(
     experiment: str, params: dict[str, Any], op: str | None, quantity: str | None
-) -> tuple[dict[str, Any], str | None, str | None]:
-    """Parameters, op and quantity; selectors that are parameters of the experiment are both."""
-    known = _signature(experiment).defaults
-    for name, value in (("op", op), ("quantity", quantity)):
-        if value is not None and name in known:
-            params = params | {name: value}
-    return params, op, quantity
+) -> dict[str, Any]:
+    """Parameters, with those of the selectors op and quantity that the experiment has too."""
+    known, given = _signature(experiment).defaults, {"op": op, "quantity": quantity}
+    return params | {n: value for n, value in given.items() if value is not None and n in known}
 
 
 def unique(asked: Iterable[Asked]) -> list[Asked]:
@@ -301,7 +298,7 @@ def _line_of(error: BaseException, filename: str) -> int:
     return next((f.lineno or 0 for f in reversed(frames) if f.filename == filename), 0)
 
 
-def _told(error: BaseException) -> str:
+def _in_words(error: BaseException) -> str:
     if isinstance(error, AnatomyError):
         return str(error)
     if isinstance(error, SystemExit):

@@ -1,7 +1,8 @@
 """Tables as HTML: rows of a recording, with units in the header and intervals in a lighter tone."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
+from itertools import compress
 from typing import Any
 
 from anatomy import kernel_names, rows, units
@@ -48,16 +49,14 @@ HIDDEN = aside(ALWAYS)
 # Longest over shortest time from which a table's times have no unit in common that reads well.
 FAR = 5e3
 Tag = tuple[str, str]  # a remark in a word, and what it means
+Cell = tuple[str, str]  # the markup in a cell, and the cell's class
 NONE = '<span class="none">—</span>'  # a cell without a value
 
 
 def chip(word: str, text: str | None = None, title: str = "") -> str:
-    """A verdict with its mark: word, colour and mark say the same.
+    """A verdict with its mark: word (or `text` in its place), colour and mark say the same.
 
-    Args:
-        word: The verdict.
-        text: What to print in place of the word.
-        title: More about it, shown on hover.
+    `title` is shown on hover.
     """
     mark, kind = CHIPS.get(word, ("", "open"))
     hover = f' title="{escape(title)}"' if title else ""
@@ -67,20 +66,51 @@ def chip(word: str, text: str | None = None, title: str = "") -> str:
     )
 
 
-def figure(value: float | None, low: float | None, high: float | None, size: float = 1.0) -> str:
-    """A number in a column whose header has the unit, its interval in a lighter tone.
-
-    Args:
-        value: The number in SI units.
-        low: Lower end of its interval.
-        high: Upper end.
-        size: The header's unit, in SI units.
-    """
+def figure(
+    value: float | None, low: float | None = None, high: float | None = None, size: float = 1.0
+) -> str:
+    """A number in SI units with its interval in a lighter tone, in a column of units of `size`."""
     if units.missing(value):
         return NONE
     ends = (None if units.missing(x) else x / size for x in (low, high))
-    text, _, interval = units.with_interval(value / size, *ends).partition(" [")
-    return text + (f' <span class="ci">[{interval}</span>' if interval else "")
+    return lighter(units.with_interval(value / size, *ends))
+
+
+def interval(row: Mapping[str, Any], column: str, size: float = 1.0) -> str:
+    """`figure` of a row's column that has an interval."""
+    return figure(*(row.get(name) for name in (column, *rows.INTERVALS[column])), size)
+
+
+def lighter(text: str) -> str:
+    """A printed number with its interval, if it has one, in a lighter tone."""
+    number, bracket, rest = text.partition(" [")
+    return escape(number) + (f' <span class="ci">[{escape(rest)}</span>' if bracket else "")
+
+
+def time(row: Mapping[str, Any] | None) -> str:
+    """A row's time with its interval, in the unit that suits it."""
+    ends = [(row or {}).get(name) for name in ("median_s", "low_s", "high_s")]
+    return NONE if units.missing(ends[0]) else lighter(units.seconds_range(*ends))
+
+
+def cell(row: Mapping[str, Any], column: str) -> str:
+    """A row's value without its interval, or a dash."""
+    return NONE if units.missing(row.get(column)) else escape(rows.printed(row, column))
+
+
+def percent(share: float | None) -> str:
+    """A share of 1 as a percentage, or a dash."""
+    return NONE if units.missing(share) else units.percent(share)
+
+
+def code(name: Any) -> str:
+    """A name as it is written in code."""
+    return f"<code>{escape(str(name))}</code>"
+
+
+def why(text: str) -> str:
+    """Why there is no value, in its place."""
+    return f'<span class="why">{escape(text)}</span>'
 
 
 def kernel(name: str) -> str:
@@ -105,37 +135,47 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
     Raises:
         UnknownName: There is no such column.
     """
-    groups = rows.groups_of(table)
-    wanted = _columns(table, columns)
+    _known(columns, {name for row in table for name in row} | {"remarks"})
+    wanted = list(columns or _filled(table, TIMED))
     took = [row["median_s"] for row in table if row.get("median_s")]
     apart = max(took, default=0.0) > FAR * min(took, default=0.0)
     size, unit = (0.0, "") if apart else time_unit(took)
-    limit_names = rows.names(table, "share_of")
-    heads = []
-    for column in wanted:
-        name, note = rows.heading(column), ""
-        if column == "median_s":
-            name, note = f"time, {unit}" if unit else "time", rows.interval_name(table)
-        elif column == "ratio":
-            name, note = "time / control", rows.interval_name(table)
-        elif column == "share":
-            name, note = "% of limit", limit_names[0] if len(limit_names) == 1 else ""
-        elif column == "kernels_per_call":
-            name, note = "kernels", "per call"
-        heads.append(_head(name, note, number=_is_number(table, column)))
+    limits, ends = rows.names(table, "share_of"), rows.interval_name(table)
+    named = {  # column -> its heading, and a note beside that
+        "median_s": (f"time, {unit}" if unit else "time", ends),
+        "ratio": ("time / control", ends),
+        "share": ("% of limit", limits[0] if len(limits) == 1 else ""),
+        "kernels_per_call": ("kernels", "per call"),
+    }
+    numeric = {name for name in wanted if _is_number(table, name)}
+    heads = [
+        _head(*named.get(name, (rows.heading(name),)), number=name in numeric) for name in wanted
+    ]
+    special: dict[str, Callable[[Row], Cell]] = {
+        "median_s": lambda row: (interval(row, "median_s", size) if size else time(row), "n"),
+        "ratio": lambda row: (interval(row, "ratio"), "n"),
+        "share": lambda row: (_share(row, several=len(limits) > 1), "n"),
+        "verdict": lambda row: (_verdict(row), ""),
+        "remarks": lambda row: (remarks(row), ""),
+    }
     bodies = []
-    for (op, quantity), members in groups:
-        title = rows.group_name(op, quantity)
+    for group, members in rows.groups_of(table):
+        title = rows.group_name(*group)
         shared = _shared(members) if title and "remarks" not in wanted else []
         title = " ".join([escape(title), *map(_tag, shared)])
         lines = [across("group", title, len(wanted))] if title else []
-        several = len(limit_names) > 1
-        numeric = {name for name in wanted if _is_number(table, name)}
         # Where the control stands in the group, every reader sees what the others are held against.
-        beside = [against(row["variant"]) for row in members if row.get("role") == "control"]
-        known = [*shared, *beside]
+        controls = [row["variant"] for row in members if row.get("role") == "control"]
+        known = [*shared, *map(against, controls)]
         for row in members:
-            lines.append(_time_row(row, wanted, size, known, numeric, several=several))
+            cells = [
+                special[name](row) if name in special else _cell(row, name, name in numeric)
+                for name in wanted
+            ]
+            if "variant" in wanted and "remarks" not in wanted:
+                at = wanted.index("variant")
+                cells[at] = (code(row.get("variant")) + under(row, known), "")
+            lines.append(_line(cells, row.get("role")))
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
     return wrapped(f"<thead><tr>{''.join(heads)}</tr></thead>{''.join(bodies)}", "Measured times")
 
@@ -151,17 +191,12 @@ def plain(table: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = No
         UnknownName: There is no such column.
     """
     present = list(dict.fromkeys([*REPORTED, *(name for row in table for name in row)]))
-    filled = [n for n in present if any(not units.missing(row.get(n)) for row in table)]
     _known(columns, present)
-    wanted = list(columns) if columns else [n for n in filled if n not in HIDDEN]
-    heads = [_head(rows.heading(n), number=_is_number(table, n)) for n in wanted]
+    wanted = list(columns or (n for n in _filled(table, present) if n not in HIDDEN))
     numeric = {name for name in wanted if _is_number(table, name)}
-    lines = []
-    for row in table:
-        cells = [_cell(row, n, n in numeric, first=n == wanted[0]) for n in wanted]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    body = f"<thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return wrapped(body, "Recorded rows")
+    heads = [_head(rows.heading(name), number=name in numeric) for name in wanted]
+    lines = [[_cell(row, name, name in numeric) for name in wanted] for row in table]
+    return _whole(heads, lines, "Recorded rows")
 
 
 def listed(heads: Sequence[str], lines: Sequence[Sequence[str]], label: str, kind: str = "") -> str:
@@ -169,16 +204,36 @@ def listed(heads: Sequence[str], lines: Sequence[Sequence[str]], label: str, kin
 
     A header that begins with `#` is of a column of numbers, set flush right.
     """
-    numeric = [head.startswith("#") for head in heads]
-    top = "".join(_head(head.removeprefix("#"), number=head.startswith("#")) for head in heads)
-    body = []
-    for line in lines:
-        cells = [f'<th scope="row">{line[0]}</th>']
-        for text, number in zip(line[1:], numeric[1:], strict=True):
-            cells.append(f'<td class="n">{text}</td>' if number else f"<td>{text}</td>")
-        body.append(f"<tr>{''.join(cells)}</tr>")
-    markup = f"<thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody>"
-    return wrapped(markup, label, kind)
+    top = [_head(head.removeprefix("#"), number=head.startswith("#")) for head in heads]
+    kinds = ["n" if head.startswith("#") else "" for head in heads]
+    return _whole(top, [list(zip(line, kinds, strict=True)) for line in lines], label, kind)
+
+
+def by_columns(
+    columns: Sequence[tuple[str, Callable[[Any], str]]],
+    items: Iterable[Any],
+    label: str,
+    kind: str = "",
+    *,
+    sparse: bool = False,
+) -> str:
+    """`listed`, from each column's header and what gives its cell of an item.
+
+    Args:
+        columns: Header and function, in order.
+        items: Of each line one.
+        label: What the table is.
+        kind: Further class of it.
+        sparse: Leave out the columns in which no line has a value, and a table without lines.
+    """
+    heads, gives = zip(*columns, strict=True)
+    lines = [[give(item) for give in gives] for item in items]
+    if sparse and not lines:
+        return ""
+    if sparse:
+        kept = [any(cell != NONE for cell in cells) for cells in zip(*lines, strict=True)]
+        heads, *lines = ([*compress(each, kept)] for each in (heads, *lines))
+    return listed(heads, lines, label, kind)
 
 
 def across(kind: str, text: str, width: int) -> str:
@@ -198,13 +253,11 @@ def wrapped(markup: str, label: str, kind: str = "") -> str:
 def remarks(row: Row, shared: Sequence[Tag] = ()) -> str:
     """What a reader must know of a row beside its figures, as small tags.
 
-    Args:
-        row: The row.
-        shared: Tags that all rows of a group have, which stand at its head instead.
+    Those that are `shared` by all rows of a group stand at its head instead.
     """
     found = [_tag(tag) for tag in _tags(row) if tag not in shared]
     if row.get("note"):
-        found.append(f'<span class="why">{escape(row["note"])}</span>')
+        found.append(why(row["note"]))
     return " ".join(found)
 
 
@@ -240,22 +293,18 @@ def _shared(members: Sequence[Row]) -> list[Tag]:
 
 def under(row: Row, shared: Sequence[Tag] = ()) -> str:
     """The remarks on a row, on a line of their own under its name."""
-    told = remarks(row, shared)
-    return f'<span class="remarks">{told}</span>' if told else ""
+    found = remarks(row, shared)
+    return f'<span class="remarks">{found}</span>' if found else ""
 
 
-def _columns(table: Sequence[Row], columns: Sequence[str] | None) -> list[str]:
-    present = {name for row in table for name in row} | {"remarks"}
-    _known(columns, present)
-    if columns:
-        return list(columns)
-    return [c for c in TIMED if any(not units.missing(row.get(c)) for row in table)]
-
-
-def _known(columns: Sequence[str] | None, present: Sequence[str] | set[str]) -> None:
+def _known(columns: Sequence[str] | None, present: Collection[str]) -> None:
     for column in columns or ():
         if column not in present:
             raise UnknownName("column", column, present)
+
+
+def _filled(table: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> list[str]:
+    return [name for name in columns if any(not units.missing(row.get(name)) for row in table)]
 
 
 def _is_number(table: Sequence[Mapping[str, Any]], column: str) -> bool:
@@ -269,80 +318,55 @@ def _head(name: str, note: str = "", *, number: bool = False) -> str:
     return f'<th scope="col"{flush}>{escape(name)}{small}</th>'
 
 
-def _time_row(
-    row: Row,
-    wanted: Sequence[str],
-    size: float,
-    shared: Sequence[Tag],
-    numeric: set[str],
-    *,
-    several: bool,
+def _whole(
+    heads: Sequence[str], lines: Sequence[Sequence[Cell]], label: str, kind: str = ""
 ) -> str:
-    special: dict[str, Callable[[], str]] = {
-        "variant": lambda: f"<code>{escape(str(row.get('variant')))}</code>{aside}",
-        "median_s": lambda: _time(row, size),
-        "ratio": lambda: figure(row.get("ratio"), row.get("ratio_low"), row.get("ratio_high")),
-        "verdict": lambda: chip(row["verdict"], title=_why(row)) if row.get("verdict") else "",
-        "share": lambda: _share(row, several=several),
-        "remarks": lambda: remarks(row),
-    }
-    aside = "" if "remarks" in wanted else under(row, shared)
-    cells = []
-    for index, column in enumerate(wanted):
-        if column not in special:
-            cells.append(_cell(row, column, column in numeric, first=index == 0))
-            continue
-        text = special[column]()
-        if index == 0:
-            cells.append(f'<th scope="row">{text}</th>')
-        else:
-            number = column in ("median_s", "ratio", "share")
-            cells.append(f'<td class="n">{text}</td>' if number else f"<td>{text}</td>")
-    role = row.get("role")
-    return f'<tr class="{role}">{"".join(cells)}</tr>' if role else f"<tr>{''.join(cells)}</tr>"
+    body = "".join(map(_line, lines))
+    top = f"<thead><tr>{''.join(heads)}</tr></thead>"
+    return wrapped(f"{top}<tbody>{body}</tbody>", label, kind)
 
 
-def _time(row: Row, size: float) -> str:
-    """A time in the header's unit, or in one of its own where `size` is 0."""
-    ends = [row.get(name) for name in ("median_s", "low_s", "high_s")]
-    if size or units.missing(ends[0]):
-        return figure(*ends, size)
-    text, _, interval = units.seconds_range(*ends).partition(" [")
-    return text + (f' <span class="ci">[{interval}</span>' if interval else "")
+def _line(cells: Sequence[Cell], role: str | None = None) -> str:
+    """A row whose first cell is its header."""
+    (name, _), *others = cells
+    kinds = [f' class="{kind}"' if kind else "" for _, kind in others]
+    inside = "".join(f"<td{kind}>{cell[0]}</td>" for kind, cell in zip(kinds, others, strict=True))
+    opened = f'<tr class="{role}">' if role else "<tr>"
+    return f'{opened}<th scope="row">{name}</th>{inside}</tr>'
 
 
-def _why(row: Row) -> str:
-    """What a verdict rests on."""
+def _verdict(row: Row) -> str:
+    """The verdict with what it rests on, on hover."""
+    if not row.get("verdict"):
+        return ""
     if row.get("ratio") is None:
-        return "The others are compared with it."
-    told = units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
+        return chip(row["verdict"], title="The others are compared with it.")
+    found = units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
     floor = row.get("noise_floor")
-    return f"{told} of the control's time" + (
-        f"; noise floor {units.percent(floor, 2)}" if floor is not None else ""
-    )
+    beside = "" if floor is None else f"; noise floor {units.percent(floor, 2)}"
+    return chip(row["verdict"], title=f"{found} of the control's time{beside}")
 
 
 def _share(row: Row, *, several: bool) -> str:
     if units.missing(row.get("share")):
         return NONE
-    limit = f"{row['share_of']}, {rows.printed(row, 'limit_value')}, {row['limit_kind']}"
-    text = units.percent(row["share"]).removesuffix("%")
     name = f' <span class="ci">{escape(row["share_of"])}</span>' if several else ""
-    return f'<span title="of {escape(limit)}">{text}</span>{name}'
+    return of_limit(row, units.percent(row["share"]).removesuffix("%")) + name
 
 
-def _cell(row: Mapping[str, Any], name: str, number: bool, *, first: bool) -> str:
+def of_limit(row: Row, text: str) -> str:
+    """A share of a limit, with that limit on hover."""
+    limit = f"{row['share_of']}, {rows.printed(row, 'limit_value')}, {row['limit_kind']}"
+    return f'<span title="of {escape(limit)}">{text}</span>'
+
+
+def _cell(row: Mapping[str, Any], name: str, number: bool) -> Cell:
+    """A value as it is printed, and the kind of its cell."""
     value = row.get(name)
-    text = escape(rows.printed(dict(row), name))
-    if units.missing(value):
-        text = NONE
-    elif name in ("variant", "blas"):
+    text = cell(row, name)
+    if name in ("variant", "blas") and text != NONE:
         text = f"<code>{text}</code>"
-    elif name == "kernel":
+    elif name == "kernel" and text != NONE:
         text = kernel(str(value))
-    if first:
-        return f'<th scope="row">{text}</th>'
-    if number:
-        return f'<td class="n">{text}</td>'
     whole = isinstance(value, list) and len(value) <= 3  # a shape is not broken over lines
-    return f'<td class="whole">{text}</td>' if whole else f"<td>{text}</td>"
+    return text, "n" if number else "whole" if whole else ""

@@ -272,13 +272,13 @@ def test_graphs_stand_beside_each_other_only_where_there_is_room(width):
         "lanes": 1,
         "layers": 2,
         "nodes": [
-            {"lane": 0, "layer": n, "look": "computes", "share": 0.5, "label": "Add", "told": "x"}
+            {"lane": 0, "layer": n, "look": "computes", "share": 0.5, "label": "Add", "hover": "x"}
             for n in range(2)
         ],
         "edges": [[[0, 0], [0, 1]]],
         "band": None,
     }
-    spec = json.dumps(layered.graphs([panel, panel])(width))
+    spec = json.dumps(layered.graphs([panel, panel], width=width))
     heights = json.loads(spec)["height"]
     beside = width > layered.SIDE_BY_SIDE
     assert heights == round((layered.TITLE + 3 * layered.STEP) * (1 if beside else 2))

@@ -9,7 +9,7 @@ import synthetic
 from test_page import Balance
 
 from anatomy import cli, machine, merging, page, recorder, recording
-from anatomy.charts import clouds, plain, svg
+from anatomy.charts import clouds, grammar, svg
 from anatomy.contest import boards, scoreboard, shortfalls, standings
 from anatomy.contest.scoreboard import Board
 from anatomy.errors import AnatomyError, UnknownName
@@ -137,7 +137,7 @@ def test_the_chart_has_a_mark_for_each_harness_and_workload(board):
     points = boards._points(board, "spread", "gpu_cold")
     assert len(points) == len(contests.WORKLOADS) * 4
     one = next(p for p in points if (p["label"], p["series"]) == ("W5 softmax", "compare"))
-    assert 0.1 < one["value"] < 1.1 and one["told"].startswith("W5 softmax, compare: ")
+    assert 0.1 < one["value"] < 1.1 and one["hover"].startswith("W5 softmax, compare: ")
 
 
 def test_what_is_missing_is_a_gap_with_its_commands_and_the_rest_is_shown(tmp_path):
@@ -188,9 +188,8 @@ def test_of_several_processes_the_samples_of_the_first_are_drawn(tmp_path, monke
     drawn = []
     monkeypatch.setattr(boards.svg, "Drawing", lambda *told: drawn.append(told) or told)
     monkeypatch.setattr(boards.svg, "chart", lambda *_: "")
-    monkeypatch.setattr(boards.figures, "framed", lambda *_: "")
     for table in (rows, merged):
-        boards.samples(None, None, table[:3], None)
+        boards.samples(None, table[:3])
     (_, (one, _, _)), (_, (three, _, _)) = drawn
     assert one == three and max(point["block"] for point in one) == synthetic.BLOCKS
 
@@ -214,8 +213,8 @@ def test_each_sample_stands_in_its_block(width, tmp_path):
         for name in ("a", "a (again)")
         for i in range(3)
     ]
-    bands = [{"series": "a", "low": 1.1, "high": 3.1, "told": "median 2.1"}]
-    spec = clouds.samples(points, bands, "time, µs")(width)
+    bands = [{"series": "a", "low": 1.1, "high": 3.1, "hover": "median 2.1"}]
+    spec = clouds.samples(points, bands, "time, µs", width=width)
     kept = [layer["data"]["values"] for layer in spec["layer"]]
     assert bands in kept and points in kept
     heights = {layer["encoding"]["y"]["field"] for layer in spec["layer"]}
@@ -226,9 +225,9 @@ def test_each_sample_stands_in_its_block(width, tmp_path):
 
 def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
     points = [
-        {"label": "W1", "series": name, "value": 1.0, "told": name} for name in contests.SPREADS
+        {"label": "W1", "series": name, "value": 1.0, "hover": name} for name in contests.SPREADS
     ]
-    spec = clouds.harnesses(points[:4], "spread, %", True)(680)
+    spec = clouds.harnesses(points[:4], "spread, %", True, width=680)
     marks = spec["layer"][-1]["encoding"]
     assert len(set(marks["shape"]["scale"]["range"])) == 4
     assert marks["yOffset"]["field"] == "series"
@@ -237,7 +236,7 @@ def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
 
 def test_every_rival_of_one_quantity_has_a_colour_and_a_shape_of_its_own():
     most = max(len(rivals) for rivals in standings.RIVALS.values()) + 1
-    assert most <= len(plain.SERIES) == len(set(plain.SERIES)) == len(plain.SHAPES)
+    assert most <= len(grammar.SERIES) == len(set(grammar.SERIES)) == len(grammar.SHAPES)
 
 
 @pytest.fixture

@@ -236,10 +236,11 @@ def test_a_page_that_is_not_there_leads_to_those_that_are(opened, built):
 
 
 def test_the_stylesheets_name_every_colour_in_both_schemes():
-    from anatomy.charts import loglog, plain
+    from anatomy.charts import grammar, loglog, plain
 
     css = (DOCS / "assets" / "figures.css").read_text()
-    used = {*plain.SERIES, plain.TEXT, plain.MUTED, plain.GRID, plain.BAND, plain.TONE}
+    used = {*grammar.SERIES, grammar.TEXT, grammar.MUTED, grammar.GRID, grammar.BAND}
+    used |= {grammar.TONE}
     used |= {colour for colour, _ in (*plain.MARKS.values(), *loglog.VERDICTS.values())}
     for colour in used:
         name = colour.removeprefix("var(").removesuffix(")")

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 import synthetic
 
-from anatomy import rows
-from anatomy.charts import plain, svg
+from anatomy import rows, showing
+from anatomy.charts import loglog, plain, svg
 from anatomy.errors import UnknownName
 
 
@@ -42,7 +42,7 @@ def drawn(function: str, *arguments) -> svg.Drawing:
 @pytest.mark.parametrize("width", svg.WIDTHS.values())
 def test_ratios_have_intervals_a_noise_band_and_a_line_at_one(width):
     found = table(**MATMUL)
-    spec = plain.ratios(found)(width)
+    spec = plain.ratios(found, width=width)
     floor = max(row["noise_floor"] for row in found)
     assert {"from": 1 - floor, "to": 1 + floor} in data(spec)
     band = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "rect")["encoding"]
@@ -62,7 +62,7 @@ def test_equal_and_slower_differ_in_shape_not_in_colour_alone():
 
 def test_rates_stand_under_the_ceiling_of_the_machine():
     found = table(**MATMUL)
-    spec = plain.rates(found)(680)
+    spec = plain.rates(found, width=680)
     rule = next(each for each in data(spec) if "matmul fp16" in str(each.get("text")))
     assert rule["text"].endswith("(measured)")
     bars = [p["value"] for p in data(spec) if p.get("label") == "contiguous"]
@@ -70,40 +70,43 @@ def test_rates_stand_under_the_ceiling_of_the_machine():
 
 
 def test_a_sweep_tells_factors_by_colour_and_shape_and_shows_the_aligned_time():
-    spec = plain.sweep(table("alignment.thresholds"))(680)
+    spec = plain.sweep(table("alignment.thresholds"), width=680)
     text = json.dumps(spec)
     assert '"shape"' in text and '"color"' in text
     assert {p["factor"] for p in data(spec)} == {"aligned", "base", "ld", "k"}
     assert any(str(p.get("name", "")).startswith("aligned: ") for p in data(spec))
     found = table("alignment.thresholds")
     floor = found[0]["noise_floor"]
-    band = next(p for p in data(plain.sweep(found, "ratio")(330)) if p.get("name") == "aligned")
+    band = next(
+        p for p in data(plain.sweep(found, "ratio", width=330)) if p.get("name") == "aligned"
+    )
     assert (band["low"], band["high"]) == (1 - floor, 1 + floor)
-    rates = [str(p.get("name")) for p in data(plain.sweep(found, "rate")(680))]
+    rates = [str(p.get("name")) for p in data(plain.sweep(found, "rate", width=680))]
     assert any(name.startswith("matmul fp16") and name.endswith("(measured)") for name in rates)
     with pytest.raises(UnknownName, match="column with an interval 'samples'"):
-        plain.sweep(table("alignment.thresholds"), "samples")
+        plain.sweep(table("alignment.thresholds"), "samples", width=680)
 
 
 def test_a_column_without_values_can_not_be_drawn():
     bare = [row | {"ratio": None} for row in table(**MATMUL)]
     with pytest.raises(UnknownName, match="no column with values to draw 'ratio'"):
-        plain.ratios(bare)
+        plain.ratios(bare, width=680)
 
 
 def test_ratios_far_apart_get_a_logarithmic_axis():
     found = rows.findings(table(**MATMUL))
-    near = json.dumps(plain.ratios(found)(680))
+    near = json.dumps(plain.ratios(found, width=680))
     found[2] |= {"ratio": 9.0, "ratio_low": 8.9, "ratio_high": 9.1}
     assert '"type": "log"' not in near
-    assert '"type": "log"' in json.dumps(plain.ratios(found)(680))
+    assert '"type": "log"' in json.dumps(plain.ratios(found, width=680))
 
 
 @pytest.fixture
 def html(tmp_path) -> str:
     page = synthetic.showing()
     panels = [("one", drawn("ratios", table(**MATMUL))), ("two", drawn("times", table(**MATMUL)))]
-    return svg.chart(page, panels * 2, "a < b", folder=tmp_path)
+    with showing.using(page):
+        return svg.chart(panels * 2, "a < b", folder=tmp_path)
 
 
 def test_a_chart_is_svg_for_two_widths_named_and_without_script(html):
@@ -139,7 +142,7 @@ def test_digits_of_figures_are_not_touched_by_the_rounding_of_coordinates(html):
 def test_a_picture_is_drawn_once_and_again_when_its_data_changes(tmp_path, monkeypatch):
     found = table(**MATMUL)
     first = svg.picture(drawn("ratios", found), 680, tmp_path)
-    monkeypatch.setattr(plain, "ratios", lambda *_: pytest.fail("drawn although it was kept"))
+    monkeypatch.setattr(plain, "ratios", lambda *_, **__: pytest.fail("drawn although it was kept"))
     assert svg.picture(drawn("ratios", found), 680, tmp_path) == first
     found[1]["ratio"] += 0.5
     with pytest.raises(pytest.fail.Exception):
@@ -163,8 +166,9 @@ def test_a_cache_that_can_not_be_written_costs_time_only(tmp_path):
 
 @pytest.mark.parametrize(("width", "columns"), [(680, 0), (330, 2)])
 def test_a_legend_that_a_phone_has_no_room_for_is_in_columns(width, columns):
-    from anatomy.charts.loglog import _members
-
     names = ["5 fp8 without a graph", "4 current", "5 bf16", "5 fp8", "5 fp8 delayed"]
-    colour, _ = _members(names, width)
-    assert colour.to_dict()["legend"]["columns"] == columns
+    mark = {"x": 1, "value": 1.0, "low": 1.0, "high": 1.0, "hover": ""}
+    points = [mark | {"series": name} for name in names]
+    spec = loglog.growth(points, [], [(1, "1")], ("x", "y"), width=width)
+    legends = [each["encoding"]["color"]["legend"] for each in spec["layer"]]
+    assert all(legend["columns"] == columns for legend in legends)

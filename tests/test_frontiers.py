@@ -72,7 +72,7 @@ def drawn(root, monkeypatch, **options) -> tuple:
     """What is given to the chart."""
     found = []
 
-    def keep(showing, panels, label):
+    def keep(panels, label):
         found.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(d.arguments) for _, d in panels], label])
 
@@ -313,9 +313,9 @@ def test_a_picture_is_no_wider_than_asked(root, monkeypatch, tmp_path, options, 
 
 def test_a_point_on_its_own_is_drawn():
     point = {"series": "", "x": 1.0, "value": 1.0, "low": 1.0, "high": 1.0, "name": "a"}
-    point |= {"number": "", "control": True, "beaten": False, "told": ""}
+    point |= {"number": "", "control": True, "beaten": False, "hover": ""}
     step = [{"series": "", "x": 1.0, "value": 1.0}]
-    assert tradeoffs.frontier([point], step, 0.0, ("x", "y"), [""], True)(680)["layer"]
+    assert tradeoffs.frontier([point], step, 0.0, ("x", "y"), [""], True, width=680)["layer"]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -63,7 +63,7 @@ DOORS = {
     "altair": {
         f"charts.{module}"
         for module in (
-            *("plain", "clouds", "diagonals", "heatmaps", "lanes", "layered"),
+            *("grammar", "plain", "clouds", "diagonals", "heatmaps", "lanes", "layered"),
             *("loglog", "stacks", "tradeoffs"),
         )
     },

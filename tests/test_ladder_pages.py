@@ -255,7 +255,7 @@ def drawn(root, monkeypatch, part: str, **options) -> list[tuple]:
     """What is given to the pictures."""
     kept = []
 
-    def keep(showing, panels, label):
+    def keep(panels, label):
         kept.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(drawing.arguments) for _, drawing in panels], label])
 
@@ -303,9 +303,9 @@ def test_charts_are_drawn_with_every_name_and_figure(root, monkeypatch, tmp_path
 
 def test_a_chart_of_one_rung_alone_is_drawn(root, monkeypatch, tmp_path):
     ((steps, title),) = drawn(root, monkeypatch, "climb", variants=["0 fp32"])
-    assert stacks.climb(steps, title)(680)["layer"]
+    assert stacks.climb(steps, title, width=680)["layer"]
     ((*arguments,),) = drawn(root, monkeypatch, "time", variants=["0 fp32"])
-    assert stacks.parts(*arguments)(330)["layer"]
+    assert stacks.parts(*arguments, width=330)["layer"]
 
 
 def test_without_a_profile_there_is_a_table_and_no_chart(root, tmp_path):

@@ -1,7 +1,5 @@
 """The ladder's tables where all ways are of one rung, and what is computed over the rung before."""
 
-import synthetic
-
 from anatomy import rows
 from anatomy.exhibits import ladder_tables
 from anatomy.exhibits.ladder_tables import View
@@ -14,7 +12,7 @@ FASTER |= {"median_s": 2e-3, "verdict": "faster", "ratio": 0.5, "ratio_low": 0.4
 
 def test_ways_of_one_rung_have_their_verdict_over_the_control():
     steps = [CONTROL, FASTER]
-    html = ladder_tables.speeds(View(synthetic.showing(), steps, steps, steps, None))
+    html = ladder_tables.speeds(View(steps, steps, steps, None))
     assert "over the last rung" not in html and "over 3 default" in html
     assert html.count("faster") == 1
 

@@ -151,7 +151,7 @@ def test_the_chart_has_a_row_for_each_claimed_number_with_both_intervals(found):
     from anatomy.exhibits.ledger_table import _point
 
     off = [each for each in found if each.deviation]
-    spec = loglog.claimed([_point(each) for each in off])(680)
+    spec = loglog.claimed([_point(each) for each in off], width=680)
     kinds = [layer["mark"]["type"] for layer in spec["layer"]]
     assert kinds == ["bar", "rule", "rule", "point"]
     ranges, right, intervals, marks = spec["layer"]
@@ -170,7 +170,7 @@ def test_an_interval_that_reaches_below_zero_can_be_drawn():
     seen = claims.Measured(20e-6, -80e-6, 100e-6, "s")
     point = _point(claims.Result(claim, "inconclusive", "", (), seen))
     assert 0 < point["low"] < point["value"]
-    loglog.claimed([point])(680)
+    loglog.claimed([point], width=680)
 
 
 def test_without_recordings_the_page_shows_that_and_is_no_error(tmp_path):

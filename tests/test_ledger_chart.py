@@ -29,7 +29,7 @@ def result(claimed, *ends, word="holds", unit="x", cases=1, name="c", row=1) -> 
 def drawn(*results: claims.Result, width=680, unit="x") -> dict:
     words = list(dict.fromkeys(each.word for each in results))
     points = [ledger_chart.point(each) for each in results]
-    return diagonals.against(points, words, unit, [1.25, 2.0])(width)
+    return diagonals.against(points, words, unit, [1.25, 2.0], width=width)
 
 
 def layers(spec: dict, kind: str) -> list[dict]:
@@ -40,7 +40,7 @@ def marks(spec: dict) -> dict[str, dict]:
     """The mark of each claim by the number of its row."""
     large = [each for each in layers(spec, "point") if each["mark"]["size"] == 62]
     assert len(large) == 1
-    return {row["told"].partition(" ")[0]: row for row in large[0]["data"]["values"]}
+    return {row["hover"].partition(" ")[0]: row for row in large[0]["data"]["values"]}
 
 
 def said(*results: claims.Result) -> str:
@@ -106,7 +106,7 @@ def test_every_inherited_statement_is_drawn_or_counted():
     assert f"{len(kept)} of 158 inherited statements are drawn" in html
     for each in kept:
         assert each.claim.statement.split(" ")[0] in html
-        assert ledger_chart.told(each).rpartition(" Verdict: ")[2] == f"{each.word}."
+        assert ledger_chart.described(each).rpartition(" Verdict: ")[2] == f"{each.word}."
 
 
 def test_a_claimed_range_is_a_bar_and_its_mark_stands_at_the_end_that_is_nearest():
@@ -123,7 +123,7 @@ def test_a_claimed_range_is_a_bar_and_its_mark_stands_at_the_end_that_is_nearest
         for each in layers(spec, "rule")
         if each["encoding"].get("x2", {}).get("field") == "claimed_high"
     )
-    assert {row["told"][0] for row in bars["data"]["values"]} == {"1", "2", "3"}
+    assert {row["hover"][0] for row in bars["data"]["values"]} == {"1", "2", "3"}
 
 
 def test_both_axes_have_the_same_ends_so_that_the_diagonal_is_one():
@@ -164,9 +164,9 @@ def test_what_goes_on_beyond_the_chart_ends_in_an_arrow():
     below = result((2.0, 2.0), 1.0, -1.0, 2.5, row=2)
     spec = drawn(far, below, result((2.0, 2.0), 2.0, 1.9, 2.1, row=3))
     arrows = [each for each in layers(spec, "point") if each["mark"]["size"] == 26]
-    shapes = {each["data"]["values"][0]["told"][0]: each["mark"]["shape"] for each in arrows}
+    shapes = {each["data"]["values"][0]["hover"][0]: each["mark"]["shape"] for each in arrows}
     assert shapes == {"1": "triangle-up", "2": "triangle-down"}
-    assert "4000" in ledger_chart.told(far).replace(",", "")
+    assert "4000" in ledger_chart.described(far).replace(",", "")
     assert all(point["low"] > 0 for point in marks(spec).values())
 
 

@@ -106,7 +106,7 @@ def test_a_panel_beside_others_still_has_its_verdicts_in_words(abreast):
     across, up = ("a", ["1024"] * (3 if abreast == 2 else 2)), ("b", ["16384"])
     panel = svg.Drawing("heatmaps.heat", ([], across, up, []))
     assert payoffs._abreast([("", panel)] * abreast) == abreast
-    spec = heat([one | {"depth": 0.0, "told": ""}], across, up, [])(svg.share(abreast))
+    spec = heat([one | {"depth": 0.0, "hover": ""}], across, up, [], width=svg.share(abreast))
     assert spec["layer"][0]["data"]["values"][0]["word"] == "? undecided"
 
 
@@ -124,7 +124,7 @@ def test_panels_side_by_side_keep_their_order_and_one_key(root):
 
 
 def test_a_line_along_the_edge_makes_no_panel_taller_than_its_neighbour(tmp_path):
-    one = {"text": "0.5×", "word": "less", "mark": "▼", "tone": "better", "depth": 1.0, "told": ""}
+    one = {"text": "0.5×", "word": "less", "mark": "▼", "tone": "better", "depth": 1.0, "hover": ""}
     squares = [one | {"i": i, "j": j} for i in range(2) for j in range(2)]
     axes = ("a", ["1", "2"]), ("b", ["1", "2"])
     heights = set()

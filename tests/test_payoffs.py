@@ -120,7 +120,7 @@ def drawn(root, monkeypatch, **options) -> list:
     """What is given to the charts: the arguments of each drawing."""
     found = []
 
-    def keep(showing, panels, label, abreast=1):
+    def keep(panels, label, abreast=1):
         found.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(d.arguments) for _, d in panels], label])
 
@@ -138,7 +138,7 @@ def test_the_map_draws_the_line_where_the_rule_breaks_even(root, monkeypatch):
     level = {(0, 3, 1, 3), (1, 2, 2, 2), (2, 2, 3, 2), (3, 1, 4, 1), (4, 1, 5, 1)}
     assert set(edges) == level | {(1, 2, 1, 3), (3, 1, 3, 2)} and len(edges) == 7
     failed = next(square for square in squares if (square["i"], square["j"]) == (4, 3))
-    assert failed["text"] == "–" and made.WHY in failed["told"] and failed["tone"] == "none"
+    assert failed["text"] == "–" and made.WHY in failed["hover"] and failed["tone"] == "none"
 
 
 def test_tone_mark_and_word_say_the_same_and_the_undecided_has_no_tone(tmp_path, monkeypatch):
@@ -163,7 +163,7 @@ def test_an_undecided_cell_is_drawn_without_a_fill():
     from anatomy.charts.heatmaps import heat
 
     square = {"i": 0, "j": 0, "text": "0.50×", "word": "undecided", "mark": "?", "depth": 1.0}
-    spec = heat([square | {"tone": "open", "told": ""}], ("a", ["1"]), ("b", ["2"]), [])(680)
+    spec = heat([square | {"tone": "open", "hover": ""}], ("a", ["1"]), ("b", ["2"]), [], width=680)
     (value,) = spec["layer"][0]["data"]["values"]
     assert (value["fill"], value["opacity"]) == ("transparent", 0.0)
 
@@ -173,9 +173,9 @@ def test_a_wide_cell_has_mark_and_word_and_a_narrow_one_the_mark(width):
     from anatomy.charts.heatmaps import heat
 
     one = {"j": 0, "text": "0.5012×", "word": "undecided", "mark": "?", "tone": "open"}
-    squares = [one | {"i": i, "depth": 0.0, "told": ""} for i in range(7)]
+    squares = [one | {"i": i, "depth": 0.0, "hover": ""} for i in range(7)]
     names = [str(2**i) for i in range(7)]
-    spec = heat(squares, ("a", names), ("b", ["2"]), [(1, 0, 1, 1)])(width)
+    spec = heat(squares, ("a", names), ("b", ["2"]), [(1, 0, 1, 1)], width=width)
     told = {value["word"] for value in spec["layer"][0]["data"]["values"]}
     assert told == ({"? undecided"} if width == 680 else {"?"})
     assert spec["layer"][0]["encoding"]["x"]["axis"]["tickCount"] == 7, "or Vega drops names"
@@ -193,9 +193,9 @@ def test_a_number_keeps_the_digits_that_its_cell_has_room_for(most, shown):
 def test_no_text_is_smaller_than_a_phone_may_shrink_it():
     from anatomy.charts.heatmaps import heat
 
-    one = {"j": 0, "text": "0.5012×", "word": "faster", "mark": "▼", "tone": "better", "told": ""}
+    one = {"j": 0, "text": "0.5012×", "word": "faster", "mark": "▼", "tone": "better", "hover": ""}
     squares = [one | {"i": i, "depth": 1.0} for i in range(12)]
-    spec = heat(squares, ("a", [str(i) for i in range(12)]), ("b", ["2"]), [])(330)
+    spec = heat(squares, ("a", [str(i) for i in range(12)]), ("b", ["2"]), [], width=330)
     sizes = [part["mark"]["fontSize"] for part in spec["layer"] if "fontSize" in part["mark"]]
     assert len(sizes) == 2 and min(sizes) * 328 / 330 > 10
 

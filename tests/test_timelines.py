@@ -57,10 +57,10 @@ def test_the_download_is_a_chrome_trace_of_every_event(page):
 @pytest.mark.parametrize("width", [680, 330])
 def test_kinds_differ_in_height_or_frame_and_runs_share_a_scale(width):
     boxes = [
-        {"lane": "CPU", "kind": kind, "start": 0.0, "end": 1.0, "told": ""}
+        {"lane": "CPU", "kind": kind, "start": 0.0, "end": 1.0, "hover": ""}
         for kind in ("launch", "wait")
     ]
-    spec = lanes.timeline(boxes, ["CPU", "GPU"], 7.0, "us")(width)
+    spec = lanes.timeline(boxes, ["CPU", "GPU"], 7.0, "us", width=width)
     launch, wait = (layer["data"]["values"][0] for layer in spec["layer"][1:])
     assert launch["high"] - launch["low"] < wait["high"] - wait["low"]
     marks = [layer["mark"] for layer in spec["layer"][1:]]

@@ -5,6 +5,7 @@ place of its crossing minimisation: a graph of autograd is one long chain with s
 reads best with the chain as a straight line. It needs no library, so the page is built anywhere.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -48,28 +49,23 @@ def layout(graph: Graph) -> Layout:
     for node in reversed(order):
         tall[node] = max((tall[other] + 1 for other in graph[node]), default=0)
     lanes, taken = _node_lanes(graph, order, layers, tall)
-    edges = {}
-    for node in order:
-        for other in dict.fromkeys(graph[node]):
-            edges[node, other] = _line(node, other, layers, lanes, taken)
+    edges = {
+        (node, other): _line(node, other, layers, lanes, taken)
+        for node in order
+        for other in dict.fromkeys(graph[node])
+    }
     return Layout(layers, lanes, edges)
 
 
 def ordered(graph: Graph) -> list[int]:
     """The nodes so that each comes before those that its edges lead to."""
-    waiting_for = dict.fromkeys(graph, 0)
-    for others in graph.values():
-        for other in set(others):
-            waiting_for[other] += 1
-    ready = [node for node, count in waiting_for.items() if not count]
-    found = []
-    while ready:
-        node = ready.pop(0)
-        found.append(node)
+    waiting_for = Counter(other for others in graph.values() for other in set(others))
+    found = [node for node in graph if not waiting_for[node]]
+    for node in found:  # which grows by all that waited for this one alone
         for other in dict.fromkeys(graph[node]):
             waiting_for[other] -= 1
             if not waiting_for[other]:
-                ready.append(other)
+                found.append(other)
     return found
 
 
@@ -83,35 +79,24 @@ def _node_lanes(
         if start in lanes:
             continue
         path = [start]
-        while True:
-            free = [other for other in graph[path[-1]] if other not in lanes]
-            if not free:
-                break
+        while free := [other for other in graph[path[-1]] if other not in lanes]:
             path.append(max(free, key=lambda node: tall[node]))
-        needed = set(range(layers[path[0]], layers[path[-1]] + 1))
-        lane = _free_lane(taken, needed)
-        lanes |= dict.fromkeys(path, lane)
+        needed = set(range(layers[start], layers[path[-1]] + 1))
+        lanes |= dict.fromkeys(path, _free_lane(taken, needed))
     return lanes, taken
 
 
 def _free_lane(taken: list[set[int]], needed: set[int], first: int = 0) -> int:
     """The first lane in which these layers are free; they no longer are."""
-    lane = first
-    while lane < len(taken) and taken[lane] & needed:
-        lane += 1
-    while lane >= len(taken):
-        taken.append(set())
+    taken += (set() for _ in range(first - len(taken)))
+    free = (lane for lane in range(first, len(taken)) if not taken[lane] & needed)
+    lane = next(free, len(taken))
+    taken += [set()] if lane == len(taken) else []
     taken[lane] |= needed
     return lane
 
 
-def _line(
-    node: int,
-    other: int,
-    layers: Mapping[int, int],
-    lanes: Mapping[int, int],
-    taken: list[set[int]],
-) -> list[tuple[float, float]]:
+def _line(node: int, other: int, layers, lanes, taken) -> list[tuple[float, float]]:
     """The points of one edge; a long one runs in a lane where no node is in its way."""
     begin, end = (lanes[node], layers[node]), (lanes[other], layers[other])
     between = set(range(begin[1] + 1, end[1]))

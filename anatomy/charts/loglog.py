@@ -1,7 +1,4 @@
-"""Charts with logarithmic axes: bandwidth, the roofline, the ledger, and costs over a size.
-
-They are in the manner of `anatomy.charts.plain`, which has what all charts share.
-"""
+"""Charts with logarithmic axes: bandwidth, the roofline, the ledger, and costs over a size."""
 
 import json
 from collections.abc import Sequence
@@ -10,26 +7,14 @@ from typing import Any
 
 import altair as alt
 
-from anatomy.charts.plain import (
-    BAND,
-    CHARACTER,
-    GAP,
-    MUTED,
-    SERIES,
-    SHAPES,
-    TEXT,
-    Drawn,
-    _ratio_scale,
-    _series,
-    _spec,
-    _values,
-)
+from anatomy.charts import grammar
+from anatomy.charts.grammar import BETTER, CHARACTER, DESK, GAP, MUTED, WORSE, Spec
 
 # Verdict on a claim -> colour and shape of its mark.
 VERDICTS = {
-    "holds": ("var(--chart-better)", "circle"),
+    "holds": (BETTER, "circle"),
     "holds only where": ("var(--mixed)", "diamond"),
-    "fails": ("var(--chart-worse)", "triangle-down"),
+    "fails": (WORSE, "triangle-down"),
     "inconclusive": (MUTED, "square"),
     "not measurable here": (MUTED, "cross"),
 }
@@ -46,41 +31,136 @@ BYTES = (
 
 
 def bandwidth(
-    points: Sequence[dict[str, Any]], rules: Sequence[dict[str, Any]], cache: dict[str, Any]
-) -> Drawn:
+    points: Sequence[dict[str, Any]],
+    rules: Sequence[dict[str, Any]],
+    cache: dict[str, Any],
+    *,
+    width: int,
+) -> Spec:
     """Bandwidth of each operation over its working set, with intervals.
 
     Args:
-        points: `bytes` (the working set), `series`, `value`, `low`, `high` (TB/s) and `told`.
+        points: `bytes` (the working set), `series`, `value`, `low`, `high` (TB/s) and `hover`.
         rules: `value` (TB/s) and `name` of bandwidths that hold for every size.
         cache: `bytes` and `name` of the cache.
     """
-    data, across, size = [dict(each) for each in points], [dict(r) for r in rules], dict(cache)
-    return lambda width: _bandwidth(data, across, size, width)
+    least, most = (choose(grammar.ends_of(points, "bytes")) for choose in (min, max))
+    powers = range(int(log2(least)), int(log2(most)) + 1)
+    ticks = [2**power for power in powers if (power - 10) % (2 if width > DESK else 4) == 0]
+    x = alt.X(
+        "bytes:Q",
+        scale=grammar.log_scale(least / 1.3, most * 1.3, base=2),
+        title="working set",
+        axis=alt.Axis(values=ticks, labelExpr=BYTES, grid=False),
+    )
+    top = max(grammar.ends_of(points, "high") + grammar.ends_of(rules, "value"))
+    y = alt.Y("value:Q", title="TB/s (95% interval)", scale=alt.Scale(domain=[0, top * 1.1]))
+    colour, shape = grammar.series(grammar.members(points), grammar.legend())
+    layers = []
+    for rule in rules:
+        layers.append(grammar.dashed([rule], y="value:Q"))
+        # On the right there are the curves; on the left they begin low, so the words stand there.
+        name = grammar.on([rule], x=alt.value(0), y="value:Q", text="name:N")
+        layers.append(name.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=MUTED))
+    edge = grammar.on([cache], x="bytes:Q")
+    name = edge.mark_text(align="right", baseline="bottom", dx=-5, dy=-4, color=MUTED)
+    base = grammar.on(points, x=x, description="hover:N")
+    layers += [
+        edge.mark_rule(color=MUTED, strokeWidth=1.2),
+        name.encode(y=alt.value("height"), text="name:N"),
+        base.mark_line(strokeWidth=1.6).encode(y=y, color=colour),
+        grammar.intervals(base, thick=1.4, color=colour),
+        grammar.dots(base, 42, y=y, color=colour, shape=shape),
+    ]
+    return grammar.framed(layers, width, 280)
 
 
-def roofline(roofs: Sequence[dict[str, Any]], limits: dict[str, Any]) -> Drawn:
+def roofline(roofs: Sequence[dict[str, Any]], limits: dict[str, Any], *, width: int) -> Spec:
     """The most that a call can reach over its operations per byte, a roof for each format.
 
     Args:
-        roofs: `series`, `peak` (FLOP/s), `ridge` (FLOP per byte), `text` (of the ridge) and `told`
-            of each number format.
+        roofs: `series`, `peak` (FLOP/s), `ridge` (FLOP per byte), `text` (of the ridge) and
+            `hover` of each number format.
         limits: `bandwidth` (B/s) under the slope, and `name` of it.
     """
-    data, slope = [dict(each) for each in roofs], dict(limits)
-    return lambda width: _roofline(data, slope, width)
+    ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
+    left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
+    # The words over a roof stand between its corner and this end.
+    right = 10 ** (int(log10(max(ridges))) + (1.3 if width > DESK else 2))
+    lines = [
+        roof | {"at": at, "value": min(roof["peak"], at * slope)}
+        for roof in roofs
+        for at in (left, roof["ridge"], right)
+    ]
+    corners = [roof | {"at": roof["ridge"], "value": roof["peak"]} for roof in roofs]
+    bottom, top = slope * left, 2 * max(grammar.ends_of(roofs, "peak"))
+    x = alt.X(
+        "at:Q",
+        scale=grammar.log_scale(left, right),
+        title="operations per byte, FLOP/B",
+        axis=alt.Axis(values=_decades(left, right), format="~g"),
+    )
+    y = alt.Y(
+        "value:Q",
+        scale=grammar.log_scale(bottom, top),
+        title="the most that a call reaches, FLOP/s",
+        axis=alt.Axis(values=_decades(bottom, top), format="~s"),
+    )
+    colour, shape = grammar.series(grammar.members(roofs), grammar.legend())
+    roof_lines, marks = (
+        grammar.on(each, x=x, y=y, description="hover:N") for each in (lines, corners)
+    )
+    under = grammar.on([{"at": left, "value": bottom, "text": limits["name"]}], x=x, y=y)
+    beside = {"align": "left", "baseline": "middle", "dx": 44, "dy": -8, "color": MUTED}
+    # At the right end of a roof nothing else is in the way of its words.
+    ends = grammar.on(_labels(roofs), x=alt.value("width"), y=y)
+    above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
+    layers = [
+        roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
+        grammar.dots(marks, color=colour, shape=shape),
+        grammar.words(ends, how=above),
+        under.mark_text(**beside).encode(text="text:N"),
+    ]
+    return grammar.framed(layers, width, 320)
 
 
-def claimed(points: Sequence[dict[str, Any]]) -> Drawn:
+def claimed(points: Sequence[dict[str, Any]], *, width: int) -> Spec:
     """Measured numbers over claimed ones, a row for each claim: 1 where the claim was right.
 
     Args:
         points: `label`, `value`, `low`, `high` (over the middle of what was claimed, all
             positive), `claimed_low` and `claimed_high` (over the same middle), `many` (whether low
-            to high spans several cases), `verdict` and `told`.
+            to high spans several cases), `verdict` and `hover`.
     """
-    data = [dict(each) for each in points]
-    return lambda width: _claimed(data, width)
+    data = sorted(points, key=lambda point: -point["value"])
+    ends = grammar.ends_of(data, "claimed_low", "claimed_high", "low", "high")
+    low, high = min(ends) / 1.2, max(ends) * 1.2
+    there = [word for word in VERDICTS if any(point["verdict"] == word for point in data)]
+    where = grammar.legend(columns=5 if width > DESK else 1)
+    colours, shapes = zip(*(VERDICTS[word] for word in there), strict=True)
+    colour, shape = grammar.series(there, where, "verdict", colours, shapes)
+    times = "format(datum.value, '~g') + '×'"
+    axis = alt.Axis(values=_within(_steps(low, high), low, high), labelExpr=times, orient="top")
+    x = alt.X("value:Q", scale=grammar.log_scale(low, high), title="measured / claimed", axis=axis)
+    names = alt.Axis(
+        grid=True,
+        labelLimit=240,
+        labelFontSize=11 if width > DESK else 10.2,
+        ticks=False,
+        domain=False,
+    )
+    y = alt.Y("label:N", sort=[point["label"] for point in data], title=None, axis=names)
+    base = grammar.on(data, y=y, description="hover:N")
+    dash = alt.condition("datum.many", alt.value([2, 3]), alt.value([1, 0]))
+    ranges = [point for point in data if point["claimed_low"] < point["claimed_high"]]
+    spans = grammar.on(ranges, y=y, x="claimed_low:Q", x2="claimed_high:Q")
+    layers = [spans.mark_bar(color=MUTED, opacity=0.3, height=9)] if ranges else []
+    layers += [
+        grammar.dashed([{"value": 1.0}], (6, 4), x=x),
+        grammar.intervals(base, "x", color=colour, strokeDash=dash),
+        grammar.dots(base, x=x, color=colour, shape=shape),
+    ]
+    return grammar.framed(layers, width, CLAIM * len(data))
 
 
 def payoff(
@@ -90,20 +170,38 @@ def payoff(
     floor: float,
     titles: tuple[str, str],
     numeric: bool,
-) -> Drawn:
+    *,
+    width: int,
+) -> Spec:
     """A ratio over a coordinate, a line for each variant, with the ranges of break-even.
 
     Args:
-        points: `series`, `x`, `value`, `low`, `high`, `told`, and `shown`, whether it was shown to
-            differ from 1; the marks of others are hollow.
+        points: `series`, `x`, `value`, `low`, `high`, `hover`, and `shown`, whether it was shown
+            to differ from 1; the marks of others are hollow.
         ranges: `series`, `at`, `low` and `high` of each break-even, on the horizontal axis.
         ticks: Each coordinate and its name.
         floor: The largest noise floor, drawn as a band around 1.
         titles: Of the horizontal axis and of the vertical one.
         numeric: Whether the coordinate is a number, on a logarithmic axis.
     """
-    data, across = [dict(each) for each in points], [dict(each) for each in ranges]
-    return lambda width: _payoff(data, across, list(ticks), floor, titles, numeric, width)
+    ends = [1 - floor, 1 + floor, *grammar.ends_of(points)]
+    how = grammar.ratio_axis(min(ends), max(ends), 0.06, 0.1, 6)
+    x, y = _over_x(ticks, titles[0], numeric, width), alt.Y("value:Q", title=titles[1], **how)
+    colour, shape = _series(points, width)
+    base = grammar.on(points, x=x, description="hover:N")
+    found = grammar.on(ranges, color=colour)
+    layers = [found.mark_rect(opacity=0.13).encode(x="low:Q", x2="high:Q")] if ranges else []
+    layers += [grammar.noise(floor, "y"), grammar.one("y"), grammar.intervals(base, color=colour)]
+    if numeric:  # between texts there is nothing for a line to pass
+        layers.append(base.mark_line(strokeWidth=1.8).encode(y=y, color=colour))
+    for shown in (True, False):
+        if some := [point for point in points if point["shown"] == shown]:
+            marks = grammar.on(some, x=x, y=y, color=colour, description="hover:N")
+            mark = marks.mark_point(filled=shown, size=62, opacity=1, strokeWidth=1.8)
+            layers.append(mark.encode(shape=shape))
+    if ranges:
+        layers.append(found.mark_rule(strokeWidth=1.4, strokeDash=[2, 2]).encode(x="at:Q"))
+    return grammar.framed(layers, width, 260)
 
 
 def growth(
@@ -111,58 +209,32 @@ def growth(
     fits: Sequence[dict[str, Any]],
     ticks: Sequence[tuple[float, str]],
     titles: tuple[str, str],
-) -> Drawn:
+    *,
+    width: int,
+) -> Spec:
     """A cost over a size, both logarithmic, a line for each series.
 
     Args:
-        points: `series`, `x`, `value`, `low`, `high` (in the unit of the title) and `told`.
+        points: `series`, `x`, `value`, `low`, `high` (in the unit of the title) and `hover`.
         fits: `series`, `x` and `value` of the two ends of each fitted line.
         ticks: Each size and its name.
         titles: Of the horizontal axis and of the vertical one.
     """
-    data, lines = [dict(each) for each in points], [dict(each) for each in fits]
-    return lambda width: _growth(data, lines, list(ticks), titles, width)
-
-
-def _claimed(data, width) -> dict[str, Any]:
-    data = sorted(data, key=lambda point: -point["value"])
-    ends = [point[end] for point in data for end in ("claimed_low", "claimed_high", "low", "high")]
-    low, high = min(ends) / 1.2, max(ends) * 1.2
-    ticks = [tick for tick in _steps(low, high) if low <= tick <= high]
-    words = [word for word in VERDICTS if any(point["verdict"] == word for point in data)]
-    where = alt.Legend(orient="top", title=None, symbolSize=70, columns=5 if width > 500 else 1)
-    colours, shapes = zip(*(VERDICTS[word] for word in words), strict=True)
-    colour = alt.Color(
-        "verdict:N", sort=words, scale=alt.Scale(domain=words, range=list(colours)), legend=where
-    )
-    shape = alt.Shape(
-        "verdict:N", sort=words, scale=alt.Scale(domain=words, range=list(shapes)), legend=where
-    )
-    axis = alt.Axis(values=ticks, labelExpr="format(datum.value, '~g') + '×'", orient="top")
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    x = alt.X("value:Q", scale=scale, title="measured / claimed", axis=axis)
-    labels = alt.Axis(
-        grid=True,
-        labelLimit=240,
-        labelFontSize=11 if width > 500 else 10.2,
-        ticks=False,
-        domain=False,
-    )
-    y = alt.Y("label:N", sort=[point["label"] for point in data], title=None, axis=labels)
-    base = alt.Chart(_values(data)).encode(y=y, description="told:N")
-    ranges = [point for point in data if point["claimed_low"] < point["claimed_high"]]
-    dashed = alt.condition("datum.many", alt.value([2, 3]), alt.value([1, 0]))
-    layers = [
-        alt.Chart(_values([{"value": 1.0}])).mark_rule(color=MUTED, strokeDash=[6, 4]).encode(x=x),
-        base.mark_rule(strokeWidth=1.6).encode(
-            x=alt.X("low:Q"), x2="high:Q", color=colour, strokeDash=dashed
-        ),
-        base.mark_point(filled=True, size=70, opacity=1).encode(x=x, color=colour, shape=shape),
+    low, high = min(grammar.ends_of(points, "low")) / 1.25, max(grammar.ends_of(points, "high"))
+    high *= 1.25
+    values = _within(_steps(low, high), low, high)
+    axis = alt.Axis(values=values if len(values) <= 9 else _decades(low, high), format="~g")
+    y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)
+    colour, shape = _series(points, width)
+    base = grammar.on(points, x=_over_x(ticks, titles[0], True, width), description="hover:N")
+    line = grammar.on(fits, x="x:Q", y="value:Q", color=colour)
+    layers = [line.mark_line(strokeWidth=1.2, strokeDash=[5, 4], opacity=0.8)] if fits else []
+    layers += [
+        base.mark_line(strokeWidth=1.8).encode(y=y, color=colour),
+        grammar.intervals(base, color=colour),
+        grammar.dots(base, 62, y=y, color=colour, shape=shape),
     ]
-    if ranges:
-        bars = alt.Chart(_values(ranges)).mark_bar(color=MUTED, opacity=0.3, height=9)
-        layers.insert(0, bars.encode(y=y, x=alt.X("claimed_low:Q"), x2="claimed_high:Q"))
-    return _spec(alt.layer(*layers), width, height=CLAIM * len(data))
+    return grammar.framed(layers, width, 300)
 
 
 def _steps(low: float, high: float) -> list[float]:
@@ -172,91 +244,17 @@ def _steps(low: float, high: float) -> list[float]:
     return [base * 10.0**power for power in powers for base in bases]
 
 
-def _bandwidth(data, rules, cache, width) -> dict[str, Any]:
-    members = list(dict.fromkeys(point["series"] for point in data))
-    sizes = [point["bytes"] for point in data]
-    ends = [min(sizes) / 1.3, max(sizes) * 1.3]
-    every = 2 if width > 500 else 4
-    powers = range(int(log2(min(sizes))), int(log2(max(sizes))) + 1)
-    ticks = [2**power for power in powers if (power - 10) % every == 0]
-    x = alt.X(
-        "bytes:Q",
-        scale=alt.Scale(type="log", base=2, domain=ends, nice=False),
-        title="working set",
-        axis=alt.Axis(values=ticks, labelExpr=BYTES, grid=False),
-    )
-    top = max([point["high"] for point in data] + [rule["value"] for rule in rules])
-    y = alt.Y("value:Q", title="TB/s (95% interval)", scale=alt.Scale(domain=[0, top * 1.1]))
-    where = alt.Legend(orient="top", title=None, symbolSize=70)
-    colour = alt.Color("series:N", sort=members, scale=_series(members, SERIES), legend=where)
-    shape = alt.Shape("series:N", sort=members, scale=_series(members, SHAPES), legend=where)
-    base = alt.Chart(_values(data)).encode(x=x, description="told:N")
-    layers = []
-    for rule in rules:
-        flat = alt.Chart(_values([rule])).encode(y=alt.Y("value:Q"))
-        layers.append(flat.mark_rule(color=MUTED, strokeDash=[4, 3]))
-        # On the right there are the curves; on the left they begin low, so the words stand there.
-        words = flat.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=MUTED)
-        layers.append(words.encode(x=alt.value(0), text="name:N"))
-    edge = alt.Chart(_values([cache])).encode(x=alt.X("bytes:Q"))
-    layers.append(edge.mark_rule(color=MUTED, strokeWidth=1.2))
-    words = edge.mark_text(align="right", baseline="bottom", dx=-5, dy=-4, color=MUTED)
-    layers.append(words.encode(y=alt.value("height"), text="name:N"))
-    layers += [
-        base.mark_line(strokeWidth=1.6).encode(y=y, color=colour),
-        base.mark_rule(strokeWidth=1.4).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour),
-        base.mark_point(filled=True, size=42, opacity=1).encode(y=y, color=colour, shape=shape),
-    ]
-    return _spec(alt.layer(*layers), width, height=280)
+def _within(steps: Sequence[float], low: float, high: float) -> list[float]:
+    return [step for step in steps if low <= step <= high]
 
 
-def _roofline(roofs, slope, width) -> dict[str, Any]:
-    members = [roof["series"] for roof in roofs]
-    ridges = [roof["ridge"] for roof in roofs]
-    left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
-    # The words over a roof stand between its corner and this end.
-    right = 10 ** (int(log10(max(ridges))) + (1.3 if width > 500 else 2))
-    bottom = slope["bandwidth"] * left
-    lines, corners = [], []
-    for roof in roofs:
-        named = {"series": roof["series"], "told": roof["told"]}
-        for at in (left, roof["ridge"], right):
-            lines.append(named | {"at": at, "value": min(roof["peak"], at * slope["bandwidth"])})
-        corners.append(named | {"at": roof["ridge"], "value": roof["peak"]})
-    top = max(roof["peak"] for roof in roofs)
-    x = alt.X(
-        "at:Q",
-        scale=alt.Scale(type="log", domain=[left, right], nice=False),
-        title="operations per byte, FLOP/B",
-        axis=alt.Axis(values=_decades(left, right), format="~g"),
-    )
-    y = alt.Y(
-        "value:Q",
-        scale=alt.Scale(type="log", domain=[bottom, top * 2], nice=False),
-        title="the most that a call reaches, FLOP/s",
-        axis=alt.Axis(values=_decades(bottom, top * 2), format="~s"),
-    )
-    where = alt.Legend(orient="top", title=None, symbolSize=70)
-    colour = alt.Color("series:N", sort=members, scale=_series(members, SERIES), legend=where)
-    shape = alt.Shape("series:N", sort=members, scale=_series(members, SHAPES), legend=where)
-    base = alt.Chart(_values(lines)).encode(x=x, y=y, description="told:N")
-    at = alt.Chart(_values(corners)).encode(x=x, y=y, description="told:N")
-    # At the right end of a roof nothing else is in the way of its words.
-    ends = alt.Chart(_values(_labels(roofs)))
-    words = ends.mark_text(align="right", baseline="bottom", dx=-2, dy=-3, color=TEXT, fontSize=11)
-    under = alt.Chart(_values([{"at": left, "value": bottom, "text": slope["name"]}]))
-    layers = [
-        base.mark_line(strokeWidth=1.8).encode(color=colour),
-        at.mark_point(filled=True, size=70, opacity=1).encode(color=colour, shape=shape),
-        words.encode(x=alt.value("width"), y=y, text="text:N"),
-        under.mark_text(align="left", baseline="middle", dx=44, dy=-8, color=MUTED).encode(
-            x=x, y=y, text="text:N"
-        ),
-    ]
-    return _spec(alt.layer(*layers), width, height=320)
+def _decades(low: float, high: float) -> list[float]:
+    """Powers of ten from `low` to `high`."""
+    first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
+    return [10.0**power for power in range(first, last + 1)]
 
 
-def _labels(roofs) -> list[dict[str, Any]]:
+def _labels(roofs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What stands over each roof; roofs too close for two lines of text share one."""
     labels: list[dict[str, Any]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
@@ -268,69 +266,7 @@ def _labels(roofs) -> list[dict[str, Any]]:
     return labels
 
 
-def _decades(low: float, high: float) -> list[float]:
-    """Powers of ten from `low` to `high`."""
-    first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
-    return [10.0**power for power in range(first, last + 1)]
-
-
-def _payoff(data, ranges, ticks, floor, titles, numeric, width) -> dict[str, Any]:
-    ends = [1 - floor, 1 + floor] + [point[end] for point in data for end in ("low", "high")]
-    scale, axis = _ratio_scale(min(ends), max(ends), 0.06, 0.1, 6)
-    x = _over_x(ticks, titles[0], numeric, width)
-    colour, shape = _members([point["series"] for point in data], width)
-    band = alt.Chart(_values([{"from": 1 - floor, "to": 1 + floor}]))
-    one = alt.Chart(_values([{"value": 1.0}]))
-    base = alt.Chart(_values(data)).encode(x=x, description="told:N")
-    y = alt.Y("value:Q", title=titles[1], scale=scale, axis=axis)
-    layers = [
-        band.mark_rect(color=BAND, stroke=BAND).encode(y=alt.Y("from:Q"), y2="to:Q"),
-        one.mark_rule(color=MUTED, strokeDash=[4, 3]).encode(y=alt.Y("value:Q")),
-        base.mark_rule(strokeWidth=1.6).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour),
-    ]
-    if numeric:  # between texts there is nothing for a line to pass
-        layers.append(base.mark_line(strokeWidth=1.8).encode(y=y, color=colour))
-    for shown in (True, False):
-        some = [point for point in data if point["shown"] == shown]
-        marks = alt.Chart(_values(some)).encode(x=x, y=y, color=colour, description="told:N")
-        filled = marks.mark_point(filled=shown, size=62, opacity=1, strokeWidth=1.8)
-        layers += [filled.encode(shape=shape)] if some else []
-    if ranges:
-        found = alt.Chart(_values(ranges))
-        reach = found.mark_rect(opacity=0.13).encode(x=alt.X("low:Q"), x2="high:Q", color=colour)
-        where = found.mark_rule(strokeWidth=1.4, strokeDash=[2, 2])
-        layers.insert(0, reach)
-        layers.append(where.encode(x=alt.X("at:Q"), color=colour))
-    return _spec(alt.layer(*layers), width, height=260)
-
-
-def _growth(data, fits, ticks, titles, width) -> dict[str, Any]:
-    low, high = min(point["low"] for point in data), max(point["high"] for point in data)
-    domain = [low / 1.25, high * 1.25]
-    values = [tick for tick in _steps(*domain) if domain[0] <= tick <= domain[1]]
-    if len(values) > 9:
-        values = _decades(*domain)
-    y = alt.Y(
-        "value:Q",
-        title=titles[1],
-        scale=alt.Scale(type="log", domain=domain, nice=False),
-        axis=alt.Axis(values=values, format="~g"),
-    )
-    x = _over_x(ticks, titles[0], True, width)
-    colour, shape = _members([point["series"] for point in data], width)
-    base = alt.Chart(_values(data)).encode(x=x, description="told:N")
-    layers = [
-        base.mark_line(strokeWidth=1.8).encode(y=y, color=colour),
-        base.mark_rule(strokeWidth=1.6).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour),
-        base.mark_point(filled=True, size=62, opacity=1).encode(y=y, color=colour, shape=shape),
-    ]
-    if fits:
-        fitted = alt.Chart(_values(fits)).mark_line(strokeWidth=1.2, strokeDash=[5, 4], opacity=0.8)
-        layers.insert(0, fitted.encode(x=alt.X("x:Q"), y=alt.Y("value:Q"), color=colour))
-    return _spec(alt.layer(*layers), width, height=300)
-
-
-def _over_x(ticks, title, numeric, width) -> alt.X:
+def _over_x(ticks: Sequence[tuple[Any, str]], title: str, numeric: bool, width: int) -> alt.X:
     """A coordinate along the axis: its measured values are the ticks."""
     names = dict(ticks)
     if not numeric:
@@ -339,7 +275,6 @@ def _over_x(ticks, title, numeric, width) -> alt.X:
         return alt.X("x:O", sort=list(names), title=title, axis=plain)
     sizes = sorted(names)
     room = 1.12 if len(sizes) > 1 else 2
-    scale = alt.Scale(type="log", domain=[sizes[0] / room, sizes[-1] * room], nice=False)
     pairs = "".join(f"datum.value == {size} ? {json.dumps(names[size])} : " for size in sizes)
     axis = alt.Axis(
         values=sizes,
@@ -348,18 +283,13 @@ def _over_x(ticks, title, numeric, width) -> alt.X:
         grid=False,
         labelOverlap="greedy",
     )
+    scale = grammar.log_scale(sizes[0] / room, sizes[-1] * room)
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 
 
-def _members(series, width) -> tuple[alt.Color, alt.Shape]:
+def _series(points: Sequence[dict[str, Any]], width: int) -> tuple[alt.Color, alt.Shape]:
     """Colour and shape of each series; a legend where there are several, in columns if long."""
-    members = list(dict.fromkeys(series))
-    long = sum(len(member) * CHARACTER + KEY for member in members) > width
-    several = alt.Legend(
-        orient="top", title=None, symbolSize=70, symbolOpacity=1, columns=2 if long else 0
-    )
-    where = several if len(members) > 1 else None
-    return (
-        alt.Color("series:N", sort=members, scale=_series(members, SERIES), legend=where),
-        alt.Shape("series:N", sort=members, scale=_series(members, SHAPES), legend=where),
-    )
+    names = grammar.members(points)
+    long = sum(len(name) * CHARACTER + KEY for name in names) > width
+    several = grammar.legend(symbolOpacity=1, columns=2 if long else 0)
+    return grammar.series(names, several if len(names) > 1 else None)

@@ -53,21 +53,25 @@ def notices(showing: Showing, found: Iterable[Found]) -> str:
     return "".join(_notice(showing, state, each) for state, each in parts.items())
 
 
+def commands(found: Iterable[Found]) -> tuple[str, str]:
+    """The first of the commands that mend what is not current, as markup, and how many follow."""
+    each = list(dict.fromkeys(f.command for f in found if not f.freshness.current))
+    return escape(each[0]) if each else "", f" and {len(each) - 1} more" if each[1:] else ""
+
+
 def _notice(showing: Showing, state: str, found: list[Found]) -> str:
-    kind = "gap" if state == "missing" else "badge"
     commands = list(dict.fromkeys(each.command for each in found))
     several = len(commands) > 1
+    kind, what, why = "badge", "Out of date", f" {escape(found[0].freshness.reason)}"
     if state == "missing":
         what = f"{len(commands)} recordings are missing" if several else "Not recorded yet"
-        why = ""
-    else:
-        what, why = "Out of date", f" {escape(found[0].freshness.reason)}"
-    if showing.told.issuperset(commands):
+        kind, why = "gap", ""
+    if showing.commands_named.issuperset(commands):
         return (
             f'<p class="notice {kind} again" role="note" title="{escape("; ".join(commands))}" '
             f"data-search-exclude><b>{what}.</b></p>"
         )
-    showing.told.update(commands)
+    showing.commands_named.update(commands)
     where = "" if all(each.on_cpu for each in found) else " on the GPU host"
     return (
         f'<div class="notice {kind}" role="note" data-search-exclude><p><b>{what}.</b>{why} '
@@ -78,18 +82,16 @@ def _notice(showing: Showing, state: str, found: list[Found]) -> str:
 
 def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
     data = [each.data for each in there]
-    rows = [row for each in there for row in each.rows]
     machines = [each["machine"] for each in data]
-    software = [each["software"] for each in data]
     gpu = _several(m.get("gpu") or m.get("cpu") or m["slug"] for m in machines)
     facts = [
         ("GPU" if machines[0].get("gpu") else "CPU", gpu),
-        ("torch", _several(s.get("torch") for s in software)),
-        ("CUDA", _several(s.get("cuda") for s in software)),
+        ("torch", _several(each["software"].get("torch") for each in data)),
+        ("CUDA", _several(each["software"].get("cuda") for each in data)),
         ("driver", _several(m.get("driver") for m in machines)),
-        ("SM clock", _span(_seen(data, rows, "sm_clock_mhz"), " MHz")),
-        ("power", _span(_seen(data, rows, "power_w"), " W")),
-        ("temperature", _span(_seen(data, rows, "temperature_c"), " °C")),
+        ("SM clock", _span(_seen(there, "sm_clock_mhz"), " MHz")),
+        ("power", _span(_seen(there, "power_w"), " W")),
+        ("temperature", _span(_seen(there, "temperature_c"), " °C")),
         ("noise floor", _floors(there)),
         ("measured in", _processes(data)),
         ("recorded", _dates(data)),
@@ -108,43 +110,38 @@ def _several(values: Iterable[str | None]) -> str:
     return " / ".join(dict.fromkeys(value for value in values if value))
 
 
-def _seen(data: Sequence[dict], rows: Sequence[dict], name: str) -> list[float]:
+def _seen(there: Sequence[Recording], name: str) -> list[float]:
     """What was seen while measuring, or before and after where the rows do not say."""
-    seen = [row[name] for row in rows if row.get(name) is not None]
-    if seen:
-        return seen
-    around = [(each.get("conditions") or {}).get(when) or {} for each in data for when in _AROUND]
-    return [reading[name] for reading in around if reading.get(name) is not None]
-
-
-_AROUND = ("before", "after")
+    conditions = [each.data.get("conditions") or {} for each in there]
+    around = [each.get(when) or {} for each in conditions for when in ("before", "after")]
+    rows = [row for each in there for row in each.rows]
+    seen, beside = ([r[name] for r in some if r.get(name) is not None] for some in (rows, around))
+    return seen or beside
 
 
 def _span(values: Sequence[float], unit: str) -> str:
-    if not values:
-        return ""
-    low, high = units.significant(min(values), 4), units.significant(max(values), 4)
-    low, high = (f"{float(text):.0f}" for text in (low, high))
-    return f"{low}{unit}" if low == high else f"{low}–{high}{unit}"
+    ends = [float(units.significant(choose(values), 4)) for choose in (min, max) if values]
+    return _from_to([f"{end:.0f}" for end in ends]) + unit if ends else ""
 
 
 def _floors(there: Sequence[Recording]) -> str:
     floors = [floor for each in there for floor in each.noise_floor.values()]
-    if not floors:
-        return ""
-    low, high = units.percent(min(floors), 2), units.percent(max(floors), 2)
-    return low if low == high else f"{low}–{high}"
+    return _from_to([units.percent(choose(floors), 2) for choose in (min, max) if floors])
+
+
+def _from_to(ends: Sequence[str]) -> str:
+    return "–".join(dict.fromkeys(ends))
 
 
 def _processes(data: Sequence[dict]) -> str:
     """How many fresh processes, where that was not one."""
-    told = {str(each["method"].get("process", "")) for each in data}
-    return _several(sorted(told)) if any(each["method"].get("processes") for each in data) else ""
+    names = sorted({str(each["method"].get("process", "")) for each in data})
+    return _several(names) if any(each["method"].get("processes") for each in data) else ""
 
 
 def _dates(data: Sequence[dict]) -> str:
-    days = sorted({each["started_at"][:10] for each in data})
-    return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    days = [each["started_at"][:10] for each in data]
+    return " to ".join(dict.fromkeys((min(days), max(days))))
 
 
 def _commit(code: dict[str, Any]) -> str:
@@ -178,45 +175,39 @@ def _files(showing: Showing, there: Sequence[Recording]) -> str:
 
 
 def _warnings(there: Sequence[Recording]) -> str:
-    told = list(dict.fromkeys(text for each in there for text in each.warnings))
-    if not told:
+    texts = list(dict.fromkeys(text for each in there for text in each.warnings))
+    if not texts:
         return ""
     operations = {row.get("op") for each in there for row in each.rows} - {None}
-    items = "".join(f"<li>{escape(text)}</li>" for text in _grouped(told, operations))
-    word = "1 warning" if len(told) == 1 else f"{len(told)} warnings"
+    items = "".join(f"<li>{escape(text)}</li>" for text in _grouped(texts, operations))
+    word = "1 warning" if len(texts) == 1 else f"{len(texts)} warnings"
     return (
         f'<details class="strip-warnings"><summary>{word} while recording</summary>'
         f"<ul>{items}</ul></details>"
     )
 
 
-def _grouped(told: Sequence[str], operations: set[str]) -> list[str]:
+def _grouped(warnings: Sequence[str], operations: set[str]) -> list[str]:
     """Warnings that say the same of several operations, but for their numbers, as one."""
     groups: dict[str, list[tuple[str, str]]] = {}
-    for text in told:
+    for text in warnings:
         op, _, rest = text.partition(": ")
-        known = rest and op in operations
-        alike = _NUMBER.sub("#", rest) if known else text
-        groups.setdefault(alike, []).append((op, rest) if known else ("", text))
+        op, rest = (op, rest) if rest and op in operations else ("", text)
+        groups.setdefault(_NUMBER.sub("#", rest) if op else text, []).append((op, rest))
     lines = []
     for group in groups.values():
         names, texts = zip(*group, strict=True)
         if len(group) == 1:
-            lines.append(f"{names[0]}: {texts[0]}" if names[0] else texts[0])
+            lines.append(": ".join(filter(None, group[0])))
         else:
-            said = _ranges(texts)
-            said = f"{said[:1].upper()}{said[1:]} So in {len(group)} comparisons"
-            lines.append(f"{said}: {', '.join(names)}.")
+            text = _with_ranges(texts)
+            text = f"{text[:1].upper()}{text[1:]} So in {len(group)} comparisons"
+            lines.append(f"{text}: {', '.join(names)}.")
     return lines
 
 
-def _ranges(texts: Sequence[str]) -> str:
+def _with_ranges(texts: Sequence[str]) -> str:
     """One text for several that differ in numbers: each number as its range."""
     numbers = zip(*(map(float, _NUMBER.findall(text)) for text in texts), strict=True)
-    spans = iter([(min(each), max(each)) for each in numbers])
-
-    def span(_: re.Match) -> str:
-        low, high = next(spans)
-        return f"{low:g}" if low == high else f"{low:g}–{high:g}"
-
-    return _NUMBER.sub(span, texts[0])
+    spans = (_from_to([f"{min(each):g}", f"{max(each):g}"]) for each in numbers)
+    return _NUMBER.sub(lambda _: next(spans), texts[0])

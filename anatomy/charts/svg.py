@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anatomy import signatures
-from anatomy.showing import Showing
+from anatomy.showing import Showing, current
 
 VEGA_LITE = "6.4"
 # Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
@@ -43,7 +43,6 @@ class Drawing(NamedTuple):
 
 
 def chart(
-    showing: Showing,
     panels: Sequence[tuple[str, Drawing]],
     label: str,
     *,
@@ -53,13 +52,12 @@ def chart(
     """The pictures of a chart: one or several panels, each under its title.
 
     Args:
-        showing: The page that it stands on, which keeps element ids apart.
         panels: Titles and drawings.
         label: What a reader who can't see the chart is told; the table beside it has the figures.
         abreast: How many panels share the width of a desk; on a phone each has all of it.
         folder: Where pictures are kept. Default: .cache/anatomy/svg of the checkout.
     """
-    parts = []
+    showing, parts = current(), []
     for title, drawing in panels:
         part = f'<p class="panel">{escape(title)}</p>' if title else ""
         for kind, width in WIDTHS.items():
@@ -87,10 +85,8 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
     import vl_convert  # half a second, as Altair is a whole one
 
     module, _, name = drawing.function.rpartition(".")
-    door = import_module(f"anatomy.charts.{module or 'plain'}")
-    draw = getattr(door, name)
-    spec = draw(*drawing.arguments)(width)
-    text = json.dumps(spec, sort_keys=True)
+    draw = getattr(import_module(f"anatomy.charts.{module or 'plain'}"), name)
+    text = json.dumps(draw(*drawing.arguments, width=width), sort_keys=True)
     svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
     _keep(kept, svg)
     return svg
@@ -99,7 +95,7 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
 @cache
 def _tools() -> str:
     """All that decides how data is drawn, beside the data."""
-    beside = [f"charts/{name}" for name in ("plain", *DOORS, "labels", "svg")]
+    beside = [f"charts/{name}" for name in ("grammar", "plain", *DOORS, "labels", "svg")]
     drawn_by = (*beside, "rows", "tables", "units")
     sources = [(signatures.PACKAGE / f"{name}.py").read_bytes() for name in drawn_by]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]
@@ -122,13 +118,10 @@ def _picture(showing: Showing, svg: str, kind: str) -> str:
     """One picture with ids of its own on this page."""
     mine = showing.unique("c" + sha256(svg.encode()).hexdigest()[:8])
     # vl-convert numbers its gradients and clips from 0 in every picture.
-    ids = set(re.findall(r'\bid="([^"]+)"', svg))
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{mine}-\1"', svg)
-    svg = re.sub(
-        r"(url\(#|href=\"#)([^)\"]+)",
-        lambda found: found[1] + (f"{mine}-" if found[2] in ids else "") + found[2],
-        svg,
-    )
+    for name in set(re.findall(r'\bid="([^"]+)"', svg)):
+        svg = re.sub(
+            rf'(\bid="|url\(#|href="#){re.escape(name)}(?=[")])', rf"\g<1>{mine}-{name}", svg
+        )
     svg = _with_titles(svg) if kind == "wide" else _ROLES.sub("", svg)
     return svg.replace("<svg ", f'<svg aria-hidden="true" focusable="false" data-{kind}="" ', 1)
 
@@ -140,14 +133,10 @@ def _with_titles(svg: str) -> str:
     are not announced.
     """
 
-    def titled(found: re.Match) -> str:
-        tag, attributes, label = found["tag"], found["attributes"], found["label"]
-        return f"<{tag}{attributes}><title>{label}</title></{tag}>"
-
     svg = re.sub(
         r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
         r"[^>]*?)(?:/>|></(?P=tag)>)",
-        titled,
+        r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>",
         svg,
     )
     return _ROLES.sub("", svg)

@@ -1,9 +1,9 @@
 """Charts of a time against a count, with the line of what nothing beats in both.
 
-They are in the manner of `anatomy.charts.plain`, which has what all charts share.
+Also what such charts of marks with names stand on: scales that know their pixels, and the plane.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import dist, exp, log
@@ -11,21 +11,9 @@ from typing import Any
 
 import altair as alt
 
-from anatomy.charts import labels
-from anatomy.charts.plain import (
-    BAND,
-    LOG_TICKS,
-    MUTED,
-    SERIES,
-    SHAPES,
-    TEXT,
-    Drawn,
-    _configured,
-    _series,
-    _values,
-)
+from anatomy.charts import grammar, labels
+from anatomy.charts.grammar import DESK, LOG_TICKS, MUTED, TEXT, Spec
 
-FAR = 4.0  # from this factor between its ends on, an axis is logarithmic
 LEFT, RIGHT = 58, 12  # pixels beside the plot: the axis with its title, and half of a tick's label
 EXTENT = 34  # of them the axis' labels
 TALL = {True: 330, False: 290}  # pixels, on a desk and on a phone
@@ -73,14 +61,61 @@ class Scale:
         return alt.Axis(values=shown, **how)
 
 
+@dataclass(frozen=True)
+class Plane:
+    """A plot by its two scales; pixels are right and down from its upper left corner."""
+
+    across: Scale
+    up: Scale
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in pixels."""
+        return self.across.pixels, self.up.pixels
+
+    def pixels(self, x: float, value: float) -> tuple[float, float]:
+        """Where a point is."""
+        return self.across.at(x), self.up.pixels - self.up.at(value)
+
+    def point(self, right: float, down: float) -> dict[str, float]:
+        """A place in pixels as `x` and `value`."""
+        return {"x": self.across.value(right), "value": self.up.value(self.up.pixels - down)}
+
+    def leaders(
+        self, named: Sequence[labels.Label], fields: tuple[str, str, str, str]
+    ) -> list[dict[str, float]]:
+        """The lines to names that stand farther off; `fields` are x and value of both ends."""
+        lines = ((label.leader[:2], label.leader[2:]) for label in named if label.leader)
+        ends = ([*self.point(*one).values(), *self.point(*other).values()] for one, other in lines)
+        return [dict(zip(fields, each, strict=True)) for each in ends]
+
+    def names(
+        self, named: Sequence[labels.Label], x: alt.X, y: alt.Y, size: float = 11
+    ) -> Iterator:
+        """Names in their places, a layer for each side that they are fixed at."""
+        for align in ("left", "center", "right"):
+            mine = [label for label in named if label.align == align]
+            texts = [self.point(each.anchor, each.y) | {"text": each.text} for each in mine]
+            how = {"fontSize": size, "baseline": "middle", "align": align}
+            if texts:
+                yield grammar.words(grammar.on(texts, x=x, y=y), how=how)
+
+
 def scale(values: Sequence[float], pixels: float) -> Scale:
     """A scale on which all of `values` and some room at the ends find a place."""
     low, high = min(values), max(values)
-    if low > 0 and high / low > FAR:
+    if low > 0 and high / low > grammar.FAR:
         span = log(high / low)
         return Scale(low * exp(-BEFORE * span), high * exp(AFTER * span), True, pixels)
     span = (high - low) or 0.1 * abs(high) or 1.0
     return Scale(low - BEFORE * span, high + AFTER * span, False, pixels)
+
+
+def whiskers(bars: alt.Chart, thick: float, caps: float, **look: Any) -> list[alt.Chart]:
+    """Vertical intervals with an end on both sides, so many pixels thick."""
+    ends = bars.mark_tick(orient="horizontal", size=CAP, thickness=caps, **look)
+    lines = bars.mark_rule(strokeWidth=thick, **look).encode(y="low:Q", y2="high:Q")
+    return [lines, *(ends.encode(y=f"{end}:Q") for end in ("low", "high"))]
 
 
 def frontier(
@@ -90,132 +125,86 @@ def frontier(
     titles: tuple[str, str],
     series: Sequence[str],
     names: bool,
-) -> Drawn:
+    *,
+    width: int,
+) -> Spec:
     """Time over a count, both over the control's, a mark for each variant and a line of the best.
 
     Args:
         points: `series`, `x`, `value`, `low`, `high`, `name`, `number` (which stands for the name
-            where there is no room), `control`, `beaten` (drawn hollow) and `told`.
+            where there is no room), `control`, `beaten` (drawn hollow) and `hover`.
         steps: `series`, `x` and `value` of the points on the line, by rising x.
         floor: The largest noise floor, drawn as a band around 1.
         titles: Of the horizontal axis and of the vertical one.
         series: All series, in order.
         names: Whether marks have their names on a desk; otherwise, and on a phone, their numbers.
     """
-    data, corners = [dict(each) for each in points], [dict(each) for each in steps]
-    return lambda width: _frontier(data, corners, floor, titles, list(series), names, width)
-
-
-def _frontier(data, corners, floor, titles, series, names, width) -> dict[str, Any]:
-    wide, several = width > 500, len(series) > 1
-    inner, height = width - LEFT - RIGHT, TALL[wide]
-    across = scale([1.0, *(point["x"] for point in data)], inner)
-    ends = [point[end] for point in data for end in ("low", "high")]
-    up = scale([1 - floor, 1 + floor, *ends], height)
+    inner, height = width - LEFT - RIGHT, TALL[width > DESK]
+    across = scale([1.0, *grammar.ends_of(points, "x")], inner)
+    up = scale([1 - floor, 1 + floor, *grammar.ends_of(points)], height)
+    plane = Plane(across, up)
     x = alt.X("x:Q", title=titles[0], scale=across.drawn(), axis=across.ticks(inner // 70))
     extent = {"minExtent": EXTENT, "maxExtent": EXTENT}
     y = alt.Y("value:Q", title=titles[1], scale=up.drawn(), axis=up.ticks(6, **extent))
-    where = None
-    if several:
-        where = alt.Legend(orient="top", title=None, symbolSize=70, symbolOpacity=1)
-    colour = alt.Color("series:N", sort=series, scale=_series(series, SERIES), legend=where)
-    shape = alt.Shape("series:N", sort=series, scale=_series(series, SHAPES), legend=where)
-    named = _named(data, corners, across, up, names=wide and names)
-    at = {"x": x, "y": y}
-    band = alt.Chart(_values([{"from": 1 - floor, "to": 1 + floor, "x": 1.0, "value": 1.0}]))
+    where = grammar.legend(symbolOpacity=1) if len(series) > 1 else None
+    colour, shape = grammar.series(series, where)
+    lines = [_reaching(mine, plane) for mine in _by_series(steps, series)]
+    named = _named(points, lines, plane, names=width > DESK and names)
     layers = [
-        band.mark_rect(color=BAND, stroke=BAND).encode(y=alt.Y("from:Q"), y2="to:Q"),
-        band.mark_rule(color=MUTED, strokeDash=[4, 3]).encode(y=y),
-        band.mark_rule(color=MUTED, strokeDash=[4, 3]).encode(x=x),
+        grammar.noise(floor, "y"),
+        grammar.dashed([{"value": 1.0}], y=y),
+        grammar.dashed([{"x": 1.0}], x=x),
     ]
-    for name in series:
-        mine = [corner for corner in corners if corner["series"] == name]
-        if mine:
-            line = alt.Chart(_values(_reaching(mine, across, up)))
-            # Thin, so that a step upwards is not taken for a mark's interval, which has two ends.
-            stairs = line.mark_line(strokeWidth=STAIRS, interpolate="step-after", opacity=FAINT)
-            layers.append(stairs.encode(**at, color=colour, order=alt.Order("order:Q")))
-    led = [each for each in named if each["led"]]
-    if led:
-        lines = alt.Chart(_values(led)).mark_rule(color=MUTED, strokeWidth=1)
-        layers.append(
-            lines.encode(x=alt.X("from_x:Q"), x2="to_x:Q", y=alt.Y("from_y:Q"), y2="to_y:Q")
-        )
-    others = [point for point in data if not point["control"]]
+    for line in lines:
+        stairs = grammar.on(line, x=x, y=y, color=colour, order=alt.Order("order:Q"))
+        # Thin, so that a step upwards is not taken for a mark's interval, which has two ends.
+        look = {"strokeWidth": STAIRS, "interpolate": "step-after", "opacity": FAINT}
+        layers.append(stairs.mark_line(**look))
+    if led := plane.leaders(named, ("from_x", "from_y", "to_x", "to_y")):
+        leaders = grammar.on(led, x="from_x:Q", x2="to_x:Q", y="from_y:Q", y2="to_y:Q")
+        layers.append(leaders.mark_rule(color=MUTED, strokeWidth=1))
+    others = [point for point in points if not point["control"]]
     if others:
-        spans = alt.Chart(_values(others)).mark_rule(strokeWidth=1.6)
-        layers.append(spans.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour))
-        for end in ("low", "high"):
-            caps = alt.Chart(_values(others)).mark_tick(
-                orient="horizontal", size=CAP, thickness=1.6
-            )
-            layers.append(caps.encode(x=x, y=alt.Y(f"{end}:Q"), color=colour))
+        layers += whiskers(grammar.on(others, x=x, color=colour), 1.6, 1.6)
     for beaten in (True, False):
-        some = [point for point in others if point["beaten"] == beaten]
-        marks = alt.Chart(_values(some)).encode(**at, color=colour, description="told:N")
-        kind = marks.mark_point(filled=not beaten, size=70, opacity=1, strokeWidth=1.8)
-        layers += [kind.encode(shape=shape)] if some else []
-    control = alt.Chart(_values([point for point in data if point["control"]]))
-    layers.append(
-        control.mark_point(filled=True, size=80, opacity=1, color=TEXT).encode(
-            **at, description="told:N"
-        )
-    )
-    for align in ("left", "center", "right"):
-        some = [each for each in named if each["align"] == align]
-        words = alt.Chart(_values(some)).mark_text(
-            color=TEXT, fontSize=11, baseline="middle", align=align
-        )
-        layers += [words.encode(**at, text="text:N")] if some else []
-    return _configured(alt.layer(*layers).properties(width=inner, height=height))
+        if some := [point for point in others if point["beaten"] == beaten]:
+            marks = grammar.on(some, x=x, y=y, color=colour, shape=shape, description="hover:N")
+            look = {"filled": not beaten, "size": 70, "opacity": 1, "strokeWidth": 1.8}
+            layers.append(marks.mark_point(**look))
+    controls = [point for point in points if point["control"]]
+    control = grammar.on(controls, x=x, y=y, description="hover:N")
+    layers.append(control.mark_point(filled=True, size=80, opacity=1, color=TEXT))
+    layers += plane.names(named, x, y)
+    return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
 
 
-def _reaching(mine, across, up) -> list[dict[str, Any]]:
+def _by_series(steps: Sequence[dict[str, Any]], series: Sequence[str]) -> list[list[dict]]:
+    """The corners of each line that there is."""
+    lines = ([corner for corner in steps if corner["series"] == name] for name in series)
+    return [line for line in lines if line]
+
+
+def _reaching(line: Sequence[dict[str, Any]], plane: Plane) -> list[dict[str, Any]]:
     """A line's corners with its ends at the edges: nothing needs less, and nothing is faster."""
-    first, last = mine[0], mine[-1]
-    ends = [first | {"value": up.high}, *mine, last | {"x": across.high}]
+    ends = [line[0] | {"value": plane.up.high}, *line, line[-1] | {"x": plane.across.high}]
     return [each | {"order": order} for order, each in enumerate(ends)]
 
 
-def _named(data, corners, across, up, *, names: bool) -> list[dict[str, Any]]:
-    """Names or numbers beside the marks, each with its leader line where it has one."""
-    height = up.pixels
+def _named(points, lines, plane: Plane, *, names: bool) -> list[labels.Label]:
+    """Names or numbers in their places beside the marks."""
     wanted, bars = [], []
-    for point in data:
-        at = across.at(point["x"])
+    for point in points:
         word = point["name"] if names else "" if point["control"] else point["number"]
-        here = at, height - up.at(point["value"])
-        bars.append(labels.around(*here))
+        here = plane.pixels(point["x"], point["value"])
         # Marks of one variant on top of each other, in several series, share their name.
         if word and not any(w == word and dist(here, there) < CLOSE for *there, w in wanted):
             wanted.append((*here, word))
-        ends = height - up.at(point["high"]), height - up.at(point["low"])
-        bars.append(labels.Box(at - 1, ends[0], at + 1, ends[1]))
-    lines = []
-    for name in dict.fromkeys(corner["series"] for corner in corners):
-        mine = _reaching([each for each in corners if each["series"] == name], across, up)
-        for one, other in pairwise(mine):
-            level = height - up.at(one["value"])
-            ends = across.at(one["x"]), across.at(other["x"])
-            lines.append((ends[0], level, ends[1], level))
-            lines.append((ends[1], level, ends[1], height - up.at(other["value"])))
-    lines.append((0.0, height - up.at(1.0), across.pixels, height - up.at(1.0)))
-    lines.append((across.at(1.0), 0.0, across.at(1.0), height))
-    found = []
-    size = (across.pixels, height)
-    for label in labels.placed(wanted, bars, lines, size):
-        from_x, from_y, to_x, to_y = label.leader or (0.0, 0.0, 0.0, 0.0)
-        found.append(
-            {
-                "text": label.text,
-                "align": label.align,
-                "x": across.value(label.anchor),
-                "value": up.value(height - label.y),
-                "led": label.leader is not None,
-                "from_x": across.value(from_x),
-                "to_x": across.value(to_x),
-                "from_y": up.value(height - from_y),
-                "to_y": up.value(height - to_y),
-            }
-        )
-    return found
+        top, bottom = (plane.pixels(point["x"], point[end])[1] for end in ("high", "low"))
+        bars += [labels.around(*here), labels.Box(here[0] - 1, top, here[0] + 1, bottom)]
+    taken = []
+    for line in lines:
+        for (at, level), (end, below) in pairwise(plane.pixels(c["x"], c["value"]) for c in line):
+            taken += [(at, level, end, level), (end, level, end, below)]
+    (across, down), (right, bottom) = plane.pixels(1.0, 1.0), plane.size
+    taken += [(0.0, down, right, down), (across, 0.0, across, bottom)]
+    return labels.placed(wanted, bars, taken, plane.size)

@@ -13,11 +13,7 @@ from anatomy.rows import Row
 from anatomy.showing import Found, Showing
 
 # Verdict on a target -> the chip that has its mark and tone.
-CHIPS = {
-    scoreboard.MET: "holds",
-    scoreboard.NOT_MET: "fails",
-    scoreboard.OPEN: "not recorded",
-}
+CHIPS = {scoreboard.MET: "holds", scoreboard.NOT_MET: "fails", scoreboard.OPEN: "not recorded"}
 # Parts that have a chart, and whether its axis is logarithmic.
 CHARTS = {"spread": True, "bias": False}
 
@@ -40,18 +36,16 @@ def board(calls: Sequence[Found]) -> Board:
 _judged: dict[tuple[str, ...], Board] = {}
 
 
-def part(
-    showing: Showing, calls: Sequence[Found], name: str, quantity: str, caption: str | None
-) -> str:
+def part(calls: Sequence[Found], name: str, quantity: str) -> str:
     """One part of the comparison: its table, under its chart where it has one."""
     one = board(calls)
     if one.empty:
-        return figures.framed(showing, calls, "", caption)
+        return ""
     sheet = scoreboard.sheet(one, name, quantity)
     body = _reasons(sheet) if name == "misses" else _table(sheet)
     if name in CHARTS and (points := _points(one, name, quantity)):
-        body = _chart(showing, name, quantity, points) + figures.twin(body, unfold=False)
-    return figures.framed(showing, calls, body, caption)
+        return _chart(name, quantity, points) + figures.twin(body)
+    return body
 
 
 def chip(target: Any) -> str:
@@ -61,7 +55,7 @@ def chip(target: Any) -> str:
     return tables.chip(CHIPS[word], word, hover)
 
 
-def samples(showing: Showing, call: Found, table: Sequence[Row], caption: str | None) -> str:
+def samples(call: Found, table: Sequence[Row]) -> str:
     """The raw samples of a control and its duplicate, block by block, with the medians' interval.
 
     Raises:
@@ -75,46 +69,27 @@ def samples(showing: Showing, call: Found, table: Sequence[Row], caption: str | 
     for row in shown:
         # Of rows that several processes measured, the samples are those of the first.
         blocks = row["run_blocks"][0] if row.get("run_blocks") else len(row["blocks_s"])
-        each = len(row["samples_s"]) // blocks
+        each, series = len(row["samples_s"]) // blocks, {"series": row["variant"]}
         for index, sample in enumerate(row["samples_s"]):
             at = index // each
-            points.append(
-                {
-                    "block": at + 1,
-                    "series": row["variant"],
-                    "value": sample / size,
-                    "median": row["blocks_s"][at] / size,
-                }
-            )
+            medians = {"median": row["blocks_s"][at] / size}
+            points.append(series | {"block": at + 1, "value": sample / size} | medians)
         if row["role"] == "control":
-            told = units.seconds_range(row["median_s"], row["low_s"], row["high_s"])
-            bands.append(
-                {
-                    "series": row["variant"],
-                    "low": row["low_s"] / size,
-                    "high": row["high_s"] / size,
-                    "told": f"median over the blocks {told}",
-                }
-            )
+            span = units.seconds_range(row["median_s"], row["low_s"], row["high_s"])
+            ends = {"low": row["low_s"] / size, "high": row["high_s"] / size}
+            bands.append(series | ends | {"hover": f"median over the blocks {span}"})
     label = "Raw samples by block, with the median of each block and the interval of their median."
     drawn = svg.Drawing("clouds.samples", (points, bands, f"time, {unit}"))
-    body = svg.chart(showing, [("", drawn)], label)
-    body += figures.twin(tables.times(shown), unfold=True)
-    return figures.framed(showing, [call], body, caption)
+    return svg.chart([("", drawn)], label) + figures.twin(tables.times(shown), unfold=True)
 
 
 def _table(sheet: Sheet) -> str:
-    lines = []
-    for line in sheet.lines:
-        cells = []
-        for text in line:
-            if text in CHIPS:
-                cells.append(tables.chip(CHIPS[text], text))
-                continue
-            number, bracket, rest = text.partition(" [")
-            interval = f' <span class="ci">[{escape(rest)}</span>' if bracket else ""
-            cells.append((escape(number) or tables.NONE) + interval)
-        lines.append(cells)
+    def cell(text: str) -> str:
+        if text in CHIPS:
+            return tables.chip(CHIPS[text], text)
+        return tables.lighter(text) or tables.NONE
+
+    lines = [[cell(text) for text in line] for line in sheet.lines]
     return tables.listed(sheet.heads, lines, sheet.title, "board")
 
 
@@ -139,20 +114,21 @@ def _points(one: Board, name: str, quantity: str) -> list[dict[str, Any]]:
     else:
         table, column = standings.biases(one.estimates, one.reference), "bias"
     table = table[table.quantity == quantity]
+    if CHARTS[name]:
+        table = table[table[column] > 0]  # a logarithm has no place for 0
     return [
         {
-            "label": row.op,
-            "series": row.variant,
-            "value": 100 * getattr(row, column),
-            "told": f"{row.op}, {row.variant}: {units.percent(getattr(row, column))}",
+            "label": op,
+            "series": variant,
+            "value": 100 * value,
+            "hover": f"{op}, {variant}: {units.percent(value)}",
         }
-        for row in table.itertuples()
-        if getattr(row, column) > 0 or not CHARTS[name]  # a logarithm has no place for 0
+        for op, variant, value in table[["op", "variant", column]].itertuples(index=False)
     ]
 
 
-def _chart(showing: Showing, name: str, quantity: str, points: list[dict[str, Any]]) -> str:
+def _chart(name: str, quantity: str, points: list[dict[str, Any]]) -> str:
     titles = {"spread": "spread, % of the reference", "bias": "figure above the reference, %"}
     drawn = svg.Drawing("clouds.harnesses", (points, titles[name], CHARTS[name]))
     label = f"{titles[name]} by workload and harness, {quantity}. The table has the figures."
-    return svg.chart(showing, [("", drawn)], label)
+    return svg.chart([("", drawn)], label)

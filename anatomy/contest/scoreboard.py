@@ -92,10 +92,7 @@ class Board:
 def calls(device: str = "cuda:0") -> list[tuple[str, dict[str, Any]]]:
     """The experiments and parameters of a whole comparison, in the order to record them."""
     own = {} if device == "cuda:0" else {"device": device}
-    counts = {
-        standings.REFERENCE: standings.REFERENCES,
-        standings.ESTIMATES: standings.PROCESSES,
-    }
+    counts = {standings.REFERENCE: standings.REFERENCES, standings.ESTIMATES: standings.PROCESSES}
     return [(name, own | {"process": p}) for name, count in counts.items() for p in range(count)]
 
 
@@ -156,53 +153,47 @@ def _misses(board: Board, quantity: str) -> Sheet:
     return Sheet("Missed targets", heads, lines)
 
 
-def _spread(board: Board, quantity: str) -> Sheet:
-    table = standings.spreads(board.estimates, board.reference)
+def _workloads(table: pd.DataFrame, quantity: str) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """The harnesses with figures of a quantity, ours first; each workload's rows by harness."""
     table = table[table.quantity == quantity]
+    names = [n for n in (standings.OURS, *standings.RIVALS[quantity]) if n in set(table.variant)]
+    groups = table.groupby("op", sort=False)
+    return names, {op: {row.variant: row for row in rows.itertuples()} for op, rows in groups}
+
+
+def _spread(board: Board, quantity: str) -> Sheet:
+    names, by_op = _workloads(standings.spreads(board.estimates, board.reference), quantity)
     noise = standings.own_noise(board.estimates, board.reference)
     noises = {row.op: row.own for row in noise.itertuples() if row.quantity == quantity}
-    rivals = [name for name in standings.RIVALS[quantity] if name in set(table.variant)]
     lines = []
-    for op, group in table.groupby("op", sort=False):
-        by_name = {row.variant: row for row in group.itertuples()}
-        shares = [by_name[name] for name in rivals if name in by_name]
-        shares = [row for row in shares if not units.missing(row.ratio)]
+    for op, by_name in by_op.items():
+        shares = [row for row in by_name.values() if not units.missing(row.ratio)]
         closest = max(shares, key=lambda row: row.ratio, default=None)
         cells = [op, units.seconds(next(iter(by_name.values())).per_s)]
-        cells += [_percent(by_name.get(name)) for name in (standings.OURS, *rivals)]
+        cells += [units.percent(by_name[n].spread) if n in by_name else "" for n in names]
         if noises:
             cells.append(units.percent(noises[op]) if op in noises else "")
         ratio = closest and (closest.ratio, closest.ratio_low, closest.ratio_high)
-        cells.append(units.ratio_range(*ratio) if ratio else "")
-        lines.append(cells)
-    heads = ("workload", "#takes", *(f"#{name}" for name in (standings.OURS, *rivals)))
+        lines.append([*cells, units.ratio_range(*ratio) if ratio else ""])
+    heads = ("workload", "#takes", *(f"#{name}" for name in names))
     heads += (OWN_NOISE,) if noises else ()
     return Sheet(f"Spread, {quantity}", (*heads, "#ours / best of theirs"), lines)
 
 
-def _percent(row: Any) -> str:
-    return units.percent(row.spread) if row else ""
-
-
 def _bias(board: Board, quantity: str) -> Sheet:
-    table = standings.biases(board.estimates, board.reference)
-    table = table[table.quantity == quantity]
-    names = [n for n in (standings.OURS, *standings.RIVALS[quantity]) if n in set(table.variant)]
+    names, by_op = _workloads(standings.biases(board.estimates, board.reference), quantity)
     lines = []
-    for op, group in table.groupby("op", sort=False):
-        by_name = {row.variant: row for row in group.itertuples()}
+    for op, by_name in by_op.items():
         truth = next(iter(by_name.values()))
-        cells = [_off(by_name.get(name), name == standings.OURS) for name in names]
         rounds = truth.reference_s, truth.reference_low, truth.reference_high
+        cells = [_off(by_name[name]) if name in by_name else "" for name in names]
         lines.append([op, units.seconds_range(*rounds), *cells])
     heads = ("workload", "#reference", *(f"#{name}" for name in names))
     return Sheet(f"Bias, {quantity}", heads, lines)
 
 
-def _off(row: Any, ours: bool) -> str:
-    if row is None:
-        return ""
-    breaks = ours and not row.within and row.quantity != "step_wall"
+def _off(row: Any) -> str:
+    breaks = row.variant == standings.OURS and not row.within and row.quantity != "step_wall"
     return f"{shortfalls.off_text(row)} {BREAKS}" if breaks else shortfalls.off_text(row)
 
 

@@ -6,7 +6,7 @@ respect what was drawn: processes, not calls.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, isnan, lgamma, log, log1p
+from math import exp, lgamma, log, log1p
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -160,7 +160,7 @@ def _solve(rising, target: float) -> float:
 
 def _figures(figures: ArrayLike) -> np.ndarray:
     found = np.asarray(figures, dtype=np.float64).ravel()
-    wrong = [value for value in found if isnan(value) or not 0.0 < value < float("inf")]
-    if wrong:
+    wrong = found[~(np.isfinite(found) & (found > 0.0))]
+    if wrong.size:
         raise MeasurementError(f"A figure is a positive, finite time; got {wrong[0]!r}.")
     return found

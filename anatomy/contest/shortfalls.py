@@ -4,7 +4,7 @@ The targets are in `anatomy.contest.targets`, the rules in `anatomy.contest.stan
 here says what was measured and what follows from it, and nothing that a recording could contradict.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,14 +37,13 @@ def explained(estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfal
     missed = [
         each.target for each in found.itertuples() if not units.missing(each.met) and not each.met
     ]
-    rows: list[Shortfall] = []
+    known: dict[tuple[str, str], Shortfall] = {}
     for target in missed:
         kind = next(kind for kind in EXPLAINED if target.startswith(kind))
-        rows += EXPLAINED[kind](target, estimates, reference)
-    # What misses the half misses it at the worst place too; once is enough.
-    known: dict[tuple[str, str], Shortfall] = {}
-    for row in rows:
-        known.setdefault((_family(row.target), row.where), row)
+        # What misses the half misses it at the worst place too; once is enough.
+        family = target.replace("worst-", "spread-")
+        for where, found, why in EXPLAINED[kind](target, estimates, reference):
+            known.setdefault((family, where), Shortfall(target, where, found, why))
     return list(known.values())
 
 
@@ -55,37 +54,35 @@ def off_text(row: Any) -> str:
     return f"{'+' if row.off_s > 0 else ''}{units.format_value(row.off_s, 'us.2')}"
 
 
-def _family(target: str) -> str:
-    return target.replace("worst-", "spread-")
+Places = Iterator[tuple[str, str, str]]  # where, what was found there, and why
 
 
-def _spread(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfall]:
+def _cell(table: pd.DataFrame, row: Any) -> pd.DataFrame:
+    """The rows of a table of the same workload and quantity."""
+    return table[(table.op == row.op) & (table.quantity == row.quantity)]
+
+
+def _spread(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
     table = standings.spreads(estimates, reference)
     asked, _, short = target.partition("-")
     quantity = next(q for q in standings.TARGETED if q.endswith(f"_{short}"))
     most = standings.HALF if asked == "spread" else standings.WORST
-    noises = {
-        row.op: row
-        for row in standings.own_noise(estimates, reference).itertuples()
-        if row.quantity == quantity
-    }
-    rows = []
+    noise = standings.own_noise(estimates, reference)
+    noises = {row.op: row for row in noise[noise.quantity == quantity].itertuples()}
     for rival in targets.closest(table, quantity).itertuples():
         if rival.ratio <= most:
             continue
-        ours = table[(table.op == rival.op) & (table.quantity == quantity)]
-        ours = next(ours[ours.variant == standings.OURS].itertuples())
+        cell = _cell(table, rival)
+        ours = next(cell[cell.variant == standings.OURS].itertuples())
         why = _noise(noises.get(rival.op)) or _inside(ours, estimates)
-        asked_for = f"The target asks for {units.percent(most * rival.spread)}"
-        asked_for += _card(rival, most, reference) + "."
+        wanted = f"{units.percent(most * rival.spread)}{_card(rival, most, reference)}"
         found = f"{units.ratio(rival.ratio)} {rival.variant}'s"
-        rows.append(Shortfall(target, f"{rival.op}, {quantity}", found, f"{why} {asked_for}"))
-    return rows
+        yield f"{rival.op}, {quantity}", found, f"{why} The target asks for {wanted}."
 
 
 def _card(rival: Any, most: float, reference: pd.DataFrame) -> str:
     """Whether a target asks for less than the same calls move by where nobody competes."""
-    cell = reference[(reference.op == rival.op) & (reference.quantity == rival.quantity)]
+    cell = _cell(reference, rival)
     if "low_s" not in cell or cell.low_s.isna().any() or cell.empty:
         return ""
     moves_s = cell.high_s.max() - cell.low_s.min()
@@ -100,61 +97,60 @@ def _noise(row: Any) -> str:
     if row is None or units.missing(row.across):
         return ""
     own, across = units.percent(row.own), units.percent(row.across)
-    told = f"Six successive estimates spread by {own}, those of different processes by {across}:"
+    seen = f"Six successive estimates spread by {own}, those of different processes by {across}:"
     if 2 * row.own_s < row.across_s:
-        return f"{told} what moves is the card or the process, not the stopwatch."
-    return f"{told} the stopwatch itself moves so much at this budget."
+        return f"{seen} what moves is the card or the process, not the stopwatch."
+    return f"{seen} {ITSELF}"
 
 
 def _inside(ours: Any, estimates: pd.DataFrame) -> str:
     """The same from the intervals of single estimates, where there was no long run."""
-    found = standings.figures(estimates)
-    cell = found[(found.op == ours.op) & (found.quantity == ours.quantity)]
+    cell = _cell(standings.figures(estimates), ours)
     cell = cell[cell.variant == standings.OURS]
     inside_s = (cell.high_s - cell.low_s).median()
     if units.missing(inside_s):
         return "No interval was recorded that could tell the stopwatch's noise from the card's."
-    told = (
-        f"The interval of one estimate spans {units.percent(inside_s / ours.per_s)}, the figures "
-        f"of all runs {units.percent(ours.spread)}:"
-    )
+    inside, spread = units.percent(inside_s / ours.per_s), units.percent(ours.spread)
+    seen = f"The interval of one estimate spans {inside}, the figures of all runs {spread}:"
     if 2 * inside_s < ours.spread_s:
-        return f"{told} what moves lies between the runs: card, host or process."
-    return f"{told} the stopwatch itself moves so much at this budget."
+        return f"{seen} what moves lies between the runs: card, host or process."
+    return f"{seen} {ITSELF}"
 
 
-def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfall]:
+ITSELF = "the stopwatch itself moves so much at this budget."
+
+
+def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
     table = standings.biases(estimates, reference)
     figures = standings.figures(estimates)
-    rows = []
-    for row in table[(table.variant == standings.OURS) & ~table.within.astype(bool)].itertuples():
-        if row.quantity == "step_wall":
-            continue
-        cell = figures[(figures.op == row.op) & (figures.quantity == row.quantity)]
+    out = table[(table.variant == standings.OURS) & ~table.within.astype(bool)]
+    for row in out[out.quantity != "step_wall"].itertuples():
+        cell = _cell(figures, row)
         runs = cell[cell.variant == standings.OURS].median_s
-        clocks = _clocks(row, reference.get("sm_clock_mhz"))
-        why = " ".join(filter(None, (_reference(row, runs), _witness(row), clocks)))
-        others = table[(table.op == row.op) & (table.quantity == row.quantity)]
+        others = _cell(table, row)
         others = others[others.variant != standings.OURS]
-        told = ", ".join(f"{each.variant} {off_text(each)}" for each in others.itertuples())
-        why += f" Theirs: {told}." if told else ""
-        rows.append(Shortfall(target, f"{row.op}, {row.quantity}", off_text(row), why))
-    return rows
+        theirs = ", ".join(f"{each.variant} {off_text(each)}" for each in others.itertuples())
+        parts = [_reference(row, runs), _witness(row), _clocks(row, reference.get("sm_clock_mhz"))]
+        parts += [f"Theirs: {theirs}."] if theirs else []
+        yield f"{row.op}, {row.quantity}", off_text(row), " ".join(filter(None, parts))
 
 
 def _reference(row: Any, runs: pd.Series) -> str:
     """Whether it is the reference that moves, or the two that differ."""
     low, high = row.reference_low, row.reference_high
-    rounds = f"from {units.seconds(low)} to {units.seconds(high)}"
+    rounds = f"reach from {units.seconds(low)} to {units.seconds(high)}"
     if low <= row.median_s <= high:
-        told = f"The rounds of the reference reach {rounds}, with our figure among them:"
-        return f"{told} the card was not in one state."
+        return (
+            f"The rounds of the reference {rounds}, with our figure among them: the card was not "
+            "in one state."
+        )
     beyond = int(((runs > high) if row.off_s > 0 else (runs < low)).sum())
     side = "above" if row.off_s > 0 else "below"
-    told = f"{beyond} of {len(runs)} of our figures lie {side} all rounds of the reference, which"
-    if 10 * beyond >= 9 * len(runs):
-        return f"{told} reach {rounds}: the two differ in the same way every time."
-    return f"{told} reach {rounds}: both move."
+    always = 10 * beyond >= 9 * len(runs)
+    return (
+        f"{beyond} of {len(runs)} of our figures lie {side} all rounds of the reference, which "
+        f"{rounds}: {'the two differ in the same way every time' if always else 'both move'}."
+    )
 
 
 def _witness(row: Any) -> str:
@@ -162,15 +158,13 @@ def _witness(row: Any) -> str:
     off, on = row.events_s, row.events_profiled_s
     if units.missing(off) or units.missing(on):
         return ""
-    told = (
-        f"Beside the record the stopwatch reads {units.seconds(off)}, and "
-        f"{units.seconds(on)} while the profiler runs"
-    )
     # Of what lies between our figure there and the record, so much comes with the profiler.
     gap, by_profiler = row.reference_s - off, on - off
-    if abs(by_profiler) >= abs(gap) / 2 and by_profiler * gap > 0:
-        return f"{told}: it lengthens what it records."
-    return f"{told}."
+    longer = abs(by_profiler) >= abs(gap) / 2 and by_profiler * gap > 0
+    return (
+        f"Beside the record the stopwatch reads {units.seconds(off)}, and {units.seconds(on)} "
+        f"while the profiler runs{': it lengthens what it records' if longer else ''}."
+    )
 
 
 def _clocks(row: Any, records: pd.Series | None) -> str:
@@ -184,8 +178,8 @@ def _clocks(row: Any, records: pd.Series | None) -> str:
     if units.missing(there):
         return ""
     if not units.missing(ours):
-        told = f"The card ran at {ours:.0f} MHz for our figures and at {there:.0f} MHz for"
-        return f"{told} the record." if ours != there else ""
+        clocks = f"The card ran at {ours:.0f} MHz for our figures and at {there:.0f} MHz for"
+        return f"{clocks} the record." if ours != there else ""
     highest = records.max() if records is not None else there
     if there >= highest:
         return ""
@@ -195,48 +189,33 @@ def _clocks(row: Any, records: pd.Series | None) -> str:
     )
 
 
-def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfall]:
+def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
     table = standings.asked(estimates, reference)
     table = table[(table.kind == targets.COVERAGES[target]) & (table.quantity != "step_wall")]
-    size = table.truth_s
-    table = table.assign(
-        half=(table.high_s - table.low_s) / 2 / size,
-        off=abs((table.high_s + table.low_s) / 2 - size) / size,
-    )
-    rows = []
+    half, middle = (table.high_s - table.low_s) / 2, (table.high_s + table.low_s) / 2
+    off = abs(middle - table.truth_s)
+    table = table.assign(half=half / table.truth_s, off=off / table.truth_s)
     for quantity, cell in table.groupby("quantity"):
         out = cell[~cell.held.astype(bool)]
-        half = units.percent(cell.half.median())
+        wide = f"Half an interval is typically {units.percent(cell.half.median())} wide"
+        away = f"{units.percent((cell if out.empty else out).off.median())} away from what"
         if out.empty:
-            why = (
-                f"Half an interval is typically {half} wide, and its middle {_typical(cell)} away "
-                "from what it should hold."
-            )
+            why = f"{wide}, and its middle {away} it should hold."
         else:
             most = out.op.value_counts().head(3)
             places = ", ".join(f"{op} ({count})" for op, count in most.items())
-            why = (
-                f"Half an interval is typically {half} wide; the middle of one that missed is "
-                f"{_typical(out)} away from what it should hold. Most on {places}."
-            )
-        found = f"{len(cell) - len(out)} of {len(cell)}"
-        rows.append(Shortfall(target, quantity, found, why))
-    return rows
+            why = f"{wide}; the middle of one that missed is {away} it should hold. Most on "
+            why += f"{places}."
+        yield quantity, f"{len(cell) - len(out)} of {len(cell)}", why
 
 
-def _typical(cell: pd.DataFrame) -> str:
-    return units.percent(cell.off.median())
-
-
-def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfall]:
+def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
     kind = "effect" if target == "power" else "same"
     pairs = standings.compared(estimates, kind)
     if target in ("power", "false-positives-of-threes"):
         pairs = standings.threes(pairs)
-    claimed = pairs.verdict.isin(standings.CLAIMED[kind])
-    rows = []
-    for (op, quantity), cell in pairs.assign(claimed=claimed).groupby(["op", "quantity"]):
-        count = int(cell.claimed.sum())
+    pairs = pairs.assign(claimed=pairs.verdict.isin(standings.CLAIMED[kind]))
+    for (op, quantity), cell in pairs.groupby(["op", "quantity"]):
         wrong = cell[cell.claimed != (kind == "effect")]
         if wrong.empty:
             continue
@@ -248,24 +227,19 @@ def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> 
         )
         if kind == "effect" and floor > wrong.ratio.median() - 1:
             why += " What is below its floor is never claimed."
-        rows.append(Shortfall(target, f"{op}, {quantity}", f"{count} of {len(cell)}", why))
-    return rows
+        yield f"{op}, {quantity}", f"{int(cell.claimed.sum())} of {len(cell)}", why
 
 
-def _overhead(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfall]:
-    rows = []
-    for row in standings.part(estimates, "overhead").dropna(subset=["cost_s"]).itertuples():
-        wide = bool(row.wide)
-        if row.cost_s >= standings.OVERHEAD_S or wide:
-            state = "wide, so the blocks did not agree in time" if wide else "narrow, but late"
-            where = f"{row.op}, {row.quantity}, process {row.process}"
-            rows.append(
-                Shortfall(target, where, units.seconds(row.cost_s), f"Its rows are {state}.")
-            )
-    return rows
+def _overhead(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+    runs = standings.part(estimates, "overhead").dropna(subset=["cost_s"])
+    late = runs[(runs.cost_s >= standings.OVERHEAD_S) | runs.wide.astype(bool)]
+    for row in late.itertuples():
+        wide = "wide, so the blocks did not agree in time"
+        why = f"Its rows are {wide if row.wide else 'narrow, but late'}."
+        yield f"{row.op}, {row.quantity}, process {row.process}", units.seconds(row.cost_s), why
 
 
-EXPLAINED: dict[str, Callable[..., list[Shortfall]]] = {
+EXPLAINED: dict[str, Callable[..., Places]] = {
     "spread-": _spread,
     "worst-": _spread,
     "bias": _bias,

@@ -136,24 +136,23 @@ def own_noise(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
         `across_s`, that of as many figures from different processes, in seconds; `own` and
         `across`, as the shares that `spreads` gives; NaN where only one process was recorded.
     """
-    per = {
-        (op, quantity): _per(op, quantity, group, _truths(reference))
-        for (op, quantity), group in figures(estimates).groupby(["op", "quantity"])
-    }
-    runs = part(estimates, "long").dropna(subset=["median_s"])
-    known = figures(estimates)
-    ours = known[known.variant == OURS]
+    known, truths = figures(estimates), _truths(reference)
+    cells = dict(list(known.groupby(["op", "quantity"])))
+
+    def typical(runs: pd.DataFrame, by: str) -> float:
+        """The median of the spreads of groups of runs, in seconds."""
+        found = [scoring.spread(run.median_s) for _, run in runs.groupby(by) if len(run) > 1]
+        return float(np.median(found)) if found else np.nan
+
     rows = []
+    runs = part(estimates, "long").dropna(subset=["median_s"])
     for (op, quantity), group in runs.groupby(["op", "quantity"], sort=False):
-        own = [scoring.spread(run.median_s) for _, run in group.groupby("process") if len(run) > 1]
-        cell = ours[(ours.op == op) & (ours.quantity == quantity)]
-        across = [
-            scoring.spread(run.median_s) for _, run in cell.groupby("replicate") if len(run) > 1
-        ]
-        if not own or (op, quantity) not in per:
+        own_s = typical(group, "process")
+        if np.isnan(own_s) or (op, quantity) not in cells:
             continue
-        own_s, across_s = (float(np.median(each)) if each else np.nan for each in (own, across))
-        size = per[op, quantity]
+        cell = cells[op, quantity]
+        across_s = typical(cell[cell.variant == OURS], "replicate")
+        size = _per(op, quantity, cell, truths)
         rows.append((op, quantity, own_s, across_s, own_s / size, across_s / size))
     return pd.DataFrame(rows, columns=["op", "quantity", "own_s", "across_s", "own", "across"])
 
@@ -259,9 +258,8 @@ def errors(estimates: pd.DataFrame) -> pd.DataFrame:
         mine = compared(estimates, kind)
         claimed = CLAIMED[kind]
         add(OURS, kind, "verdict", list(mine.verdict.isin(claimed)))
-        add(
-            OURS, kind, f"verdict of {TOGETHER} processes", list(threes(mine).verdict.isin(claimed))
-        )
+        together = list(threes(mine).verdict.isin(claimed))
+        add(OURS, kind, f"verdict of {TOGETHER} processes", together)
         add(OURS, kind, "interval", list((mine.ratio_low > 1) | (mine.ratio_high < 1)))
         beyond = mine.ratio - 1 > APART if kind == "effect" else abs(mine.ratio - 1) > APART
         add(OURS, kind, "1% apart", list(beyond))

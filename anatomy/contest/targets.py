@@ -12,10 +12,7 @@ import pandas as pd
 from anatomy.contest import standings
 
 # Target -> the kind of interval that it is about.
-COVERAGES = {
-    "coverage-blocks": standings.LONG,
-    "coverage-processes": standings.OVER_PROCESSES,
-}
+COVERAGES = {"coverage-blocks": standings.LONG, "coverage-processes": standings.OVER_PROCESSES}
 
 
 def judged(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:

@@ -34,6 +34,11 @@ class Wanted:
     quantity: str | None
     where: Mapping[str, Any] | None
 
+    @property
+    def counted(self) -> bool:
+        """Whether a count is shown, which is exact, and not a time."""
+        return self.value not in TIMED
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -117,11 +122,8 @@ def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
         # A row that says why there is no time may say nothing of a quantity either.
         rows.select(kept, quantity=wanted.quantity)
         kept = [row for row in kept if row.get("quantity") in (wanted.quantity, None)]
-    kept = [
-        row
-        for row in kept
-        if not any(units.missing(row.get(name)) for name in (wanted.x, wanted.y) if name)
-    ]
+    axes = [name for name in (wanted.x, wanted.y) if name]
+    kept = [row for row in kept if not any(units.missing(row.get(name)) for name in axes)]
     found: dict[tuple, list[Cell]] = {}
     for variant in wanted.variants:
         for row in kept:
@@ -130,8 +132,8 @@ def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
                 found.setdefault((variant, cell.x, cell.y), []).append(cell)
     if not found:
         raise BadParameter(
-            f"no row of {', '.join(wanted.variants)} with {wanted.x}"
-            f"{f' and {wanted.y}' if wanted.y else ''} is compared with a control."
+            f"no row of {', '.join(wanted.variants)} with {' and '.join(axes)} is compared with a "
+            "control."
         )
     for variant in wanted.variants:
         for row in kept:
@@ -146,17 +148,19 @@ def _only(several: Sequence[Cell], wanted: Wanted) -> Cell:
     # A comparison that failed may say so in several rows, such as that of its first call.
     if len(several) == 1 or all(cell.value is None for cell in several):
         return first
-    told = rows.telling_apart([cell.row for cell in several])
     at = f"{wanted.x}={first.x}" + (f", {wanted.y}={first.y}" if wanted.y else "")
+    raise too_many([cell.row for cell in several], f"{first.variant!r} are in the cell {at}")
+
+
+def too_many(several: Sequence[Row], where: str) -> BadParameter:
+    """The error of several rows where there must be one; it says what would tell them apart."""
+    columns = rows.telling_apart(several)
     advice = (
-        f"choose by op=, quantity= or where={{...}} of {told}"
-        if told
+        f"choose by op=, quantity= or where={{...}} of {columns}"
+        if columns
         else "they differ in no column to choose them by"
     )
-    raise BadParameter(
-        f"{len(several)} rows of {first.variant!r} are in the cell {at}, and there must be one: "
-        f"{advice}."
-    )
+    return BadParameter(f"{len(several)} rows of {where}, and there must be one: {advice}.")
 
 
 def axis(values: Iterable[Any]) -> list:
@@ -247,15 +251,20 @@ def _untried(row: Row, variant: str, wanted: Wanted) -> dict[tuple, Cell]:
     place = (variant, row[wanted.x], row[wanted.y] if wanted.y else None)
     if not control or not row.get("note") or not units.missing(row.get("median_s")):
         return {}
-    return {place: Cell(*place, row, None, None, None, None, "", row["note"])}
+    return {place: Cell(*place, row, None, *_without(row["note"]))}
 
 
+# Value, both ends of its interval, its word, and why there is none.
 Shown = tuple[float | None, float | None, float | None, str, str]
+
+
+def _without(why: str) -> Shown:
+    return None, None, None, "", why
 
 
 def _timed(row: Row, wanted: Wanted) -> Shown:
     if units.missing(row.get("ratio")) or row.get("verdict") == "impossible":
-        return None, None, None, "", row.get("note") or "not measured"
+        return _without(row.get("note") or "not measured")
     row = rows.derived(row, None)
     ends = (row.get(name) for name in rows.INTERVALS[wanted.value])
     low, high = (row[wanted.value] if units.missing(end) else end for end in ends)
@@ -265,11 +274,11 @@ def _timed(row: Row, wanted: Wanted) -> Shown:
 def _counted(row: Row, control: Row | None, column: str) -> Shown:
     here, there = row.get(column), (control or {}).get(column)
     if units.missing(here):
-        return None, None, None, "", row.get("note") or "not counted"
+        return _without(row.get("note") or "not counted")
     if units.missing(there):
-        return None, None, None, "", (control or {}).get("note") or "the control's is not known"
+        return _without((control or {}).get("note") or "the control's is not known")
     if there <= 0:
-        return None, None, None, "", "the control needs none"
+        return _without("the control needs none")
     value = here / there
     close = abs(here - there) < SAME_COUNT * there
     word = "same" if close else "less" if here < there else "more"

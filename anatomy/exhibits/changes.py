@@ -32,15 +32,15 @@ def changes(rung: str, *, since: str | None = None, caption: str | None = None) 
     if name is None:
         raise BadParameter(f"{rung} says of no rung that it changes it; give `since`.")
     lines = ladder_scripts.difference(name, rung)
-    told = inline.render_text(showing, caption) if caption else None
+    text = inline.render_text(showing, caption) if caption else ""
     if showing.collecting:
         return ""
     gone, new = (sum(line.startswith(sign) for line in lines) for sign in "-+")
-    counts = f"{_count(gone)} of <code>{escape(name)}.py</code> gone, {_count(new)} new"
-    says = f'<span class="says">{told}</span> ' if told else ""
+    counted = f"{_count(gone)} of <code>{escape(name)}.py</code> gone, {_count(new)} new"
+    says = f'<span class="says">{text}</span> ' if text else ""
     return (
         f'<figure class="shown changes" data-search-exclude>{_coloured(lines)}'
-        f"<figcaption>{says}{counts}</figcaption></figure>\n"
+        f"<figcaption>{says}{counted}</figcaption></figure>\n"
     )
 
 

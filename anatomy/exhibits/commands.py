@@ -42,14 +42,14 @@ def shown(showing: Showing, declared: Signature, found: Found, command: str) -> 
         f"<code>{escape(_broken(command))}\n</code></pre></div>"
     )
     flags = [
-        [f"<code>--{p.name.replace('_', '-')}</code>", _meaning(p), _values(p), _default(p)]
-        for p in declared.parameters
+        ("option", lambda p: f"<code>--{p.name.replace('_', '-')}</code>"),
+        ("what it is", lambda p: escape(p.help.rstrip("."))),
+        ("values", _values),
+        ("default", lambda p: tables.code(p.default)),
     ]
-    head = ("option", "what it is", "values", "default")
-    return (
-        f'<div class="command">{block}{_took(showing, found)}'
-        f"{tables.listed(head, flags, f'Options of {declared.command}', 'flags')}</div>"
-    )
+    label = f"Options of {declared.command}"
+    table = tables.by_columns(flags, declared.parameters, label, "flags")
+    return f'<div class="command">{block}{_took(showing, found)}{table}</div>'
 
 
 def _broken(command: str) -> str:
@@ -79,15 +79,7 @@ def _took(showing: Showing, found: Found) -> str:
     )
 
 
-def _meaning(parameter: Parameter) -> str:
-    return escape(parameter.help.rstrip("."))
-
-
 def _values(parameter: Parameter) -> str:
     if parameter.choices:
-        return " ".join(f"<code>{escape(str(choice))}</code>" for choice in parameter.choices)
+        return " ".join(map(tables.code, parameter.choices))
     return {int: "whole number", float: "number", str: "text", bool: "on or off"}[parameter.type]
-
-
-def _default(parameter: Parameter) -> str:
-    return f"<code>{escape(str(parameter.default))}</code>"

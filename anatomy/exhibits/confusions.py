@@ -1,11 +1,4 @@
-"""The confusion matrix of the bottleneck classifier, and the evidence behind each of its cells.
-
-```python exec="on" html="1"
-from anatomy.page import confusion
-
-print(confusion(caption="What each workload was built to be, and what it was called."))
-```
-"""
+"""The confusion matrix of the bottleneck classifier, and the evidence behind each of its cells."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,9 +7,8 @@ from typing import Any
 
 from anatomy import rows, tables, units
 from anatomy.bottleneck import CAUSES, COMPUTE, LAUNCH, MEMORY
-from anatomy.charts import figures
 from anatomy.errors import UnknownName
-from anatomy.pages import inline
+from anatomy.exhibits import framing
 from anatomy.rows import Row
 from anatomy.showing import current
 
@@ -51,44 +43,26 @@ def confusion(
             costs; `shares`, what the names rest on; or `told`, what `diagnose` said.
         op: The only workload of `told`; by default those that were not called what they were built
             as, or in doubt.
-        caption: What to see.
-        params: Parameters of the experiment, where not the default.
-
-    Raises:
-        UnknownName: There is no such part or parameter.
     """
-    if part not in (*PARTS, "told"):
-        raise UnknownName("part of the confusion", part, (*PARTS, "told"))
-    showing = current()
-    found = showing.find(EXPERIMENT, **params)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    if found.recording is None:
-        return figures.framed(showing, [found], "", told)
-
-    def draw() -> str:
-        table = found.recording.rows
-        body = _told(table, op) if part == "told" else PARTS[part](table)
-        return figures.framed(showing, [found], body, told)
-
-    return figures.or_badge(showing, [found], told, draw)
+    if part not in PARTS:
+        raise UnknownName("part of the confusion", part, PARTS)
+    found = current().find(EXPERIMENT, **params)
+    return framing.exhibit(found, caption, lambda: PARTS[part](found.recording.rows, op))
 
 
-def _matrices(table: Sequence[Row]) -> str:
+def _matrices(table: Sequence[Row], op: str | None) -> str:
     """A matrix for each judge: kinds by construction down, names given across."""
     return "".join(_matrix(table, column, judge) for column, judge in JUDGES.items())
 
 
 def _matrix(table: Sequence[Row], column: str, judge: str) -> str:
     there = _built(table)
-    counts = Counter((row["expected"], row.get(column) or units.NOT_MEASURED) for row in there)
+    called = Counter((row["expected"], row.get(column) or units.NOT_MEASURED) for row in there)
     kinds = [cause for cause in CAUSES if any(row["expected"] == cause for row in there)]
-    given = {name for _, name in counts}
-    names = [*kinds, *sorted(given - set(kinds))]
+    names = [*kinds, *sorted({name for _, name in called} - set(kinds))]
     heads = ["built as", *(f"#{escape(name)}" for name in names)]
     lines = [
-        [escape(kind), *(_count(counts[kind, name], kind == name) for name in names)]
+        [escape(kind), *(_count(called[kind, name], kind == name) for name in names)]
         for kind in kinds
     ]
     title = f"{judge}: {_right(there, column)} of {len(there)} as built"
@@ -109,44 +83,40 @@ def _right(there: Sequence[Row], column: str) -> int:
     return sum(row.get(column) == row["expected"] for row in there)
 
 
-def _score(table: Sequence[Row]) -> str:
+def _score(table: Sequence[Row], op: str | None) -> str:
     """How many names are right, and which are not, in a sentence."""
     there = _built(table)
-    told = f"diagnose named {_right(there, 'found')} of {len(there)} workloads as they were built."
+    right = _right(there, "found")
+    said = [f"diagnose named {right} of {len(there)} workloads as they were built."]
     for row in there:
         if row.get("found") != row["expected"]:
-            told += f" {row['op']}, built as {row['expected']}, was called {_called(row)}."
-    return f"<p>{escape(told)}</p>"
+            doubt = f" (second most likely: {row['second']})" if row.get("second") else ""
+            name = f"{_name(row, 'found')}{doubt}"
+            said.append(f"{row['op']}, built as {row['expected']}, was called {name}.")
+    return f"<p>{escape(' '.join(said))}</p>"
 
 
-def _called(row: Row) -> str:
-    """`launch, in doubt (second most likely: sync)`."""
-    told = row.get("found") or units.NOT_MEASURED
-    told += ", in doubt" if row.get("certain") is False else ""
-    return f"{told} (second most likely: {row['second']})" if row.get("second") else told
+def _name(row: Row, column: str) -> str:
+    """What a judge called a workload: `launch, in doubt`."""
+    doubt = ", in doubt" if column == "found" and row.get("certain") is False else ""
+    return (row.get(column) or units.NOT_MEASURED) + doubt
 
 
-def _told(table: Sequence[Row], op: str | None) -> str:
+def _reports(table: Sequence[Row], op: str | None) -> str:
     """What `diagnose` said of one workload, or of all that it did not name as they were built.
 
     Raises:
         UnknownName: There is no such workload.
     """
-    there = _built(table)
-    if op is not None and op not in (known := [row["op"] for row in there]):
-        raise UnknownName("workload", op, known)
-    wanted = [
-        row
-        for row in there
-        if (row["op"] == op if op else row.get("found") != row["expected"] or not row["certain"])
-    ]
+    there = {row["op"]: row for row in _built(table)}
+    if op is not None and op not in there:
+        raise UnknownName("workload", op, there)
+    doubtful = [r for r in there.values() if r.get("found") != r["expected"] or not r["certain"]]
+    wanted = [there[op]] if op else doubtful
     if not wanted:
         return "<p>Every workload was called what it was built as, without a doubt.</p>"
-    parts = []
-    for row in wanted:
-        text = escape("\n".join(row.get("report") or ()))
-        parts.append(f'<pre class="told"><code>{text}</code></pre>')
-    return "".join(parts)
+    texts = (escape("\n".join(row.get("report") or ())) for row in wanted)
+    return "".join(f'<pre class="told"><code>{text}</code></pre>' for text in texts)
 
 
 def _count(count: int, right: bool) -> str:
@@ -154,60 +124,64 @@ def _count(count: int, right: bool) -> str:
     return tables.chip("holds" if right else "fails", str(count)) if count else tables.NONE
 
 
-def _each(table: Sequence[Row]) -> list[tuple[str, Row, list[Row]]]:
-    """Every workload's name, its own row, and all of its rows."""
-    found = []
+def _each(table: Sequence[Row]) -> dict[str, tuple[Row, list[Row]]]:
+    """Of every workload its own row, and all of its rows."""
+    found = {}
     for op in rows.names(table, "op"):
         members = [row for row in table if row.get("op") == op]
         own = next((row for row in members if row.get("role") == "control"), members[0])
-        found.append((escape(op), own, members))
+        found[escape(op)] = own, members
     return found
 
 
-def _workloads(table: Sequence[Row]) -> str:
+def _workloads(table: Sequence[Row], op: str | None) -> str:
     """A row for each workload: what it is called, and what its cause costs."""
     heads = ["workload", "built as", *JUDGES.values(), "second", "#by the model", "#without it"]
     each = _each(table)
-    lines = [[name, *_names(own, members)] for name, own, members in each if not own.get("note")]
+    lines = [[name, *_cells(*both)] for name, both in each.items() if not both[0].get("note")]
     # A reason is a sentence: it would make a column of words, and stands under the table.
     why = "".join(
         f'<p class="why">{name}, built as {escape(str(own.get("expected")))}: '
         f"{escape(own['note'])}.</p>"
-        for name, own, _ in each
+        for name, (own, _) in each.items()
         if own.get("note")
     )
     return tables.listed(heads, lines, "Workloads and their names") + why
 
 
-def _names(own: Row, members: Sequence[Row]) -> list[str]:
-    cells = [escape(str(own.get("expected") or "—"))]
-    for column in JUDGES:
-        name = own.get(column) or units.NOT_MEASURED
-        doubt = ", in doubt" if column == "found" and own.get("certain") is False else ""
-        right = name == own.get("expected")
-        cells.append(tables.chip("holds" if right else "fails", name + doubt))
-    cells.append(escape(str(own.get("second") or "—")))
+def _cells(own: Row, members: Sequence[Row]) -> list[str]:
+    names = [
+        tables.chip(
+            "holds" if (own.get(judge) or units.NOT_MEASURED) == own.get("expected") else "fails",
+            _name(own, judge),
+        )
+        for judge in JUDGES
+    ]
+    built, second = (escape(str(own.get(column) or "—")) for column in ("expected", "second"))
     beside = next((row for row in members if row.get("variant") == "without"), None)
-    ends = ("ratio", "ratio_low", "ratio_high")
-    text = units.ratio_range(*(beside.get(end) for end in ends)) if beside else tables.NONE
-    saving = own.get("saving") if beside else None
-    return [*cells, tables.NONE if units.missing(saving) else units.ratio(1.0 - saving), text]
+    if beside is None:
+        return [built, *names, second, tables.NONE, tables.NONE]
+    text = units.ratio_range(*(beside.get(end) for end in ("ratio", "ratio_low", "ratio_high")))
+    saving = own.get("saving")
+    model = tables.NONE if units.missing(saving) else units.ratio(1.0 - saving)
+    return [built, *names, second, model, text]
 
 
-def _shares(table: Sequence[Row]) -> str:
+def _shares(table: Sequence[Row], op: str | None) -> str:
     """A row for each workload that was diagnosed: the shares that its name rests on."""
     lines = [
-        [name, *(_percent(own.get(column)) for column in SHARES)]
-        for name, own, _ in _each(table)
+        [name, *(tables.percent(own.get(column)) for column in SHARES)]
+        for name, (own, _) in _each(table).items()
         if not own.get("note")
     ]
     heads = ["workload", *(f"#{name}" for name in SHARES.values())]
     return tables.listed(heads, lines, "The shares behind the names")
 
 
-def _percent(value: float | None) -> str:
-    return tables.NONE if units.missing(value) else units.percent(value)
-
-
-# Part -> what draws it, beside `told`.
-PARTS = {"score": _score, "matrix": _matrices, "workloads": _workloads, "shares": _shares}
+PARTS = {
+    "score": _score,
+    "matrix": _matrices,
+    "workloads": _workloads,
+    "shares": _shares,
+    "told": _reports,
+}

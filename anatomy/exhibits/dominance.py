@@ -8,7 +8,7 @@ Arithmetic on the rows of one recording, and nothing that prints markup.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anatomy import replication, rows
@@ -61,6 +61,11 @@ class Point:
         return self.time.row
 
     @property
+    def is_control(self) -> bool:
+        """Whether it is the control, at 1 by 1."""
+        return self.time.word == "control"
+
+    @property
     def placed(self) -> bool:
         """Whether both are known."""
         return self.time.value is not None and self.count.value is not None
@@ -91,13 +96,13 @@ def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
         both.append({(cell.x, cell.variant): cell for cell in cells})
     times, counts = both
     found: dict[Any, list[Point]] = {}
-    for each in breakeven.axis(name for name, _ in times):
-        if wanted.series is None and found:
-            ops = ", ".join(breakeven.axis(name for name, _ in times))
-            raise BadParameter(
-                f"frontier() shows one comparison unless series= says what tells several apart: "
-                f"choose by op= or where={{...}} of {ops}."
-            )
+    places = breakeven.axis(name for name, _ in times)
+    if wanted.series is None and len(places) > 1:
+        raise BadParameter(
+            f"frontier() shows one comparison unless series= says what tells several apart: "
+            f"choose by op= or where={{...}} of {', '.join(places)}."
+        )
+    for each in places:
         mine = [Point(times[each, v], counts[each, v]) for v in variants if (each, v) in times]
         found[each] = _standing([*_control(mine, each), *mine])
     return found
@@ -124,13 +129,10 @@ def _control(mine: Sequence[Point], place: Any) -> list[Point]:
             f"frontier() shows variants of one control, and these have {', '.join(names)}: choose "
             "them by variants=."
         )
-    row = controls[0]
+    row, one = controls[0], (1.0, 1.0, 1.0, "control", "")
     known = any(point.count.value is not None for point in mine)
-    one = (1.0, 1.0, 1.0, "control", "") if known else (None, None, None, "", "not counted")
-    cells = [
-        Cell(row["variant"], place, None, row, row, *figures_)
-        for figures_ in ((1.0, 1.0, 1.0, "control", ""), one)
-    ]
+    count = one if known else (None, None, None, "", "not counted")
+    cells = (Cell(row["variant"], place, None, row, row, *shown) for shown in (one, count))
     return [Point(*cells)]
 
 
@@ -139,18 +141,16 @@ def _standing(several: Sequence[Point]) -> list[Point]:
     placed = [point for point in several if point.placed]
     found = []
     for point in several:
-        if not point.placed:
-            found.append(point)
-            continue
-        others = [other for other in placed if other is not point]
+        others = [other for other in placed if other is not point and point.placed]
         beaters = tuple(other.variant for other in others if beats(other, point))
-        found.append(Point(point.time, point.count, NO if beaters else YES, beaters))
+        standing = (NO if beaters else YES) if point.placed else ""
+        found.append(replace(point, standing=standing, beaten_by=beaters))
     left = [point for point in found if point.standing == YES]
-    done = []
-    for point in found:
-        below = tuple(o.variant for o in left if _below(o, point)) if point in left else ()
-        done.append(Point(point.time, point.count, OPEN, below) if below else point)
-    return done
+    for index, point in enumerate(found):
+        below = tuple(o.variant for o in left if point.standing == YES and _below(o, point))
+        if below:
+            found[index] = replace(point, standing=OPEN, beaten_by=below)
+    return found
 
 
 def beats(one: Point, other: Point) -> bool:
@@ -163,7 +163,7 @@ def beats(one: Point, other: Point) -> bool:
 
 def _faster(one: Point, other: Point) -> str:
     """The verdict on the time of a variant over that of another one of the same comparison."""
-    if other.time.word == "control":
+    if other.is_control:
         return one.time.word
     floor = one.row.get("noise_floor")
     try:

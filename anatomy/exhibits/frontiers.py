@@ -3,17 +3,17 @@
 Which of them are on it is `anatomy.exhibits.dominance`'s to say.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from anatomy import rows, tables, units
 from anatomy.charts import figures, svg
 from anatomy.errors import BadParameter
-from anatomy.exhibits import payoffs
-from anatomy.exhibits.dominance import NO, OPEN, YES, Point, Wanted, line, points
-from anatomy.pages import inline
-from anatomy.showing import Found, Showing, current, selectors
+from anatomy.exhibits import framing, payoffs
+from anatomy.exhibits.dominance import NO, OPEN, Point, Wanted, line, points
+from anatomy.rows import Row
+from anatomy.showing import current, selectors
 
 MOST_NAMED = 14  # marks that have room for their names on a desk; more have numbers
 
@@ -37,43 +37,31 @@ def frontier(
                  where={"width": 2048, "tokens": 8192})
 
     Args:
-        experiment: Its name.
         x: Column of the count along the axis, such as `peak_bytes` or `total_peak_bytes`.
-        where: Column -> its value, or a list of them; a text with `*` is a pattern.
         series: Column whose values are comparisons of their own, with a frontier each. Without it
             there must be one comparison.
         variants: Variants shown beside the control, in this order; by default all.
-        quantity: The only quantity shown. There must be one: give it where there are several.
-        op: The only operation shown; also the experiment's parameter of that name, if it has one.
-        caption: What to see.
-        params: Parameters of the experiment, where not the default.
+        quantity: There must be one: give it where there are several.
 
     Raises:
-        UnknownName: There is no such experiment, parameter, column, variant or value of a column.
         BadParameter: There are several comparisons, or several rows of a variant in one of them.
     """
-    showing = current()
-    params, op, quantity = selectors(experiment, params, op, quantity)
+    params = selectors(experiment, params, op, quantity)
     if x in rows.INTERVALS:
         raise BadParameter(f"{x} has an interval; frontier() has a count along its axis.")
     wanted = Wanted(x, where, series, variants, quantity, op)
-    found = showing.find(experiment, **params)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    if found.recording is None:
-        return figures.framed(showing, [found], "", told)
-    return figures.or_badge(showing, [found], told, lambda: _shown(showing, found, wanted, told))
+    found = current().find(experiment, **params)
+    return framing.exhibit(
+        found, caption, lambda: _shown(found.recording.rows, wanted), kind="frontier"
+    )
 
 
-def _shown(showing: Showing, found: Found, wanted: Wanted, caption: str | None) -> str:
-    by_series = points(found.recording.rows, wanted)
-    body = figures.twin(_table(by_series, wanted), unfold=False)
-    if any(point.placed for several in by_series.values() for point in several):
-        body = _chart(showing, by_series, wanted) + body
-    else:
-        body = _table(by_series, wanted)
-    return figures.framed(showing, [found], body, caption, kind="frontier")
+def _shown(table: Sequence[Row], wanted: Wanted) -> str:
+    by_series = points(table, wanted)
+    table = _table(by_series, wanted)
+    if not any(point.placed for several in by_series.values() for point in several):
+        return table
+    return _chart(by_series, wanted) + figures.twin(table)
 
 
 def _name(wanted: Wanted, place: Any) -> str:
@@ -83,37 +71,24 @@ def _name(wanted: Wanted, place: Any) -> str:
     return f"{rows.heading(wanted.series)} {payoffs.label(wanted.series, place)}"
 
 
-def _chart(showing: Showing, by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
+def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """The picture, what its marks mean, and what is on the frontier in words."""
     several = len(by_series) > 1
     drawn = [point for mine in by_series.values() for point in mine if point.placed]
     numbers = {name: str(number) for number, name in enumerate(_names(drawn), 1)}
     marks, steps = [], []
+    series = {place: _name(wanted, place) for place in by_series}
     for place, mine in by_series.items():
-        series = _name(wanted, place)
-        for point in mine:
-            if not point.placed or (point.time.word == "control" and _repeated(marks)):
-                continue
-            control = point.time.word == "control"
-            marks.append(
-                {
-                    "series": series,
-                    "x": point.count.value,
-                    "value": point.time.value,
-                    "low": point.time.low,
-                    "high": point.time.high,
-                    "name": f"{point.variant}, the control" if control else point.variant,
-                    "number": "" if control else numbers[point.variant],
-                    "control": control,
-                    "beaten": point.standing == NO,
-                    "told": _told(point, wanted, series),
-                }
-            )
-        steps += [{"series": series, "x": p.count.value, "value": p.time.value} for p in line(mine)]
+        # The control, which is at 1 by 1 in every series, is drawn once.
+        repeated = any(mark["control"] for mark in marks)
+        shown = [p for p in mine if p.placed and not (p.is_control and repeated)]
+        marks += [_mark(point, numbers, wanted, series[place]) for point in shown]
+        steps += [
+            {"series": series[place], "x": p.count.value, "value": p.time.value} for p in line(mine)
+        ]
     floor = max((p.row.get("noise_floor") or 0.0 for p in drawn), default=0.0)
-    table = [point.row for point in drawn]
-    titles = (payoffs.title(wanted.x), payoffs.title("ratio", table))
-    series = [_name(wanted, place) for place in by_series]
+    titles = (payoffs.title(wanted.x), payoffs.title("ratio", [point.row for point in drawn]))
+    series = list(series.values())
     names = len(marks) <= MOST_NAMED
     drawing = svg.Drawing("tradeoffs.frontier", (marks, steps, floor, titles, series, names))
     named = (
@@ -122,25 +97,30 @@ def _chart(showing: Showing, by_series: Mapping[Any, Sequence[Point]], wanted: W
         "that none beats in both. The table under it has the figures."
     )
     return (
-        svg.chart(showing, [("", drawing)], named)
+        svg.chart([("", drawing)], named)
         + _numbers(numbers, drawn, always=not names)
         + _key(drawn, wanted, several=several)
         + _worth(by_series, wanted)
     )
 
 
-def _repeated(marks: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the control, which is at 1 by 1 in every series, is drawn already."""
-    return any(mark["control"] for mark in marks)
+def _mark(point: Point, numbers: Mapping[str, str], wanted: Wanted, series: str) -> dict[str, Any]:
+    """A point as `tradeoffs.frontier` draws it."""
+    control, time = point.is_control, point.time
+    mark = {"series": series, "x": point.count.value, "value": time.value}
+    mark |= {"low": time.low, "high": time.high, "control": control}
+    mark["name"] = f"{point.variant}, the control" if control else point.variant
+    mark["number"] = "" if control else numbers[point.variant]
+    return mark | {"beaten": point.standing == NO, "hover": _described(point, wanted, series)}
 
 
 def _names(drawn: Sequence[Point], *, control: bool = False) -> list[str]:
-    return list(dict.fromkeys(p.variant for p in drawn if control or p.time.word != "control"))
+    return list(dict.fromkeys(p.variant for p in drawn if control or not p.is_control))
 
 
-def _told(point: Point, wanted: Wanted, series: str) -> str:
+def _described(point: Point, wanted: Wanted, series: str) -> str:
     """A point in words, for whoever points at it."""
-    if point.time.word == "control":
+    if point.is_control:
         return f"{point.variant}: the control"
     where = f", {series}" if series else ""
     time = units.ratio_range(point.time.value, point.time.low, point.time.high)
@@ -154,14 +134,11 @@ def _told(point: Point, wanted: Wanted, series: str) -> str:
 def _numbers(numbers: Mapping[str, str], drawn: Sequence[Point], *, always: bool) -> str:
     """Which number is which variant, where the picture has no room for their names."""
     kind = "key numbered" if always else "key numbered narrow"
-    control = next((p.variant for p in drawn if p.time.word == "control"), "")
+    control = next((tables.code(p.variant) for p in drawn if p.is_control), "")
     parts = [
-        f"<span><b>{number}</b> <code>{escape(name)}</code></span> "
-        for name, number in numbers.items()
+        f"<span><b>{number}</b> {tables.code(name)}</span> " for name, number in numbers.items()
     ]
-    parts += (
-        [f"<span><b>●</b> <code>{escape(control)}</code>, the control</span>"] if control else []
-    )
+    parts += [f"<span><b>●</b> {control}, the control</span>"] if control else []
     return f'<p class="{kind}">{"".join(parts)}</p>'
 
 
@@ -182,7 +159,7 @@ def _worth(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """What is on each frontier, from the least count to the most."""
     alike: dict[str, list[str]] = {}
     for place, several in by_series.items():
-        on = ", ".join(f"<code>{escape(point.variant)}</code>" for point in line(several))
+        on = ", ".join(tables.code(point.variant) for point in line(several))
         alike.setdefault(on, []).append(payoffs.label(wanted.series or "op", place))
     lines = []
     for on, places in alike.items():
@@ -196,35 +173,37 @@ def _worth(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
 def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """One row for each point: both ratios, the verdict, and whether it is on the frontier."""
     heading = rows.heading(wanted.x)
-    heads = [f"#{rows.heading(wanted.series)}"] if wanted.series else []
-    heads += ["variant", f"#{heading}", "#/ control", "#time / control"]
-    heads += ["verdict", "on the frontier"]
-    say: dict[str, Callable[[Point], str]] = {
-        YES: lambda point: YES,
-        OPEN: lambda point: f"undecided: {_named(point)} beats it by the median alone",
-        NO: lambda point: f"no: beaten by {_named(point)}",
-        "": lambda point: f'<span class="why">{escape(point.why)}</span>',
-    }
-    body = []
-    for place, several in by_series.items():
-        for point in several:
-            cells = [escape(payoffs.label(wanted.series, place))] if wanted.series else []
-            control = point.time.word == "control"
-            ends = (None, None) if control else (point.time.low, point.time.high)
-            cells += [
-                f"<code>{escape(point.variant)}</code>",
-                payoffs.printed(point.row, wanted.x),
-                tables.figure(point.count.value, None, None),
-                tables.figure(point.time.value, *ends),
-                tables.chip(point.time.word) if point.time.word else tables.NONE,
-                say[point.standing](point),
-            ]
-            body.append(cells)
-    return tables.listed(heads, body, f"Time against {heading}", "payoffs")
+
+    def place(point: Point) -> str:
+        return escape(payoffs.label(wanted.series, point.time.x))
+
+    def time(point: Point) -> str:
+        ends = () if point.is_control else (point.time.low, point.time.high)
+        return tables.figure(point.time.value, *ends)
+
+    def standing(point: Point) -> str:
+        if point.standing == OPEN:
+            return f"undecided: {_beaters(point)} beats it by the median alone"
+        if point.standing == NO:
+            return f"no: beaten by {_beaters(point)}"
+        return point.standing or tables.why(point.why)
+
+    columns = [
+        ("variant", lambda point: tables.code(point.variant)),
+        (f"#{heading}", lambda point: tables.cell(point.row, wanted.x)),
+        ("#/ control", lambda point: tables.figure(point.count.value)),
+        ("#time / control", time),
+        ("verdict", lambda p: tables.chip(p.time.word) if p.time.word else tables.NONE),
+        ("on the frontier", standing),
+    ]
+    if wanted.series:
+        columns.insert(0, (f"#{rows.heading(wanted.series)}", place))
+    every = [point for several in by_series.values() for point in several]
+    return tables.by_columns(columns, every, f"Time against {heading}", "payoffs")
 
 
-def _named(point: Point) -> str:
+def _beaters(point: Point) -> str:
     """The variants that beat a point, at most two of them."""
-    shown = ", ".join(f"<code>{escape(name)}</code>" for name in point.beaten_by[:2])
+    shown = ", ".join(map(tables.code, point.beaten_by[:2]))
     more = len(point.beaten_by) - 2
     return f"{shown} and {more} more" if more > 0 else shown

@@ -1,18 +1,10 @@
-"""What profiles of single calls name as the longest, the first call beside later ones.
-
-```python exec="on" html="1"
-from anatomy.page import hotspots
-
-print(hotspots(caption="What took longest in the first call, and in later ones."))
-```
-"""
+"""What profiles of single calls name as the longest, the first call beside later ones."""
 
 from collections.abc import Sequence
 from html import escape
 
 from anatomy import kernel_names, rows, tables, units
-from anatomy.charts import figures
-from anatomy.pages import inline
+from anatomy.exhibits import framing
 from anatomy.rows import Row
 from anatomy.showing import current
 
@@ -24,29 +16,13 @@ SIDES = {"host": ("On the host", "host time"), "device": ("On the GPU", "GPU bus
 def hotspots(*, caption: str | None = None, **params: object) -> str:
     """A table of `bottlenecks.profiled_call`: what took longest in each profiled call.
 
-    Args:
-        caption: What to see.
-        params: Parameters of the experiment, where not the default.
-
-    Raises:
-        UnknownName: There is no such parameter.
+    hotspots(caption="What took longest in the first call, and in later ones.")
     """
-    showing = current()
-    found = showing.find(EXPERIMENT, **params)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    if found.recording is None:
-        return figures.framed(showing, [found], "", told)
-
-    def draw() -> str:
-        body = _table(found.recording.rows)
-        return figures.framed(showing, [found], body, told)
-
-    return figures.or_badge(showing, [found], told, draw)
+    found = current().find(EXPERIMENT, **params)
+    return framing.exhibit(found, caption, lambda: _tables(found.recording.rows))
 
 
-def _table(table: Sequence[Row]) -> str:
+def _tables(table: Sequence[Row]) -> str:
     """A table for each side that was profiled: host and GPU name different things."""
     sides = [side for side in SIDES if any(row.get(f"{side}_s") is not None for row in table)]
     return "".join(_of_side(table, side) for side in sides)
@@ -59,24 +35,21 @@ def _of_side(table: Sequence[Row], side: str) -> str:
     for model in rows.names(table, "model"):
         calls = [row for row in table if row["model"] == model]
         first = min(row["call"] for row in calls)
+        later = [row.get(f"top_{side}") for row in calls if row["call"] != first]
         for row in calls:
-            later = (
-                [each for each in calls if each["call"] != first] if row["call"] == first else []
-            )
-            lines.append([escape(str(row["variant"])), *_cells(row, side, later)])
+            others = later if row["call"] == first else []
+            lines.append([escape(str(row["variant"])), *_cells(row, side, others)])
     heads = ["profiled call", f"#{time}", "what took longest", "#share of it"]
     return f"<p>{title}</p>{tables.listed(heads, lines, f'What took longest: {title}')}"
 
 
-def _cells(row: Row, side: str, later: Sequence[Row]) -> tuple[str, str, str]:
-    """A time, what took longest of it, and its share; `later` calls are held against it."""
+def _cells(row: Row, side: str, later: Sequence[str | None]) -> tuple[str, str, str]:
+    """A time, what took longest of it, and its share; that of `later` calls is held against it."""
     top = row.get(f"top_{side}")
     if top is None:
         return (tables.NONE,) * 3
-    name = str(top) if side == "host" else kernel_names.short(str(top))
-    text = f"<code>{escape(name)}</code>"
-    same = {each.get(f"top_{side}") == top for each in later}
-    if len(same) == 1:
-        word, told = ("holds", "as later") if same == {True} else ("fails", "not later")
-        text += f" {tables.chip(word, told)}"
+    text = tables.code(top if side == "host" else kernel_names.short(str(top)))
+    if len(same := {each == top for each in later}) == 1:
+        chip = ("holds", "as later") if all(same) else ("fails", "not later")
+        text += f" {tables.chip(*chip)}"
     return units.seconds(row.get(f"{side}_s")), text, units.percent(row.get(f"top_{side}_share"))

@@ -1,13 +1,13 @@
 """The ladder's tables: times and rates, what a rung costs, its gates, and its longest kernels."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 from anatomy import rows, rungs, tables, units
 from anatomy.limits import Ceilings
 from anatomy.rows import Row
-from anatomy.showing import Showing
 
 MOST_KERNELS = 10
 
@@ -17,14 +17,12 @@ class View:
     """What a part is made of.
 
     Attributes:
-        showing: The page.
         table: The rows shown.
         steps: All rows of their comparison.
         whole: All rows of the recording.
         ceilings: The machine's.
     """
 
-    showing: Showing
     table: Sequence[Row]
     steps: Sequence[Row]
     whole: Sequence[Row]
@@ -41,137 +39,104 @@ def speeds_alone(view: View) -> str:
     table = there(view.table)
     size, unit = tables.time_unit([row["median_s"] for row in table])
     control = next((row["variant"] for row in table if row.get("role") == "control"), "rung 0")
-    heads = ["rung", f"#step, {unit}", "#over the last rung", "", f"#over {control}"]
     derived = [rows.derived(row, view.ceilings) for row in table]
     # A step of decoding is held against the memory, and all others against the tensor cores.
-    moved = any(whole.get("rate_unit") == "B/s" for whole in derived)
-    heads += ["#TB/s", "#% of its limit"] if moved else ["#TFLOP/s", "#% of its limit"]
-    heads += [] if moved else ["#% of bf16's"]
-    lines = []
-    for row, whole in zip(table, derived, strict=True):
-        below = rungs.last(row, view.steps)
-        over = rungs.climbed(row, view.steps)
-        has = below is not None
-        rate = whole.get("rate")
-        lines.append(
-            [
-                name(row),
-                tables.figure(*ends(row), size),
-                tables.figure(*rungs.speedup(over)) if has else tables.NONE,
-                _verdict(over, below) if has else _over_control(row),
-                tables.figure(*rungs.speedup(row)),
-                units.significant(rate / 1e12) if rate else tables.NONE,
-                _limit(whole),
-                *([] if moved else [_of_bf16(row, view)]),
-            ]
-        )
-    body = _without_empty(heads, lines)
-    return _listed(*body, "The rungs: times and speed-ups")
+    moved = any(row.get("rate_unit") == "B/s" for row in derived)
+
+    def climbed(row: Row) -> str:
+        if rungs.last(row, view.steps) is None:
+            return tables.NONE
+        return tables.figure(*rungs.speedup(rungs.climbed(row, view.steps)))
+
+    def rate(row: Row) -> str:
+        return units.significant(row["rate"] / 1e12) if row.get("rate") else tables.NONE
+
+    columns = [
+        ("rung", name),
+        (f"#step, {unit}", lambda row: tables.figure(*ends(row), size)),
+        ("#over the last rung", climbed),
+        ("", lambda row: _verdict(row, view)),
+        (f"#over {control}", lambda row: tables.figure(*rungs.speedup(row))),
+        ("#TB/s" if moved else "#TFLOP/s", rate),
+        ("#% of its limit", _limit),
+    ]
+    columns += [] if moved else [("#% of bf16's", partial(_of_bf16, view))]
+    return _listed(columns, derived, "The rungs: times and speed-ups")
 
 
 def costs(view: View) -> str:
     """Memory, kernels and gaps of a step, and what the first step takes."""
-    table = there(view.table)
-    heads = ["rung", "#peak of a step", "#peak with weights", "#reserved", "#kernels a step"]
-    heads += ["#gaps, % of it", "#first step", "#paid back after, steps"]
-    lines = []
-    for row in table:
-        gap = row.get("gap_s")
-        share = None if units.missing(gap) else gap / row["median_s"]
-        lines.append(
-            [
-                name(row),
-                *(cell(row, name) for name in ("peak_bytes", "total_peak_bytes", "reserved_bytes")),
-                cell(row, "kernels_per_call"),
-                _percent(share),
-                cell(row, "setup_s"),
-                _uses(row),
-            ]
-        )
-    body = _without_empty(heads, lines)
-    return _listed(*body, "The rungs: memory, kernels and the first step") + absent(view.table)
+    columns = [
+        ("rung", name),
+        ("#peak of a step", _of("peak_bytes")),
+        ("#peak with weights", _of("total_peak_bytes")),
+        ("#reserved", _of("reserved_bytes")),
+        ("#kernels a step", _of("kernels_per_call")),
+        ("#gaps, % of it", lambda row: _percent(_over(row.get("gap_s"), row["median_s"]))),
+        ("#first step", _of("setup_s")),
+        ("#paid back after, steps", _uses),
+    ]
+    label = "The rungs: memory, kernels and the first step"
+    return _listed(columns, there(view.table), label) + absent(view.table)
 
 
 def gates(view: View) -> str:
     """Errors against rung 0 beside what is allowed, and what else must be equal."""
     table = [row for row in view.table if rungs.standing(row)]  # void ones with their errors
-    errors_of = [c for c in rungs.ERRORS if any(not units.missing(row.get(c)) for row in table)]
-    heads = ["rung", "products in", "attention by"]
-    for column in errors_of:
-        heads += [f"#error of {rungs.ERRORS[column][0]}", "#allowed"]
-    heads += ["gate", "#parameters", "#FLOPs, of the formula's"]
-    lines = []
-    for row in table:
-        kind = rungs.format_of(row)
-        errors = []
-        for column in errors_of:
-            errors += [_small(row.get(column)), _small(rungs.ERRORS[column][1].get(kind))]
-        counted, flops = row.get("counted_flops"), row.get("flops")
-        known = not units.missing(counted) and not units.missing(flops)
-        word = rungs.standing(row)
-        lines.append(
-            [
-                name(row),
-                escape(kind) or tables.NONE,
-                escape(str(row["backend"])) if row.get("backend") else tables.NONE,
-                *errors,
-                tables.chip(word) if word else tables.NONE,
-                _count(row.get("parameters")),
-                _percent(counted / flops if known and flops else None, "%"),
-            ]
-        )
+    columns = [
+        ("rung", name),
+        ("products in", lambda row: escape(rungs.format_of(row)) or tables.NONE),
+        ("attention by", lambda row: escape(str(row.get("backend") or "")) or tables.NONE),
+    ]
+    for column in rungs.ERRORS:
+        if any(not units.missing(row.get(column)) for row in table):
+            columns += _gate(column)
+    columns += [
+        ("gate", lambda row: tables.chip(rungs.standing(row))),
+        ("#parameters", lambda row: _count(row.get("parameters"))),
+        (
+            "#FLOPs, of the formula's",
+            lambda row: _percent(_over(row.get("counted_flops"), row.get("flops")), "%"),
+        ),
+    ]
     left_out = [row for row in view.table if row not in table]
-    return _listed(*_without_empty(heads, lines), "The rungs: errors") + absent(left_out)
-
-
-def _listed(heads: Sequence[str], lines: Sequence[Sequence[str]], label: str) -> str:
-    """A table, if it has a line."""
-    return tables.listed(heads, lines, label, "rungs") if lines else ""
-
-
-def _without_empty(
-    heads: Sequence[str], lines: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """A table without the columns in which no row has a value."""
-    kept = [n for n in range(len(heads)) if any(line[n] != tables.NONE for line in lines)]
-    return [heads[n] for n in kept], [[line[n] for n in kept] for line in lines]
+    return _listed(columns, table, "The rungs: errors") + absent(left_out)
 
 
 def kernels(view: View) -> str:
     """The kernels of one step that take longest, with what they do."""
-    table = view.table
     lines = []
-    for row in table:
+    for row in view.table:
         busy = row.get("busy_s")
-        for name, kind, count, seconds in rungs.heaviest(row, MOST_KERNELS):
+        for kernel, kind, count, seconds in rungs.heaviest(row, MOST_KERNELS):
+            what = escape(rungs.KINDS.get(f"{kind}_s", kind))
             share = units.percent(seconds / busy, 2) if busy else ""
-            lines.append(
-                [
-                    f"<code>{escape(str(row['variant']))}</code>",
-                    tables.kernel(name),
-                    escape(rungs.KINDS.get(f"{kind}_s", kind)),
-                    f"{count:g}",
-                    units.seconds(seconds),
-                    share,
-                ]
-            )
-    heads = [
-        "rung",
-        "kernel",
-        "what it does",
-        "#launches a step",
-        "#time a step",
-        "#% of the busy time",
-    ]
+            cells = [tables.code(row["variant"]), tables.kernel(kernel), what]
+            lines.append([*cells, f"{count:g}", units.seconds(seconds), share])
     if not lines:
-        return absent(table) or '<p class="why">No kernel was recorded.</p>'
-    return tables.listed(heads, lines, "The longest kernels of a step", "kernels") + absent(table)
+        return absent(view.table) or '<p class="why">No kernel was recorded.</p>'
+    heads = ["rung", "kernel", "what it does"]
+    heads += ["#launches a step", "#time a step", "#% of the busy time"]
+    table = tables.listed(heads, lines, "The longest kernels of a step", "kernels")
+    return table + absent(view.table)
+
+
+def _listed(columns: Sequence, lines: Sequence[Row], label: str) -> str:
+    return tables.by_columns(columns, lines, label, "rungs", sparse=True)
+
+
+def _of(column: str) -> Callable[[Row], str]:
+    return lambda row: tables.cell(row, column)
+
+
+def _over(part: float | None, whole: float | None) -> float | None:
+    return None if units.missing(part) or units.missing(whole) else part / whole
 
 
 def name(row: Row) -> str:
     """A way with what must be known of it."""
-    said = [tables.against(str(row.get("control")))]  # by the columns of speed-ups
-    return f"<code>{escape(str(row.get('variant')))}</code>{tables.under(row, said)}"
+    known = [tables.against(str(row.get("control")))]  # by the columns of speed-ups
+    return tables.code(row.get("variant")) + tables.under(row, known)
 
 
 def ends(row: Row) -> tuple[float | None, float | None, float | None]:
@@ -181,41 +146,37 @@ def ends(row: Row) -> tuple[float | None, float | None, float | None]:
     return row["median_s"], row.get("low_s"), row.get("high_s")
 
 
-def _verdict(over: Row, below: Row) -> str:
-    """The verdict over the rung before, and which that is."""
+def _verdict(row: Row, view: View) -> str:
+    """The verdict over the rung before, and which that is.
+
+    A way that has no rung before it, where all are ways of one rung, has that over the control.
+    """
+    below = rungs.last(row, view.steps)
+    if below is None:
+        return tables.chip(row["verdict"]) if row.get("role") == "variant" else tables.NONE
+    word = rungs.climbed(row, view.steps).get("verdict")
     against = f'<span class="remarks ci">vs {escape(str(below["variant"]))}</span>'
-    return (tables.chip(over["verdict"]) if over.get("verdict") else "") + against
+    return (tables.chip(word) if word else "") + against
 
 
-def _over_control(row: Row) -> str:
-    """The verdict of a way that has no rung before it, where all are ways of one rung."""
-    return tables.chip(row["verdict"]) if row.get("role") == "variant" else tables.NONE
-
-
-def _limit(whole: Row) -> str:
+def _limit(row: Row) -> str:
     """Share of the best product of the row's own format in the same run, or of the machine's."""
-    share = whole.get("share_of_ceiling")
+    share = row.get("share_of_ceiling")
     if not units.missing(share):
         return (
             f'<span title="of the best product of its format in this run">{_percent(share)}</span>'
         )
-    if units.missing(whole.get("share")):
+    if units.missing(row.get("share")):
         return tables.NONE
-    limit = f"{whole['share_of']}, {rows.printed(whole, 'limit_value')}, {whole['limit_kind']}"
-    return f'<span title="of {escape(limit)}">{_percent(whole["share"])}</span>'
+    return tables.of_limit(row, _percent(row["share"]))
 
 
-def _of_bf16(row: Row, view: View) -> str:
+def _of_bf16(view: View, row: Row) -> str:
     return _percent(rungs.share_of_bf16(row, view.whole, view.ceilings))
 
 
 def _percent(share: float | None, sign: str = "") -> str:
     return tables.NONE if units.missing(share) else units.percent(share).removesuffix("%") + sign
-
-
-def cell(row: Row, column: str) -> str:
-    """One value of a row, or a dash."""
-    return tables.NONE if units.missing(row.get(column)) else escape(rows.printed(row, column))
 
 
 def _uses(row: Row) -> str:
@@ -225,6 +186,15 @@ def _uses(row: Row) -> str:
     low, high = (None if units.missing(end) else units.significant(end, 2) for end in ends[1:])
     interval = f' <span class="ci">[{low}, {high}]</span>' if low and high else ""
     return units.significant(ends[0], 2) + interval
+
+
+def _gate(column: str) -> list[tuple[str, Callable[[Row], str]]]:
+    """An error and how far it may stray, as two columns."""
+    what, allowed = rungs.ERRORS[column]
+    return [
+        (f"#error of {what}", lambda row: _small(row.get(column))),
+        ("#allowed", lambda row: _small(allowed.get(rungs.format_of(row)))),
+    ]
 
 
 def _small(value: float | None) -> str:
@@ -248,6 +218,6 @@ def absent(table: Iterable[Row]) -> str:
         if row.get("note") and not rungs.measured(row):
             # A script that refuses says why in words; the error's name adds nothing.
             why = str(row["note"]).removeprefix("NotImplementedError: ")
-            ways.setdefault(why, []).append(f"<code>{escape(str(row['variant']))}</code>")
+            ways.setdefault(why, []).append(tables.code(row["variant"]))
     lines = [f"<li>{', '.join(names)}: {escape(why)}</li>" for why, names in ways.items()]
     return f'<ul class="breaks">{"".join(lines)}</ul>' if lines else ""

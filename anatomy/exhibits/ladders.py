@@ -1,14 +1,13 @@
 """The ladder on a page: one part of a comparison of its rungs, as a table or as a chart."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from anatomy import rows, rungs, tables, units
 from anatomy.charts import figures, svg
 from anatomy.errors import UnknownName
-from anatomy.exhibits import ladder_tables
+from anatomy.exhibits import framing, ladder_tables
 from anatomy.exhibits.ladder_tables import View
-from anatomy.pages import inline
 from anatomy.rows import Row
 from anatomy.showing import current, selectors
 
@@ -39,23 +38,13 @@ def ladder(
         op: The comparison shown; by default the first.
         variants: Ways shown, in this order; by default all, and of `climb` the one of each rung
             that counts.
-        caption: What to see.
-        params: Parameters of the experiment, where not the default.
-
-    Raises:
-        UnknownName: There is no such part, experiment, parameter, comparison or way.
     """
     showing = current()
     if part not in PARTS:
         raise UnknownName("part of the ladder", part, PARTS)
-    params, op, _ = selectors(experiment, params, op, None)
+    params = selectors(experiment, params, op, None)
     ceilings = showing.ceilings
     found = showing.find(experiment, **params)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    if found.recording is None:
-        return figures.framed(showing, [found], "", told)
 
     def draw() -> str:
         table = found.recording.rows
@@ -66,128 +55,102 @@ def ladder(
         wanted = rungs.of(table, op, asked) if asked else steps
         if part == "climb" and not variants:
             wanted = rungs.counted(steps)
-        body = PARTS[part](View(showing, wanted, steps, table, ceilings))
-        return figures.framed(showing, [found], body, told, kind="ladder")
+        return PARTS[part](View(wanted, steps, table, ceilings))
 
-    return figures.or_badge(showing, [found], told, draw)
+    return framing.exhibit(found, caption, draw, kind="ladder")
 
 
 def _climb(view: View) -> str:
     there = ladder_tables.there(view.table)
     steps = []
     for row in there:
-        value, low, high = rungs.speedup(row)
+        value, *ends = rungs.speedup(row)
         if value is None:
             continue
-        below = rungs.last(row, view.steps)
-        over = rungs.climbed(row, view.steps)
-        start = rungs.speedup(below)[0] if below else 1.0
-        word = over.get("verdict") or ""
-        gain = units.ratio_range(*rungs.speedup(over)) if below else ""
-        total = units.ratio(value, low, high)
-        behind = (
-            f" ({units.ratio(*rungs.speedup(over))} over {below['variant']})"
-            if below and below.get("role") != "control"
-            else ""
-        )
-        steps.append(
-            {
-                "label": str(row["variant"]),
-                "start": start,
-                "value": value,
-                "low": value if low is None else low,
-                "high": value if high is None else high,
-                "reach": max(start, value if high is None else high),
-                "verdict": word,
-                "text": f"{total}{behind}",
-                "short": total,
-                "told": f"{row['variant']}: {units.ratio_range(value, low, high)} over rung 0"
-                + (f"; {gain} over {below['variant']}, {word}" if below else ""),
-            }
-        )
+        low, high = (value if end is None else end for end in ends)
+        below, over = rungs.last(row, view.steps), rungs.climbed(row, view.steps)
+        start, gained = rungs.speedup(below)[0] if below else 1.0, rungs.speedup(over)
+        total = text = units.ratio(value, *ends)
+        hover = f"{row['variant']}: {units.ratio_range(value, *ends)} over rung 0"
+        if below:
+            name, word = below["variant"], over.get("verdict") or ""
+            hover += f"; {units.ratio_range(*gained)} over {name}, {word}"
+            if below.get("role") != "control":
+                text += f" ({units.ratio(*gained)} over {name})"
+        bar = {"label": str(row["variant"]), "start": start, "value": value, "low": low}
+        bar |= {"high": high, "reach": max(start, high), "verdict": over.get("verdict") or ""}
+        steps.append(bar | {"text": text, "short": total, "hover": hover})
     if not steps:
         return ladder_tables.speeds(view)
     title = f"speed-up over rung 0 ({rows.interval_name(there)})"
-    drawing = svg.Drawing("stacks.climb", (steps, title))
     label = (
         "Speed-up over rung 0 of "
         + ", ".join(step["label"] for step in steps)
         + ": each bar begins where the rung that it changes ended. The table has the figures."
     )
-    picture = svg.chart(view.showing, [("", drawing)], label)
-    twin = figures.twin(ladder_tables.speeds_alone(view), unfold=False)
+    picture = svg.chart([("", svg.Drawing("stacks.climb", (steps, title)))], label)
+    twin = figures.twin(ladder_tables.speeds_alone(view))
     return picture + CLIMB_KEY + ladder_tables.absent(view.table) + twin
 
 
 def _time(view: View) -> str:
-    table = view.table
-    made = [(row, rungs.pieces(row)) for row in table]
-    drawn = [(row, pieces) for row, pieces in made if pieces]
-    twin = _time_table(ladder_tables.there(table))
-    left_out = ladder_tables.absent(row for row, pieces in made if not pieces)
+    drawn = {row["variant"]: row for row in view.table if rungs.pieces(row)}
+    twin = _time_table(ladder_tables.there(view.table))
+    left_out = ladder_tables.absent(row for row in view.table if not rungs.pieces(row))
     if not drawn:
         return twin + left_out
-    longest = max(row["median_s"] for row, _ in drawn)
-    shortest = min(row["median_s"] for row, _ in drawn)
-    size, unit = tables.time_unit([longest])
-    panels = [(f"Time of a step, {unit}", _stacked(drawn, lambda row: size, f"{unit} a step"))]
-    if longest > FAR * shortest:
-        shares = _stacked(drawn, lambda row: row["median_s"] / 100, "% of the step")
+    took = [row["median_s"] for row in drawn.values()]
+    size, unit = tables.time_unit([max(took)])
+    bars = _stacked(drawn.values(), lambda row: size, f"{unit} a step")
+    panels = [(f"Time of a step, {unit}", bars)]
+    if max(took) > FAR * min(took):
+        shares = _stacked(drawn.values(), lambda row: row["median_s"] / 100, "% of the step")
         panels.append(("The same as shares of each step", shares))
     label = (
-        f"Bars of {', '.join(str(row['variant']) for row, _ in drawn)}, made of the time in "
+        f"Bars of {', '.join(map(str, drawn))}, made of the time in "
         f"{', '.join(rungs.KINDS.values())}. The table under them has the figures."
     )
-    return svg.chart(view.showing, panels, label) + left_out + figures.twin(twin, unfold=False)
+    return svg.chart(panels, label) + left_out + figures.twin(twin)
 
 
-def _stacked(
-    drawn: Sequence[tuple[Row, list[tuple[str, float]]]],
-    size: Callable[[Row], float],
-    title: str,
-) -> svg.Drawing:
+def _stacked(drawn: Iterable[Row], size: Callable[[Row], float], title: str) -> svg.Drawing:
+    """Bars whose lengths are in units of `size`, a tick at each step's time."""
     bars, ends = [], []
-    for row, pieces in drawn:
-        reached, one = 0.0, size(row)
-        total = sum(seconds for _, seconds in pieces)
-        for kind, seconds in pieces:
+    for row in drawn:
+        reached, one, label = 0.0, size(row), str(row["variant"])
+        for kind, seconds in rungs.pieces(row):
             share = units.percent(seconds / row["median_s"], 2) if seconds else ""
-            bars.append(
-                {
-                    "label": str(row["variant"]),
-                    "kind": kind,
-                    "start": reached / one,
-                    "end": (reached + seconds) / one,
-                    "share": share,
-                    "told": f"{row['variant']}, {kind}: {units.seconds(seconds)}, {share}",
-                }
-            )
+            hover = f"{label}, {kind}: {units.seconds(seconds)}, {share}"
+            bar = {"label": label, "kind": kind, "share": share, "hover": hover}
+            bars.append(bar | {"start": reached / one, "end": (reached + seconds) / one})
             reached += seconds
-        ends.append(
-            {
-                "label": str(row["variant"]),
-                "value": row["median_s"] / one,
-                "reach": max(total, row["median_s"]) / one,
-                "text": rows.printed(row, "median_s"),
-            }
-        )
+        reach, text = max(reached, row["median_s"]), rows.printed(row, "median_s")
+        tick = {"label": label, "value": row["median_s"] / one, "reach": reach / one}
+        ends.append(tick | {"text": text})
     return svg.Drawing("stacks.parts", (bars, ends, list(rungs.KINDS.values()), title))
 
 
 def _time_table(table: Sequence[Row]) -> str:
-    timed = [row["median_s"] for row in table]
-    size, unit = tables.time_unit(timed)
-    heads = ["rung", f"#step, {unit}", *(f"#{kind}" for kind in rungs.KINDS.values()), "#kernels"]
-    lines = []
-    for row in table:
-        cells = [ladder_tables.name(row), tables.figure(*ladder_tables.ends(row), size)]
-        pieces = rungs.pieces(row)
-        for _, seconds in pieces:
-            share = f' <span class="ci">{units.percent(seconds / row["median_s"], 2)}</span>'
-            cells.append(f"{units.significant(seconds / size)}{share}")
-        cells += [tables.NONE] * (0 if pieces else len(rungs.KINDS))
-        lines.append([*cells, ladder_tables.cell(row, "kernels_per_call")])
-    return tables.listed(heads, lines, f"Where a step's time goes, {unit} and % of it", "rungs")
+    size, unit = tables.time_unit([row["median_s"] for row in table])
+
+    def part(kind: str) -> Callable[[Row], str]:
+        def text(row: Row) -> str:
+            if not (pieces := dict(rungs.pieces(row))):
+                return tables.NONE
+            share = units.percent(pieces[kind] / row["median_s"], 2)
+            return f'{units.significant(pieces[kind] / size)} <span class="ci">{share}</span>'
+
+        return text
+
+    columns = [
+        ("rung", ladder_tables.name),
+        (f"#step, {unit}", lambda row: tables.figure(*ladder_tables.ends(row), size)),
+        *((f"#{kind}", part(kind)) for kind in rungs.KINDS.values()),
+        ("#kernels", lambda row: tables.cell(row, "kernels_per_call")),
+    ]
+    return tables.by_columns(
+        columns, table, f"Where a step's time goes, {unit} and % of it", "rungs"
+    )
 
 
 CLIMB_KEY = (

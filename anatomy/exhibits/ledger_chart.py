@@ -3,10 +3,10 @@
 Only statements of the seed are counted here, and only on the machine shown.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from html import escape
 
-from anatomy import claims
+from anatomy import claims, tables
 from anatomy.charts import svg
 from anatomy.claims import Result
 from anatomy.showing import Showing
@@ -15,11 +15,7 @@ from anatomy.showing import Showing
 NEAR, FAR = 1.25, 2.0
 # Units that share a chart: a count is a number as a ratio is one.
 PLAIN = ("x", "count")
-TITLES = {
-    "s": "Times",
-    "B/s": "Bandwidths",
-    "share": "Shares of a whole",
-}
+TITLES = {"s": "Times", "B/s": "Bandwidths", "share": "Shares of a whole"}
 # Why a statement is not in the chart, after the count of such statements.
 REASONS = (
     "state no number",
@@ -32,9 +28,8 @@ NONE_YET = '<p class="notice gap">No claimed number has a measured one beside it
 
 def inherited(showing: Showing, found: Sequence[Result]) -> list[Result]:
     """The statements of the seed, on the machine shown."""
-    return [
-        each for each in found if each.machine == showing.machine and each.claim.row is not None
-    ]
+    here = showing.machine
+    return [each for each in found if each.machine == here and each.claim.row is not None]
 
 
 def comparable(found: Sequence[Result]) -> list[Result]:
@@ -45,20 +40,22 @@ def comparable(found: Sequence[Result]) -> list[Result]:
 def left_out(found: Sequence[Result]) -> dict[str, int]:
     """Why the others are not among the comparable ones, and how many for each reason."""
     kept = {each.claim.name for each in comparable(found)}
-    counted = dict.fromkeys(REASONS, 0)
     none, elsewhere, waiting, other = REASONS
-    for each in found:
-        if each.claim.name in kept:
-            continue
-        if each.claim.claimed is None:
-            counted[none] += 1
-        elif each.word == claims.NOT_MEASURABLE:
-            counted[elsewhere] += 1
-        elif each.word in (claims.NOT_RECORDED, claims.NOT_YET):
-            counted[waiting] += 1
-        else:
-            counted[other] += 1
-    return counted
+
+    def reason(result: Result) -> str:
+        if result.claim.claimed is None:
+            return none
+        if result.word == claims.NOT_MEASURABLE:
+            return elsewhere
+        return waiting if result.word in (claims.NOT_RECORDED, claims.NOT_YET) else other
+
+    counted = Counter(reason(each) for each in found if each.claim.name not in kept)
+    return {each: counted[each] for each in REASONS}
+
+
+def _factor(result: Result) -> float:
+    """How far off the claimed number is, in whichever direction."""
+    return max(result.deviation, 1 / result.deviation)
 
 
 def accuracy(showing: Showing, found: Sequence[Result]) -> str:
@@ -66,26 +63,24 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     here = comparable(inherited(showing, found))
     if not here:
         return NONE_YET + "\n"
-    off = [max(each.deviation, 1 / each.deviation) for each in here]
-    close = sum(each <= NEAR for each in off)
-    near = sum(NEAR < each <= FAR for each in off)
-    far = [each for each, by in zip(here, off, strict=True) if by > FAR]
+    close = sum(_factor(each) <= NEAR for each in here)
+    far = [each for each in here if _factor(each) > FAR]
     less = sum(each.deviation < 1 for each in far)
     several = [each for each in here if each.measured.cases > 1]
     single = sum(_farthest(each) > FAR for each in several)
-    be = "is" if close == 1 else "are"
-    told = (
+    sentence = (
         f"<p>Of {len(here)} inherited numbers that were measured on "
-        f"<code>{escape(showing.machine)}</code>, {close} {be} within a factor of {NEAR:g} of the "
-        f"claim, {near} more within a factor of {FAR:g}, and {len(far)} further off, {less} of "
-        f"these below the claim and {len(far) - less} above it."
+        f"{tables.code(showing.machine)}, {close} {'is' if close == 1 else 'are'} "
+        f"within a factor of {NEAR:g} of the claim, {len(here) - close - len(far)} more within a "
+        f"factor of {FAR:g}, and {len(far)} further off, {less} of these below the claim and "
+        f"{len(far) - less} above it."
     )
     if several:
-        told += (
+        sentence += (
             f" That is by the median. Off by more than a factor of {FAR:g} in some case: {single} "
             f"of the {len(several)} numbers that were measured in several cases."
         )
-    return told + "</p>\n"
+    return sentence + "</p>\n"
 
 
 def _farthest(result: Result) -> float:
@@ -98,32 +93,28 @@ def _farthest(result: Result) -> float:
 
 def chart(showing: Showing, found: Sequence[Result]) -> str:
     """Claimed against measured: numbers without a unit first, then a panel for each unit."""
-    all_here = inherited(showing, found)
-    here = comparable(all_here)
+    statements = inherited(showing, found)
+    here = comparable(statements)
     if not here:
         return NONE_YET
     words = [word for word in claims.WORDS if any(each.word == word for each in here)]
-    plain = [each for each in here if each.claim.unit in PLAIN]
-    others = [
-        (title, [each for each in here if each.claim.unit == unit], unit)
-        for unit, title in TITLES.items()
-        if any(each.claim.unit == unit for each in here)
-    ]
-    parts = []
-    if plain:
+    by_unit = {unit: [each for each in here if each.claim.unit == unit] for unit in TITLES}
+    others = {unit: some for unit, some in by_unit.items() if some}
+    body = ""
+    if plain := [each for each in here if each.claim.unit in PLAIN]:
         panels = [("Ratios and counts", _drawing(plain, words, "x"))]
-        parts.append(svg.chart(showing, panels, _label("ratios and counts", plain)))
+        body += svg.chart(panels, _label("ratios and counts", len(plain)))
     if others:
-        panels = [(title, _drawing(some, [], unit)) for title, some, unit in others]
-        told = " and ".join(title.lower() for title, _, _ in others)
-        some = [each for _, members, _ in others for each in members]
-        parts.append(svg.chart(showing, panels, _label(told, some), abreast=len(panels)))
-    return f'<div class="against">{"".join(parts)}</div>' + _note(all_here, len(here))
+        panels = [(TITLES[unit], _drawing(some, [], unit)) for unit, some in others.items()]
+        what = " and ".join(TITLES[unit].lower() for unit in others)
+        label = _label(what, sum(map(len, others.values())))
+        body += svg.chart(panels, label, abreast=len(panels))
+    return f'<div class="against">{body}</div>' + _note(statements, len(here))
 
 
-def _label(what: str, some: Sequence[Result]) -> str:
+def _label(what: str, count: int) -> str:
     return (
-        f"Claimed against measured {what} of {len(some)} claims, with the diagonal on which they "
+        f"Claimed against measured {what} of {count} claims, with the diagonal on which they "
         "are equal; the table has the figures."
     )
 
@@ -133,14 +124,11 @@ def _note(found: Sequence[Result], drawn: int) -> str:
     reasons = [f"{count} {reason}" for reason, count in left_out(found).items() if count]
     if not reasons:
         return ""
+    joined = " and ".join(filter(None, (", ".join(reasons[:-1]), reasons[-1])))
     return (
         f'<p class="left-out">{drawn} of {len(found)} inherited statements are drawn. Of the '
-        f"others, {_joined(reasons)}.</p>"
+        f"others, {joined}.</p>"
     )
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _drawing(some: Sequence[Result], words: Sequence[str], unit: str) -> svg.Drawing:
@@ -153,7 +141,7 @@ def point(result: Result) -> dict:
     low, high = result.claim.claimed
     seen = result.measured
     claim, row = result.claim, str(result.claim.row)
-    close = max(result.deviation, 1 / result.deviation) <= NEAR
+    close = _factor(result) <= NEAR
     return {
         "claimed_low": low,
         "claimed_high": high,
@@ -164,11 +152,11 @@ def point(result: Result) -> dict:
         "verdict": result.word,
         "name": "" if close else f"{claim.name} {row}",
         "number": "" if close else row,
-        "told": told(result),
+        "hover": described(result),
     }
 
 
-def told(result: Result) -> str:
+def described(result: Result) -> str:
     """What a reader sees who points at a mark."""
     seen = result.measured
     number = f"median {seen.middle}, {seen.text}" if seen.cases > 1 else seen.text

@@ -2,19 +2,18 @@
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 from anatomy import claims, tables, units
 from anatomy import ledger as ledger_rows
-from anatomy.charts import svg
+from anatomy.charts import strips, svg
 from anatomy.claims import Result
 from anatomy.errors import UnknownName
 from anatomy.exhibits import ledger_chart
 from anatomy.pages import inline, spans
 from anatomy.showing import Showing, current
 
-PARTS = ("table", "answer", "counts", "accuracy", "chart", "names", "downloads")
 HEADS = ("#row", "verdict", "claim", "#claimed", "#measured", "#deviation", "topic", "machine")
 # Verdict -> what so many claims do.
 SAID = {
@@ -41,37 +40,23 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
         part: `table`, `answer` (a sentence), `counts` (of verdicts), `accuracy` (how far off the
             inherited numbers are, in a sentence), `chart` (claimed against measured), `names`
             (measured over claimed, a row for each claim) or `downloads`.
-        caption: What to see.
-
-    Raises:
-        UnknownName: There is no such part.
     """
     showing = current()
     if part not in PARTS:
         raise UnknownName("part of the ledger", part, PARTS)
     found = ledger_rows.results(showing)
-    told = inline.render_text(showing, caption) if caption else None
+    text = inline.render_text(showing, caption) if caption else ""
     if showing.collecting:
         return ""
-    if part == "answer":
-        return _answer(showing, found)
-    if part == "downloads":
-        return _downloads(showing)
-    if part == "accuracy":
-        return ledger_chart.accuracy(showing, found)
-    drawn = {
-        "table": _table,
-        "counts": _counts,
-        "chart": ledger_chart.chart,
-        "names": _names,
-    }
-    body = drawn[part](showing, found)
-    said = f"<figcaption>{told}</figcaption>" if told else ""
+    body = PARTS[part](showing, found)
+    if part not in FIGURES:
+        return body
+    says = f"<figcaption>{text}</figcaption>" if text else ""
     # No run strip: behind it stand the recordings of all claims, which each row links to.
-    return f'<figure class="shown ledger" data-search-exclude>{body}{said}</figure>\n'
+    return f'<figure class="shown ledger" data-search-exclude>{body}{says}</figure>\n'
 
 
-def _downloads(showing: Showing) -> str:
+def _downloads(showing: Showing, found: Sequence[Result]) -> str:
     links = (
         f'<a href="{escape(posixpath.relpath(name, showing.url or "."))}" download>'
         f"{name.rpartition('.')[2].upper()}</a>"
@@ -85,25 +70,25 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
     here = [result for result in found if result.machine == showing.machine]
     counted = ledger_rows.counts(here)
     judged = sum(counted[word] for word in claims.WORDS)
-    parts = [f"{counted[word]} {said}" for word, said in SAID.items() if counted[word]]
+    parts = [f"{counted[word]} {verb}" for word, verb in SAID.items() if counted[word]]
     if not parts:
-        return f"<p><strong>Answer.</strong> None of {len(here)} claims has a verdict yet.</p>\n"
-    return (
-        f"<p><strong>Answer.</strong> Of {judged} claims that have a verdict on "
-        f"<code>{escape(showing.machine)}</code>, {', '.join(parts[:-1])} and {parts[-1]}. "
-        f"Another {len(here) - judged} wait for theirs.</p>\n"
-        if len(parts) > 1
-        else f"<p><strong>Answer.</strong> Of {len(here)} claims, {parts[0]}.</p>\n"
-    )
+        answer = f"None of {len(here)} claims has a verdict yet."
+    elif len(parts) == 1:
+        answer = f"Of {len(here)} claims, {parts[0]}."
+    else:
+        answer = (
+            f"Of {judged} claims that have a verdict on {tables.code(showing.machine)}, "
+            f"{', '.join(parts[:-1])} and {parts[-1]}. "
+            f"Another {len(here) - judged} wait for theirs."
+        )
+    return f"<p><strong>Answer.</strong> {answer}</p>\n"
 
 
 def _counts(showing: Showing, found: Sequence[Result]) -> str:
-    machines = list(dict.fromkeys(result.machine for result in found))
     lines = []
-    for machine in machines:
-        here = [result for result in found if result.machine == machine]
-        counted = ledger_rows.counts(here)
-        lines.append([f"<code>{escape(machine)}</code>", *map(str, counted.values())])
+    for machine in dict.fromkeys(result.machine for result in found):
+        counted = ledger_rows.counts(result for result in found if result.machine == machine)
+        lines.append([tables.code(machine), *map(str, counted.values())])
     heads = ("machine", *(f"#{word}" for word in claims.ALL_WORDS))
     return tables.listed(heads, lines, "Verdicts by machine", "counts")
 
@@ -139,7 +124,7 @@ def _row(showing: Showing, result: Result) -> str:
         ("n", result.measured and result.measured.value, _seen(result)),
         ("n", _off(result), _deviation(result)),
         ("", None, escape(claim.topic)),
-        ("", None, f"<code>{escape(result.machine)}</code>"),
+        ("", None, f"{tables.code(result.machine)}"),
     ]
     markup = "".join(
         _cell(head.lstrip("#"), *cell) for head, cell in zip(HEADS, cells, strict=True)
@@ -150,10 +135,10 @@ def _row(showing: Showing, result: Result) -> str:
 def _cell(head: str, kind: str, key: float | None, text: str) -> str:
     """A cell; on a phone, where the table's head is not shown, `data-head` says what it is."""
     classes = " ".join(filter(None, (kind, "none" if text == tables.NONE else "")))
-    told = f' class="{classes}"' if classes else ""
-    told += "" if key is None else f' data-key="{key:.6g}"'
-    told += f' data-head="{head}"'
-    return f'<th scope="row"{told}>{text}</th>' if head == "claim" else f"<td{told}>{text}</td>"
+    marks = f' class="{classes}"' if classes else ""
+    marks += "" if key is None else f' data-key="{key:.6g}"'
+    marks += f' data-head="{head}"'
+    return f'<th scope="row"{marks}>{text}</th>' if head == "claim" else f"<td{marks}>{text}</td>"
 
 
 def _seen(result: Result) -> str:
@@ -161,13 +146,12 @@ def _seen(result: Result) -> str:
     seen = result.measured
     if seen is None:
         return tables.NONE
-    number, bracket, interval = escape(seen.text).partition(" [")
-    told = f'{number} <span class="ci">[{interval}</span>' if bracket else number
+    text = tables.lighter(seen.text)
     if seen.cases > 1:
-        ends = told.rpartition(" in ")[0]
-        told = f'{escape(seen.middle)} <span class="ci">median of {seen.cases}: {ends}</span>'
+        ends = text.rpartition(" in ")[0]
+        text = f'{escape(seen.middle)} <span class="ci">median of {seen.cases}: {ends}</span>'
     what = result.claim.measures
-    return told + (f'<span class="remarks">{escape(what)}</span>' if what else "")
+    return text + (f'<span class="remarks">{escape(what)}</span>' if what else "")
 
 
 def _statement(showing: Showing, result: Result) -> str:
@@ -177,18 +161,17 @@ def _statement(showing: Showing, result: Result) -> str:
     if result.word == claims.NOT_YET:
         later = f'<span class="remarks">{escape(result.evidence)}</span>'
         return f"{escape(claim.statement)} {place}{later}"
-    told = [escape(result.evidence)]
+    parts = [escape(result.evidence)]
     if claim.test:
-        told.append(f'<span class="how">Test: {_coded(claim.test)}</span>')
-    commands = dict.fromkeys(each.command for each in result.found if not each.freshness.current)
-    if commands:
-        first, more = next(iter(commands)), len(commands) - 1
-        also = f" and {more} more" if more else ""
+        test = re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(claim.test))
+        parts.append(f'<span class="how">Test: {test}</span>')
+    command, more = strips.commands(result.found)
+    if command:
         old = "missing" if result.word == claims.NOT_RECORDED else "out of date"
-        told.append(f'<span class="gap-inline">{old}: <code>{escape(first)}</code>{also}</span>')
+        parts.append(f'<span class="gap-inline">{old}: <code>{command}</code>{more}</span>')
     if links := _recordings(showing, result):
-        told.append(f"Recordings: {links}")
-    inside = "".join(f"<p>{each}</p>" for each in told)
+        parts.append(f"Recordings: {links}")
+    inside = "".join(f"<p>{each}</p>" for each in parts)
     return (
         f'<details class="twin seen"><summary>{escape(claim.statement)} {place}</summary>'
         f"{inside}</details>"
@@ -204,11 +187,6 @@ def _recordings(showing: Showing, result: Result) -> str:
     ]
     more = f" and {len(there) - MOST_LINKED} more" if len(there) > MOST_LINKED else ""
     return ", ".join(links) + more
-
-
-def _coded(text: str) -> str:
-    """A sentence of a docstring: what stands between backticks is code."""
-    return re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(text))
 
 
 def _meets(result: Result) -> bool:
@@ -246,26 +224,35 @@ def _names(showing: Showing, found: Sequence[Result]) -> str:
     if not points:
         return ledger_chart.NONE_YET
     label = "Measured numbers over claimed ones; the table has the figures."
-    return svg.chart(showing, [("", svg.Drawing("loglog.claimed", (points,)))], label)
+    return svg.chart([("", svg.Drawing("loglog.claimed", (points,)))], label)
 
 
 def _point(result: Result, several: bool = False) -> dict:
     """A claimed number's mark: all as shares of the claimed one, of a range its middle."""
-    low, high = result.claim.claimed
+    claim, seen = result.claim, result.measured
+    low, high = claim.claimed
     middle = (low * high) ** 0.5
-    seen = result.measured
     least = seen.low if seen.low > 0 else seen.value / BEYOND
-    number = str(result.claim.row or "")
+    number = str(claim.row or "")
     machine = f" ({result.machine})" if several else ""
-    return {
-        "label": f"{result.claim.name} {number}".rstrip() + machine,
-        "claimed_low": low / middle,
-        "claimed_high": high / middle,
-        "value": seen.value / middle,
-        "low": least / middle,
-        "high": seen.high / middle,
+    numbers = {"claimed_low": low, "claimed_high": high, "value": seen.value, "low": least}
+    shares = {name: each / middle for name, each in (numbers | {"high": seen.high}).items()}
+    return shares | {
+        "label": f"{claim.name} {number}".rstrip() + machine,
         "many": seen.cases > 1,
         "verdict": result.word,
-        "told": f"{number} {result.claim.name} ({result.machine}): claimed {result.claim.number}, "
+        "hover": f"{number} {claim.name} ({result.machine}): claimed {claim.number}, "
         f"measured {seen.text}, {result.word}",
     }
+
+
+PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
+    "table": _table,
+    "answer": _answer,
+    "counts": _counts,
+    "accuracy": ledger_chart.accuracy,
+    "chart": ledger_chart.chart,
+    "names": _names,
+    "downloads": _downloads,
+}
+FIGURES = ("table", "counts", "chart", "names")

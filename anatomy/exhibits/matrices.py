@@ -10,8 +10,7 @@ from anatomy import rows, signatures, tables, units
 from anatomy.charts import figures, svg
 from anatomy.errors import BadParameter, UnknownName
 from anatomy.rows import Row
-from anatomy.showing import Found, Showing
-from anatomy.table import columns
+from anatomy.showing import Found
 
 
 @dataclass(frozen=True)
@@ -80,17 +79,8 @@ def title(by: str | Sequence[str]) -> str:
     return by if isinstance(by, str) else " = ".join(name.upper() for name in by)
 
 
-def shown(
-    showing: Showing,
-    found: Found2D,
-    ceilings: Any,
-    wanted: Wanted,
-    caption: str | None,
-    *,
-    chart: bool,
-    table: bool,
-) -> str:
-    """The figure: notices, chart, table and run strip.
+def shown(found: Found2D, ceilings: Any, wanted: Wanted, *, chart: bool, table: bool) -> str:
+    """Chart and table.
 
     Raises:
         UnknownName: There is no such op, quantity, variant or column.
@@ -98,14 +88,10 @@ def shown(
     """
     cells = _cells(found, ceilings, wanted)
     if not cells:
-        return figures.framed(showing, [each for _, each in found], "", caption)
-    drawn = ""
-    if chart and wanted.value == "ratio":
-        drawn = _chart(showing, cells, wanted)
+        return ""
+    drawn = _chart(cells, wanted) if chart and wanted.value == "ratio" else ""
     grid = _grid(found, cells, wanted)
-    if drawn:
-        grid = drawn + figures.twin(grid, unfold=table)
-    return figures.framed(showing, [each for _, each in found], grid, caption)
+    return drawn + figures.twin(grid, unfold=table) if drawn else grid
 
 
 Key = tuple[str, str, Any, Any]  # op, variant, down, along
@@ -124,7 +110,7 @@ def _cells(found: Found2D, ceilings: Any, wanted: Wanted) -> dict[Key, Row]:
                     f"matrix() shows one quantity; choose of {', '.join(quantities)}."
                 )
             for row in _chosen(table, wanted):
-                row = rows.derived(row, None if each.on_cpu else ceilings)
+                row = rows.derived(row, ceilings)
                 if wanted.value not in row:
                     raise UnknownName("column", wanted.value, row)
                 cells[row.get("op") or "", row["variant"], call.down, call.along] = row
@@ -141,14 +127,11 @@ def _chosen(table: Sequence[Row], wanted: Wanted) -> list[Row]:
 
 def _grid(found: Found2D, cells: dict[Key, Row], wanted: Wanted) -> str:
     downs, alongs = _members(call.down for call, _ in found), _members(c.along for c, _ in found)
-    unit = ""
-    size = 1.0
-    if columns.column(wanted.value).unit == "s":
-        size, unit = tables.time_unit(
-            [row[wanted.value] for row in cells.values() if row[wanted.value]]
-        )
-        unit = f", {unit}"
-    label = rows.heading(wanted.value) + unit
+    label, size = rows.heading(wanted.value), 1.0
+    if wanted.value.endswith("_s"):
+        known = [row[wanted.value] for row in cells.values() if row[wanted.value]]
+        size, unit = tables.time_unit(known)
+        label += f", {unit}"
     heads = "".join(f'<th scope="col" class="n">{escape(str(along))}</th>' for along in alongs)
     top = (
         f'<thead><tr><th rowspan="2" scope="col">{escape(label)}<br><span class="ci">95% interval'
@@ -161,7 +144,7 @@ def _grid(found: Found2D, cells: dict[Key, Row], wanted: Wanted) -> str:
         width = len(alongs) + 1
         lines = [tables.across("op", escape(op), width)] if op else []
         for variant in variants:
-            lines.append(tables.across("group", f"<code>{escape(variant)}</code>", width))
+            lines.append(tables.across("group", tables.code(variant), width))
             for down in downs:
                 row = [_cell(cells.get((op, variant, down, a)), wanted.value, size) for a in alongs]
                 lines.append(f'<tr><th scope="row">{escape(str(down))}</th>{"".join(row)}</tr>')
@@ -172,49 +155,38 @@ def _grid(found: Found2D, cells: dict[Key, Row], wanted: Wanted) -> str:
 
 def _cell(row: Row | None, value: str, size: float) -> str:
     if row is None or units.missing(row.get(value)):
-        why = escape((row or {}).get("note") or "not recorded")
-        return f'<td class="n none" title="{why}">—</td>'
+        reason = escape((row or {}).get("note") or "not recorded")
+        return f'<td class="n none" title="{reason}">—</td>'
     if value not in rows.INTERVALS or value == "rate":
         return f'<td class="n">{escape(rows.printed(row, value))}</td>'
-    ends = (row.get(name) for name in rows.INTERVALS[value])
-    text = tables.figure(row[value], *ends, size=size)
-    if value != "ratio" or not row.get("verdict"):
+    text, word = tables.interval(row, value, size), escape(row.get("verdict") or "")
+    if value != "ratio" or not word:
         return f'<td class="n">{text}</td>'
-    mark, kind = tables.CHIPS[row["verdict"]]
+    mark, kind = tables.CHIPS[word]
     seen = f'<span class="mark" aria-hidden="true">{mark}</span>'
-    word = f'<span class="said">{escape(row["verdict"])}</span>'
-    return f'<td class="n {kind}" title="{escape(row["verdict"])}">{seen}{text}{word}</td>'
+    return f'<td class="n {kind}" title="{word}">{seen}{text}<span class="said">{word}</span></td>'
 
 
-def _chart(showing: Showing, cells: dict[Key, Row], wanted: Wanted) -> str:
+def _chart(cells: dict[Key, Row], wanted: Wanted) -> str:
     panels = []
     for op in _members(key[0] for key in cells):
-        marks = [_mark(key, row) for key, row in cells.items() if key[0] == op and row.get("ratio")]
-        floor = max((row.get("noise_floor") or 0.0 for key, row in cells.items() if key[0] == op))
-        if marks:
-            arguments = (marks, wanted.by, wanted.rows, floor)
-            panels.append((op, svg.Drawing("matrix", arguments)))
+        mine = {key: row for key, row in cells.items() if key[0] == op}
+        floor = max(row.get("noise_floor") or 0.0 for row in mine.values())
+        if marks := [_mark(key, row) for key, row in mine.items() if row.get("ratio")]:
+            panels.append((op, svg.Drawing("matrix", (marks, wanted.by, wanted.rows, floor))))
     if not panels:
         return ""
-    label = (
-        f"Time over the control's time by {wanted.rows} and {wanted.by}. The table has the figures."
-    )
-    return svg.chart(showing, panels, label)
+    label = f"Time over the control's time by {wanted.rows} and {wanted.by}."
+    return svg.chart(panels, f"{label} The table has the figures.")
 
 
 def _mark(key: Key, row: Row) -> dict[str, Any]:
     _, variant, down, along = key
-    low, high = row.get("ratio_low"), row.get("ratio_high")
-    told = units.ratio_range(row["ratio"], low, high)
-    return {
-        "variant": variant,
-        "series": str(down),
-        "by": along,
-        "value": row["ratio"],
-        "low": row["ratio"] if units.missing(low) else low,
-        "high": row["ratio"] if units.missing(high) else high,
-        "told": f"{variant}, {down}, {along}: {told}, {row.get('verdict')}",
-    }
+    value, *ends = (row.get(name) for name in ("ratio", "ratio_low", "ratio_high"))
+    low, high = (value if units.missing(end) else end for end in ends)
+    text = f"{variant}, {down}, {along}: {units.ratio_range(value, *ends)}, {row.get('verdict')}"
+    mark = {"variant": variant, "series": str(down), "by": along, "hover": text}
+    return mark | {"value": value, "low": low, "high": high}
 
 
 def _members(values: Any) -> list:

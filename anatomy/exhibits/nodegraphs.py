@@ -7,10 +7,9 @@ from typing import Any
 
 from anatomy import rows, tables, units
 from anatomy.charts import figures, layering, svg
-from anatomy.errors import UnknownName
-from anatomy.pages import inline
+from anatomy.exhibits import framing
 from anatomy.rows import Row
-from anatomy.showing import Found, Showing, current, selectors
+from anatomy.showing import current
 
 # What a node does on the way back -> what that is called.
 DOES = {
@@ -42,21 +41,11 @@ def graph(
     Args:
         experiment: Its name; its rows have `node`, `name`, `kind`, `next` and `part`.
         graphs: Op of each graph shown -> what it is called.
-        caption: What to see.
-        params: Parameters of the experiment, where not the default.
-
-    Raises:
-        UnknownName: There is no such experiment, parameter or op.
     """
-    showing = current()
-    params, _, _ = selectors(experiment, params, None, None)
-    found = showing.find(experiment, **params)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    if found.recording is None:
-        return figures.framed(showing, [found], "", told)
-    return figures.or_badge(showing, [found], told, lambda: _shown(showing, found, graphs, told))
+    found = current().find(experiment, **params)
+    return framing.exhibit(
+        found, caption, lambda: _shown(found.recording.rows, graphs), kind="graph"
+    )
 
 
 def does(row: Row) -> str:
@@ -71,37 +60,30 @@ def does(row: Row) -> str:
     return "hands on" if idle else "computes"
 
 
-def _shown(showing: Showing, found: Found, graphs: Mapping[str, str], caption: str | None) -> str:
-    every = found.recording.rows
+def _shown(every: Sequence[Row], graphs: Mapping[str, str]) -> str:
     named: dict[str, list[Row]] = {}
-    why: list[str] = []
+    absent = ""
     for op, title in graphs.items():
-        mine = [row for row in every if row.get("op") == op and "next" in row]
-        refused = [row for row in every if row.get("op") == op]
-        if not refused:
-            raise UnknownName("op", op, rows.names(every, "op"))
-        if mine:
-            named[title] = mine
+        mine = rows.select([row for row in every if row.get("op")], op=op)
+        if nodes := [row for row in mine if "next" in row]:
+            named[title] = nodes
         else:
-            why.append(f"{title}: {refused[0].get('note') or 'no nodes were recorded'}")
-    body = "".join(f'<p class="key">Not shown: {escape(each)}.</p>' for each in why)
-    return figures.framed(showing, [found], _drawn(showing, named) + body, caption, kind="graph")
+            reason = mine[0].get("note") or "no nodes were recorded"
+            absent += f'<p class="key">Not shown: {escape(f"{title}: {reason}")}.</p>'
+    return (_drawn(named) if named else "") + absent
 
 
-def _drawn(showing: Showing, named: Mapping[str, Sequence[Row]]) -> str:
+def _drawn(named: Mapping[str, Sequence[Row]]) -> str:
     """The graphs, the key to their marks, and the tables of their nodes."""
-    if not named:
-        return ""
-    size, unit = _unit(named)
-    panels = [_panel(title, mine, size, unit) for title, mine in named.items()]
-    drawing = svg.Drawing("layered.graphs", (panels,))
+    largest, column = _unit(named)
+    panels = [_panel(title, mine, largest, column) for title, mine in named.items()]
     label = (
         f"Backward graphs of {', '.join(named)}, from the output above to the inputs below. "
         "The table under it has every node."
     )
-    body = svg.chart(showing, [("", drawing)], label) + _key(named)
-    tables_ = "".join(_table(title, mine) for title, mine in named.items())
-    return body + figures.twin(tables_, unfold=False)
+    picture = svg.chart([("", svg.Drawing("layered.graphs", (panels,)))], label)
+    nodes = "".join(_table(title, mine) for title, mine in named.items())
+    return picture + _key(named) + figures.twin(nodes)
 
 
 def _unit(named: Mapping[str, Sequence[Row]]) -> tuple[float, str]:
@@ -122,22 +104,15 @@ def _panel(title: str, mine: Sequence[Row], largest: float, column: str) -> dict
             words.setdefault(placed.layers[row["node"]], []).append(short(row["name"]))
     nodes = []
     for row in mine:
-        layer = placed.layers[row["node"]]
-        nodes.append(
-            {
-                "lane": placed.lanes[row["node"]],
-                "layer": layer,
-                "look": does(row),
-                "share": round((row.get(column) or 0.0) / largest, 4),
-                # One label for a layer: those of several lanes would lie on one another.
-                "label": ", ".join(words.pop(layer, [])) if _is_named(row) else "",
-                "told": told(row),
-            }
-        )
+        layer, named = placed.layers[row["node"]], _is_named(row)
+        share = round((row.get(column) or 0.0) / largest, 4)
+        # One label for a layer: those of several lanes would lie on one another.
+        label = ", ".join(words.pop(layer, [])) if named else ""
+        node = {"lane": placed.lanes[row["node"]], "layer": layer, "look": does(row)}
+        nodes.append(node | {"share": share, "label": label, "hover": described(row)})
     core = [placed.layers[row["node"]] for row in mine if row.get("part") == PART]
     across, deep = placed.size
-    count = sum(row.get("part") == PART for row in mine)
-    name = f"attention: {count} node{'s' * (count != 1)}"
+    name = f"attention: {len(core)} node{'s' * (len(core) != 1)}"
     return {
         "title": f"{title}, {sum(row['kind'] != ENDS for row in mine)} nodes",
         "lanes": across,
@@ -159,7 +134,7 @@ def short(name: str) -> str:
     return plain.replace("ScaledDotProduct", "SDPA ").replace("Attention", "")
 
 
-def told(row: Row) -> str:
+def described(row: Row) -> str:
     """One node in words, for whoever points at it."""
     parts = [f"{row['node']} {row['name']}: {DOES[does(row)]}"]
     if not units.missing(row.get("device_s")):
@@ -173,10 +148,10 @@ def told(row: Row) -> str:
 
 def _key(named: Mapping[str, Sequence[Row]]) -> str:
     """What the marks mean, and how many there are of each in each graph."""
-    counts = {title: Counter(map(does, mine)) for title, mine in named.items()}
+    counted = {title: Counter(map(does, mine)) for title, mine in named.items()}
     items = []
     for look, words in DOES.items():
-        numbers = [counts[title][look] for title in named]
+        numbers = [counted[title][look] for title in named]
         if any(numbers):
             items.append(f"{SIGNS[look]} {words} ({' and '.join(map(str, numbers))})")
     return f'<p class="key">{escape("; ".join(items))}</p>'
@@ -186,21 +161,24 @@ def _table(title: str, mine: Sequence[Row]) -> str:
     """Every node of one graph."""
     timed = any(not units.missing(row.get("device_s")) for row in mine)
     total = sum(row.get("host_s") or 0.0 for row in mine)
-    lines = []
-    for row in mine:
-        share = units.percent(row["host_s"] / total) if row.get("host_s") and total else ""
-        following = ", ".join(map(str, row["next"]))
-        lines.append(
-            [
-                f"{row['node']} <code>{escape(row['name'])}</code>",
-                following or tables.NONE,
-                escape(DOES[does(row)]),
-                *([str(row["kernels_per_call"]), units.seconds(row["device_s"])] if timed else []),
-                share,
-                escape(row.get("holds") or ""),
-                units.byte_count(row["own_bytes"]) if row.get("own_bytes") else "",
-            ]
-        )
-    heads = ["node", "next", "on the way back", *(["#kernels", "#GPU time"] if timed else [])]
-    heads += ["#share of the host's time", "holds", "#memory of its own"]
-    return tables.listed(heads, lines, f"Nodes, {title}", "nodes")
+    measured = [
+        ("#kernels", lambda row: str(row["kernels_per_call"])),
+        ("#GPU time", lambda row: units.seconds(row["device_s"])),
+    ]
+
+    def share(row: Row) -> str:
+        return units.percent(row["host_s"] / total) if row.get("host_s") and total else ""
+
+    def memory(row: Row) -> str:
+        return units.byte_count(row["own_bytes"]) if row.get("own_bytes") else ""
+
+    columns = [
+        ("node", lambda row: f"{row['node']} {tables.code(row['name'])}"),
+        ("next", lambda row: ", ".join(map(str, row["next"])) or tables.NONE),
+        ("on the way back", lambda row: escape(DOES[does(row)])),
+        *(measured if timed else []),
+        ("#share of the host's time", share),
+        ("holds", lambda row: escape(row.get("holds") or "")),
+        ("#memory of its own", memory),
+    ]
+    return tables.by_columns(columns, mine, f"Nodes, {title}", "nodes")

@@ -8,12 +8,10 @@ from typing import Any
 from anatomy import rows, tables, units
 from anatomy.charts import figures, svg
 from anatomy.errors import BadParameter
-from anatomy.exhibits import breakeven
+from anatomy.exhibits import breakeven, framing
 from anatomy.exhibits.breakeven import Cell, Wanted
-from anatomy.pages import inline
 from anatomy.rows import Row
-from anatomy.showing import Found, Showing, current, selectors
-from anatomy.table import columns
+from anatomy.showing import current, selectors
 
 # A place of the map that no row of the recording is about.
 UNTRIED = "untried"
@@ -64,46 +62,38 @@ def payoff(
     each variant, with its break-even.
 
     Args:
-        experiment: Its name.
         x: Column along the axis; numbers or texts.
         y: Column up the axis, of a heat map.
         variant: The variant, or variants: a heat map each, or a line each.
         value: `ratio` (time over the control's), `speedup` (its inverse), or a column of counts
             such as `peak_bytes`, shown over the control's.
-        quantity: The only quantity shown. There must be one: give it where there are several.
-        where: Column -> its value, or a list of them; a text with `*` is a pattern.
-        op: The only operation shown; also the experiment's parameter of that name, if it has one.
-        caption: What to see.
+        quantity: There must be one: give it where there are several.
         chart: Whether it is drawn, with the table folded under it; otherwise the table alone.
-        params: Parameters of the experiment, where not the default.
 
     Raises:
-        UnknownName: There is no such experiment, parameter, column, variant or value of a column.
         BadParameter: Several rows are in one cell.
     """
-    showing = current()
-    params, op, quantity = selectors(experiment, params, op, quantity)
+    params = selectors(experiment, params, op, quantity)
     variants = [variant] if isinstance(variant, str) else list(variant)
     if not variants:
         raise BadParameter("payoff() needs a variant, or a list of them.")
     wanted = Wanted(x, y, variants, value, op, quantity, where)
-    found = showing.find(experiment, **params)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    if found.recording is None:
-        return figures.framed(showing, [found], "", told)
-    return figures.or_badge(
-        showing, [found], told, lambda: _shown(showing, found, wanted, told, chart=chart)
-    )
+    found = current().find(experiment, **params)
+
+    def draw() -> str:
+        cells = breakeven.cells(found.recording.rows, wanted)
+        drawn = (_map if y else _over)(cells, wanted) if chart else ""
+        table = _table(cells, wanted)
+        return drawn + figures.twin(table) if drawn else table
+
+    return framing.exhibit(found, caption, draw, kind="payoff")
 
 
 def label(column: str, value: Any) -> str:
     """A coordinate as an axis or a table's first column has it: with its unit, and short."""
-    unit = columns.column(column).unit
-    if (column != "bytes" and unit in ("s", "B")) or not breakeven.is_number(value):
+    if column.endswith(("_bytes", "_s")) or not breakeven.is_number(value):
         return rows.printed({column: value}, column)
-    if unit == "B" and isinstance(value, int):
+    if column == "bytes" and isinstance(value, int):
         for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
             if value % size == 0:
                 return f"{value // size} {unit}"
@@ -112,17 +102,6 @@ def label(column: str, value: Any) -> str:
             if value % size == 0:
                 return f"{value // size}{prefix}"
     return units.format_value(value)
-
-
-def _shown(
-    showing: Showing, found: Found, wanted: Wanted, caption: str | None, *, chart: bool
-) -> str:
-    cells = breakeven.cells(found.recording.rows, wanted)
-    body = _table(cells, wanted)
-    if chart:
-        drawn = _map(showing, cells, wanted) if wanted.y else _over(showing, cells, wanted)
-        body = drawn + figures.twin(body, unfold=False) if drawn else body
-    return figures.framed(showing, [found], body, caption, kind="payoff")
 
 
 def title(value: str, table: Sequence[Row] = ()) -> str:
@@ -138,19 +117,18 @@ def _text(cell: Cell) -> str:
     return units.ratio(cell.value, *(() if exact else (cell.low, cell.high)))
 
 
-def _told(cell: Cell, wanted: Wanted) -> str:
+def _described(cell: Cell, wanted: Wanted) -> str:
     """One cell in words, for whoever points at it."""
     at = [(c, v) for c, v in ((wanted.x, cell.x), (wanted.y, cell.y)) if c]
     where = ", ".join(f"{rows.heading(column)} {label(column, value)}" for column, value in at)
     if cell.value is None:
         return f"{cell.variant}, {where}: not shown: {cell.why}"
-    counted = wanted.value not in breakeven.TIMED
-    ends = (None, None) if counted else (cell.low, cell.high)
+    ends = (None, None) if wanted.counted else (cell.low, cell.high)
     few = f": {cell.few}" if cell.few else ""
     return f"{cell.variant}, {where}: {units.ratio_range(cell.value, *ends)}, {cell.word}{few}"
 
 
-def _map(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
+def _map(cells: Sequence[Cell], wanted: Wanted) -> str:
     """A heat map of each variant, and the key under them."""
     panels, words, edges = [], [], 0
     few = any(cell.few for cell in cells)
@@ -180,7 +158,7 @@ def _map(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
         "The table under it has the figures."
     )
     abreast = _abreast(panels)
-    return svg.chart(showing, panels, named, abreast=abreast) + _key(words, edges, wanted, few=few)
+    return svg.chart(panels, named, abreast=abreast) + _key(words, edges, wanted, few=few)
 
 
 def _abreast(panels: Sequence[tuple[str, svg.Drawing]]) -> int:
@@ -197,10 +175,10 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
     """One cell as it is drawn: text, word, mark, tone, and depth of the tone from 0 to 1."""
     square = {"i": place[0], "j": place[1], "text": "–", "word": "", "mark": "", "tone": "none"}
     if cell is None:
-        return square | {"depth": 0.0, "told": "not in the recording"}
-    told = _told(cell, wanted)
+        return square | {"depth": 0.0, "hover": "not in the recording"}
+    square["hover"] = _described(cell, wanted)
     if cell.value is None:
-        return square | {"depth": 0.0, "told": told}
+        return square | {"depth": 0.0}
     far = (abs(log2(cell.value)) / log2(DEEPEST)) ** 0.5 if cell.value > 0 else 1.0
     return square | {
         "text": _text(cell),
@@ -208,13 +186,12 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
         "mark": tables.CHIPS[cell.word][0],
         "tone": WORDS[cell.word][0],
         "depth": min(far, 1.0),
-        "told": told,
     }
 
 
 def _key(words: Sequence[str], edges: int, wanted: Wanted, *, few: bool) -> str:
     """What marks and line mean, of those that are drawn."""
-    counted = wanted.value not in breakeven.TIMED
+    counted = wanted.counted
     shown = escape(title(wanted.value)).partition(" (")[0]
     exact = ", counts without an interval" if counted else ""
     parts = [f"{shown}{exact}; colour deepens away from 1, up to {DEEPEST:g}×"]
@@ -240,7 +217,7 @@ def _key(words: Sequence[str], edges: int, wanted: Wanted, *, few: bool) -> str:
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 
-def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
+def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     """A line over x for each variant, and what is said of break-even; empty without a value."""
     drawn = [cell for cell in cells if cell.value]
     if not drawn:
@@ -254,7 +231,7 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
             "value": cell.value,
             "low": cell.low,
             "high": cell.high,
-            "told": _told(cell, wanted),
+            "hover": _described(cell, wanted),
             "shown": bool(cell.side),
         }
         for cell in sorted(drawn, key=lambda cell: steps.index(cell.x))
@@ -266,8 +243,8 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
         for each in found:
             ends = sorted((each.before.x, each.after.x))
             ranges.append({"series": variant, "at": each.at, "low": ends[0], "high": ends[1]})
-        said.append(f"<li><code>{escape(variant)}</code> {_sentence(line, found, wanted)}</li>")
-    counted = wanted.value not in breakeven.TIMED
+        said.append(f"<li>{tables.code(variant)} {_sentence(line, found, wanted)}</li>")
+    counted = wanted.counted
     floor = max((c.row.get("noise_floor") or 0.0 for c in drawn), default=0.0)
     ticks = [(step if numeric else label(wanted.x, step), label(wanted.x, step)) for step in steps]
     heads = (rows.heading(wanted.x), title(wanted.value, [cell.row for cell in drawn]))
@@ -288,13 +265,13 @@ def _over(showing: Showing, cells: Sequence[Cell], wanted: Wanted) -> str:
     if band:
         each = "each comparison is judged by its own"
         said.append(f"<li>Band: the largest noise floor, {units.percent(band)}; {each}.</li>")
-    return svg.chart(showing, [("", drawing)], named) + f'<ul class="breaks">{"".join(said)}</ul>'
+    return svg.chart([("", drawing)], named) + f'<ul class="breaks">{"".join(said)}</ul>'
 
 
 def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted: Wanted) -> str:
     """What is shown of one variant's break-even, in words."""
     name = rows.heading(wanted.x)
-    counted = wanted.value not in breakeven.TIMED
+    counted = wanted.counted
     known = [cell for cell in line if cell.value is not None]
     yes, no, few, never = (
         ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in some))
@@ -332,9 +309,11 @@ def _needs(known: Sequence[Cell], wanted: Wanted) -> str:
     """Where a variant needs less, the same or more of what is counted; a count has no doubt."""
     name = rows.heading(wanted.x)
     places = {word: [c.x for c in known if c.word == word] for word in ("less", "same", "more")}
-    told = {word: "the same" if word == "same" else word for word in places}
     found = [
-        (told[word], ", ".join(label(wanted.x, x) for x in breakeven.axis(at)))
+        (
+            "the same" if word == "same" else word,
+            ", ".join(label(wanted.x, x) for x in breakeven.axis(at)),
+        )
         for word, at in places.items()
         if at
     ]
@@ -351,49 +330,37 @@ def _near(column: str, at: float) -> str:
 
 def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
     """One row for each cell: what was compared, the ratio, the verdict, and why there is none."""
-    counted = wanted.value not in breakeven.TIMED
-    with_times = not counted and any(cell.row.get("median_s") for cell in cells)
-    memory = counted or any(cell.row.get("peak_bytes") is not None for cell in cells)
+    counted = wanted.counted
     column = wanted.value if counted else "peak_bytes"
-    several = len(wanted.variants) > 1
-    at = [each for each in (wanted.x, wanted.y) if each]
+    heading = rows.heading(column)
+
+    def ratio(cell: Cell) -> str:
+        return tables.figure(cell.value, *(() if counted else (cell.low, cell.high)))
+
+    def verdict(cell: Cell) -> str:
+        parts = [tables.chip(cell.word) if cell.word else tables.why(cell.why)]
+        parts += [tables.why(cell.few)] if cell.few else []
+        parts += [tables.why(cell.row["note"])] if cell.word and cell.row.get("note") else []
+        return " ".join(parts)
+
+    columns = [(f"#{rows.heading(wanted.x)}", lambda cell: escape(label(wanted.x, cell.x)))]
+    if wanted.y:
+        columns.append((f"#{rows.heading(wanted.y)}", lambda cell: escape(label(wanted.y, cell.y))))
+    if len(wanted.variants) > 1:
+        columns.append(("variant", lambda cell: tables.code(cell.variant)))
+    if not counted and any(cell.row.get("median_s") for cell in cells):
+        columns += [
+            ("#control", lambda cell: tables.time(cell.control)),
+            ("#time", lambda cell: tables.time(cell.row)),
+        ]
     shown = "speed-up" if wanted.value == "speedup" else "/ control"
-    heads = [f"#{rows.heading(each)}" for each in at] + (["variant"] if several else [])
-    heads += ["#control", "#time"] if with_times else []
-    heads += [f"#{shown}", "verdict"]
-    if memory:
-        heads += [f"#control's {rows.heading(column)}", f"#{rows.heading(column)}"]
-    orders = [breakeven.axis(getattr(cell, name) for cell in cells) for name in ("x", "y")]
-    lines = []
-    for cell in sorted(cells, key=lambda c: (orders[0].index(c.x), orders[1].index(c.y))):
-        line = [escape(label(wanted.x, cell.x))]
-        line += [escape(label(wanted.y, cell.y))] if wanted.y else []
-        line += [f"<code>{escape(cell.variant)}</code>"] if several else []
-        line += [timed(cell.control), timed(cell.row)] if with_times else []
-        ends = (None, None) if counted else (cell.low, cell.high)
-        why = f'<span class="why">{escape(cell.why)}</span>'
-        line += [tables.figure(cell.value, *ends), tables.chip(cell.word) if cell.word else why]
-        if cell.few:
-            line[-1] += f' <span class="why">{cell.few}</span>'
-        if cell.word and cell.row.get("note"):
-            line[-1] += f' <span class="why">{escape(cell.row["note"])}</span>'
-        if memory:
-            line += [printed(row or {}, column) for row in (cell.control, cell.row)]
-        lines.append(line)
+    columns += [(f"#{shown}", ratio), ("verdict", verdict)]
+    if counted or any(cell.row.get("peak_bytes") is not None for cell in cells):
+        columns += [
+            (f"#control's {heading}", lambda cell: tables.cell(cell.control or {}, column)),
+            (f"#{heading}", lambda cell: tables.cell(cell.row, column)),
+        ]
+    across, up = (breakeven.axis(getattr(cell, name) for cell in cells) for name in ("x", "y"))
+    lines = sorted(cells, key=lambda cell: (across.index(cell.x), up.index(cell.y)))
     named = f"{title(wanted.value)} of {', '.join(wanted.variants)}"
-    return tables.listed(heads, lines, named, "payoffs")
-
-
-def timed(row: Row | None) -> str:
-    """A time with its interval, in the unit that suits it."""
-    if row is None or units.missing(row.get("median_s")):
-        return tables.NONE
-    told = units.seconds_range(row["median_s"], row.get("low_s"), row.get("high_s"))
-    text, _, interval = told.partition(" [")
-    return escape(text) + (f' <span class="ci">[{escape(interval)}</span>' if interval else "")
-
-
-def printed(row: Row, column: str) -> str:
-    """A value without interval as a table's cell."""
-    value = row.get(column)
-    return tables.NONE if units.missing(value) else escape(rows.printed(row, column))
+    return tables.by_columns(columns, lines, named, "payoffs")

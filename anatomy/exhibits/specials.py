@@ -7,8 +7,7 @@ from anatomy.charts import figures
 from anatomy.claims import seeds
 from anatomy.contest import boards, scoreboard
 from anatomy.errors import UnknownName
-from anatomy.exhibits import rooflines
-from anatomy.pages import inline
+from anatomy.exhibits import framing, rooflines
 from anatomy.showing import current
 
 
@@ -20,19 +19,9 @@ def limits(part: str = "ceilings", *, caption: str | None = None) -> str:
     Args:
         part: `ceilings`, `roofline` (of them, by number format), `bandwidth` (over working-set
             size), `floors` (a launch, a wait, a readback) or `graphs` (their cost over length).
-        caption: What to see.
-
-    Raises:
-        UnknownName: There is no such part.
     """
-    showing = current()
-    found, ceilings = rooflines.calls(showing, part)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    return figures.or_badge(
-        showing, found, told, lambda: rooflines.shown(showing, found, part, ceilings, told)
-    )
+    found, ceilings = rooflines.calls(current(), part)
+    return framing.exhibit([found], caption, lambda: rooflines.shown(found, part, ceilings))
 
 
 def seed_beside(
@@ -55,25 +44,14 @@ def seed_beside(
         quantity: Ours; the seed ran back to back, which is gpu_warm.
         dtype: Our number format, where the seed's label does not say which it was.
         chart: Draw both ratios as well.
-        caption: What to see.
-
-    Raises:
-        UnknownName: There is no such run or operation.
     """
     showing = current()
-    cited = seeds.figures(run, op)
-    theirs = seeds.run(run)
-    size = theirs.size
-    ceilings = showing.ceilings
-    found = showing.find("contiguity.bench", dtype=dtype or theirs.dtype, m=size, n=size, k=size)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-
-    def draw() -> str:
-        return figures.beside(showing, found, ceilings, cited, op, quantity, told, chart=chart)
-
-    return figures.or_badge(showing, [found], told, draw)
+    cited, theirs = seeds.figures(run, op), seeds.run(run)
+    ceilings, size = showing.ceilings, dict.fromkeys("mnk", theirs.size)
+    found = showing.find("contiguity.bench", dtype=dtype or theirs.dtype, **size)
+    return framing.exhibit(
+        [found], caption, lambda: figures.beside(found, ceilings, cited, op, quantity, chart=chart)
+    )
 
 
 def harnesses(part: str, quantity: str = "gpu_cold", *, caption: str | None = None) -> str:
@@ -85,25 +63,15 @@ def harnesses(part: str, quantity: str = "gpu_cold", *, caption: str | None = No
     Args:
         part: `targets`, `misses`, `spread`, `bias`, `coverage`, `errors` or `cost`.
         quantity: Of `spread` and `bias`: gpu_cold, gpu_warm or step_wall.
-        caption: What to see.
-
-    Raises:
-        UnknownName: There is no such part or quantity.
     """
-    showing = current()
     for kind, name, known in (
         ("part of the comparison", part, scoreboard.PARTS),
         ("quantity", quantity, scoreboard.QUANTITIES),
     ):
         if name not in known:
             raise UnknownName(kind, name, known)
-    found = boards.found(showing)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    return figures.or_badge(
-        showing, found, told, lambda: boards.part(showing, found, part, quantity, told)
-    )
+    found = boards.found(current())
+    return framing.exhibit(found, caption, lambda: boards.part(found, part, quantity))
 
 
 def samples(experiment: str, *, quantity: str | None = None, caption: str | None = None) -> str:
@@ -113,22 +81,13 @@ def samples(experiment: str, *, quantity: str | None = None, caption: str | None
 
     Args:
         experiment: One that keeps them, by its defaults.
-        quantity: The only quantity.
-        caption: What to see.
 
     Raises:
         BadParameter: It keeps none.
     """
-    showing = current()
-    found = showing.find(experiment)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    if found.recording is None:
-        return figures.framed(showing, [found], "", told)
-
-    def draw() -> str:
-        table = figures.rows_of(found, None, None, quantity, None)
-        return boards.samples(showing, found, table, told)
-
-    return figures.or_badge(showing, [found], told, draw)
+    found = current().find(experiment)
+    return framing.exhibit(
+        found,
+        caption,
+        lambda: boards.samples(found, figures.rows_of(found, None, None, quantity, None)),
+    )

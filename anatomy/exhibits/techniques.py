@@ -10,10 +10,10 @@ import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from anatomy import replication, rows, tables, units
-from anatomy.charts import figures
+from anatomy import replication, rows, rungs, tables, units
 from anatomy.claims import Result, evaluate
 from anatomy.errors import AnatomyError, BadParameter, UnknownName
+from anatomy.exhibits import framing
 from anatomy.pages import frontmatter, inline
 from anatomy.pages.frontmatter import Technique
 from anatomy.rows import Row
@@ -25,40 +25,34 @@ MEMORY = {
     "peak_bytes": "peak of the call",
     "reserved_bytes": "held of the card",
 }
-HEADS = ("technique", "speed-up at its best", "at its worst", "memory", "once", "promised")
 
 
 def techniques(*, caption: str | None = None) -> str:
-    """The techniques of the axioms: best and worst cell, memory, cost paid once, verdict.
-
-    Args:
-        caption: What to see.
-    """
+    """The techniques of the axioms: best and worst cell, memory, cost paid once, verdict."""
     showing = current()
     asked = [
         (page, each, *_looked_up(showing, page, each))
         for page, front in frontmatter.of_site(showing).items()
         for each in front.techniques
     ]
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    found = list({id(f): f for *_, founds in asked for f in founds}.values())
+    columns = [
+        ("technique", lambda row: _link(row[1], _address(showing, row[0]))),
+        ("speed-up at its best", lambda row: _cell(row[1], row[3], best=True)),
+        ("at its worst", lambda row: _cell(row[1], row[3], best=False)),
+        ("memory", lambda row: _memory(row[1], row[3])),
+        ("once", lambda row: _once(row[1], row[3])),
+        ("promised", lambda row: _promised(row[2])),
+    ]
+    found = {id(one): one for *_, several in asked for one in several}
+    return framing.exhibit(
+        list(found.values()),
+        caption,
+        lambda: tables.by_columns(columns, asked, "Techniques", "techniques"),
+    )
 
-    def draw() -> str:
-        lines = [
-            _line(
-                each,
-                result,
-                founds,
-                showing.page_link(posixpath.relpath(page, posixpath.dirname(showing.page) or ".")),
-            )
-            for page, each, result, founds in asked
-        ]
-        table = tables.listed(HEADS, lines, "Techniques", "techniques")
-        return figures.framed(showing, found, table, told)
 
-    return figures.or_badge(showing, found, told, draw)
+def _address(showing: Showing, page: str) -> str:
+    return showing.page_link(posixpath.relpath(page, posixpath.dirname(showing.page) or "."))
 
 
 def _looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | None, list[Found]]:
@@ -74,25 +68,14 @@ def _looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | N
         raise BadParameter(told) from None
 
 
-def _line(
-    each: Technique, result: Result | None, found: Sequence[Found], address: str
-) -> list[str]:
-    cells = sorted(_cells(each, found), key=lambda row: row["ratio"])
-    name = f'<a href="{escape(address)}">{escape(each.name)}</a>'
-    promised = tables.NONE
-    if result:
-        number = f'<span class="cited">{escape(result.claim.number)}</span>'
-        promised = f"{number} {tables.chip(result.word)}"
-    ends = [tables.NONE, tables.NONE]
-    if cells:
-        ends = [_cell(row, named=len(each.variants) > 1) for row in (cells[0], cells[-1])]
-    return [
-        name,
-        *ends,
-        _memory(each, found),
-        _once(each, found),
-        promised,
-    ]
+def _link(each: Technique, address: str) -> str:
+    return f'<a href="{escape(address)}">{escape(each.name)}</a>'
+
+
+def _promised(result: Result | None) -> str:
+    if result is None:
+        return tables.NONE
+    return f'<span class="cited">{escape(result.claim.number)}</span> {tables.chip(result.word)}'
 
 
 def _groups(found: Iterable[Found]) -> Iterator[list[Row]]:
@@ -114,15 +97,15 @@ def _cells(each: Technique, found: Iterable[Found]) -> Iterator[Row]:
                 yield row
 
 
-def _cell(row: Row, *, named: bool) -> str:
-    """A speed-up with its interval, its verdict, and the cell it was seen in."""
-    ends = (row.get("ratio_high"), row.get("ratio_low"))
-    low, high = (None if units.missing(end) else 1 / end for end in ends)
-    text, _, interval = units.ratio_range(1 / row["ratio"], low, high).partition(" [")
-    interval = f' <span class="ci">[{interval}</span>' if interval else ""
-    name = f"{row['variant']}, {row['op']}" if named else row["op"]
-    where = f'<span class="spot">{escape(name)}</span>'
-    return f"{text}{interval} {tables.chip(row['verdict'])} {where}"
+def _cell(each: Technique, found: Iterable[Found], *, best: bool) -> str:
+    """The best or the worst speed-up with its interval, its verdict, and where it was seen."""
+    cells = sorted(_cells(each, found), key=lambda row: row["ratio"])
+    if not cells:
+        return tables.NONE
+    row = cells[0 if best else -1]
+    text = tables.lighter(units.ratio_range(*rungs.speedup(row)))
+    name = f"{row['variant']}, {row['op']}" if len(each.variants) > 1 else row["op"]
+    return f'{text} {tables.chip(row["verdict"])} <span class="spot">{escape(name)}</span>'
 
 
 def _memory(each: Technique, found: Iterable[Found]) -> str:

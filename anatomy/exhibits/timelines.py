@@ -13,9 +13,9 @@ from typing import Any
 from anatomy import kernel_names, tables, units
 from anatomy.charts import figures, svg
 from anatomy.errors import BadParameter, UnknownName
-from anatomy.pages import inline
+from anatomy.exhibits import framing
 from anatomy.rows import Row
-from anatomy.showing import Found, Showing, current
+from anatomy.showing import Found, current
 
 # Lanes that are drawn, from above; others are in the download alone.
 DRAWN = ("CPU", "GPU")
@@ -25,11 +25,7 @@ KINDS = ("launch", "wait", "kernel", "copy")
 
 
 def timeline(
-    experiment: str,
-    *,
-    runs: Sequence[str] | None = None,
-    caption: str | None = None,
-    **params: Any,
+    experiment: str, *, runs: Sequence[str] | None = None, caption: str | None = None, **params: Any
 ) -> str:
     """A trace as lanes over time, a panel for each run, with a table and a Chrome trace.
 
@@ -39,21 +35,12 @@ def timeline(
         experiment: Its name; its rows are events, with `run`, `lane`, `kind`, `variant`, `start_s`
             and `end_s`.
         runs: The runs shown, in this order; by default all.
-        caption: What to see.
-        params: Parameters of the experiment, where not the default.
 
     Raises:
-        UnknownName: There is no such experiment, parameter, run or column.
         BadParameter: The trace is larger than a page may hold.
     """
-    showing = current()
-    found = showing.find(experiment, **params)
-    told = inline.render_text(showing, caption) if caption else None
-    if showing.collecting:
-        return ""
-    if found.recording is None:
-        return figures.framed(showing, [found], "", told)
-    return figures.or_badge(showing, [found], told, lambda: _shown(showing, found, runs, told))
+    found = current().find(experiment, **params)
+    return framing.exhibit(found, caption, lambda: _shown(found, runs), kind="timeline")
 
 
 def by_run(table: Sequence[Row], runs: Sequence[str] | None = None) -> dict[str, list[Row]]:
@@ -70,12 +57,9 @@ def by_run(table: Sequence[Row], runs: Sequence[str] | None = None) -> dict[str,
         if run not in there:
             raise UnknownName("run", run, there)
     events = [row for row in table if not units.missing(row.get("start_s"))]
+    events.sort(key=lambda row: (row["start_s"], row["end_s"]))
     found = {run: [row for row in events if row["run"] == run] for run in runs or there}
-    return {
-        run: sorted(each, key=lambda row: (row["start_s"], row["end_s"]))
-        for run, each in found.items()
-        if each
-    }
+    return {run: each for run, each in found.items() if each}
 
 
 def still(events: Sequence[Row]) -> tuple[float, float, float]:
@@ -102,12 +86,11 @@ def chrome_trace(runs: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     """
     events: list[dict[str, Any]] = []
     for process, (run, rows_of) in enumerate(runs.items(), start=1):
-        lanes = list(dict.fromkeys(row["lane"] for row in rows_of))
-        named = {"ph": "M", "pid": process, "tid": 0}
-        events.append(named | {"name": "process_name", "args": {"name": run}})
-        for thread, lane in enumerate(sorted(lanes), start=1):
-            named = {"ph": "M", "pid": process, "tid": thread}
-            events.append(named | {"name": "thread_name", "args": {"name": lane}})
+        lanes = sorted({row["lane"] for row in rows_of})
+        named = {"ph": "M", "pid": process}
+        events.append(named | {"tid": 0, "name": "process_name", "args": {"name": run}})
+        for thread, lane in enumerate(lanes, start=1):
+            events.append(named | {"tid": thread, "name": "thread_name", "args": {"name": lane}})
             events += [
                 {"ph": "X", "name": row["variant"], "cat": row["kind"], "pid": process}
                 | {"tid": thread, "ts": _us(row["start_s"])}
@@ -122,43 +105,39 @@ def _us(seconds: float) -> float:
     return round(seconds * 1e6, 3)
 
 
-def _shown(
-    showing: Showing, found: Found, wanted: Sequence[str] | None, caption: str | None
-) -> str:
+def _shown(found: Found, wanted: Sequence[str] | None) -> str:
     table = found.recording.rows
     runs = by_run(table, wanted)
     if not runs:
-        why = next((row["note"] for row in table if row.get("note")), "there are no events")
-        said = f'<p class="why">{escape(why)}</p>'
-        return figures.framed(showing, [found], said, caption)
-    body = _chart(showing, runs) + _summary(runs)
-    body += figures.twin(_events(runs), unfold=False) + _download(found.name, runs)
-    return figures.framed(showing, [found], body, caption, kind="timeline")
+        reason = next((row["note"] for row in table if row.get("note")), "there are no events")
+        return f'<p class="why">{escape(reason)}</p>'
+    drawn = {run: [row for row in events if row["lane"] in DRAWN] for run, events in runs.items()}
+    each = figures.twin(_events(drawn)) + _download(found.name, runs)
+    return _chart(runs, drawn) + _summary(runs) + each
 
 
-def _chart(showing: Showing, runs: Mapping[str, Sequence[Row]]) -> str:
+def _chart(runs: Mapping[str, Sequence[Row]], drawn: Mapping[str, Sequence[Row]]) -> str:
     longest = max(row["end_s"] for events in runs.values() for row in events)
     size, unit = tables.time_unit([longest])
     panels = []
-    for run, events in runs.items():
+    for run, events in drawn.items():
         boxes = [
             {
                 "lane": row["lane"],
                 "kind": row["kind"],
                 "start": row["start_s"] / size,
                 "end": row["end_s"] / size,
-                "told": f"{row['kind']} {_name(row)}: {_lasts(row)}",
+                "hover": f"{row['kind']} {_name(row)}: {_lasts(row)}",
             }
             for row in events
-            if row["lane"] in DRAWN
         ]
-        drawing = svg.Drawing("lanes.timeline", (boxes, list(DRAWN), longest / size, unit))
-        panels.append((run, drawing))
-    named = (
+        arguments = (boxes, list(DRAWN), longest / size, unit)
+        panels.append((run, svg.Drawing("lanes.timeline", arguments)))
+    label = (
         f"Lanes of the host and of the GPU over time, in the runs {', '.join(runs)}. The table "
         "under them has the sums, and the one folded under that each event."
     )
-    return svg.chart(showing, panels, named)
+    return svg.chart(panels, label)
 
 
 def _name(row: Row) -> str:
@@ -173,34 +152,28 @@ def _summary(runs: Mapping[str, Sequence[Row]]) -> str:
     """For each run the kinds with count and time, and how long the GPU stood still."""
     body = []
     for run, events in runs.items():
-        cells = [f"<code>{escape(run)}</code>"]
+        cells = [tables.code(run)]
         for kind in KINDS:
             each = [row["end_s"] - row["start_s"] for row in events if row["kind"] == kind]
             cells.append(f"{len(each)} · {units.seconds(sum(each))}" if each else tables.NONE)
         idle, span, longest = still(events)
         share = f" ({units.percent(idle / span)})" if span else ""
-        cells += [f"{units.seconds(idle)}{share}", units.seconds(longest)]
-        body.append(cells)
+        body.append([*cells, f"{units.seconds(idle)}{share}", units.seconds(longest)])
     heads = ["run", "#launches", "#waits", "#kernels", "#copies", "#GPU still", "#longest pause"]
     return tables.listed(heads, body, "What each run did: how many, and how long in all")
 
 
-def _events(runs: Mapping[str, Sequence[Row]]) -> str:
-    body = [
-        [
-            f"<code>{escape(run)}</code>",
-            escape(str(row["lane"])),
-            escape(str(row["kind"])),
-            f"<code>{escape(_name(row))}</code>",
-            units.seconds(row["start_s"]) if row["start_s"] > 0 else "0",
-            _lasts(row),
-        ]
-        for run, events in runs.items()
-        for row in events
-        if row["lane"] in DRAWN
+def _events(drawn: Mapping[str, Sequence[Row]]) -> str:
+    columns = [
+        ("run", lambda row: tables.code(row["run"])),
+        ("lane", lambda row: escape(str(row["lane"]))),
+        ("kind", lambda row: escape(str(row["kind"]))),
+        ("name", lambda row: tables.code(_name(row))),
+        ("#start", lambda row: units.seconds(row["start_s"]) if row["start_s"] > 0 else "0"),
+        ("#duration", _lasts),
     ]
-    heads = ["run", "lane", "kind", "name", "#start", "#duration"]
-    return tables.listed(heads, body, "Events in order of their start")
+    events = [row for each in drawn.values() for row in each]
+    return tables.by_columns(columns, events, "Events in order of their start")
 
 
 def _download(name: str, runs: Mapping[str, Sequence[Row]]) -> str:

@@ -1,0 +1,167 @@
+"""What all charts are made of: colours, shapes, axes, layers, and the frame around them.
+
+A chart is a function of plain data that returns its Vega-Lite specification for a `width` in
+pixels. Of its data, `hover` is what a reader is told who points at a mark, `low` and `high` are an
+interval's ends, and `series` is drawn by colour and shape: shapes and labels say what colours say.
+"""
+
+from collections.abc import Sequence
+from math import log2
+from typing import Any
+
+import altair as alt
+
+Spec = dict[str, Any]
+
+TEXT, MUTED, GRID = "var(--chart-text)", "var(--chart-muted)", "var(--chart-grid)"
+BAND, TONE = "var(--chart-band)", "var(--chart-tone)"
+BETTER, WORSE = "var(--chart-better)", "var(--chart-worse)"
+SERIES = [f"var(--chart-{number})" for number in range(1, 7)]
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
+ROW, CHARACTER, GAP = 26, 6.3, 12  # pixels: a row, a letter of a label, its distance from the axis
+DESK = 500  # pixels: a wider picture is a desk's, a narrower one a phone's
+FONT = "system-ui, sans-serif"
+LOG_TICKS = [base * 10.0**power for power in range(-3, 4) for base in (1, 1.5, 2, 3, 5, 7)]
+FAR = 4  # from this factor between them on, ratios are drawn on a logarithmic axis
+
+
+def on(data: Sequence[dict[str, Any]], **channels: Any) -> alt.Chart:
+    """A layer of these data and channels, before it has its mark."""
+    return alt.Chart(alt.Data(values=data)).encode(**channels)
+
+
+def members(data: Sequence[dict[str, Any]], field: str = "series") -> list:
+    """The different values of a field, as they come."""
+    return list(dict.fromkeys(point[field] for point in data))
+
+
+def legend(**how: Any) -> alt.Legend:
+    """A legend above the plot."""
+    return alt.Legend(**{"orient": "top", "title": None, "symbolSize": 70} | how)
+
+
+def series(
+    names: Sequence,
+    where: alt.Legend | None,
+    field: str = "series",
+    colours: Sequence[str] = SERIES,
+    shapes: Sequence[str] = SHAPES,
+) -> tuple[alt.Color, alt.Shape]:
+    """Colour and shape of each series.
+
+    Args:
+        names: Of the series, in order.
+        where: The legend, or None.
+        field: The field that names a point's series.
+        colours: At least as many as series.
+        shapes: Likewise.
+    """
+    return tuple(
+        channel(
+            f"{field}:N",
+            sort=names,
+            scale=alt.Scale(domain=names, range=list(looks[: len(names)])),
+            legend=where,
+        )
+        for channel, looks in ((alt.Color, colours), (alt.Shape, shapes))
+    )
+
+
+def dashed(data: Sequence[dict[str, Any]], dash: Sequence[float] = (4, 3), **at: Any) -> alt.Chart:
+    """A line across the plot at what other values are held against."""
+    return on(data, **at).mark_rule(color=MUTED, strokeDash=list(dash))
+
+
+def one(axis: str) -> alt.Chart:
+    """The line at a ratio of 1, across axis `x` or `y`."""
+    return dashed([{"value": 1.0}], **{axis: "value:Q"})
+
+
+def noise(floor: float, axis: str) -> alt.Chart:
+    """The band of the noise floor around a ratio of 1, across axis `x` or `y`."""
+    ends = {axis: "from:Q", f"{axis}2": "to:Q"}
+    band = on([{"from": 1 - floor, "to": 1 + floor}], **ends)
+    return band.mark_rect(color=BAND, stroke=BAND)
+
+
+def intervals(layer: alt.Chart, axis: str = "y", thick: float = 1.6, **channels: Any) -> alt.Chart:
+    """A line from `low` to `high` of each point, along axis `x` or `y`."""
+    ends = {axis: "low:Q", f"{axis}2": "high:Q"}
+    return layer.mark_rule(strokeWidth=thick).encode(**ends, **channels)
+
+
+def dots(layer: alt.Chart, size: int = 70, **channels: Any) -> alt.Chart:
+    """A filled mark of so many square pixels for each point."""
+    return layer.mark_point(filled=True, size=size, opacity=1).encode(**channels)
+
+
+def words(layer: alt.Chart, field: str = "text", how: Any = None, **channels: Any) -> alt.Chart:
+    """The text of each point, set as `how` says."""
+    style = {"color": TEXT, "fontSize": 11} | (how or {})
+    return layer.mark_text(**style).encode(text=f"{field}:N", **channels)
+
+
+def ratio_axis(
+    low: float, high: float, before: float, after: float, ticks: int
+) -> dict[str, alt.Scale | alt.Axis]:
+    """Scale and axis of ratios; logarithmic where they are far apart.
+
+    `before` and `after` are free room at the ends, as shares of the span of the data.
+    """
+    if high / low > FAR:
+        span = log2(high / low)
+        domain = [low * 2 ** (-before * span), high * 2 ** (after * span)]
+        shown = [tick for tick in LOG_TICKS if domain[0] <= tick <= domain[1]]
+        kind, axis = "log", alt.Axis(values=shown, format="~g")
+    else:
+        domain = [low - before * (high - low), high + after * (high - low)]
+        kind, axis = "linear", alt.Axis(tickCount=ticks)
+    return {"scale": alt.Scale(type=kind, domain=domain, nice=False, zero=False), "axis": axis}
+
+
+def log_scale(low: float, high: float, **how: Any) -> alt.Scale:
+    """A logarithmic scale that ends where it is told to."""
+    return alt.Scale(type="log", domain=[low, high], nice=False, **how)
+
+
+def ends_of(data: Sequence[dict[str, Any]], *fields: str) -> list[float]:
+    """The values of these fields, by default of the intervals' ends, of all points."""
+    return [point[field] for point in data for field in fields or ("low", "high")]
+
+
+def text_width(data: Sequence[dict[str, Any]], field: str = "text", gap: float = GAP) -> float:
+    """Pixels for the longest text that is written beside its mark."""
+    return max(len(point[field]) for point in data) * CHARACTER + gap
+
+
+def label_width(data: Sequence[dict[str, Any]], width: int) -> float:
+    """Pixels for the longest name, the same in every panel of a figure of the same variants."""
+    return min(text_width(data, "label"), width * 0.46)
+
+
+def row_names(data: Sequence[dict[str, Any]], pixels: float) -> alt.Y:
+    """A row for each `label`, whose names take so many pixels."""
+    bare = {"title": None, "ticks": False, "domain": False, "grid": False}
+    axis = alt.Axis(**bare, labelPadding=6, minExtent=pixels, maxExtent=pixels)
+    return alt.Y("label:N", sort=members(data, "label"), axis=axis)
+
+
+def framed(layers: Sequence[alt.Chart], width: int, height: float) -> Spec:
+    """The specification of layers, `width` pixels wide with all that stands beside the plot."""
+    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
+    return configured(alt.layer(*layers).properties(width=width, height=height, autosize=fit))
+
+
+def configured(drawn: alt.TopLevelMixin) -> Spec:
+    """The specification of a chart, in the colours of the page."""
+    small = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
+    axes = {"gridColor": GRID, "domainColor": GRID, "tickColor": GRID, "labelLimit": 200}
+    coloured = {"labelColor": TEXT, "titleColor": MUTED}
+    return (
+        drawn.configure(font=FONT, background="transparent", padding=2)
+        .configure_view(stroke=None)
+        .configure_axis(**coloured, **small, **axes)
+        .configure_legend(**coloured, **small, symbolFillColor=MUTED)
+        .configure_header(labelFontSize=11, labelColor=TEXT)
+        .to_dict()
+    )
