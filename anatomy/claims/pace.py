@@ -7,8 +7,8 @@ known where a profile was taken. Elsewhere the step itself stands for them, whic
 from collections.abc import Mapping, Sequence
 
 from anatomy import units
+from anatomy.claims.cases import between
 from anatomy.claims.findings import Measured
-from anatomy.claims.table import between
 from anatomy.rows import Row
 
 # Without a profile: where asking for a step takes at least so much of the step's time, the host
@@ -34,6 +34,8 @@ def listed(seen: Mapping[tuple[str, str], Sequence[Measured]]) -> str:
     parts: dict[str, list[str]] = {}
     for (heading, name), each in sorted(seen.items()):
         many = f" in {len(each)} cells" if len(each) > 1 else ""
-        told = f"{name} {between([one.value for one in each])}{many}".strip()
-        parts.setdefault(heading, []).append(told)
-    return "; ".join(f"{heading or UNKNOWN}: {', '.join(told)}" for heading, told in parts.items())
+        text = f"{name} {between(one.value for one in each)}{many}".strip()
+        parts.setdefault(heading, []).append(text)
+    return "; ".join(
+        f"{heading or UNKNOWN}: {', '.join(texts)}" for heading, texts in parts.items()
+    )

@@ -50,18 +50,18 @@ class Run:
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of the seed, in our words.
+    """What is claimed, by the seed or by us, in our words.
 
     Attributes:
-        name: Its id.
-        row: Its row in the ledger.
-        says: The statement.
-        place: File and lines of the seed.
-        title: The document.
+        name: Its id, such as `slice-doubles-fp16`.
+        statement: What is claimed.
+        place: Where: file and lines of the seed, a paper, a page of documentation; empty for a
+            claim of our own.
+        row: Its row in the ledger; None for what is none of the seed's.
         topic: What it is about.
-        number: The number in it, as the seed prints it; may be empty.
+        number: The number that was claimed, as its source prints it; may be empty.
         claimed: Lower and upper end of that number, equal for a single one; None without one.
-        unit: Of `claimed`: x (a ratio), s, B/s, share (of 1) or count.
+        unit: Of `claimed`, one of `findings.UNITS`.
         measures: What the measured number is, in a few words: `time of a view / of its control`.
         awaits: The pages that will measure it, where no claim does.
         verdict: The verdict of a reading, where no measurement can settle it; else None.
@@ -69,11 +69,10 @@ class Statement:
     """
 
     name: str
-    row: int
-    says: str
-    place: str
-    title: str
-    topic: str
+    statement: str
+    place: str = ""
+    row: int | None = None
+    topic: str = ""
     number: str = ""
     claimed: tuple[float, float] | None = None
     unit: str = ""
@@ -85,28 +84,15 @@ class Statement:
 
 @cache
 def statements() -> dict[str, Statement]:
-    """All statements by id, in the order of the ledger."""
+    """All statements of the seed by id, in the order of the ledger."""
     found = []
     for source in _table()["source"].values():
         text = (STATEMENTS / f"{source['statements']}.toml").read_text(encoding="utf-8")
         for name, entry in tomllib.loads(text).items():
-            claimed = entry.get("claimed")
-            plain = {
-                key: entry[key]
-                for key in ("topic", "number", "unit", "measures", "awaits", "verdict", "because")
-                if key in entry
-            }
-            found.append(
-                Statement(
-                    name,
-                    entry["row"],
-                    entry["says"],
-                    f"{source['file']}:{_lines(entry['lines'])}",
-                    source["title"],
-                    claimed=(claimed[0], claimed[-1]) if claimed else None,
-                    **plain,
-                )
-            )
+            statement, lines = entry.pop("says"), entry.pop("lines")
+            if claimed := entry.pop("claimed", None):
+                entry["claimed"] = (claimed[0], claimed[-1])
+            found.append(Statement(name, statement, f"{source['file']}:{_lines(lines)}", **entry))
     return {each.name: each for each in sorted(found, key=lambda each: each.row)}
 
 
