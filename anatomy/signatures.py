@@ -122,6 +122,22 @@ class Signature:
         """Every parameter with its default."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
+    def not_default(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the parameters whose value is not the default."""
+        defaults = self.defaults
+        return {name: value for name, value in params.items() if value != defaults.get(name)}
+
+    def title(self, params: Mapping[str, Any]) -> str:
+        """One call for a person: `contiguity.bench dtype=bf16`."""
+        given = self.not_default(params).items()
+        return " ".join([self.name, *(f"{name}={value}" for name, value in given)])
+
+    def words(self, params: Mapping[str, Any]) -> str:
+        """One call as commands take it: `contiguity.bench --dtype bf16`."""
+        given = self.not_default(params).items()
+        options = (f"--{name.replace('_', '-')} {value}" for name, value in given)
+        return " ".join([self.name, *options])
+
     def bind(self, /, **given: Any) -> dict[str, Any]:
         """All parameters: those given, converted to their types, and the defaults of the rest.
 
