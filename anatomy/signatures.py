@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from anatomy.docstrings import arguments, summary
-from anatomy.errors import AnatomyError, BadParameter, UnknownName, close_names
+from anatomy.errors import AnatomyError, BadParameter, close_names, lookup
 
 PACKAGE = Path(__file__).parent
 DECORATOR = "experiment"
@@ -146,11 +146,10 @@ class Signature:
             BadParameter: A value has the wrong type or is none of the choices.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
-        for name in given:
-            if name not in known:
-                raise UnknownName(f"parameter of {self.name} called", name, known)
+        kind = f"parameter of {self.name} called"
+        asked = [(lookup(kind, name, known), value) for name, value in given.items()]
         try:
-            converted = {name: known[name].convert(value) for name, value in given.items()}
+            converted = {parameter.name: parameter.convert(value) for parameter, value in asked}
         except BadParameter as error:
             raise BadParameter(f"{self.name}: {error}") from None
         return self.defaults | converted
@@ -162,10 +161,7 @@ def signature(name: str, root: Path | None = None) -> Signature:
     Raises:
         UnknownName: There is none; the message has the closest and the list.
     """
-    known = experiments(root)
-    if name not in known:
-        raise UnknownName("experiment", name, known)
-    return known[name]
+    return lookup("experiment", name, experiments(root))
 
 
 def experiments(root: Path | None = None) -> dict[str, Signature]:

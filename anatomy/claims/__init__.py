@@ -35,7 +35,7 @@ from anatomy.claims.findings import (
     answer,
 )
 from anatomy.claims.table import Table
-from anatomy.errors import AnatomyError, UnknownName
+from anatomy.errors import AnatomyError, lookup
 from anatomy.showing import Found, Showing
 
 __all__ = [
@@ -188,11 +188,7 @@ def get(name: str) -> Claim:
     Raises:
         UnknownName: There is none.
     """
-    known = all_claims()
-    plain = name.replace("_", "-")
-    if plain not in known:
-        raise UnknownName("claim", name, known)
-    return known[plain]
+    return lookup("claim", name.replace("_", "-"), all_claims())
 
 
 def evaluate(showing: Showing, name: str) -> Result:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from anatomy import units
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims.cases import between
 from anatomy.claims.table import Table, trusted
 from anatomy.rows import Row
 
@@ -82,9 +83,8 @@ def fused_attention_is_faster(costs: Table) -> Finding:
             with cases.at(part=cell["scope"], backend=backend, sequence=length) as case:
                 speedup = costs.ratio(MANUAL, backend, op=op)
                 case(speedup.within(2, 5), speedup)
-    default = cases.of(backend="default").there
-    parts = dict.fromkeys(case.where["part"] for case in default)
-    seen = "; ".join(f"{part} {default.of(part=part).range}" for part in parts)
+    parts = cases.of(backend="default").numbers_by("part").items()
+    seen = "; ".join(f"{part} {between(each.value for each in found)}" for (part,), found in parts)
     return cases.finding(f"How many times as fast the default backend is: {seen or 'not known'}.")
 
 

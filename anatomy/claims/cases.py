@@ -10,7 +10,7 @@
 What a block reads and can't be measured here raises `Unmeasured`: its case says why.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,12 +72,19 @@ class Cases(list[Case]):
         """What each says for itself."""
         return between.join(case.said for case in self if case.said)
 
+    def numbers_by(self, *columns: str) -> dict[tuple[str, ...], list[Measured]]:
+        """The numbers of those that are the same in these columns."""
+        groups: dict[tuple[str, ...], list[Measured]] = {}
+        for case in self:
+            if case.measured:
+                key = tuple(str(case.where[column]) for column in columns)
+                groups.setdefault(key, []).append(case.measured)
+        return groups
+
     def spans(self, *columns: str) -> str:
         """Those that share `columns` as one number each: `8192 1.9× to 2.0× in 3 cases`."""
-        groups = self._grouped(columns)
-        return "; ".join(
-            f"{name} {span([case.measured for case in each]).text}" for name, each in groups.items()
-        )
+        groups = self.numbers_by(*columns).items()
+        return "; ".join(f"{' over '.join(key)} {span(each).text}" for key, each in groups)
 
     def ends(self, *columns: str) -> str:
         """The least and the largest number of those that share `columns`, and where each was seen.
@@ -85,13 +92,14 @@ class Cases(list[Case]):
         `bf16 0.83× (C=256) to 8.45× (C=2048)`; one number alone stands alone.
         """
         parts = []
-        for name, group in self._grouped(columns).items():
+        for key in self.numbers_by(*columns):
+            group = self.of(**dict(zip(columns, key, strict=True))).there
             group.sort(key=lambda case: case.measured.value)
             texts = []
             for case in (group[0], group[-1]):
-                rest = " ".join(str(at) for key, at in case.where.items() if key not in columns)
+                rest = " ".join(str(at) for name, at in case.where.items() if name not in columns)
                 texts.append(f"{_in_short(case.measured)} ({rest})")
-            parts.append(f"{name} {' to '.join(dict.fromkeys(texts))}")
+            parts.append(f"{' over '.join(key)} {' to '.join(dict.fromkeys(texts))}")
         return "; ".join(parts)
 
     def tally(self, low: float, high: float) -> str:
@@ -116,15 +124,6 @@ class Cases(list[Case]):
             slower = sum(gain.at_most(1.0) is True for gain in gains)
             text += f"; faster at all in {faster}, slower in {slower}"
         return f"{text}."
-
-    def _grouped(self, columns: Sequence[str]) -> Mapping[str, list[Case]]:
-        """Those that have a number, by what they are in `columns`."""
-        groups: dict[str, list[Case]] = {}
-        for case in self:
-            if case.measured:
-                name = " over ".join(str(case.where[column]) for column in columns)
-                groups.setdefault(name, []).append(case)
-        return groups
 
 
 def between(values: Iterable[float], printed: Callable[[float], str] = units.ratio) -> str:

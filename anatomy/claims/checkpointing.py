@@ -7,7 +7,7 @@ peaks that are closer than `SAME_MEMORY` count as equal, for it hands memory out
 from anatomy import units
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.pace import listed, pace
-from anatomy.claims.table import Table, bytes_over, speed_up, why_not
+from anatomy.claims.table import Table, bytes_over, judged, speed_up, why_not
 from anatomy.rows import Row
 
 FRONTIER = Need("checkpointing.frontier")
@@ -31,14 +31,14 @@ def _place(row: Row) -> dict[str, str]:
 @claim(FRONTIER)
 def checkpointing_speed(frontier: Table) -> Finding:
     """At least 0.7 of the speed is kept, layer by layer and selectively, in each case."""
-    cases, kept = Cases(), dict[tuple[str, str], list[Measured]]()
-    for row in frontier.select(role="variant", variant=USUAL):
-        with cases.at(granularity=row["variant"], pace=pace(row), **_place(row)) as case:
-            speed = speed_up(row)
-            case(speed.at_least(0.7), speed)
-            kept.setdefault((pace(row), row["variant"]), []).append(speed)
-    seen = f"Time without checkpoints over time with them, {listed(kept)}."
-    return cases.finding(f"{seen} {cases.tally(0.7, 0.8)}")
+    rows = [
+        ({"granularity": row["variant"], "pace": pace(row)} | _place(row), row)
+        for row in frontier.select(role="variant", variant=USUAL)
+    ]
+    cases = judged(rows, lambda speed: speed.at_least(0.7), speed_up)
+    seen = listed(cases.numbers_by("pace", "granularity"))
+    said = f"Time without checkpoints over time with them, {seen}."
+    return cases.finding(f"{said} {cases.tally(0.7, 0.8)}")
 
 
 @claim(FRONTIER)

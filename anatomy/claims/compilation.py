@@ -9,23 +9,14 @@ from statistics import median
 from typing import Any
 
 from anatomy import units
-from anatomy.claims import (
-    FAILS,
-    HOLDS,
-    INCONCLUSIVE,
-    Cases,
-    Finding,
-    Measured,
-    Need,
-    Unmeasured,
-    claim,
-)
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
 from anatomy.claims.cases import between
 from anatomy.claims.findings import NEAR
 from anatomy.claims.pace import listed, pace
 from anatomy.claims.table import (
     Table,
     bytes_over,
+    judged,
     over_control,
     quotient,
     speed_up,
@@ -92,24 +83,12 @@ def _paced(tables: Iterable[Table], way: str) -> list[tuple[dict[str, Any], Row]
     return found
 
 
-def _by_pace(cases: Cases, *names: str) -> str:
-    """The cases' numbers by who sets the pace, and by other columns."""
-    found: dict[tuple[str, str], list[Measured]] = {}
-    for case in cases.there:
-        name = " ".join(case.where[name] for name in names)
-        found.setdefault((case.where["pace"], name), []).append(case.measured)
-    return listed(found)
-
-
 def _speedups(tables: Iterable[Table], low: float, high: float) -> Finding:
     """Whether the defaults of torch.compile are at least `low` times as fast as eager."""
-    cases = Cases()
-    for where, row in _paced(tables, COMPILED):
-        with cases.at(**where) as case:
-            speedup = speed_up(row)
-            case(speedup.at_least(low), speedup)
-    seen = f"Speed of a compiled layer over an eager one, {_by_pace(cases, 'layer')}."
-    return cases.finding(f"{seen} {cases.tally(low, high)}")
+    cases = judged(_paced(tables, COMPILED), lambda gain: gain.at_least(low), speed_up)
+    seen = listed(cases.numbers_by("pace", "layer"))
+    said = f"Speed of a compiled layer over an eager one, {seen}."
+    return cases.finding(f"{said} {cases.tally(low, high)}")
 
 
 @claim(TRAINING, INFERENCE, LAYERS)
@@ -178,10 +157,11 @@ def reduce_overhead_for_training(training: Table, inference: Table, modes: Table
 
     What it does for inference stands beside it, and decides nothing.
     """
-    cases, beside = _over_default(training), _by_pace(_over_default(inference))
+    cases = _over_default(training)
+    seen, beside = (listed(each.numbers_by("pace")) for each in (cases, _over_default(inference)))
     in_inference = f"In inference {beside}. " if beside else ""
     return cases.finding(
-        f"Time of reduce-overhead over that of the default mode, in training {_by_pace(cases)}. "
+        f"Time of reduce-overhead over that of the default mode, in training {seen}. "
         f"{in_inference}{_tied(modes.row(GRAPHS))}"
     )
 
@@ -191,7 +171,8 @@ def _over_default(table: Table) -> Cases:
     cases, default = Cases(), _by_op(table, COMPILED)
     for where, row in _paced([table], GRAPHS):
         with cases.at(**where) as case:
-            trusted(row), trusted(default.get(row["op"], {}))
+            for each in (row, default.get(row["op"], {})):
+                trusted(each)
             ratio = table.ratio(GRAPHS, COMPILED, op=row["op"])
             case(ratio.says("faster"), ratio)
     return cases
@@ -205,8 +186,8 @@ def max_autotune_for_inference(modes: Table) -> Finding:
     minutes to find out for one layer, and is not measured here.
     """
     row = modes.row(TUNED)
-    word = {"inference": HOLDS, "training": FAILS}.get(row["tied_to"], INCONCLUSIVE)
-    return Finding(word, f"{_tied(row)} How fast max-autotune is was not measured here.")
+    for_inference = {"inference": True, "training": False}.get(row["tied_to"])
+    return answer(for_inference, f"{_tied(row)} How fast max-autotune is was not measured here.")
 
 
 def _tied(row: Row) -> str:

@@ -4,13 +4,20 @@ Times are warm and back to back, as the seed's were. `as_strided_view` is compar
 matrix of half the columns, which is the same work; the others with the contiguous matrix.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from anatomy import units
 from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, answer, claim, seeds
 from anatomy.claims.cases import between
-from anatomy.claims.table import Table, over_control, quotient, time_of, why_not, with_verdict
-from anatomy.rows import Row
+from anatomy.claims.table import (
+    Table,
+    judged,
+    over_control,
+    quotient,
+    time_of,
+    why_not,
+    with_verdict,
+)
 
 DTYPES = ("fp16", "bf16", "tf32", "fp32")
 SIZES = (2048, 4096, 8192)
@@ -39,27 +46,18 @@ def _rows(tables: Iterable[Table], variants: Iterable[str], ops: Iterable[str]) 
     ]
 
 
-def _ratios(rows: Iterable[tuple[dict, Row]], true: Callable[[Measured], bool | None]) -> Cases:
-    """Whether something is true of each row's ratio."""
-    cases = Cases()
-    for where, row in rows:
-        with cases.at(**where) as case:
-            case(true(over_control(row)), over_control(row))
-    return cases
-
-
 def _slower(ratio: Measured) -> bool | None:
     return ratio.says("slower")
 
 
 def _all_slower(tables: Iterable[Table], variants: Iterable[str]) -> Finding:
-    cases = _ratios(_rows(tables, variants, OPS), _slower)
+    cases = judged(_rows(tables, variants, OPS), _slower)
     taken = f"they take {cases.range} of the control's time"
     return cases.finding(f"Over {len(cases)} cases {taken}.")
 
 
 def _views_take(tables: Iterable[Table], low: float, high: float) -> Finding:
-    cases = _ratios(_rows(tables, VIEWS, OPS), lambda ratio: ratio.within(low, high))
+    cases = judged(_rows(tables, VIEWS, OPS), lambda ratio: ratio.within(low, high))
     taken = f"the views take {cases.range} of the control's time"
     return cases.finding(f"Over {len(cases)} cases {taken}.")
 
@@ -112,7 +110,7 @@ def contiguous_is_fastest(*tables: Table) -> Finding:
 def _none_faster(tables: Iterable[Table]) -> Finding:
     rows = _rows(tables, VIEWS, OPS)
     # What can't be told from its control is not faster either, and not shown to be no faster.
-    cases = _ratios(rows, lambda ratio: ratio.says("slower", "same"))
+    cases = judged(rows, lambda ratio: ratio.says("slower", "same"))
     there = [row for _, row in rows if not why_not(row)]
     if not there:
         return cases.finding("")
@@ -156,7 +154,7 @@ def bf16_4096_time(bf16: Table) -> Finding:
 @claim(*EVERY)
 def views_often_slower(*tables: Table) -> Finding:
     """More than half of all cases of the transposed and the strided view are slower."""
-    cases = _ratios(_rows(tables, ("transposed_view", "as_strided_view"), OPS), _slower)
+    cases = judged(_rows(tables, ("transposed_view", "as_strided_view"), OPS), _slower)
     pooled, total = cases.finding(""), len(cases)
     if pooled.word == NOT_MEASURABLE:
         return pooled
@@ -221,7 +219,7 @@ def slice_doubles_fp16(fp16: Table) -> Finding:
 def as_strided_no_overhead(*tables: Table) -> Finding:
     """The strided view takes as long as a contiguous matrix of as many elements."""
     rows = _rows(tables, ("as_strided_view",), OPS)
-    cases = _ratios(rows, lambda ratio: ratio.says("same", "faster"))
+    cases = judged(rows, lambda ratio: ratio.says("same", "faster"))
     kernels = tables[0].row("as_strided_view", op="matmul", **WARM).get("kernels_per_call")
     copied = f" Kernels in a call of its product: {kernels}." if kernels else ""
     taken = f"It takes {cases.range} of the time of as much contiguous work."
@@ -240,7 +238,7 @@ def layer_norm_transposed(fp16: Table) -> Finding:
 def layer_norm_within_10_percent(*tables: Table) -> Finding:
     """The views' ratios, in the chain and in layer_norm, all lie between 0.9 and 1.1."""
     rows = _rows(tables, VIEWS, ("layer_norm", "layer_norm_chain"))
-    cases = _ratios(rows, lambda ratio: ratio.within(0.9, 1.1))
+    cases = judged(rows, lambda ratio: ratio.within(0.9, 1.1))
     return cases.finding(f"They take {cases.range}.")
 
 
@@ -265,7 +263,7 @@ def chain_is_layer_norm(fp16: Table) -> Finding:
 def tn_kernel_is_better(*tables: Table) -> Finding:
     """The transposed product is faster than the contiguous one, beyond the noise floor."""
     found = [(t.where, t.measured("transposed_view", op="matmul", **WARM)) for t in tables]
-    cases = _ratios(found, lambda ratio: ratio.says("faster"))
+    cases = judged(found, lambda ratio: ratio.says("faster"))
     texts = (f"{' '.join(map(str, where.values()))}: {with_verdict(row)}" for where, row in found)
     return cases.finding(f"{'; '.join(texts)}.")
 
@@ -281,7 +279,7 @@ def slice_costs_6_percent(*tables: Table) -> Finding:
 def slice_always_doubles(*tables: Table) -> Finding:
     """The sliced view's ratio in a product lies within 10 % of 2 in every format and size."""
     rows = _rows(tables, ("sliced_offset_view",), ("matmul",))
-    cases = _ratios(rows, lambda ratio: ratio.near(2.0))
+    cases = judged(rows, lambda ratio: ratio.near(2.0))
     return cases.finding(f"It takes {cases.range}.")
 
 

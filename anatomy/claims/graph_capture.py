@@ -2,7 +2,7 @@
 
 from anatomy import units
 from anatomy.claims import Cases, Finding, Need, Unmeasured, claim
-from anatomy.claims.table import Table, bytes_over, speed_up, trusted
+from anatomy.claims.table import Table, bytes_over, judged, speed_up, trusted
 from anatomy.rows import Row
 
 MAP, TRAINING = Need("graph_capture.map"), Need("graph_capture.training")
@@ -42,11 +42,11 @@ def cuda_graphs_are_faster(chains: Table, steps: Table) -> Finding:
     """In every cell, whatever its kernels' duration, the replay is at least 1.5 times as fast on
     the wall.
     """
-    cases = Cases()
-    for row in _replays(chains, steps):
-        with cases.at(kernels=kernel_class(row.get("kernel_s")), work=row["work"]) as case:
-            gain = speed_up(row)
-            case(gain.at_least(CLAIMED[0]), gain)
+    rows = [
+        ({"kernels": kernel_class(row.get("kernel_s")), "work": row["work"]}, row)
+        for row in _replays(chains, steps)
+    ]
+    cases = judged(rows, lambda gain: gain.at_least(CLAIMED[0]), speed_up)
     names = [*(name for _, name in CLASSES), LONGEST, UNKNOWN]
     found = {name: cases.of(kernels=name).there for name in names}
     seen = [f"{each.range} ({name})" for name, each in found.items() if each]
@@ -66,8 +66,9 @@ def cuda_graphs_memory_neutral(steps: Table, pools: Table) -> Finding:
     cases = Cases()
     for row in _replays(steps):
         with cases.at(kind=STEP, case=row["op"]) as case:
+            trusted(row)
             eager = steps.row("eager", op=row["op"], quantity="step_wall")
-            ratio = bytes_over(trusted(row), eager, "reserved_bytes", NO_BYTES)
+            ratio = bytes_over(row, eager, "reserved_bytes", NO_BYTES)
             case(ratio.near(1.0), ratio)
     eager_pools = {row["graphs"]: row for row in pools.select(way="eager")}
     for row in pools.select(way=tuple(KINDS)):

@@ -29,13 +29,13 @@ def pace(row: Row) -> str:
     return HOST if asking >= running else GPU
 
 
-def listed(seen: Mapping[tuple[str, str], Sequence[Measured]]) -> str:
+def listed(seen: Mapping[tuple[str, ...], Sequence[Measured]]) -> str:
     """Numbers by heading and name: `where the GPU sets the pace: every layer 0.81× to 0.83×`."""
     parts: dict[str, list[str]] = {}
-    for (heading, name), each in sorted(seen.items()):
+    for (heading, *name), each in sorted(seen.items()):
         many = f" in {len(each)} cells" if len(each) > 1 else ""
-        text = f"{name} {between(one.value for one in each)}{many}".strip()
-        parts.setdefault(heading, []).append(text)
+        text = " ".join([*name, between(one.value for one in each)])
+        parts.setdefault(heading, []).append(f"{text}{many}")
     return "; ".join(
         f"{heading or UNKNOWN}: {', '.join(texts)}" for heading, texts in parts.items()
     )

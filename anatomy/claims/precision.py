@@ -6,7 +6,7 @@ from typing import Any
 
 from anatomy.claims import Cases, Finding, Measured, Need, claim
 from anatomy.claims.findings import NEAR
-from anatomy.claims.table import Table, bytes_over, over_control, speed_up, why_not
+from anatomy.claims.table import Table, bytes_over, judged, over_control, speed_up, why_not
 from anatomy.rows import Row
 
 TRAINING = Need("precision.training")
@@ -161,6 +161,10 @@ def fp16_for_inference(inference: Table, gradients: Table) -> Finding:
     return cases.finding(f"fp16 over bf16: {cases.said()}. {beyond}")
 
 
+def _size(row: Row) -> str:
+    return row["op"].removeprefix("linear ")
+
+
 @claim(
     FP8,
     statement="FP8 makes a linear layer faster although every call quantises its activations.",
@@ -169,13 +173,12 @@ def fp16_for_inference(inference: Table, gradients: Table) -> Finding:
 )
 def fp8_pays_with_quantisation(fp8: Table) -> Finding:
     """Wall time below that of bf16, with the whole interval, at every size, eager and compiled."""
-    cases = Cases()
     ways = ("fp8, quantised", "fp8, quantised, compiled")
-    for row in fp8.select(variant=ways, quantity="step_wall"):
-        way, size = row["variant"].removeprefix("fp8, "), row["op"].removeprefix("linear ")
-        with cases.at(way=way, size=size) as case:
-            ratio = over_control(row)
-            case(ratio.at_most(1.0), ratio)
+    rows = [
+        ({"way": row["variant"].removeprefix("fp8, "), "size": _size(row)}, row)
+        for row in fp8.select(variant=ways, quantity="step_wall")
+    ]
+    cases = judged(rows, lambda ratio: ratio.at_most(1.0))
     return cases.finding(f"Time of an FP8 layer over a bf16 one: {cases.ends('way')}.")
 
 
@@ -190,9 +193,7 @@ def fp8_pays_with_quantisation(fp8: Table) -> Finding:
 )
 def fp8_halves_a_product(fp8: Table) -> Finding:
     """GPU time of bf16 over that of FP8, without quantising, within 10 % of 2 at every size."""
-    cases = Cases()
-    for row in fp8.select(variant="fp8, factors ready", quantity="gpu_warm"):
-        with cases.at(size=row["op"].removeprefix("linear ")) as case:
-            gain = speed_up(row)
-            case(gain.near(2.0), gain)
+    found = fp8.select(variant="fp8, factors ready", quantity="gpu_warm")
+    rows = [({"size": _size(row)}, row) for row in found]
+    cases = judged(rows, lambda gain: gain.near(2.0), speed_up)
     return cases.finding(f"Speed-up of an FP8 product over bf16: {cases.spans('size')}.")

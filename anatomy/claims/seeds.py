@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from anatomy import units
-from anatomy.errors import UnknownName
+from anatomy.errors import lookup
 
 TABLE = Path(__file__).with_name("seeds.toml")
 STATEMENTS = Path(__file__).with_name("statements")
@@ -39,12 +39,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the seed's benchmark: number format as it labels it, side of the matrices."""
+    """One run of the seed's benchmark.
 
-    name: str
+    Attributes:
+        dtype: Number format, as the seed labels it.
+        size: Side of the matrices.
+        ops: Names of the operations that it times.
+    """
+
     dtype: str
     size: int
-    iters: int
     ops: tuple[str, ...]
 
 
@@ -104,16 +108,11 @@ def _lines(lines: list[int]) -> str:
 @cache
 def runs() -> dict[str, Run]:
     """The seed's runs by name."""
-    return {
-        name: Run(
-            name,
-            entry["dtype"],
-            entry["size"],
-            entry["iters"],
-            tuple(op for op, value in entry.items() if isinstance(value, dict)),
-        )
-        for name, entry in _table()["figures"]["run"].items()
-    }
+    found = {}
+    for name, entry in _table()["figures"]["run"].items():
+        ops = tuple(op for op, value in entry.items() if isinstance(value, dict))
+        found[name] = Run(entry["dtype"], entry["size"], ops)
+    return found
 
 
 def run(name: str) -> Run:
@@ -122,9 +121,7 @@ def run(name: str) -> Run:
     Raises:
         UnknownName: There is none.
     """
-    if name not in runs():
-        raise UnknownName("run of the seed", name, runs())
-    return runs()[name]
+    return lookup("run of the seed", name, runs())
 
 
 def figures(run_name: str, op: str) -> list[Figure]:
@@ -133,11 +130,9 @@ def figures(run_name: str, op: str) -> list[Figure]:
     Raises:
         UnknownName: There is no such run, or it does not time that operation.
     """
-    found = run(run_name)
-    if op not in found.ops:
-        raise UnknownName(f"operation of the seed's run {run_name}", op, found.ops)
-    cited = _table()["figures"]
-    entry = cited["run"][run_name][op]
+    ops, cited = run(run_name).ops, _table()["figures"]
+    timed = {name: cited["run"][run_name][name] for name in ops}
+    entry = lookup(f"operation of the seed's run {run_name}", op, timed)
     file = _table()["source"][cited["source"]]["file"]
     control = entry["ms"]["contiguous"]
     return [
@@ -148,10 +143,10 @@ def figures(run_name: str, op: str) -> list[Figure]:
             ms / 1e3,
             ms / control,
             cited["gpu"],
-            f"{file}:{entry['line'] + index}",
+            f"{file}:{line}",
             units.format_value(ms / 1e3, "ms.4"),
         )
-        for index, (variant, ms) in enumerate(entry["ms"].items())
+        for line, (variant, ms) in enumerate(entry["ms"].items(), entry["line"])
     ]
 
 
@@ -162,9 +157,7 @@ def figure(run_name: str, op: str, variant: str) -> Figure:
         UnknownName: There is no such run, operation or variant.
     """
     found = {each.variant: each for each in figures(run_name, op)}
-    if variant not in found:
-        raise UnknownName("variant of the seed", variant, found)
-    return found[variant]
+    return lookup("variant of the seed", variant, found)
 
 
 @cache

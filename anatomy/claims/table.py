@@ -1,9 +1,10 @@
 """The rows of one recording as a claim reads them: looked up by name, compared block by block."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from anatomy import replication, rows, units
+from anatomy.claims.cases import Cases
 from anatomy.claims.findings import Measured, Unmeasured
 from anatomy.errors import UnknownName
 from anatomy.recording import Recording
@@ -137,6 +138,26 @@ def over_control(row: Row) -> Measured:
     exact = not 0 < blocks < replication.EXACT_FROM
     floor, word = row.get("noise_floor") or 0.0, row.get("verdict") or ""
     return Measured(row["ratio"], low, high, floor=floor, exact=exact, verdict=word)
+
+
+def judged(
+    rows: Iterable[tuple[dict[str, Any], Row]],
+    true: Callable[[Measured], bool | None],
+    read: Callable[[Row], Measured] = over_control,
+) -> Cases:
+    """Whether something is true of a number of each row.
+
+    Args:
+        rows: What tells each apart, and the row.
+        true: What is asked of the number.
+        read: The number of a row; its ratio over its control, unless said otherwise.
+    """
+    cases = Cases()
+    for where, row in rows:
+        with cases.at(**where) as case:
+            number = read(row)
+            case(true(number), number)
+    return cases
 
 
 def speed_up(row: Row) -> Measured:
