@@ -5,8 +5,11 @@ print its message alone and leave with its `exit_status`. Anything else is a bug
 traceback.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 
 class AnatomyError(Exception):
@@ -74,6 +77,17 @@ class Busy(AnatomyError):
     """Another build or recorder is at work on the same recordings or device. Status 5."""
 
     exit_status = 5
+
+
+def lookup(kind: str, name: str, known: Mapping[str, Value]) -> Value:
+    """What `known` has under `name`.
+
+    Raises:
+        UnknownName: Nothing; the message has `kind`, the closest names and all of them.
+    """
+    if name not in known:
+        raise UnknownName(kind, name, known)
+    return known[name]
 
 
 def close_names(name: str, known: Iterable[str]) -> list[str]:

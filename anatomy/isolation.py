@@ -68,17 +68,23 @@ def ask(
     return outcome
 
 
-def run_script(
+@contextlib.contextmanager
+def script_run(
     command: Sequence[str],
     *,
-    environment: Mapping[str, str],
+    name: str,
+    variable: str,
+    environment: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
-) -> None:
-    """Run a Python file in a fresh process, wait for it, and end whatever it leaves behind.
+) -> Iterator[Path]:
+    """Run a reader's script in a fresh process, wait for it, and end whatever it leaves behind.
 
     Args:
         command: The file and its arguments.
+        name: How errors call it.
+        variable: Variable that names the file in which the process leaves what it found; that is
+            what this gives, and it may not be there.
         environment: Variables set for it beside those of this process.
         timeout_s: Seconds after which it and all its children are killed. Default: never.
         heard: Called with each line that it prints, from another thread.
@@ -88,13 +94,21 @@ def run_script(
             error's `output` is the end of what it printed.
         OutOfMemory: It was killed for its memory.
     """
-    script = _start(list(command), {"PYTHONUNBUFFERED": "1", **environment}, subprocess.DEVNULL)
-    output = _followed(script, timeout_s, heard)
-    if script.returncode > 0:
-        told = MeasurementError(f"It left with status {script.returncode}.")
-        raise _with_output(told, output)
-    if script.returncode < 0:
-        raise _with_output(_crash(script.returncode), output)
+    with _temporary_folder() as folder:
+        file = Path(folder) / "found"
+        own = {"PYTHONUNBUFFERED": "1", variable: str(file), **(environment or {})}
+        script = _start(list(command), own, subprocess.DEVNULL)
+        try:
+            output = _followed(script, timeout_s, heard)
+            if script.returncode > 0:
+                left = MeasurementError(f"It left with status {script.returncode}.")
+                raise _with_output(left, output)
+            if script.returncode < 0:
+                raise _with_output(_crash(script.returncode), output)
+        except MeasurementError as error:
+            error.args = (f"{name} failed. {error}",)
+            raise
+        yield file
 
 
 def _followed(
@@ -116,8 +130,8 @@ def _followed(
     reader.join(timeout=1)
     output = "\n".join(tail)
     if not in_time:
-        told = TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended.")
-        raise _with_output(told, output)
+        late = TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended.")
+        raise _with_output(late, output)
     return output
 
 
@@ -175,8 +189,8 @@ def _no_temporary(error: OSError) -> MeasurementError:
 
 def _who(holder: Path) -> str:
     try:
-        told = json.loads(holder.read_text())
-        who = f"Process {told['pid']} has been measuring on this machine since {told['since']}"
+        held = json.loads(holder.read_text())
+        who = f"Process {held['pid']} has been measuring on this machine since {held['since']}"
     except (OSError, ValueError, KeyError, TypeError):
         who = "Another process is measuring on this machine"
     return f"{who}. Two at once would slow each other down: wait for it, or end it."

@@ -169,15 +169,15 @@ def commit(root: Path, machine: str, now: Mapping[str, str]) -> Path:
 
 def changes(before: Mapping[str, str], now: Sequence[Result]) -> list[str]:
     """One sentence for each claim of a machine whose verdict is not the committed one."""
-    told = []
+    sentences = []
     for result in now:
         name, word = result.claim.name, result.word
         then = before.get(name)
         if word != then and (then is not None or word in claims.WORDS):
             was = f"was {then!r}" if then else "had no verdict"
-            told.append(f"{name}: {was}, is {word!r}. {result.evidence}")
+            sentences.append(f"{name}: {was}, is {word!r}. {result.evidence}")
     gone = [name for name in before if name not in {result.claim.name for result in now}]
-    return told + [
+    return sentences + [
         f"{name}: was {before[name]!r}, and there is no such claim now." for name in gone
     ]
 
@@ -191,11 +191,9 @@ def wanted(
         UnknownName: There is no such verdict or topic.
     """
     found = list(found)
-    if verdict is not None:
-        plain = verdict.replace("-", " ")
-        if plain not in claims.ALL_WORDS:
-            raise UnknownName("verdict", verdict, claims.ALL_WORDS)
-        verdict = plain
+    verdict = verdict and verdict.replace("-", " ")
+    if verdict is not None and verdict not in claims.ALL_WORDS:
+        raise UnknownName("verdict", verdict, claims.ALL_WORDS)
     topics = {result.claim.topic for result in found}
     if topic is not None and topic not in topics:
         raise UnknownName("topic", topic, topics)

@@ -4,7 +4,7 @@ Rows come as `compare` makes them. What a cell says is decided here once, so tha
 and a notebook's agree. Merged rows of several processes are told by `cli.text`, as recordings are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -63,8 +63,8 @@ def _share(row: Row, ceilings: limits.Ceilings | None) -> str:
     if found is None:
         return ""
     share, ceiling = found
-    told = "" if ceiling.kind == "measured" else " (datasheet)"
-    return f"{units.percent(share)} of {ceiling.name}{told}"
+    stated = "" if ceiling.kind == "measured" else " (datasheet)"
+    return f"{units.percent(share)} of {ceiling.name}{stated}"
 
 
 def _bound(row: Row, ceilings: limits.Ceilings | None) -> str:
@@ -117,14 +117,18 @@ def as_text(
     """A comparison as aligned lines."""
     table = cells(rows, ceilings)
     heads = list(table[0])
-    widths = {head: max(len(head), *(len(line[head]) for line in table)) for head in heads}
-    lines = [
-        "  ".join(f"{text:{'>' if head in RIGHT else '<'}{widths[head]}}" for head, text in line)
-        for line in ([(head, head) for head in heads], *(list(line.items()) for line in table))
-    ]
+    right = {at for at, head in enumerate(heads) if head in RIGHT}
+    lines = aligned([heads, *(list(line.values()) for line in table)], right)
     lines += about(rows, noise_floor, ceilings)
     lines += [f"warning: {warning}" for warning in warnings]
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(lines)
+
+
+def aligned(lines: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Lines of cells with their columns one under the other; those at `right` to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [">" if at in right else "<" for at in range(len(widths))]
+    return ["  ".join(map("{:{}{}}".format, cells, sides, widths)).rstrip() for cells in lines]
 
 
 def as_html(
@@ -146,6 +150,6 @@ def as_html(
 
     head = line("th", {head: head for head in table[0]})
     body = "".join(line("td", texts) for texts in table)
-    below = [*about(rows, noise_floor, ceilings), *(f"warning: {told}" for told in warnings)]
-    under = "".join(f"<p>{escape(told)}</p>" for told in below)
+    below = [*about(rows, noise_floor, ceilings), *(f"warning: {each}" for each in warnings)]
+    under = "".join(f"<p>{escape(line)}</p>" for line in below)
     return f"<div><table><thead>{head}</thead><tbody>{body}</tbody></table>{under}</div>"

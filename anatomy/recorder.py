@@ -95,13 +95,6 @@ class Outcome:
         return "\n".join(lines)
 
 
-def title(name: str, params: Mapping[str, Any], package: Path | None = None) -> str:
-    """An experiment's name and those of its parameters that are not the default."""
-    defaults = signatures.signature(name, package).defaults
-    given = [f"{key}={value}" for key, value in params.items() if value != defaults.get(key)]
-    return " ".join([name, *given])
-
-
 def plan(
     shown: Iterable[Sequence[Any]],
     root: Path,
@@ -165,7 +158,7 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
     if found:
         more = (processes or declared.processes) / processes_of(found)
         last_seconds = found.data["seconds"] * more
-    return Item(name, params, fresh, last_seconds, places, title(name, params, package), processes)
+    return Item(name, params, fresh, last_seconds, places, declared.title(params), processes)
 
 
 def run(
@@ -229,7 +222,7 @@ def _measure(
         try:
             if tell:
                 which = f", process {number} of {count}" if count > 1 else ""
-                tell(title(name, full, package) + which)
+                tell(declared.title(full) + which)
             if left <= 0:
                 raise OverBudget("The time was up before it began.")
             allowed = min(limit, left)

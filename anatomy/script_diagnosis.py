@@ -9,7 +9,6 @@ import inspect
 import json
 import os
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -63,31 +62,30 @@ def diagnose_script(
             f"There is no script {script}. Name a Python file that defines {function}()."
         )
     machine.parse_device(device)
-    with isolation.only_recorder(), tempfile.TemporaryDirectory(prefix="anatomy-") as folder:
-        file = Path(folder) / "diagnosis.json"
-        command = ["-m", "anatomy.script_diagnosis", str(script), function, device, *arguments]
-        try:
-            isolation.run_script(
-                command,
-                # Modules come from beside the script, as ever, and not from the current folder.
-                environment={VARIABLE: str(file), "PYTHONSAFEPATH": "1"},
-                timeout_s=timeout_s,
-                heard=heard,
-            )
-        except MeasurementError as error:
-            error.args = (f"{script} failed. {error}",)
-            raise
+    command = ["-m", "anatomy.script_diagnosis", str(script), function, device, *arguments]
+    with (
+        isolation.only_recorder(),
+        isolation.script_run(
+            command,
+            name=str(script),
+            variable=VARIABLE,
+            # Modules come from beside the script, as ever, and not from the current folder.
+            environment={"PYTHONSAFEPATH": "1"},
+            timeout_s=timeout_s,
+            heard=heard,
+        ) as file,
+    ):
         if not file.is_file():
             raise MeasurementError(
                 f"{script} ended by itself before its {function}() could be diagnosed. Take out "
                 "what leaves the process, such as sys.exit()."
             )
-        told = json.loads(file.read_text(encoding="utf-8"))
-    if "error" in told:
-        error = isolation.revive(told["error"], told["message"])
-        error.output = told["output"]
+        found = json.loads(file.read_text(encoding="utf-8"))
+    if "error" in found:
+        error = isolation.revive(found["error"], found["message"])
+        error.output = found["output"]
         raise error
-    return told
+    return found
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -95,11 +93,11 @@ def main(arguments: Sequence[str]) -> None:
     script, function, device, *rest = arguments
     file = Path(os.environ[VARIABLE])
     try:
-        told = _diagnosed(script, function, device, rest)
+        found = _diagnosed(script, function, device, rest)
     except AnatomyError as error:
         output = getattr(error, "output", "")
-        told = {"error": type(error).__name__, "message": str(error), "output": output}
-    file.write_text(json.dumps(told, allow_nan=False), encoding="utf-8")
+        found = {"error": type(error).__name__, "message": str(error), "output": output}
+    file.write_text(json.dumps(found, allow_nan=False), encoding="utf-8")
 
 
 def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ Every call of `anatomy.compare` in the script counts, in its order. What they fo
 the tables of an experiment are; `anatomy.replication` says what that may claim.
 """
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,14 @@ def replicate(
                 tell(number)
             which = f"{script} in process {number} of {processes}"
             listener = heard if number == 1 else None
-            runs.append(_one(script, arguments, which, timeout_s, listener))
+            with isolation.script_run(
+                [str(script), *arguments],
+                name=which,
+                variable=handover.VARIABLE,
+                timeout_s=timeout_s,
+                heard=listener,
+            ) as file:
+                runs.append(handover.handed_over(file))
             if number == 1 and not runs[0]:
                 raise MeasurementError(
                     f"{script} never called compare, so there is nothing to replicate. Let it call "
@@ -62,23 +68,6 @@ def replicate(
                 )
             _require_same(runs, which)
     return [_merged(found) for found in zip(*runs, strict=True)]
-
-
-def _one(script, arguments, which, timeout_s, heard) -> list[dict]:
-    """What one fresh process handed over."""
-    with tempfile.TemporaryDirectory(prefix="anatomy-") as folder:
-        file = Path(folder) / "comparisons.jsonl"
-        try:
-            isolation.run_script(
-                [str(script), *arguments],
-                environment={handover.VARIABLE: str(file)},
-                timeout_s=timeout_s,
-                heard=heard,
-            )
-        except MeasurementError as error:
-            error.args = (f"{which} failed. {error}",)
-            raise
-        return handover.handed_over(file)
 
 
 def _require_same(runs: Sequence[Sequence[dict]], which: str) -> None:

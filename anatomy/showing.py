@@ -250,13 +250,7 @@ def shown_machine(checkout: Path | None = None) -> str:
 
 def record_command(name: str, params: dict[str, Any]) -> str:
     """`pytorch-gpu-anatomy record ...` for one recording, with the parameters worth saying."""
-    defaults = _signature(name).defaults
-    options = [
-        f"--{key.replace('_', '-')} {value}"
-        for key, value in params.items()
-        if value != defaults.get(key)
-    ]
-    return " ".join(["pytorch-gpu-anatomy record", name, *options])
+    return f"pytorch-gpu-anatomy record {_signature(name).words(params)}"
 
 
 @cache

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from anatomy.docstrings import arguments, summary
-from anatomy.errors import AnatomyError, BadParameter, UnknownName, close_names
+from anatomy.errors import AnatomyError, BadParameter, close_names, lookup
 
 PACKAGE = Path(__file__).parent
 DECORATOR = "experiment"
@@ -124,6 +124,22 @@ class Signature:
         """Every parameter with its default."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
+    def not_default(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the parameters whose value is not the default."""
+        defaults = self.defaults
+        return {name: value for name, value in params.items() if value != defaults.get(name)}
+
+    def title(self, params: Mapping[str, Any]) -> str:
+        """One call for a person: `contiguity.bench dtype=bf16`."""
+        given = self.not_default(params).items()
+        return " ".join([self.name, *(f"{name}={value}" for name, value in given)])
+
+    def words(self, params: Mapping[str, Any]) -> str:
+        """One call as commands take it: `contiguity.bench --dtype bf16`."""
+        given = self.not_default(params).items()
+        options = (f"--{name.replace('_', '-')} {value}" for name, value in given)
+        return " ".join([self.name, *options])
+
     def bind(self, /, **given: Any) -> dict[str, Any]:
         """All parameters: those given, converted to their types, and the defaults of the rest.
 
@@ -132,11 +148,10 @@ class Signature:
             BadParameter: A value has the wrong type or is none of the choices.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
-        for name in given:
-            if name not in known:
-                raise UnknownName(f"parameter of {self.name} called", name, known)
+        kind = f"parameter of {self.name} called"
+        asked = [(lookup(kind, name, known), value) for name, value in given.items()]
         try:
-            converted = {name: known[name].convert(value) for name, value in given.items()}
+            converted = {parameter.name: parameter.convert(value) for parameter, value in asked}
         except BadParameter as error:
             raise BadParameter(f"{self.name}: {error}") from None
         return self.defaults | converted
@@ -148,10 +163,7 @@ def signature(name: str, root: Path | None = None) -> Signature:
     Raises:
         UnknownName: There is none; the message has the closest and the list.
     """
-    known = experiments(root)
-    if name not in known:
-        raise UnknownName("experiment", name, known)
-    return known[name]
+    return lookup("experiment", name, experiments(root))
 
 
 def experiments(root: Path | None = None) -> dict[str, Signature]:

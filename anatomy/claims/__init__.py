@@ -16,6 +16,7 @@ from math import log
 from typing import Any
 
 from anatomy.claims import seeds
+from anatomy.claims.cases import Cases
 from anatomy.claims.findings import (
     ALL_WORDS,
     FAILS,
@@ -31,10 +32,10 @@ from anatomy.claims.findings import (
     Measured,
     Unmeasured,
     across,
-    within,
+    answer,
 )
 from anatomy.claims.table import Table
-from anatomy.errors import AnatomyError, UnknownName
+from anatomy.errors import AnatomyError, lookup
 from anatomy.showing import Found, Showing
 
 __all__ = [
@@ -48,17 +49,19 @@ __all__ = [
     "ONLY_WHERE",
     "WORDS",
     "Case",
+    "Cases",
     "Claim",
     "Finding",
     "Measured",
     "Need",
     "Result",
+    "Unmeasured",
     "across",
     "all_claims",
+    "answer",
     "claim",
     "evaluate",
     "get",
-    "within",
 ]
 
 
@@ -71,42 +74,27 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One claim.
+class Claim(seeds.Statement):
+    """A statement, and how it is put to recordings.
 
     Attributes:
-        name: Its id, such as `slice-doubles-fp16`.
-        statement: What is claimed.
-        place: Where: file and lines of the seed, a paper, a page of documentation; empty for a
-            claim of our own.
-        row: Its row in the ledger, or None.
         needs: The recordings that it reads.
         judge: From their tables, in the order of `needs`, to a finding; None for a statement that
             was settled by reading, or that nobody measures yet.
-        settled: The finding of a reading.
         test: How it is tested: the first paragraph of the function's docstring.
-        topic: What it is about.
-        number: The number that was claimed, as its source prints it; may be empty.
-        claimed: Lower and upper end of that number, equal for a single one; None without one.
-        unit: Of `claimed`, one of `findings.UNITS`.
-        measures: What the measured number is, in a few words; empty if there is none.
-        awaits: The page that will measure it, where nothing does yet.
     """
 
-    name: str
-    statement: str
-    place: str
-    row: int | None
     needs: tuple[Need, ...] = ()
     judge: Callable[..., Finding] | None = None
-    settled: Finding | None = None
     test: str = ""
-    topic: str = ""
-    number: str = ""
-    claimed: tuple[float, float] | None = None
-    unit: str = ""
-    measures: str = ""
-    awaits: str = ""
+
+    @property
+    def settled(self) -> Finding | None:
+        """The finding of a reading, where no measurement can settle it."""
+        if self.judge or not self.verdict:
+            return None
+        where = self.because if self.verdict == ONLY_WHERE else ""
+        return Finding(self.verdict, f"By reading: {self.because}.", condition=where)
 
 
 @dataclass(frozen=True)
@@ -154,14 +142,14 @@ class Result:
 _declared: dict[str, Claim] = {}
 
 
-def claim(*needs: Need, statement: str | None = None, **told: Any):
+def claim(*needs: Need, statement: str | None = None, **details: Any):
     """Declare the decorated function to be a claim that reads the recordings `needs`.
 
     Args:
         needs: The recordings, in the order of the function's parameters.
         statement: What is claimed, where it is not a statement of the seed.
-        told: For such a claim `place` (a paper, a page of documentation), `topic`, `number`,
-            `claimed`, `unit` and `measures`, as in `Claim`.
+        details: Other fields of such a claim's `seeds.Statement`: `place` (a paper, a page of
+            documentation), `topic`, `number`, `claimed`, `unit` and `measures`.
 
     Raises:
         AnatomyError: There is neither a statement nor one of the seed with the function's name,
@@ -170,8 +158,8 @@ def claim(*needs: Need, statement: str | None = None, **told: Any):
 
     def declare(judge: Callable[..., Finding]) -> Callable[..., Finding]:
         name = judge.__name__.replace("_", "-")
-        said = seeds.statements().get(name)
-        if (statement is None) == (said is None):
+        of_seed = seeds.statements().get(name)
+        if (statement is None) == (of_seed is None):
             raise AnatomyError(
                 f"The claim {name} needs one statement: one of claims/statements/ with that id, or "
                 "the argument `statement`."
@@ -179,40 +167,19 @@ def claim(*needs: Need, statement: str | None = None, **told: Any):
         if name in _declared:
             raise AnatomyError(f"There are two claims called {name}. Rename one of them.")
         test = (judge.__doc__ or "").partition("\n\n")[0].strip()
-        if said:
-            _declared[name] = _of(said, needs=needs, judge=judge, test=test)
-        else:
-            own = {"place": "", "row": None} | told
-            _declared[name] = Claim(name, statement, needs=needs, judge=judge, test=test, **own)
+        stated = of_seed or seeds.Statement(name, statement, **details)
+        _declared[name] = Claim(**vars(stated), needs=needs, judge=judge, test=test)
         return judge
 
     return declare
-
-
-def _of(said: seeds.Statement, **more: Any) -> Claim:
-    """The claim that a statement of the seed makes."""
-    shared = {
-        name: getattr(said, name)
-        for name in ("place", "row", "topic", "number", "claimed", "unit", "measures", "awaits")
-    }
-    return Claim(said.name, said.says, **shared | more)
 
 
 def all_claims() -> dict[str, Claim]:
     """Every claim by id: those of the seed in the order of the ledger, then our own."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
-    found = {}
-    for name, said in seeds.statements().items():
-        if name in _declared:
-            found[name] = _declared[name]
-        elif said.verdict:
-            where = said.because if said.verdict == ONLY_WHERE else ""
-            reading = Finding(said.verdict, f"By reading: {said.because}.", condition=where)
-            found[name] = _of(said, settled=reading)
-        else:
-            found[name] = _of(said)
-    return found | {name: each for name, each in _declared.items() if name not in found}
+    seed = {name: Claim(**vars(stated)) for name, stated in seeds.statements().items()}
+    return seed | _declared
 
 
 def get(name: str) -> Claim:
@@ -221,11 +188,7 @@ def get(name: str) -> Claim:
     Raises:
         UnknownName: There is none.
     """
-    known = all_claims()
-    plain = name.replace("_", "-")
-    if plain not in known:
-        raise UnknownName("claim", name, known)
-    return known[plain]
+    return lookup("claim", name.replace("_", "-"), all_claims())
 
 
 def evaluate(showing: Showing, name: str) -> Result:
@@ -237,36 +200,41 @@ def evaluate(showing: Showing, name: str) -> Result:
         UnknownName: There is no such claim, or it reads a row that its recording has not.
         RecordingError: A recording can't be used.
     """
-    found_claim = get(name)
-    found = tuple(showing.find(need.name, **need.params) for need in found_claim.needs)
-    measured_on = {
-        each.recording.machine if each.on_cpu else showing.machine
-        for each in found
-        if each.recording
+    asked = get(name)
+    found = tuple(showing.find(need.name, **need.params) for need in asked.needs)
+    word, evidence, seen = _judged(asked, found)
+    measured, condition = (seen.measured, seen.condition) if seen else (None, "")
+    machine = _measured_on(found, showing.machine)
+    return Result(asked, word, evidence, found, measured, condition, machine)
+
+
+def _measured_on(found: tuple[Found, ...], shown: str) -> str:
+    """The machine of a verdict: the one shown, or the CPU that all its recordings are of."""
+    machines = {
+        each.recording.machine if each.on_cpu else shown for each in found if each.recording
     }
-    machine = measured_on.pop() if len(measured_on) == 1 else showing.machine
+    return machines.pop() if len(machines) == 1 else shown
 
-    def result(word: str, evidence: str, seen: Finding | None = None) -> Result:
-        told = (seen.measured, seen.condition) if seen else (None, "")
-        return Result(found_claim, word, evidence, found, *told, machine)
 
-    if settled := found_claim.settled:
-        return result(settled.word, settled.evidence, settled)
-    if found_claim.judge is None:
-        return result(NOT_YET, f"To be measured with the pages on {found_claim.awaits}.")
-    missing = sum(each.recording is None for each in found)
-    if missing:
+def _judged(asked: Claim, found: tuple[Found, ...]) -> tuple[str, str, Finding | None]:
+    """The word for a claim, the evidence, and the finding that they are of, if there is one."""
+    if finding := asked.settled:
+        return finding.word, finding.evidence, finding
+    if asked.judge is None:
+        return NOT_YET, f"To be measured with the pages on {asked.awaits}.", None
+    if missing := sum(each.recording is None for each in found):
         evidence = f"{missing} of the {len(found)} recordings that it reads are missing."
-        return result(NOT_RECORDED, evidence)
+        return NOT_RECORDED, evidence, None
     try:
-        finding = found_claim.judge(*(Table.of(each.recording, each.params) for each in found))
+        finding = asked.judge(*(Table.of(each.recording, each.params) for each in found))
     except Unmeasured as reason:
-        return result(NOT_MEASURABLE, str(reason))
+        return NOT_MEASURABLE, str(reason), None
     except Exception as error:
         if not all(each.freshness.current for each in found):
-            return result(NOT_RECORDED, "The recordings that it reads are too old for it.")
+            return NOT_RECORDED, "The recordings that it reads are too old for it.", None
         if isinstance(error, AnatomyError):
             raise
-        told = f"{type(error).__name__}: {error}"
-        raise AnatomyError(f"The claim {name} could not be evaluated: {told}.") from error
-    return result(finding.word, finding.evidence, finding)
+        raise AnatomyError(
+            f"The claim {asked.name} could not be evaluated: {type(error).__name__}: {error}."
+        ) from error
+    return finding.word, finding.evidence, finding

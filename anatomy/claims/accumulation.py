@@ -4,12 +4,12 @@ The gradients follow from fixed random numbers: an error is a number and not a s
 decides is the rounding of the number format, which the recording holds beside it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from anatomy import units
-from anatomy.claims import Case, Finding, Measured, Need, across, claim
+from anatomy.claims import Cases, Finding, Need, Unmeasured, claim
 from anatomy.claims.checkpointing import NO_ACCOUNT, SAME_MEMORY
-from anatomy.claims.table import Table, why_not
+from anatomy.claims.table import Table, trusted
 from anatomy.rows import Row
 
 GRADIENTS = Need("accumulation.gradients")
@@ -21,13 +21,20 @@ LENGTHS = {"equal": "equal lengths", "mixed": "mixed lengths", "sorted": "sorted
 CHECKPOINTED = "every layer checkpointed"
 
 
-def _cases(table: Table, variant: str) -> list[Case]:
-    """Whether the gradient of one way is that of the full batch, in each of its cases."""
-    return [
-        Case({"lengths": LENGTHS[row["lengths"]], "dtype": row["dtype"]}, _same(row))
-        for row in table
-        if row["variant"] == variant
-    ]
+def _exactness(
+    gradients: Table, way: str, by: str, printed: Callable[[float], str]
+) -> tuple[Cases, str]:
+    """Whether the gradient of one way is that of the full batch, in each of its cases.
+
+    Returns:
+        The cases, and the largest error in words, by a column such as the lengths of sequences.
+    """
+    cases, largest = Cases(), {}
+    for row in gradients.select(variant=way):
+        with cases.at(lengths=LENGTHS[row["lengths"]], dtype=row["dtype"]) as case:
+            case(_same(row))
+        largest[row[by]] = max(largest.get(row[by], 0.0), row["gradient_error"])
+    return cases, ", ".join(f"{name} {printed(most)}" for name, most in largest.items())
 
 
 def _same(row: Row) -> bool | None:
@@ -36,24 +43,15 @@ def _same(row: Row) -> bool | None:
     return False if row["gradient_error"] > BEYOND * row["allowed"] else None
 
 
-def _largest(table: Table, variant: str, by: str) -> dict[str, float]:
-    """The largest error of one way, by a column such as the lengths of sequences."""
-    found: dict[str, float] = {}
-    for row in table:
-        if row["variant"] == variant:
-            found[row[by]] = max(found.get(row[by], 0.0), row["gradient_error"])
-    return found
-
-
 @claim(GRADIENTS)
 def divide_loss_by_steps(gradients: Table) -> Finding:
     """The sum of gradients of mean losses over the number of steps is that of the full batch, as
     far as the number format allows, for equal and unequal lengths of sequences.
     """
-    cases = _cases(gradients, "loss / steps")
-    largest = _largest(gradients, "loss / steps", "lengths")
-    told = ", ".join(f"{lengths} {units.percent(most, 2)}" for lengths, most in largest.items())
-    return across(cases, f"Largest error of the gradient, by lengths of sequences: {told}.")
+    cases, largest = _exactness(
+        gradients, "loss / steps", "lengths", lambda most: units.percent(most, 2)
+    )
+    return cases.finding(f"Largest error of the gradient, by lengths of sequences: {largest}.")
 
 
 @claim(
@@ -66,10 +64,8 @@ def weighted_by_tokens_is_exact(gradients: Table) -> Finding:
     """The sum of gradients of mean losses times the share of tokens is that of the full batch, as
     far as the number format allows.
     """
-    cases = _cases(gradients, "weighted by tokens")
-    largest = _largest(gradients, "weighted by tokens", "dtype")
-    told = ", ".join(f"{dtype} {most:.1e}" for dtype, most in largest.items())
-    return across(cases, f"Largest error of the gradient, by number format: {told}.")
+    cases, largest = _exactness(gradients, "weighted by tokens", "dtype", "{:.1e}".format)
+    return cases.finding(f"Largest error of the gradient, by number format: {largest}.")
 
 
 @claim(
@@ -83,42 +79,27 @@ def accumulation_before_checkpointing(steps: Table) -> Finding:
     """Some number of micro-batches needs no more memory than checkpointing every layer of the full
     batch, and is faster.
     """
-    cases, seen = [], []
-    for op in dict.fromkeys(row["op"] for row in steps):
+    cases = Cases()
+    for op in steps.distinct("op"):
         base = steps.row(CHECKPOINTED, op=op)
-        where = {"tokens": f"{base.get('tokens')} tokens"}
-        others = [
-            row
-            for row in steps
-            if row["op"] == op and row["role"] == "variant" and (row.get("steps") or 1) > 1
-        ]
-        if reason := why_not(base) or next(filter(None, map(why_not, others)), ""):
-            cases.append(Case(where, None, why=reason))
-            continue
-        if any(units.missing(row.get("peak_bytes")) for row in (base, *others)):
-            cases.append(Case(where, None, why=NO_ACCOUNT))
-            continue
-        most = base["peak_bytes"] * (1 + SAME_MEMORY)
-        as_small = [row for row in others if row["peak_bytes"] <= most]
-        outcome, best, told = _cheapest(steps, op, as_small)
-        cases.append(Case(where, outcome, best))
-        seen.append(f"of {where['tokens']}, {told}")
-    return across(cases, f"In no more memory than checkpointing: {'; '.join(seen)}.")
-
-
-def _cheapest(
-    steps: Table, op: str, as_small: Sequence[Row]
-) -> tuple[bool | None, Measured | None, str]:
-    """Whether one of several ways is faster than checkpointing, the fastest ratio, and in words."""
-    if not as_small:
-        return False, None, "no number of steps needs as little"
-    found = []
-    for row in as_small:
-        ratio, verdict = steps.ratio(row["variant"], CHECKPOINTED, op=op)
-        floor = row.get("noise_floor") or 0.0
-        time = Measured(ratio.median, ratio.low, ratio.high, floor=floor)
-        found.append((ratio.median, row["variant"], time, verdict))
-    _, name, best, _ = min(found, key=lambda each: each[0])
-    verdicts = [verdict for *_, verdict in found]
-    outcome = True if "faster" in verdicts else None if "undecided" in verdicts else False
-    return outcome, best, f"{name} take {best.text} of its time"
+        tokens = f"{base.get('tokens')} tokens"
+        with cases.at(tokens=tokens) as case:
+            trusted(base)
+            variants = steps.select(op=op, role="variant")
+            others = [trusted(row) for row in variants if (row.get("steps") or 1) > 1]
+            if any(units.missing(row.get("peak_bytes")) for row in (base, *others)):
+                raise Unmeasured(NO_ACCOUNT)
+            most = base["peak_bytes"] * (1 + SAME_MEMORY)
+            times = {
+                row["variant"]: steps.ratio(row["variant"], CHECKPOINTED, op=op)
+                for row in others
+                if row["peak_bytes"] <= most
+            }
+            if not times:
+                case(False, said=f"of {tokens}, no number of steps needs as little")
+                continue
+            name, best = min(times.items(), key=lambda each: each[1].value)
+            words = [time.verdict for time in times.values()]
+            outcome = True if "faster" in words else None if "undecided" in words else False
+            case(outcome, best, f"of {tokens}, {name} take {best.text} of its time")
+    return cases.finding(f"In no more memory than checkpointing: {cases.said()}.")

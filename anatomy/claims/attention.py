@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from anatomy import units
-from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
-from anatomy.claims.promises import reaches, tally
-from anatomy.claims.table import Table, ends, why_not
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims.table import Table, trusted
 from anatomy.exponents import power_fit
 from anatomy.rows import Row
 
@@ -23,31 +22,23 @@ NEAR = 0.1
 NO_KERNELS = ("Memset", "Memcpy")
 
 
-def _cells(table: Table) -> list[dict]:
-    """What tells the comparisons apart: op, sequence and direction, in the order of the table."""
-    names = ("op", "sequence", "direction")
-    found = {row["op"]: {name: row[name] for name in names} for row in table}
-    return list(found.values())
+def _lengths(table: Table, **columns: str) -> list[Row]:
+    """One row of each comparison, for its op, sequence and direction, in the table's order."""
+    return list({row["op"]: row for row in table.select(**columns)}.values())
 
 
 @claim(OVER_LENGTH)
 def flash_attention_is_faster(table: Table) -> Finding:
     """Time of attention written out, by hand and by `math`, over that of `flash` is at least 2."""
-    cases = []
-    for cell in _cells(table):
-        op = cell["op"]
+    cases = Cases()
+    for at in _lengths(table):
         for over in WRITTEN_OUT:
-            where = {"over": over, "direction": cell["direction"], "N": f"N={cell['sequence']}"}
-            flash, written = (table.row(name, op=op) for name in ("flash", over))
-            if reason := why_not(flash) or why_not(written):
-                cases.append(Case(where, None, why=reason))
-                continue
-            ratio, _ = table.ratio(over, "flash", op=op)
-            floor = flash.get("noise_floor") or 0.0
-            speedup = Measured(ratio.median, ratio.low, ratio.high, floor=floor, exact=ratio.exact)
-            cases.append(Case(where, reaches(speedup, LOW), speedup))
-    said = f"Speed-up of FlashAttention over {ends(cases, 'over')}."
-    return across(cases, f"{said} {tally(cases, LOW, HIGH)}")
+            length = f"N={at['sequence']}"
+            with cases.at(over=over, direction=at["direction"], N=length) as case:
+                speedup = table.ratio(over, "flash", op=at["op"])
+                case(speedup.at_least(LOW), speedup)
+    seen = f"Speed-up of FlashAttention over {cases.ends('over')}."
+    return cases.finding(f"{seen} {cases.tally(LOW, HIGH)}")
 
 
 @claim(OVER_LENGTH)
@@ -59,41 +50,39 @@ def flash_attention_memory_linear(table: Table) -> Finding:
     there is that of a sum. Bytes are counted, so the interval of a fit holds what is no power law.
     A line goes through any two points: it takes three to decide.
     """
-    cases, seen = [], []
+    cases = Cases()
     for backend, claimed in CLAIMED_EXPONENTS.items():
-        for direction in dict.fromkeys(cell["direction"] for cell in _cells(table)):
-            where = {"backend": backend, "direction": direction}
-            half = _longer_half(table, backend, direction)
-            there = [row for row in half if row.get("peak_bytes")]
-            if len(there) < 2:
-                cases.append(Case(where, None, why=_no_memory(half)))
-                continue
-            fit = power_fit(
-                [row["sequence"] for row in there], [row["peak_bytes"] for row in there]
-            )
-            if not fit.exact:
-                cases.append(Case(where, None))
-                seen.append(f"{backend}, {direction}, {fit.median:.2f} by two lengths alone")
-                continue
-            exponent = Measured(fit.median, fit.low, fit.high, "count")
-            # One number sums a claim up, and two powers have no middle: that of flash.
-            shown = exponent if backend == "flash" else None
-            cases.append(Case(where, within(exponent, claimed - NEAR, claimed + NEAR), shown))
-            seen.append(f"{backend}, {direction}, {exponent.text}")
-    return across(cases, f"Peak memory grows with N to the power of: {'; '.join(seen)}.")
+        for direction in table.distinct("direction"):
+            with cases.at(backend=backend, direction=direction) as case:
+                half = _longer_half(table, backend, direction)
+                there = [row for row in half if row.get("peak_bytes")]
+                if len(there) < 2:
+                    raise Unmeasured(_no_memory(half))
+                peaks = [row["peak_bytes"] for row in there]
+                fit = power_fit([row["sequence"] for row in there], peaks)
+                seen = f"{backend}, {direction}, "
+                if not fit.exact:
+                    case(None, said=f"{seen}{fit.median:.2f} by two lengths alone")
+                    continue
+                exponent = Measured(fit.median, fit.low, fit.high, "count")
+                # One number sums a claim up, and two powers have no middle: that of flash.
+                shown = exponent if backend == "flash" else None
+                near = exponent.within(claimed - NEAR, claimed + NEAR)
+                case(near, shown, f"{seen}{exponent.text}")
+    return cases.finding(f"Peak memory grows with N to the power of: {cases.said()}.")
 
 
 def _longer_half(table: Table, backend: str, direction: str) -> list[Row]:
     """Rows of one backend and direction, of the longer half of the sequences."""
-    rows = [table.row(backend, op=c["op"]) for c in _cells(table) if c["direction"] == direction]
+    rows = [table.row(backend, op=at["op"]) for at in _lengths(table, direction=direction)]
     rows.sort(key=lambda row: row["sequence"])
     return rows[len(rows) // 2 :]
 
 
 def _no_memory(half: Sequence[Row]) -> str:
     """Why there are not two peaks to put a line through."""
-    told = next((row["note"] for row in half if not units.missing(row.get("note"))), None)
-    return told or "fewer than two lengths have a peak that the allocator counted"
+    reason = next((row["note"] for row in half if not units.missing(row.get("note"))), None)
+    return reason or "fewer than two lengths have a peak that the allocator counted"
 
 
 @claim(OVER_LENGTH)
@@ -102,21 +91,15 @@ def sdpa_is_one_kernel(table: Table) -> Finding:
 
     The backends are PyTorch's four, each switched on alone, and the default.
     """
-    cases, seen = [], {}
-    for cell in _cells(table):
-        if cell["direction"] != "forward":
+    cases, seen = Cases(), dict[str, set[int]]()
+    for row in table.select(direction="forward"):
+        if row["backend"] == "manual":
             continue
-        for row in table:
-            backend = row.get("backend")
-            if row["op"] != cell["op"] or row.get("role") == "again" or backend == "manual":
-                continue
-            where = {"backend": backend, "N": f"N={cell['sequence']}"}
-            listed = row.get("kernels")
-            if reason := why_not(row) or ("" if listed else "no kernels were listed"):
-                cases.append(Case(where, None, why=reason))
-                continue
-            count = sum(not name.startswith(NO_KERNELS) for name in listed)
-            cases.append(Case(where, count == 1, Measured(count, count, count, "count")))
-            seen.setdefault(backend, set()).add(count)
-    told = [f"{name} {', '.join(map(str, sorted(n)))}" for name, n in seen.items()]
-    return across(cases, f"Kernels of one forward call, by backend: {'; '.join(told)}.")
+        with cases.at(backend=row["backend"], N=f"N={row['sequence']}") as case:
+            if not trusted(row).get("kernels"):
+                raise Unmeasured("no kernels were listed")
+            count = sum(not name.startswith(NO_KERNELS) for name in row["kernels"])
+            case(count == 1, Measured.counted(count, "count"))
+            seen.setdefault(row["backend"], set()).add(count)
+    counts = [f"{name} {', '.join(map(str, sorted(n)))}" for name, n in seen.items()]
+    return cases.finding(f"Kernels of one forward call, by backend: {'; '.join(counts)}.")

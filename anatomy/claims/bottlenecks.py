@@ -1,10 +1,11 @@
 """What the seed says of profiling: the kinds of bottleneck, and what one profiled call shows."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from anatomy import kernel_names, units
-from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
-from anatomy.claims.table import Table, over_control, why_not
+from anatomy.claims import Case, Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims.table import Table, over_control, trusted
 from anatomy.rows import Row
 
 # The kinds that the seed knows.
@@ -26,55 +27,61 @@ def three_bottlenecks(confusion: Table) -> Finding:
     Such work is a fourth kind where the same result without the wait, or without the loading,
     takes at least so much less. A collective needs several GPUs.
     """
-    own = [row for row in confusion if row.get("role") == "control"]
-    cases, seen, more = [], [], []
+    own = confusion.select(role="control")
+    cases, beside = Cases(), Cases()
     for row in [each for each in confusion if each.get("note") and each.get("expected")]:
         if row["expected"] not in THREE:
-            cases.append(Case({"kind": row["expected"], "work": row["op"]}, None, why=row["note"]))
+            cases.append(Case(_kind(row), None, why=row["note"]))
     for row in own:
         if row.get("expected") in (None, *THREE):
             continue
-        where = {"kind": row["expected"], "work": row["op"]}
-        beside = next((each for each in confusion if _is_without(each, row["op"])), None)
-        if reason := why_not(row) or (why_not(beside) if beside else "nothing without it ran"):
-            cases.append(Case(where, None, why=reason))
-            continue
-        ratio = over_control(beside)
-        told = f"{row['op']} ({row['expected']}) {ratio.text}"
-        if row["op"] in NOT_ALONE:
-            more.append(told)
-            continue
-        least = within(ratio, 0.0, 1.0 - LEAST)
-        cases.append(Case(where, None if least is None else not least, ratio))
-        seen.append(told)
+        with (beside if row["op"] in NOT_ALONE else cases).at(**_kind(row)) as case:
+            ratio = over_control(_without(confusion, trusted(row)))
+            least = ratio.at_most(1.0 - LEAST)
+            seen = f"{row['op']} ({row['expected']}) {ratio.text}"
+            case(None if least is None else not least, ratio, seen)
+    # What could not be measured is a case like all others.
+    cases += [case for case in beside if case.why]
     kinds = {case.where["kind"] for case in cases if case.outcome is False}
-    times = f"Time of a step with one cause taken out, over that with it: {'; '.join(seen)}."
-    parts = [times if seen else NOTHING_ELSE]
+    times = f"Time of a step with one cause taken out, over that with it: {cases.said()}."
+    parts = [times if cases.said() else NOTHING_ELSE]
     if kinds:
         names = " and ".join(sorted(kinds))
         parts.append(f"So {names} {'is' if len(kinds) == 1 else 'are'} beside the three.")
-    if more:
-        parts.append(f"Not counted, because other kernels run without it: {'; '.join(more)}.")
-    found = across(cases, " ".join([*parts, *_names(own)]))
+    if beside.said():
+        parts.append(f"Not counted, because other kernels run without it: {beside.said()}.")
+    finding = cases.finding(" ".join([*parts, _names(own)]))
     decided = any(case.outcome is not None for case in cases)
-    count = float(len(THREE) + len(kinds))
-    return replace(found, measured=Measured(count, count, count, "count") if decided else None)
+    count = Measured.counted(float(len(THREE) + len(kinds)), "count")
+    return replace(finding, measured=count if decided else None)
 
 
-def _names(own: list[Row]) -> list[str]:
+def _kind(row: Row) -> dict[str, str]:
+    return {"kind": row["expected"], "work": row["op"]}
+
+
+def _without(confusion: Table, row: Row) -> Row:
+    """The row of the same work without its cause.
+
+    Raises:
+        Unmeasured: There is none.
+    """
+    for other in confusion:
+        if other.get("op") == row["op"] and other.get("variant") == "without":
+            return other
+    raise Unmeasured("nothing without it ran")
+
+
+def _names(own: list[Row]) -> str:
     """How many workloads each judge called what they were built as, in a sentence."""
     named = [row for row in own if row.get("expected") and row.get("found")]
     ours = sum(row["found"] == row["expected"] for row in named)
     theirs = sum(row.get("seed_says") == row["expected"] for row in named)
     nameable = sum(row["expected"] in THREE for row in named)
-    return [
+    return (
         f"Of {len(named)} workloads of known bottleneck diagnose named {ours} as built; the three "
         f"kinds named {theirs}, of {nameable} that they have a name for."
-    ]
-
-
-def _is_without(row: Row, op: str) -> bool:
-    return row.get("op") == op and row.get("variant") == "without"
+    )
 
 
 @claim(Need("bottlenecks.profiled_call"))
@@ -84,23 +91,21 @@ def profile_one_call(profiled: Table) -> Finding:
     Of each model, on the host and on the GPU. Where the later calls differ among themselves it is
     undecided, unless the first call names what none of them names.
     """
-    cases, seen = [], []
-    for model in dict.fromkeys(row["model"] for row in profiled):
-        calls = {row["call"]: row for row in profiled if row["model"] == model}
+    cases = Cases()
+    for model in profiled.distinct("model"):
+        calls = {row["call"]: row for row in profiled.select(model=model)}
         for side, words in SIDES.items():
-            where = {"model": model, "side": words}
-            tops = [calls[number].get(f"top_{side}") for number in STEADY]
-            first = calls[FIRST].get(f"top_{side}")
-            if first is None or None in tops:
-                cases.append(Case(where, None, why=f"nothing of {words} was profiled"))
-                continue
-            same = [top == first for top in tops]
-            cases.append(Case(where, all(same) if len(set(same)) == 1 else None))
-            seen.append(_told(model, side, calls))
-    return across(cases, f"What took longest: {'; '.join(seen)}.")
+            with cases.at(model=model, side=words) as case:
+                first, *tops = (calls[number].get(f"top_{side}") for number in (FIRST, *STEADY))
+                if None in (first, *tops):
+                    raise Unmeasured(f"nothing of {words} was profiled")
+                same = [top == first for top in tops]
+                outcome = all(same) if len(set(same)) == 1 else None
+                case(outcome, said=_longest(model, side, calls))
+    return cases.finding(f"What took longest: {cases.said()}.")
 
 
-def _told(model: str, side: str, calls: dict[int, Row]) -> str:
+def _longest(model: str, side: str, calls: Mapping[int, Row]) -> str:
     """The longest of the first call and of the later ones, and their times, in a sentence."""
     first, later = calls[FIRST], [calls[number] for number in STEADY]
     names = list(dict.fromkeys(_short(row[f"top_{side}"]) for row in later))

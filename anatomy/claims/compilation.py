@@ -4,26 +4,25 @@ Times are those of a step as the host sees it, for the host's dispatch is part o
 saves. A cell is one width C and one number of tokens T.
 """
 
-from math import inf
+from collections.abc import Iterable, Mapping
 from statistics import median
+from typing import Any
 
 from anatomy import units
-from anatomy.claims import (
-    FAILS,
-    HOLDS,
-    INCONCLUSIVE,
-    Case,
-    Finding,
-    Measured,
-    Need,
-    across,
-    claim,
-    within,
-)
-from anatomy.claims.contiguity import NEAR
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims.cases import between
+from anatomy.claims.findings import NEAR
 from anatomy.claims.pace import listed, pace
-from anatomy.claims.promises import reaches, tally
-from anatomy.claims.table import Table, between, over_control, quotient, told, why_not
+from anatomy.claims.table import (
+    Table,
+    bytes_over,
+    judged,
+    over_control,
+    quotient,
+    speed_up,
+    trusted,
+    with_verdict,
+)
 from anatomy.rows import Row
 
 TRAINING = Need("compilation.map")
@@ -45,6 +44,7 @@ SAME_MEMORY = 0.05
 SEGMENT_BYTES = 20 * 2**20
 # A break kills performance where half of the speed is gone.
 KILLED = 2.0
+NO_ACCOUNT = "only a GPU's allocator keeps an account of its memory"
 # "Seconds to minutes": from one second to ten minutes.
 SECONDS, MINUTES = 1.0, 600.0
 # The functions of the script that break as the seeds say, by the name they have there.
@@ -52,52 +52,43 @@ CONTROL_FLOW, PRINTS = "if on a tensor", ("print of a text", "print of a tensor"
 ITEM = ".item()"
 
 
-def _rows(table: Table, way: str) -> list[tuple[dict, Row]]:
-    """(what tells a cell apart, row) of one way in every cell where it was tried."""
-    return [
-        (
-            {
-                "layer": LAYER[row.get("layer") or MAPPED],
-                "dtype": row["dtype"],
-                "task": row["task"],
-                "width": f"C={row['width']}",
-                "tokens": f"T={row['tokens']}",
-            },
-            row,
-        )
-        for row in table
-        if row.get("variant") == way
-    ]
+def _place(row: Row) -> dict[str, str]:
+    """What tells a cell apart."""
+    return {
+        "layer": LAYER[row.get("layer") or MAPPED],
+        "dtype": row["dtype"],
+        "task": row["task"],
+        "width": f"C={row['width']}",
+        "tokens": f"T={row['tokens']}",
+    }
 
 
-def _paced(table: Table, way: str) -> list[tuple[dict, Row]]:
-    """As `_rows`, with who sets the pace of each cell's eager step, after what it is of."""
-    eager = {row["op"]: row for _, row in _rows(table, EAGER)}
+def _by_op(table: Table, way: str) -> Mapping[str, Row]:
+    """The row of one way in every cell where it was tried."""
+    return {row["op"]: row for row in table.select(variant=way)}
+
+
+def _paced(tables: Iterable[Table], way: str) -> list[tuple[dict[str, Any], Row]]:
+    """What tells it apart, and the row, of one way in every cell where it was tried.
+
+    Who sets the pace of the cell's eager step comes after what the cell is of.
+    """
     found = []
-    for where, row in _rows(table, way):
-        told = {"layer": where.pop("layer"), "pace": pace(eager.get(row["op"], {}))}
-        found.append((told | where, row))
+    for table in tables:
+        eager = _by_op(table, EAGER)
+        for row in table.select(variant=way):
+            place = _place(row)
+            first = {"layer": place["layer"], "pace": pace(eager.get(row["op"], {}))}
+            found.append((first | place, row))
     return found
 
 
-def _speedup(row: Row) -> Measured:
-    """Time of eager over time of a way, the other way round than recordings have it."""
-    return over_control(row).inverse
-
-
-def _speedups(tables: tuple[Table, ...], low: float, high: float) -> Finding:
+def _speedups(tables: Iterable[Table], low: float, high: float) -> Finding:
     """Whether the defaults of torch.compile are at least `low` times as fast as eager."""
-    cases: list[Case] = []
-    seen: dict[tuple[str, str], list[Measured]] = {}
-    for where, row in [found for table in tables for found in _paced(table, COMPILED)]:
-        if reason := why_not(row):
-            cases.append(Case(where, None, why=reason))
-            continue
-        speedup = _speedup(row)
-        cases.append(Case(where, reaches(speedup, low), speedup))
-        seen.setdefault((where["pace"], where["layer"]), []).append(speedup)
-    said = f"Speed of a compiled layer over an eager one, {listed(seen)}."
-    return across(cases, f"{said} {tally(cases, low, high)}")
+    cases = judged(_paced(tables, COMPILED), lambda gain: gain.at_least(low), speed_up)
+    seen = listed(cases.numbers_by("pace", "layer"))
+    said = f"Speed of a compiled layer over an eager one, {seen}."
+    return cases.finding(f"{said} {cases.tally(low, high)}")
 
 
 @claim(TRAINING, INFERENCE, LAYERS)
@@ -118,23 +109,15 @@ def compile_always(*tables: Table) -> Finding:
 
     Where it is the same or slower, no number of steps pays the compilation back.
     """
-    cases, uses = [], []
-    for where, row in [found for table in tables for found in _paced(table, COMPILED)]:
-        if reason := why_not(row):
-            cases.append(Case(where, None, why=reason))
-            continue
-        pays = None if row["verdict"] == "undecided" else row["verdict"] == "faster"
-        cases.append(Case(where, pays, over_control(row)))
-        uses += [row["uses"]] if pays and not units.missing(row.get("uses")) else []
-    steps = f", after {_counts(uses)} steps" if uses else ""
-    there = [case for case in cases if not case.why]
-    pays = sum(case.outcome is True for case in there)
-    return across(cases, f"Compiling pays in {pays} of {len(there)} cells{steps}.")
-
-
-def _counts(values: list[float]) -> str:
-    low, high = (units.significant(end) for end in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
+    cases, uses = Cases(), []
+    for where, row in _paced(tables, COMPILED):
+        with cases.at(**where) as case:
+            ratio = over_control(row)
+            case(ratio.says("faster"), ratio)
+            if ratio.says("faster") and not units.missing(row.get("uses")):
+                uses.append(row["uses"])
+    steps = f", after {between(uses, units.significant)} steps" if uses else ""
+    return cases.finding(f"Compiling pays in {cases.true} of {len(cases.there)} cells{steps}.")
 
 
 @claim(TRAINING, INFERENCE)
@@ -145,43 +128,27 @@ def compile_memory_neutral(*tables: Table) -> Finding:
     tensor seems to be in, so for reduce-overhead it is what the allocator holds of the card, which
     is known to a segment.
     """
-    cases: list[Case] = []
-    seen: dict[str, list[float]] = {COMPILED: [], GRAPHS: []}
-    for table in tables:
-        eager = {row["op"]: row for _, row in _rows(table, EAGER)}
-        for way in seen:
-            for where, row in _rows(table, way):
-                ratio = _memory(row, eager.get(row["op"], {}), way)
-                if isinstance(ratio, str):
-                    cases.append(Case({"mode": way} | where, None, why=ratio))
-                    continue
-                same = within(ratio, 1 / (1 + SAME_MEMORY), 1 + SAME_MEMORY)
-                # Bytes are counted. The segment's width decides, and is no interval to be shown.
-                counted = Measured(ratio.value, ratio.value, ratio.value)
-                cases.append(Case({"mode": way} | where, same, counted))
-                seen[way].append(ratio.value)
     what = {COMPILED: "peak of the tensors", GRAPHS: "held of the card"}
-    said = "; ".join(
-        f"{way} {between(values)} ({what[way]})" for way, values in seen.items() if values
-    )
-    return across(cases, f"Memory of a step over that of eager: {said}.")
+    cases = Cases()
+    for table in tables:
+        eager = _by_op(table, EAGER)
+        for row in [row for way in what for row in table.select(variant=way)]:
+            with cases.at(mode=row["variant"], **_place(row)) as case:
+                above, below = trusted(row), trusted(eager.get(row["op"], {}))
+                column = "reserved_bytes" if row["variant"] == GRAPHS else "peak_bytes"
+                # Bytes are counted. The segment's width decides, and is no interval to be shown.
+                counted = known = bytes_over(above, below, column, NO_ACCOUNT)
+                if row["variant"] == GRAPHS:
+                    known = quotient(*(_to_a_segment(each[column]) for each in (above, below)))
+                case(known.within(1 / (1 + SAME_MEMORY), 1 + SAME_MEMORY), counted)
+    found = {way: cases.of(mode=way).there for way in what}
+    seen = "; ".join(f"{way} {each.range} ({what[way]})" for way, each in found.items() if each)
+    return cases.finding(f"Memory of a step over that of eager: {seen}.")
 
 
-def _memory(row: Row, eager: Row, way: str) -> Measured | str:
-    """Memory of a way over that of eager, or why there is none."""
-    if reason := why_not(row) or why_not(eager):
-        return reason
-    column = "reserved_bytes" if way == GRAPHS else "peak_bytes"
-    above, below = row.get(column), eager.get(column)
-    if not above or not below:
-        return "only a GPU's allocator keeps an account of its memory"
-    if way != GRAPHS:
-        return Measured(above / below, above / below, above / below)
-    ends = (
-        Measured(size, max(1, size - SEGMENT_BYTES), size + SEGMENT_BYTES)
-        for size in (above, below)
-    )
-    return quotient(*ends)
+def _to_a_segment(size: float) -> Measured:
+    """What the allocator holds, in bytes."""
+    return Measured(size, max(1, size - SEGMENT_BYTES), size + SEGMENT_BYTES)
 
 
 @claim(TRAINING, INFERENCE, MODES)
@@ -190,38 +157,25 @@ def reduce_overhead_for_training(training: Table, inference: Table, modes: Table
 
     What it does for inference stands beside it, and decides nothing.
     """
-    cases: list[Case] = []
-    seen: dict[tuple[str, str], list[Measured]] = {}
-    for where, ratio, word in _over_default(training):
-        if isinstance(ratio, str):
-            cases.append(Case(where, None, why=ratio))
-            continue
-        cases.append(Case(where, None if word == "undecided" else word == "faster", ratio))
-        seen.setdefault((where["pace"], ""), []).append(ratio)
-    beside: dict[tuple[str, str], list[Measured]] = {}
-    for where, ratio, _ in _over_default(inference):
-        if not isinstance(ratio, str):
-            beside.setdefault((where["pace"], ""), []).append(ratio)
-    return across(
-        cases,
-        f"Time of reduce-overhead over that of the default mode, in training {listed(seen)}. "
-        f"{f'In inference {listed(beside)}. ' if beside else ''}{_tied(modes.row(GRAPHS))}",
+    cases = _over_default(training)
+    seen, beside = (listed(each.numbers_by("pace")) for each in (cases, _over_default(inference)))
+    in_inference = f"In inference {beside}. " if beside else ""
+    return cases.finding(
+        f"Time of reduce-overhead over that of the default mode, in training {seen}. "
+        f"{in_inference}{_tied(modes.row(GRAPHS))}"
     )
 
 
-def _over_default(table: Table) -> list[tuple[dict, Measured | str, str]]:
-    """Cell, time of reduce-overhead over that of the default mode (or why not), verdict."""
-    default = {row["op"]: row for _, row in _rows(table, COMPILED)}
-    found = []
-    for where, row in _paced(table, GRAPHS):
-        if reason := why_not(row) or why_not(default.get(row["op"], {})):
-            found.append((where, reason, ""))
-            continue
-        ratio, word = table.ratio(GRAPHS, COMPILED, op=row["op"])
-        floor = row.get("noise_floor") or 0.0
-        number = Measured(ratio.median, ratio.low, ratio.high, floor=floor)
-        found.append((where, number, word))
-    return found
+def _over_default(table: Table) -> Cases:
+    """Whether reduce-overhead is faster than the default mode, in every cell."""
+    cases, default = Cases(), _by_op(table, COMPILED)
+    for where, row in _paced([table], GRAPHS):
+        with cases.at(**where) as case:
+            for each in (row, default.get(row["op"], {})):
+                trusted(each)
+            ratio = table.ratio(GRAPHS, COMPILED, op=row["op"])
+            case(ratio.says("faster"), ratio)
+    return cases
 
 
 @claim(MODES)
@@ -232,8 +186,8 @@ def max_autotune_for_inference(modes: Table) -> Finding:
     minutes to find out for one layer, and is not measured here.
     """
     row = modes.row(TUNED)
-    word = {"inference": HOLDS, "training": FAILS}.get(row["tied_to"], INCONCLUSIVE)
-    return Finding(word, f"{_tied(row)} How fast max-autotune is was not measured here.")
+    for_inference = {"inference": True, "training": False}.get(row["tied_to"])
+    return answer(for_inference, f"{_tied(row)} How fast max-autotune is was not measured here.")
 
 
 def _tied(row: Row) -> str:
@@ -246,35 +200,31 @@ def _tied(row: Row) -> str:
 @claim(BREAKS)
 def graph_breaks_kill(breaks: Table) -> Finding:
     """In every chain, any number of breaks makes a step take at least twice as long."""
-    cases, seen = [], []
-    for row in breaks:
-        if row.get("role") != "variant" or row.get("breaks") == 0 or row["variant"] == EAGER:
+    cases = Cases()
+    for row in breaks.select(role="variant"):
+        if row.get("breaks") == 0 or row["variant"] == EAGER:
             continue
-        if reason := why_not(row):
-            cases.append(Case({"chain": row.get("chain"), "breaks": "none"}, None, why=reason))
-            continue
-        ratio = over_control(row)
-        where = {"chain": row["chain"], "breaks": row["variant"]}
-        cases.append(Case(where, within(ratio, KILLED, inf), ratio))
-        if not units.missing(row.get("break_s")):
-            seen.append(f"{row['chain']} with {row['variant']} {told(row)}")
-    return across(cases, f"Time over that without a break: {'; '.join(seen)}.")
+        with cases.at(chain=row.get("chain"), breaks=row["variant"]) as case:
+            ratio = over_control(row)
+            seen = f"{row['chain']} with {row['variant']} {with_verdict(row)}"
+            case(ratio.at_least(KILLED), ratio, "" if units.missing(row.get("break_s")) else seen)
+    return cases.finding(f"Time over that without a break: {cases.said()}.")
 
 
 @claim(DETECTION)
 def fullgraph_detects_breaks(detection: Table) -> Finding:
     """fullgraph=True raises for each function whose graph breaks, and for no other."""
-    cases = [
-        Case({"case": row["variant"]}, (row["fullgraph"] == "raises") == (row["breaks"] > 0))
-        for row in detection
-    ]
-    broken = [row for row in detection if row["breaks"]]
-    caught = sum(row["fullgraph"] == "raises" for row in broken)
-    false = sum(row["fullgraph"] == "raises" for row in detection) - caught
-    return across(
-        cases,
-        f"fullgraph=True raises for {caught} of the {len(broken)} functions that break, and for "
-        f"{false} of the {len(cases) - len(broken)} that do not.",
+    cases = Cases()
+    raised = {True: 0, False: 0}  # of functions that break, and of those that do not
+    for row in detection:
+        breaks, raises = row["breaks"] > 0, row["fullgraph"] == "raises"
+        raised[breaks] += raises
+        with cases.at(case=row["variant"]) as case:
+            case(raises == breaks)
+    broken = sum(row["breaks"] > 0 for row in detection)
+    return cases.finding(
+        f"fullgraph=True raises for {raised[True]} of the {broken} functions that break, and for "
+        f"{raised[False]} of the {len(cases) - broken} that do not."
     )
 
 
@@ -291,10 +241,11 @@ def print_breaks_graphs(detection: Table) -> Finding:
 
 
 def _broken(detection: Table, names: tuple[str, ...]) -> Finding:
-    found = [detection.row(name) for name in names]
-    cases = [Case({"case": row["variant"]}, row["breaks"] > 0) for row in found]
-    said = "; ".join(f"{row['variant']} {row['breaks']}" for row in found)
-    return across(cases, f"Breaks, by torch's own count: {said}.")
+    cases = Cases()
+    for row in map(detection.row, names):
+        with cases.at(case=row["variant"]) as case:
+            case(row["breaks"] > 0, said=f"{row['variant']} {row['breaks']}")
+    return cases.finding(f"Breaks, by torch's own count: {cases.said()}.")
 
 
 @claim(TRAINING, INFERENCE)
@@ -303,38 +254,31 @@ def compiling_takes_minutes(*tables: Table) -> Finding:
 
     Each cell is set up once, so the interval is that from the quickest cell to the slowest.
     """
-    cases, seen = [], []
+    cases = Cases()
     for table in tables:
-        task = table.params["task"]
         for way in (COMPILED, GRAPHS):
-            took = [row["median_s"] for row in table if _first(row, way)]
-            where = {"task": task, "mode": way}
-            if not took:
-                cases.append(Case(where, None, why=f"no cell of {way} could be compiled"))
-                continue
-            time = Measured(median(took), min(took), max(took), "s")
-            cases.append(Case(where, within(time, SECONDS, MINUTES), time))
-            seen.append(f"{task}, {way} {time.text}")
-    return across(
-        cases, f"First calls of a layer, median [quickest, slowest] cell: {'; '.join(seen)}."
-    )
-
-
-def _first(row: Row, way: str) -> bool:
-    return row.get("op") == "first call" and row["variant"] == f"{way}, first calls"
+            task = table.params["task"]
+            with cases.at(task=task, mode=way) as case:
+                rows = table.select(op="first call", variant=f"{way}, first calls")
+                if not rows:
+                    raise Unmeasured(f"no cell of {way} could be compiled")
+                took = [row["median_s"] for row in rows]
+                time = Measured(median(took), min(took), max(took), "s")
+                case(time.within(SECONDS, MINUTES), time, f"{task}, {way} {time.text}")
+    middle = "median [quickest, slowest] cell"
+    return cases.finding(f"First calls of a layer, {middle}: {cases.said()}.")
 
 
 @claim(RECOMPILES)
 def shapes_recompile(recompiles: Table) -> Finding:
     """With each way to ask for dynamic shapes, every new length is compiled anew."""
-    cases, seen = [], []
+    cases = Cases()
     for row in recompiles:
-        where = {"way": row["variant"]}
-        if reason := row.get("note"):
-            cases.append(Case(where, None, why=reason))
-            continue
-        cases.append(Case(where, row["compilations"] == row["lengths"]))
-        bare = row["calls_without_graph"]
-        beside = f" ({bare} calls ran uncompiled)" if bare else ""
-        seen.append(f"{row['variant']} {row['compilations']} of {row['lengths']}{beside}")
-    return across(cases, f"Compilations, of so many lengths: {'; '.join(seen)}.")
+        with cases.at(way=row["variant"]) as case:
+            if row.get("note"):
+                raise Unmeasured(row["note"])
+            bare = row["calls_without_graph"]
+            beside = f" ({bare} calls ran uncompiled)" if bare else ""
+            seen = f"{row['variant']} {row['compilations']} of {row['lengths']}{beside}"
+            case(row["compilations"] == row["lengths"], said=seen)
+    return cases.finding(f"Compilations, of so many lengths: {cases.said()}.")

@@ -5,9 +5,9 @@ the noise floor; what straddles an end is undecided. Nothing here compares two b
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from math import exp, log
+from math import exp, inf, log
 from statistics import median
 from typing import Any
 
@@ -24,6 +24,10 @@ WORDS = (HOLDS, FAILS, ONLY_WHERE, INCONCLUSIVE, NOT_MEASURABLE)
 NOT_RECORDED = "not recorded"
 NOT_YET = "not measured yet"
 ALL_WORDS = (*WORDS, NOT_RECORDED, NOT_YET)
+# What a comparison of two times may find, besides that it is undecided.
+DECIDED = ("faster", "slower", "same")
+# How far a number may lie from the one that was claimed and still be called the same finding.
+NEAR = 0.1
 # How many places a verdict names before it only counts them.
 MOST_NAMED = 5
 # Unit of a claimed or measured number -> what it is of.
@@ -47,6 +51,8 @@ class Measured:
         cases: How many numbers it sums up; `value` is then their median.
         floor: Noise floor of its table, as a share of 1; of several cases, the largest.
         exact: False where there were too few blocks for an interval of 95 %; it decides nothing.
+        verdict: Of a ratio of times, what its recording lets one say of it: `faster`, `slower`,
+            `same` or `undecided`.
     """
 
     value: float
@@ -56,12 +62,47 @@ class Measured:
     cases: int = 1
     floor: float = 0.0
     exact: bool = True
+    verdict: str = ""
+
+    @classmethod
+    def counted(cls, value: float, unit: str = "x") -> "Measured":
+        """A number that was counted and not timed: it has no interval."""
+        return cls(value, value, value, unit)
+
+    def within(self, low: float, high: float) -> bool | None:
+        """Whether the number lies between `low` and `high`; None where that is not decided.
+
+        The whole interval, widened by the noise floor, must lie inside or outside. The range of a
+        few blocks is no interval of 95 % and decides nothing.
+        """
+        if not self.exact:
+            return None
+        wide = 1.0 + self.floor
+        least, most = self.low / wide, self.high * wide
+        if low <= least and most <= high:
+            return True
+        return False if most < low or least > high else None
+
+    def at_least(self, low: float) -> bool | None:
+        """Whether it is `low` or more, as `within` decides it."""
+        return self.within(low, inf)
+
+    def at_most(self, high: float) -> bool | None:
+        """Whether it is `high` or less, as `within` decides it."""
+        return self.within(-inf, high)
+
+    def near(self, claimed: float, by: float = NEAR) -> bool | None:
+        """Whether it is the claimed number up to a share of it, as `within` decides it."""
+        return self.within(claimed * (1 - by), claimed * (1 + by))
+
+    def says(self, *words: str) -> bool | None:
+        """Whether its verdict is one of `words`; None where that is not decided."""
+        return self.verdict in words if self.verdict in DECIDED else None
 
     @property
     def inverse(self) -> "Measured":
         """A ratio the other way round: the speed-up of a time over that of its control."""
-        ends = (1 / self.high, 1 / self.low)
-        return Measured(1 / self.value, *ends, self.unit, self.cases, self.floor, self.exact)
+        return replace(self, value=1 / self.value, low=1 / self.high, high=1 / self.low, verdict="")
 
     @property
     def text(self) -> str:
@@ -122,30 +163,15 @@ class Case:
         where: What tells it apart, such as {"op": "matmul", "dtype": "fp16"}.
         outcome: Whether the claim is true of it; None where that is not decided.
         measured: Its number.
+        said: What the evidence says of it, if it is said case by case.
         why: Why it could not be measured here; empty where it was.
     """
 
     where: dict[str, Any]
     outcome: bool | None
     measured: Measured | None = None
+    said: str = ""
     why: str = ""
-
-
-def within(measured: Measured, low: float, high: float) -> bool | None:
-    """Whether a number lies between `low` and `high`; None where that is not decided.
-
-    The whole interval, widened by the noise floor, must lie inside or outside. The range of a
-    few blocks is no interval of 95 % and decides nothing.
-    """
-    if not measured.exact:
-        return None
-    wide = 1.0 + measured.floor
-    least, most = measured.low / wide, measured.high * wide
-    if low <= least and most <= high:
-        return True
-    if most < low or least > high:
-        return False
-    return None
 
 
 def span(found: Sequence[Measured]) -> Measured | None:
@@ -162,6 +188,11 @@ def span(found: Sequence[Measured]) -> Measured | None:
         sum(each.cases for each in found),
         max(each.floor for each in found),
     )
+
+
+def answer(outcome: bool | None, evidence: str, measured: Measured | None = None) -> Finding:
+    """The finding of one question: `holds`, `fails`, or `inconclusive` where it is not decided."""
+    return Finding({True: HOLDS, False: FAILS, None: INCONCLUSIVE}[outcome], evidence, measured)
 
 
 def across(cases: Sequence[Case], evidence: str) -> Finding:

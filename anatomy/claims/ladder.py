@@ -5,11 +5,19 @@ it; kernels, their seconds and memory are those of the step without the optimize
 """
 
 import re
-from math import inf
 
 from anatomy import kernel_names, units
-from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
-from anatomy.claims.table import Table, between, over_control, told, why_not
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims.cases import between
+from anatomy.claims.table import (
+    Table,
+    bytes_over,
+    over_control,
+    trusted,
+    why_not,
+    with_verdict,
+)
+from anatomy.rows import Row
 
 WIDTHS = (1024, 2048, 4096)
 # Width by width; the first is the experiment's own. At the largest, one call of each way takes a
@@ -36,34 +44,29 @@ HIDDEN = 0.5
 HIDES = "the host is far ahead of the kernels there, and a launch costs no time, fused or not"
 NO_KERNELS = "no kernels were listed: that takes an NVIDIA GPU"
 NO_PRODUCTS = f"no kernel of {BASELINE} is known to be a product"
+NO_ACCOUNT = "only a GPU's allocator keeps an account of its memory"
+# How many of the rungs that are not faster the evidence names.
+NAMED = 6
 
 
-def _width(table: Table) -> dict[str, str]:
-    """What tells the tables apart."""
-    return {"width": f"C={table.params['width']}"}
+def _width(table: Table) -> str:
+    return f"C={table.params['width']}"
 
 
-def _kernels(table: Table, label: str) -> list[list] | str:
-    """[name, kind, launches, seconds] of a step's kernels, or why there are none."""
+def _kernels(table: Table, label: str) -> list[list]:
+    """[name, kind, launches, seconds] of a step's kernels.
+
+    Raises:
+        Unmeasured: There are none.
+    """
     row = table.row(label, op=STEP)
     if not units.missing(row.get("kernel_seconds")) and row["kernel_seconds"]:
         return row["kernel_seconds"]
-    return why_not(row) or NO_KERNELS
+    raise Unmeasured(why_not(row) or NO_KERNELS)
 
 
-def _is_faster(word: str) -> bool | None:
-    """What a verdict says of being faster; None where it is undecided."""
-    return None if word == "undecided" else word == "faster"
-
-
-def _paired(table: Table, label: str, over: str, op: str) -> tuple[Measured, str] | str:
-    """Time of one way over that of another in one op with its verdict, or why there is none."""
-    row, below = table.row(label, op=op), table.row(over, op=op)
-    if reason := why_not(row) or why_not(below):
-        return reason
-    ratio, word = table.ratio(label, over, op=op)
-    floor = row.get("noise_floor") or 0.0
-    return Measured(ratio.median, ratio.low, ratio.high, floor=floor), word
+def _products(kernels: list[list]) -> list[str]:
+    return [name for name, kind, *_ in kernels if kind == "product"]
 
 
 @claim(*TRAINING)
@@ -73,25 +76,19 @@ def baseline_has_no_cublas(*tables: Table) -> Finding:
     A product is a kernel that multiplies matrices, attention's apart. Those of cuBLAS are told by
     their names: PyTorch's own are in its namespace. In rung 1 one of them is enough.
     """
-    cases, seen = [], {}
+    cases, seen = Cases(), dict[str, str]()
     for table in tables:
-        listed = {label: _kernels(table, label) for label in (BASELINE, AMP_BF16)}
-        if reason := next((each for each in listed.values() if isinstance(each, str)), None):
-            cases.append(Case(_width(table), None, why=reason))
-            continue
-        products = {
-            label: [name for name, kind, *_ in each if kind == "product"]
-            for label, each in listed.items()
-        }
-        if not products[BASELINE]:
-            cases.append(Case(_width(table), None, why=NO_PRODUCTS))
-            continue
-        by_cublas = {label: any(map(_of_cublas, names)) for label, names in products.items()}
-        cases.append(Case(_width(table), not by_cublas[BASELINE] and by_cublas[AMP_BF16]))
-        for label, names in products.items():
-            seen.setdefault(label, _whose(names[0]) if names else "none")
+        with cases.at(width=_width(table)) as case:
+            kernels = {label: _kernels(table, label) for label in (BASELINE, AMP_BF16)}
+            products = {label: _products(each) for label, each in kernels.items()}
+            if not products[BASELINE]:
+                raise Unmeasured(NO_PRODUCTS)
+            by_cublas = {label: any(map(_of_cublas, names)) for label, names in products.items()}
+            case(not by_cublas[BASELINE] and by_cublas[AMP_BF16])
+            for label, names in products.items():
+                seen.setdefault(label, _whose(names[0]) if names else "none")
     shown = "; ".join(f"{label} {name}" for label, name in seen.items())
-    return across(cases, f"The product that takes longest: {shown}.")
+    return cases.finding(f"The product that takes longest: {shown}.")
 
 
 def _whose(kernel: str) -> str:
@@ -108,15 +105,13 @@ def _of_cublas(kernel: str) -> bool:
 @claim(*TRAINING)
 def tf32_for_fp32(*tables: Table) -> Finding:
     """At every width a step of float32 weights is faster with TF32 than without."""
-    cases, seen = [], []
+    cases = Cases()
     for table in tables:
-        row = table.row(TF32, op=STEP)
-        if reason := why_not(row):
-            cases.append(Case(_width(table), None, why=reason))
-            continue
-        cases.append(Case(_width(table), _is_faster(row["verdict"]), over_control(row)))
-        seen.append(f"{_width(table)['width']} {told(row)}")
-    return across(cases, f"Time with TF32 over that without: {'; '.join(seen)}.")
+        with cases.at(width=_width(table)) as case:
+            row = table.measured(TF32, op=STEP)
+            ratio = over_control(row)
+            case(ratio.says("faster"), ratio, f"{_width(table)} {with_verdict(row)}")
+    return cases.finding(f"Time with TF32 over that without: {cases.said()}.")
 
 
 @claim(*TRAINING)
@@ -126,21 +121,17 @@ def amp_is_fp16(*tables: Table) -> Finding:
     Autocast does both. fp16 needs its loss scaled, which is part of the step; so where bf16 is as
     fast, or faster, it is the format to take. The evidence has the step without AdamW as well.
     """
-    cases, seen, alone = [], [], []
+    cases, alone = Cases(), Cases()
     for table in tables:
-        bare = _paired(table, AMP_FP16, AMP_BF16, STEP)
-        if not isinstance(bare, str):
-            alone.append(f"{_width(table)['width']} {bare[0].text}, {bare[1]}")
-        found = _paired(table, AMP_FP16, AMP_BF16, WHOLE)
-        if isinstance(found, str):
-            cases.append(Case(_width(table), None, why=found))
-            continue
-        ratio, word = found
-        cases.append(Case(_width(table), _is_faster(word), ratio))
-        seen.append(f"{_width(table)['width']} {ratio.text}, {word}")
-    beside = f" Without AdamW: {'; '.join(alone)}." if alone else ""
-    said = f"Time in fp16 with loss scaling over that in bf16: {'; '.join(seen)}.{beside}"
-    return across(cases, said)
+        for op, found in ((WHOLE, cases), (STEP, alone)):
+            with found.at(width=_width(table)) as case:
+                ratio = table.ratio(AMP_FP16, AMP_BF16, op=op)
+                seen = f"{_width(table)} {ratio.text}, {ratio.verdict}"
+                case(ratio.says("faster"), ratio, seen)
+    beside = f" Without AdamW: {alone.said()}." if alone.there else ""
+    return cases.finding(
+        f"Time in fp16 with loss scaling over that in bf16: {cases.said()}.{beside}"
+    )
 
 
 @claim(*TRAINING)
@@ -149,25 +140,21 @@ def every_step_is_faster(*tables: Table) -> Finding:
 
     A rung stands for itself in the way that the ladder counts.
     """
-    cases, slower = [], []
+    cases = Cases()
     for table in tables:
-        for op in (STEP, WHOLE):
-            for label in SEED_STEPS:
-                where = {"rung": label, "step": op} | _width(table)
-                row = table.row(label, op=op)
-                word = row.get("verdict_before")
-                if reason := why_not(row) or (
-                    "the rung before could not be measured" if units.missing(word) else ""
-                ):
-                    cases.append(Case(where, None, why=reason))
-                    continue
+        for row in [table.row(label, op=op) for op in (STEP, WHOLE) for label in SEED_STEPS]:
+            label, op = row["variant"], row["op"]
+            with cases.at(rung=label, step=op, width=_width(table)) as case:
+                word = trusted(row).get("verdict_before")
+                if units.missing(word):
+                    raise Unmeasured("the rung before could not be measured")
                 ends = (row[f"ratio_before{end}"] for end in ("", "_low", "_high"))
-                ratio = Measured(*ends, floor=row.get("noise_floor") or 0.0)
-                cases.append(Case(where, _is_faster(word), ratio))
-                if word in ("slower", "same"):
-                    slower.append(f"{label} at {where['width']} {op}, {ratio.text}")
-    said = f"Not faster: {'; '.join(slower[:6])}." if slower else "No rung was slower."
-    return across(cases, f"Time of a rung over that of the one before it. {said}")
+                ratio = Measured(*ends, floor=row.get("noise_floor") or 0.0, verdict=word)
+                slower = f"{label} at {_width(table)} {op}, {ratio.text}"
+                case(ratio.says("faster"), ratio, slower if word in ("slower", "same") else "")
+    slower = "; ".join([case.said for case in cases if case.said][:NAMED])
+    seen = f"Not faster: {slower}." if slower else "No rung was slower."
+    return cases.finding(f"Time of a rung over that of the one before it. {seen}")
 
 
 @claim(*TRAINING)
@@ -177,23 +164,14 @@ def baseline_makes_intermediates(*tables: Table) -> Finding:
     That is rung 1 over rung 2, which differ in nothing else; rung 0 writes the same tensors out in
     float32. The peak is that of one step on top of the weights.
     """
-    cases, seen = [], []
+    cases = Cases()
     for table in tables:
-        above, below = (table.row(label, op=STEP) for label in (AMP_BF16, FUSED))
-        sizes = [row.get("peak_bytes") for row in (above, below)]
-        if reason := why_not(above) or why_not(below):
-            cases.append(Case(_width(table), None, why=reason))
-            continue
-        if any(map(units.missing, sizes)):
-            why = "only a GPU's allocator keeps an account of its memory"
-            cases.append(Case(_width(table), None, why=why))
-            continue
-        ratio = sizes[0] / sizes[1]
-        number = Measured(ratio, ratio, ratio)
-        cases.append(Case(_width(table), within(number, 1 + SAME_MEMORY, inf), number))
-        seen.append(ratio)
-    said = between(seen) if seen else units.NOT_MEASURED
-    return across(cases, f"Peak memory of a step, attention written out over fused: {said}.")
+        with cases.at(width=_width(table)) as case:
+            rows = [table.measured(label, op=STEP) for label in (AMP_BF16, FUSED)]
+            ratio = bytes_over(*rows, "peak_bytes", NO_ACCOUNT)
+            case(ratio.at_least(1 + SAME_MEMORY), ratio)
+    written_out = "attention written out over fused"
+    return cases.finding(f"Peak memory of a step, {written_out}: {cases.range}.")
 
 
 @claim(*TRAINING)
@@ -202,25 +180,21 @@ def triton_for_the_mlp(*tables: Table) -> Finding:
 
     A Triton kernel is named after the operators that it does. Of the products all must be.
     """
-    cases, seen = [], set()
+    cases, others = Cases(), set()
     for table in tables:
-        listed = _kernels(table, COMPILED)
-        if isinstance(listed, str):
-            cases += [
-                Case({"part": part} | _width(table), None, why=listed)
-                for part in (*PARTS, "products")
-            ]
-            continue
-        triton = [name for name, *_ in listed if name.startswith(TRITON)]
-        for part, word in PARTS.items():
-            there = any(word in name for name in triton)
-            cases.append(Case({"part": part} | _width(table), there))
-        products = [name for name, kind, *_ in listed if kind == "product"]
-        own = bool(products) and all(name.startswith(TRITON) for name in products)
-        cases.append(Case({"part": "products"} | _width(table), own))
-        seen |= {kernel_names.short(name) for name in products[:1] if not own}
-    beside = f" Products that are not Triton's: {'; '.join(sorted(seen))}." if seen else ""
-    return across(cases, f"Which parts of a compiled step are Triton kernels.{beside}")
+        for part in (*PARTS, "products"):
+            with cases.at(part=part, width=_width(table)) as case:
+                kernels = _kernels(table, COMPILED)
+                triton = [name for name, *_ in kernels if name.startswith(TRITON)]
+                if part in PARTS:
+                    case(any(PARTS[part] in name for name in triton))
+                    continue
+                products = _products(kernels)
+                own = bool(products) and all(name in triton for name in products)
+                case(own)
+                others |= {kernel_names.short(name) for name in products[:1] if not own}
+    beside = f" Products that are not Triton's: {'; '.join(sorted(others))}." if others else ""
+    return cases.finding(f"Which parts of a compiled step are Triton kernels.{beside}")
 
 
 @claim(*TRAINING)
@@ -230,22 +204,21 @@ def whole_block_fused(*tables: Table) -> Finding:
     Counted are all kernels of a step over twice its layers; what only clears or copies memory is
     left out. The few of the loss are among them, so less than two is one.
     """
-    cases, seen = [], []
+    cases = Cases()
     for table in tables:
         row = table.row(COMPILED, op=STEP)
         count, before = _launched(row), _launched(table.row(FUSED, op=STEP))
-        if count is None:
-            cases.append(Case(_width(table), None, why=why_not(row) or NO_KERNELS))
-            continue
-        each = count / (2 * row["layers"])
-        number = Measured(each, each, each, "count")
-        cases.append(Case(_width(table), each < 2, number))
-        was = "" if before is None else f", {before / (2 * row['layers']):.1f} before"
-        seen.append(f"{_width(table)['width']} {each:.1f}{was}")
-    return across(cases, f"Kernels of a layer in one direction, compiled: {'; '.join(seen)}.")
+        with cases.at(width=_width(table)) as case:
+            if count is None:
+                raise Unmeasured(why_not(row) or NO_KERNELS)
+            each = count / (2 * row["layers"])
+            was = "" if before is None else f", {before / (2 * row['layers']):.1f} before"
+            seen = f"{_width(table)} {each:.1f}{was}"
+            case(each < 2, Measured.counted(each, "count"), seen)
+    return cases.finding(f"Kernels of a layer in one direction, compiled: {cases.said()}.")
 
 
-def _launched(row: dict) -> int | None:
+def _launched(row: Row) -> int | None:
     """Kernels of a step, without what clears or copies memory; None where they were not counted."""
     if units.missing(row.get("kernels_per_call")):
         return None
@@ -261,27 +234,23 @@ def compile_avoids_launches(*tables: Table) -> Finding:
     that they don't make faster says so only where launches could be waited for: it can't where the
     host queues the step in less than half the time that its kernels run.
     """
-    cases, seen, counts = [], [], []
+    cases, taken, counts = Cases(), [], []
     for table in tables:
         for op in (STEP, WHOLE):
-            where = {"step": op} | _width(table)
-            found = _paired(table, GRAPHS, COMPILED, op)
-            if isinstance(found, str):
-                cases.append(Case(where, None, why=found))
-                continue
-            ratio, word = found
-            faster = _is_faster(word)
-            if not faster and _hides_launches(table, op):
-                cases.append(Case(where, None, ratio, why=HIDES))
-            else:
-                cases.append(Case(where, None if faster is None else not faster, ratio))
-            seen.append(ratio.value)
+            with cases.at(step=op, width=_width(table)) as case:
+                ratio = table.ratio(GRAPHS, COMPILED, op=op)
+                taken.append(ratio.value)
+                faster = ratio.says("faster")
+                if not faster and _hides_launches(table, op):
+                    raise Unmeasured(HIDES)
+                case(None if faster is None else not faster, ratio)
         fused, eager = (_launched(table.row(label, op=STEP)) for label in (COMPILED, FUSED))
         if fused is not None and eager:
-            counts.append(f"{_width(table)['width']} {fused} of {eager}")
-    said = between(seen) if seen else units.NOT_MEASURED
+            counts.append(f"{_width(table)} {fused} of {eager}")
     left = f" Launches that fusing leaves: {', '.join(counts)}." if counts else ""
-    return across(cases, f"Time with CUDA graphs over that without, both compiled: {said}.{left}")
+    return cases.finding(
+        f"Time with CUDA graphs over that without, both compiled: {between(taken)}.{left}"
+    )
 
 
 def _hides_launches(table: Table, op: str) -> bool:
@@ -298,13 +267,11 @@ def cpp_backend(table: Table) -> Finding:
     """The compiler writes Triton for a GPU, which rung 3 then runs, and C++ for a CPU."""
     compiler = table.row(COMPILER)
     codes = {device: compiler.get(f"{device.lower()}_code") for device in ("GPU", "CPU")}
-    listed = _kernels(table, COMPILED)
-    cases = []
-    if isinstance(listed, str):
-        cases.append(Case({"device": "GPU"}, None, why=listed))
-    else:
-        ran = any(name.startswith(TRITON) for name, *_ in listed)
-        cases.append(Case({"device": "GPU"}, codes["GPU"] == "triton" and ran))
-    cases.append(Case({"device": "CPU"}, codes["CPU"] == "cpp"))
-    said = ", ".join(f"{code or units.NOT_MEASURED} for a {name}" for name, code in codes.items())
-    return across(cases, f"torch.compile writes {said}: the device decides, not the user.")
+    cases = Cases()
+    with cases.at(device="GPU") as case:
+        ran = any(name.startswith(TRITON) for name, *_ in _kernels(table, COMPILED))
+        case(codes["GPU"] == "triton" and ran)
+    with cases.at(device="CPU") as case:
+        case(codes["CPU"] == "cpp")
+    seen = ", ".join(f"{code or units.NOT_MEASURED} for a {name}" for name, code in codes.items())
+    return cases.finding(f"torch.compile writes {seen}: the device decides, not the user.")

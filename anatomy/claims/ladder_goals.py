@@ -5,13 +5,12 @@ holds FP8 in PyTorch and Triton against Transformer Engine.
 """
 
 from collections.abc import Sequence
-from math import inf
+from dataclasses import replace
 
 from anatomy import rungs, units
-from anatomy.claims import Case, Finding, Measured, Unmeasured, across, claim, within
+from anatomy.claims import Cases, Finding, Unmeasured, claim
 from anatomy.claims.ladder import STEP, TRAINING, WIDTHS
-from anatomy.claims.table import Table, quotient, why_not
-from anatomy.replication import ratio
+from anatomy.claims.table import Table, quotient, rate_of, ratio, why_not
 from anatomy.rows import Row
 
 NEEDS = dict(zip(WIDTHS, TRAINING, strict=True))
@@ -60,61 +59,53 @@ def ladder_goal_at_1024(table: Table) -> Finding:
 )
 def ladder_goal_beyond_engine(*tables: Table) -> Finding:
     """The fastest way of rung 5 in FP8 with no larger error, over the fastest recipe of rung 4."""
-    cases, said = [], []
+    cases = Cases()
     for table in tables:
-        where = {"width": table.params["width"]}
-        try:
-            theirs = _fastest(_in_fp8(table, ENGINE), "Transformer Engine in FP8")
-            mine = _in_fp8(table, OURS)
+        width = table.params["width"]
+        with cases.at(width=width) as case:
+            theirs = _fastest(_steps(table, "fp8", ENGINE), "Transformer Engine in FP8")
+            mine = _steps(table, "fp8", OURS)
             equal = [row for row in mine if not why_not(row) and _no_worse(row, theirs)]
             ours = _fastest(equal or mine, "Rung 5 in FP8")
-        except Unmeasured as reason:
-            cases.append(Case(where, None, why=str(reason)))
-            continue
-        over = ratio(ours, theirs).interval
-        seen = Measured(over.median, over.low, over.high, floor=ours.get("noise_floor") or 0.0)
-        faster = within(seen, 0.0, 1.0)
-        cases.append(Case(where, faster if equal else False, seen))
-        errors = "at an equal error" if equal else "at a larger error"
-        pair = f"{ours['variant']} takes {seen.text} of the time of {theirs['variant']}"
-        beside = _besides_attention(ours, theirs)
-        said.append(f"width {where['width']}: {pair}, {errors} of loss and gradients{beside}")
-    return across(cases, f"{_sentence('; '.join(said))}." if said else "")
+            over = ratio(ours, theirs)
+            pair = f"{ours['variant']} takes {over.text} of the time of {theirs['variant']}"
+            errors = "at an equal error" if equal else "at a larger error"
+            beside = _besides_attention(ours, theirs)
+            seen = f"width {width}: {pair}, {errors} of loss and gradients{beside}"
+            case(over.at_most(1.0) if equal else False, over, seen)
+    seen = cases.said()
+    return cases.finding(f"{seen[:1].upper()}{seen[1:]}.")
 
 
 def _of_ceiling(table: Table, least: float) -> Finding:
     """Share of the best product of the same run that the fastest bf16 rung reaches."""
-    best = _fastest(_timed(table, lambda row: rungs.format_of(row) == "bf16"), "No rung in bf16")
-    products = [row for row in table if row.get("op") == CEILING and row.get("role") != "again"]
-    products = [row for row in products if not why_not(row)]
+    best = _fastest(_steps(table, "bf16"), "No rung in bf16")
+    products = [row for row in table.select(op=CEILING) if not why_not(row)]
     if not products:
         raise Unmeasured("The best product of this run was not measured.")
     product = max(products, key=lambda row: row["flops"] / row["median_s"])
-    share = quotient(_rate(best), _rate(product))
-    seen = Measured(share.value, share.low, share.high, "share", floor=share.floor)
-    named = units.rate(best["flops"] / best["median_s"], "FLOP/s")
-    top = units.rate(product["flops"] / product["median_s"], "FLOP/s")
+    rates = [rate_of(row, "flops", "FLOP/s") for row in (best, product)]
+    share = replace(quotient(*rates), unit="share")
+    reached, top = (units.rate(rate.value, rate.unit) for rate in rates)
     evidence = (
-        f"{best['variant']} reaches {seen.text} of the best product: {named} of {top} "
-        f"({product['variant']}).{_masked(best, product)}"
+        f"{best['variant']} reaches {share.text} of the best product: {reached} of {top} "
+        f"({product['variant']}).{_masked(best, share.value)}"
     )
-    return across([Case({}, within(seen, least, inf), seen)], evidence)
+    cases = Cases()
+    with cases.at() as case:
+        case(share.at_least(least), share)
+    return cases.finding(evidence)
 
 
-def _masked(best: Row, product: Row) -> str:
+def _masked(best: Row, share: float) -> str:
     """The same share where the half of attention that the causal mask hides is not counted."""
     width, sequence = best.get("width"), best.get("sequence")
     if not width or not sequence:
         return ""
     # 24 C^2 + 4 C T for each token and layer, of which 2 C T are masked.
     left = 1 - 2 * sequence / (24 * width + 4 * sequence)
-    share = left * best["flops"] / best["median_s"] / (product["flops"] / product["median_s"])
-    return f" Without the half of attention that the mask hides it is {units.percent(share)}."
-
-
-def _in_fp8(table: Table, rung: str) -> list[Row]:
-    """The ways of a rung whose products are in FP8, measured or not."""
-    return _timed(table, lambda r: r.get("rung") == rung and rungs.format_of(r) == "fp8")
+    percent = units.percent(left * share)
+    return f" Without the half of attention that the mask hides it is {percent}."
 
 
 def _besides_attention(ours: Row, theirs: Row) -> str:
@@ -131,10 +122,10 @@ def _besides_attention(ours: Row, theirs: Row) -> str:
     return f"; by one profile, without attention's kernels {units.ratio(mine / other)}"
 
 
-def _timed(table: Table, wanted) -> list[Row]:
-    """The rows of steps that are wanted, measured or not."""
-    steps = [row for row in table if row.get("op") == STEP and row.get("role") != "again"]
-    return [row for row in steps if wanted(row)]
+def _steps(table: Table, format: str, rung: str | None = None) -> list[Row]:
+    """The rows of steps whose products are in a format, of one rung or of all, measured or not."""
+    steps = table.select(op=STEP) if rung is None else table.select(op=STEP, rung=rung)
+    return [row for row in steps if rungs.format_of(row) == format]
 
 
 def _fastest(found: Sequence[Row], what: str) -> Row:
@@ -156,14 +147,3 @@ def _no_worse(ours: Row, theirs: Row) -> bool:
     return (
         ours["loss_error"] <= loss and ours["gradient_error"] <= AS_FAR * theirs["gradient_error"]
     )
-
-
-def _rate(row: Row) -> Measured:
-    """Operations in a second, with their interval."""
-    work, floor = row["flops"], row.get("noise_floor") or 0.0
-    low, high = work / row["high_s"], work / row["low_s"]
-    return Measured(work / row["median_s"], low, high, floor=floor)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -1,9 +1,9 @@
 """What the seed says of the memory that fused attention spares, put to the counted bytes."""
 
 from anatomy import units
-from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
-from anatomy.claims.contiguity import NEAR
-from anatomy.claims.table import Table, between
+from anatomy.claims import Cases, Finding, Measured, Need, claim
+from anatomy.claims.cases import between
+from anatomy.claims.table import Table
 from anatomy.rows import Row
 
 TRAFFIC = Need("ladder.traffic")
@@ -25,52 +25,44 @@ def dram_access_falls(table: Table) -> Finding:
     if no cache helped. Where the counters could not be read, the bytes that the operators read and
     write count instead, and the evidence says so.
     """
-    cases, measured, counted, fewer = [], [], [], 0
-    for op in dict.fromkeys(row["op"] for row in table):
+    cases, measured, counted, fewer = Cases(), [], [], 0
+    for op in table.distinct("op"):
         fused = table.row(FUSED, op=op)
         for way in WRITTEN_OUT:
             row = table.row(way, op=op)
-            names = ("direction", "sequence", "heads")
-            where = {"way": way} | {name: row[name] for name in names}
+            where = {name: row[name] for name in ("direction", "sequence", "heads")}
             ratio = _by_counters(row, fused)
             (measured if ratio else counted).append(row)
             fewer += ratio is not None and ratio.low > 1
-            ratio = ratio or _by_formula(row)
-            cases.append(
-                Case(where, within(ratio, CLAIMED * (1 - NEAR), CLAIMED * (1 + NEAR)), ratio)
-            )
-    told = []
+            ratio = ratio or Measured.counted(row["formula_over_fused"])
+            with cases.at(way=way, **where) as case:
+                case(ratio.near(CLAIMED), ratio)
+    parts = []
     if measured:
-        seen = between([row["over_fused"] for row in measured])
-        said = between([row["formula_over_fused"] for row in measured])
-        told.append(
+        seen = between(row["over_fused"] for row in measured)
+        on_paper = between(row["formula_over_fused"] for row in measured)
+        parts.append(
             f"The fused one moves fewer bytes in {fewer} of {len(measured)} cases. By the card's "
             f"counters attention written out moves {seen} the bytes of the fused one; on paper, "
-            f"where no cache helps, it is {said}."
+            f"where no cache helps, it is {on_paper}."
         )
     if counted:
-        said = between([row["formula_over_fused"] for row in counted])
-        told.append(
+        on_paper = between(row["formula_over_fused"] for row in counted)
+        parts.append(
             f"In {len(counted)} cases the counters were not read; by the operators' inputs and "
-            f"outputs it is {said} the bytes."
+            f"outputs it is {on_paper} the bytes."
         )
-    return across(cases, " ".join(told))
+    return cases.finding(" ".join(parts))
 
 
 def _by_counters(row: Row, fused: Row) -> Measured | None:
     """The ratio that the counters saw, from the lowest repeat to the highest and the copies."""
     if units.missing(row.get("dram_bytes")) or units.missing(fused.get("dram_bytes")):
         return None
-    copied = (
-        COPIED[row["direction"]] * row["score_bytes"] if row["variant"] == WRITTEN_OUT[0] else 0
-    )
+    masked = row["variant"] == WRITTEN_OUT[0]
+    copied = COPIED[row["direction"]] * row["score_bytes"] if masked else 0
     return Measured(
         row["dram_bytes"] / fused["dram_bytes"],
         row["dram_low_bytes"] / fused["dram_high_bytes"],
         (row["dram_high_bytes"] + copied) / fused["dram_low_bytes"],
     )
-
-
-def _by_formula(row: Row) -> Measured:
-    ratio = row["formula_over_fused"]
-    return Measured(ratio, ratio, ratio)

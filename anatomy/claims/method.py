@@ -1,13 +1,11 @@
 """What the seed says of measuring, put to the blocks that our recordings keep."""
 
-from math import inf
 from statistics import median
 
 from anatomy import intervals, units
-from anatomy.claims import FAILS, HOLDS, Case, Finding, Measured, across, claim, within
+from anatomy.claims import Cases, Finding, Measured, Unmeasured, answer, claim
 from anatomy.claims.contiguity import EVERY, FP16, WARM
-from anatomy.claims.findings import Unmeasured
-from anatomy.claims.table import Table, why_not
+from anatomy.claims.table import Table, trusted, why_not
 from anatomy.rows import Row
 
 # Blocks that stand for a short run: as few as still have an exact interval of 95 %.
@@ -16,13 +14,12 @@ FEW = 6
 ENOUGH = 100
 
 
-def _timed(tables) -> list[tuple[dict, Row]]:
-    """(what tells it apart, row) of every warm row but the duplicates."""
+def _timed(tables: tuple[Table, ...]) -> list[tuple[dict, Row]]:
+    """What tells it apart, and the row, of every warm row but the duplicates."""
     return [
         ({"op": row["op"], "variant": row["variant"]} | table.where, row)
         for table in tables
-        for row in table
-        if row.get("quantity") == WARM["quantity"] and row.get("role") != "again"
+        for row in table.select(**WARM)
     ]
 
 
@@ -45,30 +42,29 @@ def few_iterations_are_slow(*tables: Table) -> Finding:
     over = intervals.median_interval(ratios)
     seen = Measured(over.median, over.low, over.high, floor=median(floors))
     few, every = (units.percent(median(each), 2) for each in zip(*widths, strict=True))
-    slower = within(seen, 1.0 + intervals.SMALLEST_EFFECT, inf)
-    return across(
-        [Case({}, slower, seen)],
+    return answer(
+        seen.at_least(1.0 + intervals.SMALLEST_EFFECT),
         f"The first {FEW} blocks take {seen.text} of the time of all. What shrinks is the "
         f"interval: {few} to either side after {FEW} blocks, {every} after all (medians of "
         f"{len(ratios)} rows).",
+        seen,
     )
 
 
 @claim(*EVERY)
 def iterations_suffice(*tables: Table) -> Finding:
     """Rows of 100 timed calls and more have an interval within 1 % of the median."""
-    cases, reached = [], []
+    cases, reached = Cases(), []
     for where, row in _timed(tables):
-        if reason := why_not(row):
-            cases.append(Case(where, None, why=reason))
-        elif (row.get("samples") or 0) >= ENOUGH:
-            cases.append(Case(where, not row.get("wide")))
+        if not why_not(row) and (row.get("samples") or 0) < ENOUGH:
+            continue
+        with cases.at(**where) as case:
+            case(not trusted(row).get("wide"))
             reached.append(row["samples"])
-    fewest, most = (min(reached), max(reached)) if reached else (0, 0)
-    return across(
-        cases,
+    fewest, most = min(reached, default=0), max(reached, default=0)
+    return cases.finding(
         f"Rows of {fewest} to {most} calls, in interleaved blocks; the interval says nothing of "
-        "another process.",
+        "another process."
     )
 
 
@@ -77,4 +73,4 @@ def latest_pytorch_is_nightly_cu128(fp16: Table) -> Finding:
     """The PyTorch that this machine's recordings were made with is built for CUDA 12.8."""
     torch, cuda = fp16.software.get("torch"), str(fp16.software.get("cuda"))
     seen = f"The recordings were made with PyTorch {torch}, built for CUDA {cuda}."
-    return Finding(HOLDS if cuda.startswith("12.8") else FAILS, seen)
+    return answer(cuda.startswith("12.8"), seen)

@@ -3,22 +3,12 @@
 from statistics import mean
 
 from anatomy import units
-from anatomy.claims import (
-    FAILS,
-    HOLDS,
-    INCONCLUSIVE,
-    Case,
-    Finding,
-    Measured,
-    Need,
-    across,
-    claim,
-    within,
-)
+from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
+from anatomy.claims.cases import between
 from anatomy.claims.findings import span
 from anatomy.claims.limits import CEILINGS, best
-from anatomy.claims.synchronizations import slower
-from anatomy.claims.table import Table, between, over_control, quotient, told, why_not
+from anatomy.claims.synchronizations import beginning
+from anatomy.claims.table import Table, over_control, quotient, trusted, with_verdict
 from anatomy.errors import UnknownName
 from anatomy.intervals import ONE_PROCESS_EFFECT
 from anatomy.rows import Row
@@ -45,11 +35,7 @@ def _of(costs: Table, entry: str, variants: tuple[str, ...]) -> list[Row]:
     Raises:
         UnknownName: There is none.
     """
-    found = [
-        row
-        for row in costs
-        if str(row.get("op")).startswith(entry) and row.get("variant") in variants
-    ]
+    found = beginning(costs, entry, *variants)
     if not found:
         raise UnknownName("op in a recording", entry, [str(row.get("op")) for row in costs])
     return found
@@ -62,23 +48,18 @@ def never_ping_pong(costs: Table) -> Finding:
     No ratio sums them up: that of a loop is of its length, and that of a trip of what lies beside
     it. What one use costs stands beside the verdict.
     """
-    cases, seen = [], []
+    cases, seen = Cases(), []
     for entry, variants in ENTRIES.items():
-        each = []
+        uses = []
         for row in _of(costs, entry, variants):
-            where = {"entry": entry, "case": f"{row['op']} {row['variant']}"}
-            if reason := why_not(row):
-                cases.append(Case(where, None, why=reason))
-                continue
-            cases.append(Case(where, slower(row)))
-            each.append(row["use_s"])
-        if each:
-            seen.append(f"{entry} {between(each, units.seconds)}")
-    there = [case for case in cases if not case.why]
-    count = sum(case.outcome is True for case in there)
-    return across(
-        cases,
-        f"Slower in {count} of {len(there)} cases. One use takes longer by: {'; '.join(seen)}.",
+            with cases.at(entry=entry, case=f"{row['op']} {row['variant']}") as case:
+                case(over_control(row).says("slower"))
+                uses.append(row["use_s"])
+        if uses:
+            seen.append(f"{entry} {between(uses, units.seconds)}")
+    return cases.finding(
+        f"Slower in {cases.true} of {len(cases.there)} cases. "
+        f"One use takes longer by: {'; '.join(seen)}."
     )
 
 
@@ -88,39 +69,33 @@ def never_default_initialization(costs: Table) -> Finding:
 
     Weights that are all equal or zero train nothing; they are measured, and not counted.
     """
-    cases, seen = [], []
+    cases = Cases()
     for row in _of(costs, "initialization", USABLE):
-        where = {"instead": row["variant"]}
-        if reason := why_not(row):
-            cases.append(Case(where, None, why=reason))
-            continue
-        faster = {"faster": True, "same": False, "slower": False}.get(row.get("verdict"))
-        cases.append(Case(where, faster, over_control(row)))
-        seen.append(f"{row['variant']} {told(row)}")
-    return across(cases, f"Time of a step over that from default weights: {'; '.join(seen)}.")
+        with cases.at(instead=row["variant"]) as case:
+            ratio = over_control(row)
+            case(ratio.says("faster"), ratio, f"{row['variant']} {with_verdict(row)}")
+    return cases.finding(f"Time of a step over that from default weights: {cases.said()}.")
 
 
 @claim(COSTS)
 def never_without_warm_up(costs: Table) -> Finding:
     """The mean of the first 20 calls is further than 2 % from what a call takes a second later."""
-    cases, seen = [], []
+    cases = Cases()
     for row in _of(costs, "first calls", ("warm",)):
         what = row["op"].removeprefix("first calls, ")
-        if reason := why_not(row):
-            cases.append(Case({"what": what}, None, why=reason))
-            continue
-        ends = (row["mean_first_s"] / row[end] for end in ("median_s", "high_s", "low_s"))
-        over = Measured(*ends)
-        even = within(over, 1 - ONE_PROCESS_EFFECT, 1 + ONE_PROCESS_EFFECT)
-        cases.append(Case({"what": what}, None if even is None else not even, over))
-        first = costs.row("call 1", op=row["op"])
-        calls = [r["median_s"] for r in costs if r.get("op") == row["op"] and r.get("call")]
-        others = mean(calls[1:]) / row["median_s"]
-        seen.append(
-            f"{what} {over.text}, its first call {units.ratio(first['over_warm'])} and the mean "
-            f"of the others {units.ratio(others)}"
-        )
-    return across(cases, f"Mean of the first calls over a warm call: {'; '.join(seen)}.")
+        with cases.at(what=what) as case:
+            ends = (trusted(row)[end] for end in ("median_s", "high_s", "low_s"))
+            over = Measured(*(row["mean_first_s"] / end for end in ends))
+            even = over.near(1.0, ONE_PROCESS_EFFECT)
+            first = costs.row("call 1", op=row["op"])
+            calls = [each["median_s"] for each in costs.select(op=row["op"]) if each.get("call")]
+            others = mean(calls[1:]) / row["median_s"]
+            seen = (
+                f"{what} {over.text}, its first call {units.ratio(first['over_warm'])} and the "
+                f"mean of the others {units.ratio(others)}"
+            )
+            case(None if even is None else not even, over, seen)
+    return cases.finding(f"Mean of the first calls over a warm call: {cases.said()}.")
 
 
 @claim(CEILINGS)
@@ -135,10 +110,10 @@ def hardware_admits_no_interpretation(ceilings: Table) -> Finding:
         lowest, highest = (f(rates.values(), key=lambda r: r.value) for f in (min, max))
         ratio = quotient(lowest, highest)
         ratios.append(ratio)
-        outcomes.append(within(ratio, 1 - ONE_PROCESS_EFFECT, 1 + ONE_PROCESS_EFFECT))
-        said = ", ".join(f"{name} {units.rate(r.value, r.unit)}" for name, r in rates.items())
-        seen.append(f"{figure}: {said}, so the lowest is {ratio.text} of the highest")
-    evidence = f"Of one figure of the datasheet each, at their best: {'; '.join(seen)}."
+        outcomes.append(ratio.near(1.0, ONE_PROCESS_EFFECT))
+        listed = ", ".join(f"{name} {units.rate(r.value, r.unit)}" for name, r in rates.items())
+        seen.append(f"{figure}: {listed}, so the lowest is {ratio.text} of the highest")
     # It speaks of all limits, so one that has to be read is enough.
-    word = FAILS if False in outcomes else INCONCLUSIVE if None in outcomes else HOLDS
-    return Finding(word, evidence, span(ratios))
+    outcome = False if False in outcomes else None if None in outcomes else True
+    evidence = f"Of one figure of the datasheet each, at their best: {'; '.join(seen)}."
+    return answer(outcome, evidence, span(ratios))

@@ -7,8 +7,8 @@ known where a profile was taken. Elsewhere the step itself stands for them, whic
 from collections.abc import Mapping, Sequence
 
 from anatomy import units
+from anatomy.claims.cases import between
 from anatomy.claims.findings import Measured
-from anatomy.claims.table import between
 from anatomy.rows import Row
 
 # Without a profile: where asking for a step takes at least so much of the step's time, the host
@@ -29,11 +29,13 @@ def pace(row: Row) -> str:
     return HOST if asking >= running else GPU
 
 
-def listed(seen: Mapping[tuple[str, str], Sequence[Measured]]) -> str:
+def listed(seen: Mapping[tuple[str, ...], Sequence[Measured]]) -> str:
     """Numbers by heading and name: `where the GPU sets the pace: every layer 0.81× to 0.83×`."""
     parts: dict[str, list[str]] = {}
-    for (heading, name), each in sorted(seen.items()):
+    for (heading, *name), each in sorted(seen.items()):
         many = f" in {len(each)} cells" if len(each) > 1 else ""
-        told = f"{name} {between([one.value for one in each])}{many}".strip()
-        parts.setdefault(heading, []).append(told)
-    return "; ".join(f"{heading or UNKNOWN}: {', '.join(told)}" for heading, told in parts.items())
+        text = " ".join([*name, between(one.value for one in each)])
+        parts.setdefault(heading, []).append(f"{text}{many}")
+    return "; ".join(
+        f"{heading or UNKNOWN}: {', '.join(texts)}" for heading, texts in parts.items()
+    )

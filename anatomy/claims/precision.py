@@ -1,15 +1,12 @@
 """What the seed says of number formats, put to a training step, to its gradients, and to FP8."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from math import log2
 from typing import Any
 
-from anatomy import units
-from anatomy.claims import Case, Finding, Measured, Need, across, claim, within
-from anatomy.claims.contiguity import NEAR
-from anatomy.claims.findings import Unmeasured, span
-from anatomy.claims.promises import reaches, spares, tally
-from anatomy.claims.table import Table, ends, over_control, why_not
+from anatomy.claims import Cases, Finding, Measured, Need, claim
+from anatomy.claims.findings import NEAR
+from anatomy.claims.table import Table, bytes_over, judged, over_control, speed_up, why_not
 from anatomy.rows import Row
 
 TRAINING = Need("precision.training")
@@ -25,6 +22,7 @@ SAME_ERROR = 0.1
 # fp16 counts as no slower than bf16 up to this: a smaller difference is not claimed from one
 # process.
 NO_SLOWER = 1.02
+NO_ACCOUNT = "a CPU keeps no account of its memory"
 
 
 def _cells(table: Table, prefix: str) -> list[Row]:
@@ -36,44 +34,17 @@ def _shape(cell: Row) -> dict[str, Any]:
     return {"width": f"C={cell['width']:.0f}", "tokens": f"T={cell['tokens']:.0f}"}
 
 
-def _speed_up(table: Table, op: str, variant: str, than: str) -> Measured:
-    """Time of `than` over that of `variant`, paired by block.
-
-    Raises:
-        Unmeasured: One of the two could not be measured.
-    """
-    row = table.measured(variant, op=op)
-    table.measured(than, op=op)
-    ratio, _ = table.ratio(variant, than, op=op)
-    floor = row.get("noise_floor") or 0.0
-    return Measured(ratio.median, ratio.low, ratio.high, floor=floor, exact=ratio.exact).inverse
-
-
-def _by(cases: Iterable[Case], *columns: str) -> str:
-    """The numbers of cases in words, those that share `columns` together."""
-    groups: dict[str, list[Measured]] = {}
-    for case in cases:
-        if case.measured:
-            name = " over ".join(str(case.where[column]) for column in columns)
-            groups.setdefault(name, []).append(case.measured)
-    return "; ".join(f"{name} {span(found).text}" for name, found in groups.items())
-
-
 def _steps(training: Table, formats: Iterable[str]) -> Finding:
     """Whether a training step is at least 1.5 times as fast, over fp32 and over TF32."""
-    cases = []
+    cases = Cases()
     for cell in _cells(training, "train "):
         for name in formats:
             for than in BASELINES:
-                where = {"format": name, "over": than} | _shape(cell)
-                try:
-                    gain = _speed_up(training, cell["op"], name, than)
-                except Unmeasured as reason:
-                    cases.append(Case(where, None, why=str(reason)))
-                    continue
-                cases.append(Case(where, reaches(gain, LOW), gain))
-    seen = ends(cases, "format", "over")
-    return across(cases, f"Speed-up of a training step: {seen}. {tally(cases, LOW, HIGH)}")
+                with cases.at(format=name, over=than, **_shape(cell)) as case:
+                    gain = training.ratio(name, than, op=cell["op"]).inverse
+                    case(gain.at_least(LOW), gain)
+    seen = f"Speed-up of a training step: {cases.ends('format', 'over')}."
+    return cases.finding(f"{seen} {cases.tally(LOW, HIGH)}")
 
 
 @claim(TRAINING)
@@ -90,19 +61,17 @@ def end_to_end_speed_up(training: Table) -> Finding:
     return _steps(training, (*MIXED, "bf16"))
 
 
-def _shares(training: Table, column: str) -> Iterator[Case]:
-    """Bytes of a category under autocast, over those in fp32: at most half, or not."""
+def _halved(training: Table, column: str) -> Cases:
+    """Whether bytes of a category under autocast are at most half of those in fp32."""
+    cases = Cases()
     for cell in _cells(training, "train "):
         for name in MIXED:
-            where = {"format": name} | _shape(cell)
-            above, below = (training.row(each, op=cell["op"]) for each in (name, "fp32"))
-            if units.missing(above.get(column)) or units.missing(below.get(column)):
-                why = why_not(above) or why_not(below)
-                yield Case(where, None, why=why or "a CPU keeps no account of its memory")
-                continue
-            ratio = above[column] / below[column]
-            share = Measured(ratio, ratio, ratio)
-            yield Case(where, spares(share, 0.5 * (1 + NEAR)), share)
+            with cases.at(format=name, **_shape(cell)) as case:
+                pair = [training.row(each, op=cell["op"]) for each in (name, "fp32")]
+                why = next(filter(None, map(why_not, pair)), NO_ACCOUNT)
+                share = bytes_over(*pair, column, why)
+                case(share.at_most(0.5 * (1 + NEAR)), share)
+    return cases
 
 
 @claim(TRAINING)
@@ -111,8 +80,8 @@ def mixed_precision_halves_memory(training: Table) -> Finding:
 
     All of it counts: weights, gradients, optimizer state and what the backward pass needs.
     """
-    cases = list(_shares(training, "total_peak_bytes"))
-    return across(cases, f"Peak memory of a step over that in fp32: {ends(cases, 'format')}.")
+    cases = _halved(training, "total_peak_bytes")
+    return cases.finding(f"Peak memory of a step over that in fp32: {cases.ends('format')}.")
 
 
 @claim(
@@ -126,45 +95,44 @@ def mixed_precision_halves_memory(training: Table) -> Finding:
 )
 def mixed_precision_halves_activations(training: Table) -> Finding:
     """Bytes kept for the backward pass, without weights: at most half of fp32's, within 10 %."""
-    cases = list(_shares(training, "activation_bytes"))
-    return across(cases, f"Bytes of activations over those in fp32: {_by(cases, 'format')}.")
+    cases = _halved(training, "activation_bytes")
+    return cases.finding(f"Bytes of activations over those in fp32: {cases.spans('format')}.")
 
 
 @claim(GRADIENTS)
 def bf16_range_is_fp32s(gradients: Table) -> Finding:
     """Largest number and smallest normal number of bf16 are those of fp32, within 1 %."""
     short, full = (gradients.row(name, op="finfo") for name in ("bf16", "fp32"))
-    cases = []
+    cases = Cases()
     for end in ("largest", "smallest_normal"):
-        ratio = short[end] / full[end]
-        measured = Measured(ratio, ratio, ratio)
-        cases.append(Case({"end": end.replace("_", " ")}, within(measured, 0.99, 1.01), measured))
+        with cases.at(end=end.replace("_", " ")) as case:
+            ratio = Measured.counted(short[end] / full[end])
+            case(ratio.near(1.0, 0.01), ratio)
     steps = round(log2(short["eps"] / full["eps"]))
-    return across(
-        cases,
+    return cases.finding(
         f"bf16 reaches {short['largest']:.2e}, fp32 {full['largest']:.2e}; the smallest normal "
         f"number is {short['smallest_normal']:.2e} in bf16 and {full['smallest_normal']:.2e} in "
-        f"fp32. The steps between numbers are 2**{steps} times as wide in bf16.",
+        f"fp32. The steps between numbers are 2**{steps} times as wide in bf16."
     )
 
 
 @claim(GRADIENTS)
 def bf16_needs_no_scaling(gradients: Table) -> Finding:
     """Scaling the loss saves bf16 no gradient from 0 or infinity, and no digit of the error."""
-    cases, seen = [], []
+    cases = Cases()
     for cell in _cells(gradients, "gradients "):
-        op = cell["op"]
-        plain, scaled = (gradients.row(name, op=op) for name in ("bf16", "bf16, scaled"))
-        ends = plain["overflow"] == 0 and plain["underflow"] <= scaled["underflow"]
+        ways = ("bf16", "bf16, scaled", "fp16")
+        plain, scaled, fp16 = (gradients.row(way, op=cell["op"]) for way in ways)
+        kept = plain["overflow"] == 0 and plain["underflow"] <= scaled["underflow"]
         errors = (plain["error"], scaled["error"])
         same = None not in errors and errors[0] <= errors[1] * (1 + SAME_ERROR)
-        cases.append(Case({"loss": cell["loss"]}, bool(ends and same)))
-        other = gradients.row("fp16", op=op)
-        seen.append(
+        seen = (
             f"{cell['loss']} loss, of {plain['gradients']:.0f} gradients "
-            f"{plain['underflow']:.0f} are 0 in bf16 and {other['underflow']:.0f} in fp16"
+            f"{plain['underflow']:.0f} are 0 in bf16 and {fp16['underflow']:.0f} in fp16"
         )
-    return across(cases, f"Without a loss scale: {'; '.join(seen)}.")
+        with cases.at(loss=cell["loss"]) as case:
+            case(bool(kept and same), said=seen)
+    return cases.finding(f"Without a loss scale: {cases.said()}.")
 
 
 @claim(INFERENCE, GRADIENTS)
@@ -174,33 +142,27 @@ def fp16_for_inference(inference: Table, gradients: Table) -> Finding:
     Its range stands beside that and decides nothing: the block whose outputs fp16 can't hold was
     made so on purpose. Whether a model has such outputs is a question to the model.
     """
-    cases, seen = [], []
+    cases = Cases()
     for cell in _cells(inference, "forward "):
-        row = inference.row("fp16", op=cell["op"])
+        fp16, bf16 = (inference.row(each, op=cell["op"]) for each in ("fp16", "bf16"))
         size = " ".join(_shape(cell).values())
-        if reason := why_not(row):
-            for asked in ("time", "error"):
-                cases.append(Case({"asked": asked, "of": size}, None, why=reason))
-            continue
-        ratio = over_control(row)
-        cases.append(Case({"asked": "time", "of": size}, within(ratio, 0.0, NO_SLOWER), ratio))
-        errors = (row["error"], inference.row("bf16", op=cell["op"])["error"])
-        cases.append(Case({"asked": "error", "of": size}, errors[0] < errors[1]))
-        seen.append(f"{size} {ratio.text} the time, {errors[0] / errors[1]:.2g} of the error")
+        with cases.at(asked="time", of=size) as case:
+            ratio = over_control(fp16)
+            case(ratio.at_most(NO_SLOWER), ratio)
+        with cases.at(asked="error", of=size) as case:
+            ratio, errors = over_control(fp16), (fp16["error"], bf16["error"])
+            less = f"{errors[0] / errors[1]:.2g} of the error"
+            case(errors[0] < errors[1], said=f"{size} {ratio.text} the time, {less}")
     large = gradients.row("fp16", op="overflow")
     beyond = (
         f"Of a block that was made to reach {large['largest_output']:.3g}, {large['overflow']:.0f} "
         f"of {large['outputs']:.0f} outputs are infinite in fp16."
     )
-    return across(cases, f"fp16 over bf16: {'; '.join(seen)}. {beyond}")
+    return cases.finding(f"fp16 over bf16: {cases.said()}. {beyond}")
 
 
-def _layers(fp8: Table, variants: Iterable[str], quantity: str) -> Iterator[tuple[dict, Row]]:
-    """(what tells it apart, row) of the FP8 rows of a quantity."""
-    for row in fp8:
-        if row["variant"] in variants and row.get("quantity") == quantity:
-            how = row["variant"].removeprefix("fp8, ")
-            yield {"way": how, "size": row["op"].removeprefix("linear ")}, row
+def _size(row: Row) -> str:
+    return row["op"].removeprefix("linear ")
 
 
 @claim(
@@ -211,14 +173,13 @@ def _layers(fp8: Table, variants: Iterable[str], quantity: str) -> Iterator[tupl
 )
 def fp8_pays_with_quantisation(fp8: Table) -> Finding:
     """Wall time below that of bf16, with the whole interval, at every size, eager and compiled."""
-    cases = []
-    for where, row in _layers(fp8, ("fp8, quantised", "fp8, quantised, compiled"), "step_wall"):
-        if reason := why_not(row):
-            cases.append(Case(where, None, why=reason))
-            continue
-        ratio = over_control(row)
-        cases.append(Case(where, within(ratio, 0.0, 1.0), ratio))
-    return across(cases, f"Time of an FP8 layer over a bf16 one: {ends(cases, 'way')}.")
+    ways = ("fp8, quantised", "fp8, quantised, compiled")
+    rows = [
+        ({"way": row["variant"].removeprefix("fp8, "), "size": _size(row)}, row)
+        for row in fp8.select(variant=ways, quantity="step_wall")
+    ]
+    cases = judged(rows, lambda ratio: ratio.at_most(1.0))
+    return cases.finding(f"Time of an FP8 layer over a bf16 one: {cases.ends('way')}.")
 
 
 @claim(
@@ -232,11 +193,7 @@ def fp8_pays_with_quantisation(fp8: Table) -> Finding:
 )
 def fp8_halves_a_product(fp8: Table) -> Finding:
     """GPU time of bf16 over that of FP8, without quantising, within 10 % of 2 at every size."""
-    cases = []
-    for where, row in _layers(fp8, ("fp8, factors ready",), "gpu_warm"):
-        if reason := why_not(row):
-            cases.append(Case(where, None, why=reason))
-            continue
-        gain = over_control(row).inverse
-        cases.append(Case(where, within(gain, 2 * (1 - NEAR), 2 * (1 + NEAR)), gain))
-    return across(cases, f"Speed-up of an FP8 product over bf16: {_by(cases, 'size')}.")
+    found = fp8.select(variant="fp8, factors ready", quantity="gpu_warm")
+    rows = [({"size": _size(row)}, row) for row in found]
+    cases = judged(rows, lambda gain: gain.near(2.0), speed_up)
+    return cases.finding(f"Speed-up of an FP8 product over bf16: {cases.spans('size')}.")

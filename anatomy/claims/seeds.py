@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from anatomy import units
-from anatomy.errors import UnknownName
+from anatomy.errors import lookup
 
 TABLE = Path(__file__).with_name("seeds.toml")
 STATEMENTS = Path(__file__).with_name("statements")
@@ -39,29 +39,33 @@ class Figure:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the seed's benchmark: number format as it labels it, side of the matrices."""
+    """One run of the seed's benchmark.
 
-    name: str
+    Attributes:
+        dtype: Number format, as the seed labels it.
+        size: Side of the matrices.
+        ops: Names of the operations that it times.
+    """
+
     dtype: str
     size: int
-    iters: int
     ops: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of the seed, in our words.
+    """What is claimed, by the seed or by us, in our words.
 
     Attributes:
-        name: Its id.
-        row: Its row in the ledger.
-        says: The statement.
-        place: File and lines of the seed.
-        title: The document.
+        name: Its id, such as `slice-doubles-fp16`.
+        statement: What is claimed.
+        place: Where: file and lines of the seed, a paper, a page of documentation; empty for a
+            claim of our own.
+        row: Its row in the ledger; None for what is none of the seed's.
         topic: What it is about.
-        number: The number in it, as the seed prints it; may be empty.
+        number: The number that was claimed, as its source prints it; may be empty.
         claimed: Lower and upper end of that number, equal for a single one; None without one.
-        unit: Of `claimed`: x (a ratio), s, B/s, share (of 1) or count.
+        unit: Of `claimed`, one of `findings.UNITS`.
         measures: What the measured number is, in a few words: `time of a view / of its control`.
         awaits: The pages that will measure it, where no claim does.
         verdict: The verdict of a reading, where no measurement can settle it; else None.
@@ -69,11 +73,10 @@ class Statement:
     """
 
     name: str
-    row: int
-    says: str
-    place: str
-    title: str
-    topic: str
+    statement: str
+    place: str = ""
+    row: int | None = None
+    topic: str = ""
     number: str = ""
     claimed: tuple[float, float] | None = None
     unit: str = ""
@@ -85,28 +88,15 @@ class Statement:
 
 @cache
 def statements() -> dict[str, Statement]:
-    """All statements by id, in the order of the ledger."""
+    """All statements of the seed by id, in the order of the ledger."""
     found = []
     for source in _table()["source"].values():
         text = (STATEMENTS / f"{source['statements']}.toml").read_text(encoding="utf-8")
         for name, entry in tomllib.loads(text).items():
-            claimed = entry.get("claimed")
-            plain = {
-                key: entry[key]
-                for key in ("topic", "number", "unit", "measures", "awaits", "verdict", "because")
-                if key in entry
-            }
-            found.append(
-                Statement(
-                    name,
-                    entry["row"],
-                    entry["says"],
-                    f"{source['file']}:{_lines(entry['lines'])}",
-                    source["title"],
-                    claimed=(claimed[0], claimed[-1]) if claimed else None,
-                    **plain,
-                )
-            )
+            statement, lines = entry.pop("says"), entry.pop("lines")
+            if claimed := entry.pop("claimed", None):
+                entry["claimed"] = (claimed[0], claimed[-1])
+            found.append(Statement(name, statement, f"{source['file']}:{_lines(lines)}", **entry))
     return {each.name: each for each in sorted(found, key=lambda each: each.row)}
 
 
@@ -118,16 +108,11 @@ def _lines(lines: list[int]) -> str:
 @cache
 def runs() -> dict[str, Run]:
     """The seed's runs by name."""
-    return {
-        name: Run(
-            name,
-            entry["dtype"],
-            entry["size"],
-            entry["iters"],
-            tuple(op for op, value in entry.items() if isinstance(value, dict)),
-        )
-        for name, entry in _table()["figures"]["run"].items()
-    }
+    found = {}
+    for name, entry in _table()["figures"]["run"].items():
+        ops = tuple(op for op, value in entry.items() if isinstance(value, dict))
+        found[name] = Run(entry["dtype"], entry["size"], ops)
+    return found
 
 
 def run(name: str) -> Run:
@@ -136,9 +121,7 @@ def run(name: str) -> Run:
     Raises:
         UnknownName: There is none.
     """
-    if name not in runs():
-        raise UnknownName("run of the seed", name, runs())
-    return runs()[name]
+    return lookup("run of the seed", name, runs())
 
 
 def figures(run_name: str, op: str) -> list[Figure]:
@@ -147,11 +130,9 @@ def figures(run_name: str, op: str) -> list[Figure]:
     Raises:
         UnknownName: There is no such run, or it does not time that operation.
     """
-    found = run(run_name)
-    if op not in found.ops:
-        raise UnknownName(f"operation of the seed's run {run_name}", op, found.ops)
-    cited = _table()["figures"]
-    entry = cited["run"][run_name][op]
+    ops, cited = run(run_name).ops, _table()["figures"]
+    timed = {name: cited["run"][run_name][name] for name in ops}
+    entry = lookup(f"operation of the seed's run {run_name}", op, timed)
     file = _table()["source"][cited["source"]]["file"]
     control = entry["ms"]["contiguous"]
     return [
@@ -162,10 +143,10 @@ def figures(run_name: str, op: str) -> list[Figure]:
             ms / 1e3,
             ms / control,
             cited["gpu"],
-            f"{file}:{entry['line'] + index}",
+            f"{file}:{line}",
             units.format_value(ms / 1e3, "ms.4"),
         )
-        for index, (variant, ms) in enumerate(entry["ms"].items())
+        for line, (variant, ms) in enumerate(entry["ms"].items(), entry["line"])
     ]
 
 
@@ -176,9 +157,7 @@ def figure(run_name: str, op: str, variant: str) -> Figure:
         UnknownName: There is no such run, operation or variant.
     """
     found = {each.variant: each for each in figures(run_name, op)}
-    if variant not in found:
-        raise UnknownName("variant of the seed", variant, found)
-    return found[variant]
+    return lookup("variant of the seed", variant, found)
 
 
 @cache

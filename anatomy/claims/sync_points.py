@@ -3,23 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise, permutations
-from math import exp, inf, log
+from math import exp, log
 
 from anatomy import units
-from anatomy.claims import (
-    FAILS,
-    HOLDS,
-    INCONCLUSIVE,
-    Case,
-    Finding,
-    Measured,
-    Need,
-    Unmeasured,
-    across,
-    claim,
-    within,
-)
-from anatomy.claims.table import Table, over_control, quotient, time_of, why_not
+from anatomy.claims import INCONCLUSIVE, Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims.table import Table, over_control, quotient, time_of, trusted, why_not
 from anatomy.rows import Row
 
 BENCH, LOOP = Need("sync_points.bench"), Need("sync_points.training_loop")
@@ -28,8 +16,6 @@ SYNC, ITEM, DIRECT, ASYNC = "torch.cuda.synchronize()", "t.item()", "t.numpy()",
 WAYS = (SYNC, ITEM, "print(t)", "t.cpu()")
 # The seed's two operations by their time, whatever product takes as long here, in seconds.
 SMALL_S, BIG_S = 18e-6, 25e-3
-# How far a time may be from the one that was claimed to be called the same: a tenth.
-NEAR = 0.1
 # A product after a rest runs at a higher clock than one in a row of them, by a few percent.
 ALL_OF_IT = 0.9
 # Two loops that use the GPU equally well, to this share, are told apart by nothing.
@@ -66,8 +52,7 @@ def share_of(row: Row) -> Measured:
 
 def _waited(row: Row) -> Measured:
     """What an iteration takes more than one without a wait, in seconds."""
-    if reason := why_not(row):
-        raise Unmeasured(reason)
+    trusted(row)
     if any(units.missing(row.get(name)) for name in ("wait_s", "wait_low_s", "wait_high_s")):
         raise Unmeasured("too few blocks were measured for an interval")
     # What the control differs from itself, of the whole iteration, is noise in the difference.
@@ -99,83 +84,73 @@ def _nearest(bench: Table, seconds: float) -> Row:
     return min(products(bench), key=lambda row: abs(log(row["median_s"] / seconds)))
 
 
-def _told(product: Row) -> str:
+def _time_and_side(product: Row) -> str:
     return f"{units.seconds(product['median_s'])} (side {product['side']})"
 
 
 @claim(BENCH)
 def item_includes_pending_work(bench: Table) -> Finding:
     """Behind each product that outlasts its launch, the host is held for 0.9 of it at the least."""
-    cases, seen = [], []
+    cases = Cases()
     for product in products(bench):
-        where, op = {"side": product["side"]}, f"behind {product['side']}"
+        op = f"behind {product['side']}"
         queued, waited = bench.row("queue", op=op), bench.row("queue, item", op=op)
-        if reason := why_not(queued) or why_not(waited):
-            cases.append(Case(where, None, why=reason))
-            continue
-        if product["low_s"] <= queued["high_s"]:
+        if not (why_not(queued) or why_not(waited)) and product["low_s"] <= queued["high_s"]:
             continue  # over before the line is reached: it says nothing of waiting
-        # The noise floor of this table is that of queueing, a small part of what is held here.
-        noise = (queued.get("noise_floor") or 0.0) * queued["median_s"] / waited["median_s"]
-        held = quotient(replace(time_of(waited), floor=noise), time_of(product))
-        cases.append(Case(where, within(held, ALL_OF_IT, inf), held))
-        seen.append(f"{time_of(waited).text} behind one of {_told(product)}")
+        with cases.at(side=product["side"]) as case:
+            trusted(queued)
+            # The noise floor of this table is that of queueing, a small part of what is held here.
+            noise = (queued.get("noise_floor") or 0.0) * queued["median_s"]
+            taken = time_of(waited)
+            held = quotient(replace(taken, floor=noise / taken.value), time_of(product))
+            seen = f"{taken.text} behind one of {_time_and_side(product)}"
+            case(held.at_least(ALL_OF_IT), held, seen)
     if not cases:
         return Finding(INCONCLUSIVE, "No product lasts longer here than it takes to queue it.")
-    return across(cases, f"Queueing a product and reading from it: {'; '.join(seen)}.")
+    return cases.finding(f"Queueing a product and reading from it: {cases.said()}.")
 
 
 @claim(LOOP)
 def item_doubles_runtime(loop: Table) -> Finding:
     """Training with one .item() a step takes twice the time of training without, or more."""
-    rows = [row for row in loop if row.get("variant") == "item each step"]
-    cases, seen = [], []
-    for row in rows:
-        where = {"model": row["model"]}
-        if reason := why_not(row):
-            cases.append(Case(where, None, why=reason))
-            continue
-        ratio = over_control(row)
-        cases.append(Case(where, within(ratio, 2.0, inf), ratio))
-        seen.append(f"the {row['model']} model takes {ratio.text} of the time without")
-    return across(cases, f"With .item() each step, {' and '.join(seen)}.")
+    cases = Cases()
+    for row in loop.select(variant="item each step"):
+        with cases.at(model=row["model"]) as case:
+            ratio = over_control(row)
+            seen = f"the {row['model']} model takes {ratio.text} of the time without"
+            case(ratio.at_least(2.0), ratio, seen)
+    return cases.finding(f"With .item() each step, {cases.said(' and ')}.")
 
 
 @claim(BENCH)
 def sync_costs_the_same(bench: Table) -> Finding:
     """At every size, a synchronize takes 10 to 15 us more than an iteration without."""
-    cases, seen = [], []
+    cases = Cases()
     for product in products(bench):
-        where = {"side": product["side"]}
-        try:
+        with cases.at(side=product["side"]) as case:
             extra = _waited(_loop(bench, product, SYNC))
-        except Unmeasured as reason:
-            cases.append(Case(where, None, why=str(reason)))
-            continue
-        # What is not told from nothing is no number of its own in the ledger.
-        cases.append(Case(where, within(extra, 10e-6, 15e-6), extra if extra.low > 0 else None))
-        seen.append(f"{_more(extra)} at {_told(product)}")
-    return across(cases, f"An iteration with a synchronize takes more by {'; '.join(seen)}.")
+            # What is not told from nothing is no number of its own in the ledger.
+            shown = extra if extra.low > 0 else None
+            seen = f"{_more(extra)} at {_time_and_side(product)}"
+            case(extra.within(10e-6, 15e-6), shown, seen)
+    return cases.finding(f"An iteration with a synchronize takes more by {cases.said()}.")
 
 
 def _share_at(bench: Table, seconds: float, low: float, high: float) -> Finding:
     """Whether the share of a synchronize is in a range, at the product nearest to a time."""
     product = _nearest(bench, seconds)
-    row = _loop(bench, product, SYNC)
-    if reason := why_not(row):
-        raise Unmeasured(reason)
-    share = share_of(row)
-    word = {True: HOLDS, False: FAILS, None: INCONCLUSIVE}[within(share, low, high)]
+    share = share_of(trusted(_loop(bench, product, SYNC)))
+    inside = share.within(low, high)
     evidence = (
-        f"At a product of {_told(product)}, the nearest, a synchronize takes {_part(share)} of an "
-        "iteration."
+        f"At a product of {_time_and_side(product)}, the nearest, a synchronize takes "
+        f"{_part(share)} of an iteration."
     )
-    if word == INCONCLUSIVE:
+    if inside is None:
         evidence += (
             f" The number claimed is one from {units.percent(low)} to {units.percent(high)}. By "
             "the interval and the noise floor, shares inside of that and outside are possible."
         )
-    return Finding(word, evidence, share)
+    return answer(inside, evidence, share)
 
 
 @claim(BENCH)
@@ -192,8 +167,8 @@ def sync_is_half_of_18_us(bench: Table) -> Finding:
 
 def _time_of_side(bench: Table, side: int, claimed_s: float) -> Finding:
     here = time_of(bench.measured("product", op=f"product {side}"))
-    near = within(here, claimed_s * (1 - NEAR), claimed_s * (1 + NEAR))
-    return across([Case({}, near, here)], f"Here it takes {here.text}. The README names no card.")
+    seen = f"Here it takes {here.text}. The README names no card."
+    return answer(here.near(claimed_s), seen, here)
 
 
 @claim(BENCH)
@@ -216,33 +191,30 @@ def numpy_synchronizes(bench: Table) -> Finding:
         raise Unmeasured(row.get("note") or "it was not called")
     by_hand = bench.row("t.cpu().numpy()", op="idle")
     beside = "" if why_not(by_hand) else f" By way of .cpu() it takes {time_of(by_hand).text}."
-    return Finding(FAILS, f"It raises {row['note']}{beside}")
+    return answer(False, f"It raises {row['note']}{beside}")
 
 
 @claim(BENCH)
 def async_is_fastest(bench: Table) -> Finding:
     """At each size, no way beats queueing, and none is slower than a synchronize."""
-    cases: list[Case] = []
-    seen: dict[str, list[str]] = {}  # what was found -> the sides at which it was
+    cases, sides = Cases(), dict[str, list[str]]()  # what was found -> the sides at which it was
     for product in products(bench):
-        where, op = {"side": product["side"]}, f"loop {product['side']}"
-        rows = {way: bench.row(way, op=op) for way in WAYS}
-        if reason := next(filter(None, map(why_not, rows.values())), ""):
-            cases.append(Case(where, None, why=reason))
-            continue
-        beside = {way: row["verdict"] for way, row in rows.items()}
-        to_sync = {way: bench.ratio(way, SYNC, op=op)[1] for way in WAYS if way != SYNC}
-        worse = [way for way, word in to_sync.items() if word == "slower"]
-        beaten = [way for way, word in beside.items() if word == "faster"]
-        sure = all(word == "slower" for word in beside.values()) and all(
-            word in ("same", "faster") for word in to_sync.values()
-        )
-        cases.append(Case(where, False if worse or beaten else True if sure else None))
-        slower = f"{', '.join(worse)} slower than a synchronize" if worse else ""
-        faster = f"{', '.join(beaten)} faster than queueing" if beaten else ""
-        told = "; ".join(filter(None, (faster, slower))) or "none out of that order"
-        seen.setdefault(told, []).append(str(product["side"]))
-    return across(cases, " ".join(f"At side {', '.join(at)}: {told}." for told, at in seen.items()))
+        op = f"loop {product['side']}"
+        with cases.at(side=product["side"]) as case:
+            beside = {way: bench.measured(way, op=op)["verdict"] for way in WAYS}
+            to_sync = {way: bench.ratio(way, SYNC, op=op).verdict for way in WAYS if way != SYNC}
+            worse = [way for way, word in to_sync.items() if word == "slower"]
+            beaten = [way for way, word in beside.items() if word == "faster"]
+            sure = all(word == "slower" for word in beside.values()) and all(
+                word in ("same", "faster") for word in to_sync.values()
+            )
+            case(False if worse or beaten else True if sure else None)
+            slower = f"{', '.join(worse)} slower than a synchronize" if worse else ""
+            faster = f"{', '.join(beaten)} faster than queueing" if beaten else ""
+            order = "; ".join(filter(None, (faster, slower))) or "none out of that order"
+            sides.setdefault(order, []).append(str(product["side"]))
+    seen = " ".join(f"At side {', '.join(at)}: {order}." for order, at in sides.items())
+    return cases.finding(seen)
 
 
 @claim(BENCH)
@@ -265,7 +237,7 @@ def gap_means_utilisation(bench: Table) -> Finding:
         if wide[0].low <= narrow[0].high * (1 + wide[0].floor + narrow[0].floor):
             continue  # no larger gap
         for ahead, behind, pairs in ((wide, narrow, better), (narrow, wide, worse)):
-            if within(quotient(ahead[1], behind[1]), AS_WELL_USED, inf):
+            if quotient(ahead[1], behind[1]).at_least(AS_WELL_USED):
                 pairs.append((wide, narrow))
     if not better and not worse:
         return Finding(
@@ -279,16 +251,16 @@ def gap_means_utilisation(bench: Table) -> Finding:
         f"{_gap(wide)}, and {_gap(narrow)}. Of the pairs of sizes that differ in both, the larger "
         f"gap goes with the busier GPU in {len(better)} and with the idler one in {len(worse)}."
     )
-    return Finding(FAILS if worse else HOLDS, evidence[0].upper() + evidence[1:])
+    return answer(not worse, evidence[0].upper() + evidence[1:])
 
 
 def _gap(size: tuple[Measured, Measured, Row]) -> str:
     """A size with the ratio of its two loops, and how busy the one without a wait keeps the GPU."""
     ratio, used, product = size
     return (
-        f"behind products of {_told(product)} a synchronize makes an iteration take {ratio.text} "
-        f"of the time, and without it the GPU is busy for {units.percent(min(1.0, used.value))} "
-        "of it"
+        f"behind products of {_time_and_side(product)} a synchronize makes an iteration take "
+        f"{ratio.text} of the time, and without it the GPU is busy for "
+        f"{units.percent(min(1.0, used.value))} of it"
     )
 
 
@@ -316,26 +288,25 @@ def readback_share_falls(bench: Table) -> Finding:
         return Finding(INCONCLUSIVE, "The GPU sets the pace at fewer than two sizes.")
     (first, most), (last, least) = ruled[0], ruled[-1]
     evidence = (
-        f"It takes {_part(most)} of an iteration behind products of {_told(first)} and "
-        f"{_part(least)} behind those of {_told(last)}{_crossings(ruled)}."
+        f"It takes {_part(most)} of an iteration behind products of {_time_and_side(first)} and "
+        f"{_part(least)} behind those of {_time_and_side(last)}{_crossings(ruled)}."
     )
     if not paced[0]:
         shortest, share = points[0]
         evidence += (
             f" Behind shorter ones, where the host sets the pace, it takes less: {_part(share)} at "
-            f"{_told(shortest)}."
+            f"{_time_and_side(shortest)}."
             if share.high < most.low
             else f" Behind the shortest, where the host sets the pace, it takes {_part(share)}."
         )
-    ends = [within(most, LEVELS[0], 1.0), within(least, -inf, LEVELS[-1])]
-    if False in ends:
-        return Finding(FAILS, evidence, most)
-    if ends[1] is None:
-        told = units.percent(LEVELS[-1])
+    ends = [most.within(LEVELS[0], 1.0), least.at_most(LEVELS[-1])]
+    outcome = False if False in ends else None if None in ends else True
+    if outcome is None and ends[1] is None:
+        level = units.percent(LEVELS[-1])
         evidence += (
-            f" Whether the share behind the longest is above {told} or below is not decided."
+            f" Whether the share behind the longest is above {level} or below is not decided."
         )
-    return Finding(HOLDS if all(ends) else INCONCLUSIVE, evidence, most)
+    return answer(outcome, evidence, most)
 
 
 def _crossings(points: list[tuple[Row, Measured]]) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from anatomy import replication, rows, units
-from anatomy.claims.findings import Case, Measured, Unmeasured
+from anatomy.claims.cases import Cases
+from anatomy.claims.findings import Measured, Unmeasured
 from anatomy.errors import UnknownName
-from anatomy.intervals import Interval
 from anatomy.recording import Recording
 from anatomy.rows import Row
 
@@ -42,6 +42,27 @@ class Table:
         named = {"dtype": self.params.get("dtype"), "size": self.params.get("m")}
         return {name: value for name, value in named.items() if value is not None}
 
+    def select(self, **columns: Any) -> list[Row]:
+        """The rows with these values, measured or not, without the control's duplicate.
+
+        Args:
+            columns: A value for each column, or a tuple of values of which any will do.
+        """
+        asked = {
+            name: each if isinstance(each, tuple) else (each,) for name, each in columns.items()
+        }
+        return [
+            row
+            for row in self.rows
+            if row.get("role") != "again"
+            and all(row.get(name) in allowed for name, allowed in asked.items())
+        ]
+
+    def distinct(self, column: str, **columns: Any) -> list[Any]:
+        """The values of a column in the rows selected, in the order of the table, each once."""
+        found = dict.fromkeys(row.get(column) for row in self.select(**columns))
+        return [value for value in found if value is not None]
+
     def row(self, variant: str, **columns: Any) -> Row:
         """The row of a variant; `columns` names its op, quantity and the like.
 
@@ -63,21 +84,18 @@ class Table:
             UnknownName: As for `row`.
             Unmeasured: It could not be measured here; the message is the row's own reason.
         """
-        row = self.row(variant, **columns)
-        if reason := why_not(row):
-            raise Unmeasured(reason)
-        return row
+        return trusted(self.row(variant, **columns))
 
-    def ratio(self, variant: str, control: str, **columns: Any) -> tuple[Interval, str]:
-        """Time of one variant over that of another, paired by block, and what may be said of it.
+    def ratio(self, variant: str, control: str, **columns: Any) -> Measured:
+        """Time of one variant over that of another, paired by block, with its verdict.
 
         Raises:
             UnknownName: One of them is not there.
+            Unmeasured: One of them could not be measured here.
             MeasurementError: Their blocks do not pair up.
         """
-        above, below = self.row(variant, **columns), self.row(control, **columns)
-        ratio = replication.ratio(above, below)
-        return ratio.interval, replication.verdict(ratio, above.get("noise_floor"))
+        above, below = (self.measured(name, **columns) for name in (variant, control))
+        return ratio(above, below)
 
 
 def why_not(row: Row) -> str:
@@ -87,21 +105,98 @@ def why_not(row: Row) -> str:
     return row.get("note") or "it could not be measured"
 
 
+def trusted(row: Row) -> Row:
+    """The row, which has a figure that can be trusted.
+
+    Raises:
+        Unmeasured: It has none; the message is its reason.
+    """
+    if reason := why_not(row):
+        raise Unmeasured(reason)
+    return row
+
+
+def ratio(above: Row, below: Row) -> Measured:
+    """Time of one row over that of another of the same table, paired by block, and its verdict."""
+    found, floor = replication.ratio(above, below), above.get("noise_floor")
+    over, word = found.interval, replication.verdict(found, floor)
+    ends = (over.median, over.low, over.high)
+    return Measured(*ends, floor=floor or 0.0, exact=over.exact, verdict=word)
+
+
 def over_control(row: Row) -> Measured:
-    """A row's ratio over its control, with its interval and the noise floor of its table."""
+    """A row's ratio over its control, with its interval, verdict and table's noise floor.
+
+    Raises:
+        Unmeasured: The row has no figure that could be trusted.
+    """
+    trusted(row)
     ends = (row.get(name) for name in ("ratio_low", "ratio_high"))
     low, high = (row["ratio"] if units.missing(end) else end for end in ends)
     # Blocks of several processes were pooled already, and have an interval of their own kind.
     blocks = 0 if row.get("runs") else len(row.get("blocks_s") or ())
     exact = not 0 < blocks < replication.EXACT_FROM
-    floor = row.get("noise_floor") or 0.0
-    return Measured(row["ratio"], low, high, "x", floor=floor, exact=exact)
+    floor, word = row.get("noise_floor") or 0.0, row.get("verdict") or ""
+    return Measured(row["ratio"], low, high, floor=floor, exact=exact, verdict=word)
+
+
+def judged(
+    rows: Iterable[tuple[dict[str, Any], Row]],
+    true: Callable[[Measured], bool | None],
+    read: Callable[[Row], Measured] = over_control,
+) -> Cases:
+    """Whether something is true of a number of each row.
+
+    Args:
+        rows: What tells each apart, and the row.
+        true: What is asked of the number.
+        read: The number of a row; its ratio over its control, unless said otherwise.
+    """
+    cases = Cases()
+    for where, row in rows:
+        with cases.at(**where) as case:
+            number = read(row)
+            case(true(number), number)
+    return cases
+
+
+def speed_up(row: Row) -> Measured:
+    """Time of the control over that of a row: the inverse of its ratio, with its interval."""
+    return over_control(row).inverse
+
+
+def with_verdict(row: Row) -> str:
+    """A row's ratio with its interval and verdict: `1.99× [1.97, 2.01], slower`."""
+    text = units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
+    return f"{text}, {row['verdict']}"
 
 
 def time_of(row: Row) -> Measured:
-    """A row's time in seconds, with its interval and the noise floor of its table."""
+    """A row's time in seconds, with its interval and the noise floor of its table.
+
+    Raises:
+        Unmeasured: The row has no figure that could be trusted.
+    """
+    trusted(row)
     floor = row.get("noise_floor") or 0.0
     return Measured(row["median_s"], row["low_s"], row["high_s"], "s", floor=floor)
+
+
+def rate_of(row: Row, work: str, unit: str) -> Measured:
+    """What a row does in a second of the work in one of its columns, with its interval."""
+    rate = (row[work] / row[end] for end in ("median_s", "high_s", "low_s"))
+    return Measured(*rate, unit, floor=row.get("noise_floor") or 0.0)
+
+
+def bytes_over(above: Row, below: Row, column: str, why: str) -> Measured:
+    """A ratio of two rows' bytes, which were counted and have no interval.
+
+    Raises:
+        Unmeasured: One of them was not counted; `why` says why.
+    """
+    if any(units.missing(row.get(column)) for row in (above, below)) or not below[column]:
+        raise Unmeasured(why)
+    return Measured.counted(above[column] / below[column])
 
 
 def quotient(above: Measured, below: Measured) -> Measured:
@@ -117,40 +212,3 @@ def quotient(above: Measured, below: Measured) -> Measured:
         floor=above.floor + below.floor,
         exact=above.exact and below.exact,
     )
-
-
-def between(values: Sequence[float], printed: Callable[[float], str] = units.ratio) -> str:
-    """The smallest and largest ratio of many: `0.98× to 2.04×`; one alone stands alone."""
-    low, high = printed(min(values)), printed(max(values))
-    return low if low == high else f"{low} to {high}"
-
-
-def ends(cases: Iterable[Case], *columns: str) -> str:
-    """The least and the largest number of the cases that share `columns`, and where each was seen.
-
-    `bf16 0.83× (C=256) to 8.45× (C=2048)`; one number alone stands alone.
-    """
-    groups: dict[str, list[tuple[Measured, str]]] = {}
-    for case in cases:
-        if case.measured:
-            name = " over ".join(str(case.where[column]) for column in columns)
-            rest = " ".join(str(at) for key, at in case.where.items() if key not in columns)
-            groups.setdefault(name, []).append((case.measured, rest))
-    said = []
-    for name, found in groups.items():
-        found.sort(key=lambda each: each[0].value)
-        texts = [f"{_in_short(found[end][0])} ({found[end][1]})" for end in (0, -1)]
-        said.append(f"{name} {' to '.join(dict.fromkeys(texts))}")
-    return "; ".join(said)
-
-
-def _in_short(ratio: Measured) -> str:
-    if ratio.low == ratio.high:  # of counts: there are no digits that an interval pays for
-        return units.ratio(ratio.value)
-    return units.ratio(ratio.value, ratio.low, ratio.high)
-
-
-def told(row: Row) -> str:
-    """A ratio with its interval and verdict: `1.99× [1.97, 2.01], slower`."""
-    text = units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
-    return f"{text}, {row['verdict']}"

@@ -3,14 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
 
 from anatomy import limits, recording, signatures, units
 from anatomy.cli import ceilings
-from anatomy.cli.output import Format, FormatOption, as_csv, say, show
+from anatomy.cli.options import DeviceOption, Format, FormatOption
+from anatomy.cli.output import as_csv, say, show, table
 from anatomy.errors import RecordingError
 
 # What `machine` prints of each block, and with which unit.
@@ -42,29 +43,23 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if format is not Format.TEXT:
             _print_data([_as_row(each) for each in found], format)
             return
-        table = Table("experiment", "command", "page", "what it does", box=None, pad_edge=False)
-        for each in found:
-            command = each.command or f"run {each.name}"
-            table.add_row(each.name, command, each.page or "–", each.summary)
-        show(table)
+        lines = [(e.name, e.command or f"run {e.name}", e.page, e.summary) for e in found]
+        show(table(("experiment", "command", "page", "what it does"), lines))
 
     @app.command(epilog="Example: pytorch-gpu-anatomy machine --device cuda:0")
-    def machine(
-        device: Annotated[str, typer.Option(help="Device, such as cuda:0 or cpu.")] = "cuda:0",
-        format: FormatOption = Format.TEXT,
-    ) -> None:
+    def machine(device: DeviceOption = "cuda:0", format: FormatOption = Format.TEXT) -> None:
         """Show what was detected of a device, and its limits: the maker's and those measured."""
         from anatomy import recorder  # the record half; the other commands do without
 
-        told = recorder.describe(device)
-        slug = told["machine"]["slug"]
-        found = ceilings.compared(slug, told["machine"]["gpu"])
+        here = recorder.describe(device)
+        slug = here["machine"]["slug"]
+        found = ceilings.compared(slug, here["machine"]["gpu"])
         if format is Format.JSON:
-            say(json.dumps(told | {"limits": found}, indent=1))
+            say(json.dumps(here | {"limits": found}, indent=1))
         elif format is Format.CSV:
             _print_data(found, format)
         else:
-            show(*_machine_tables(told, found, device))
+            show(*_machine_tables(here, found, device))
 
 
 def _as_row(each: signatures.Signature) -> dict[str, Any]:
@@ -78,26 +73,26 @@ def _as_row(each: signatures.Signature) -> dict[str, Any]:
     }
 
 
-def _machine_tables(told: dict, found: list[dict], device: str) -> Iterator[Table | str]:
+def _machine_tables(here: dict, found: list[dict], device: str) -> Iterator[Table | str]:
     option = "" if device == "cuda:0" else f" --device {device}"
     mend = f"Measure them: pytorch-gpu-anatomy {_limits_command()}{option}"
-    table = Table(box=None, show_header=False, pad_edge=False)
+    grid = Table(box=None, show_header=False, pad_edge=False)
     for name, label, unit in MACHINE_LINES:
-        value = told["machine"].get(name)
+        value = here["machine"].get(name)
         if value is not None:
             shown = units.byte_count(value) if unit == "bytes" else f"{value} {unit}".rstrip()
-            table.add_row(label, shown)
+            grid.add_row(label, shown)
     for name in SOFTWARE_LINES:
-        if told["software"].get(name) is not None:
-            table.add_row(name, told["software"][name])
-    yield table
+        if here["software"].get(name) is not None:
+            grid.add_row(name, here["software"][name])
+    yield grid
     if not found:
         yield f"\nNo limits are known of this machine. {mend}"
         return
     yield ceilings.table_of(found)
     yield from ceilings.sources(found)
     if all(each["measured"] is None for each in found):
-        yield f"None was measured on {told['machine']['slug']} yet. {mend}"
+        yield f"None was measured on {here['machine']['slug']} yet. {mend}"
 
 
 def _limits_command() -> str:

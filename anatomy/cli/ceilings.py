@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from anatomy import limits, recording, rows, units
+from anatomy.cli.output import table
 from anatomy.errors import RecordingError
 from anatomy.exhibits import curves, rooflines
 from anatomy.intervals import Interval
@@ -20,7 +21,6 @@ EXPERIMENTS = {
     rooflines.BANDWIDTH: "bandwidth over working-set size",
     rooflines.FLOORS: "the floors of launches, waits and graphs",
 }
-NONE = "–"
 
 
 def compared(slug: str, gpu: str | None, fresh: Recording | None = None) -> list[dict[str, Any]]:
@@ -33,10 +33,10 @@ def compared(slug: str, gpu: str | None, fresh: Recording | None = None) -> list
             in the place of older ones.
     """
     theirs, found = limits.stated(gpu), _measured(slug, fresh)
-    told = []
+    limits_of = []
     for name in dict.fromkeys([*theirs, *found]):
         stated, reached = theirs.get(name), found.get(name)
-        told.append(
+        limits_of.append(
             {
                 "limit": name,
                 "unit": (stated or reached).unit,
@@ -45,7 +45,7 @@ def compared(slug: str, gpu: str | None, fresh: Recording | None = None) -> list
                 "source": "; ".join(each.source for each in (reached, stated) if each),
             }
         )
-    return told
+    return limits_of
 
 
 def report(found: Recording) -> Iterator[Table | str]:
@@ -57,10 +57,9 @@ def report(found: Recording) -> Iterator[Table | str]:
     slug, gpu = found.machine, found.data["machine"].get("gpu")
     known = {name: _recorded(slug, name) for name in EXPERIMENTS} | {found.experiment: found}
     fresh = known[limits.EXPERIMENT]
-    told = compared(slug, gpu, fresh)
-    if told:
-        yield table_of(told)
-        yield from sources(told)
+    if found_limits := compared(slug, gpu, fresh):
+        yield table_of(found_limits)
+        yield from sources(found_limits)
     if fresh:
         yield from _refused(fresh)
         yield from _ridges(slug, gpu, fresh)
@@ -76,26 +75,22 @@ def report(found: Recording) -> Iterator[Table | str]:
             yield f"Not recorded yet: {what}. pytorch-gpu-anatomy record {name}{option}"
 
 
-def table_of(told: list[dict[str, Any]]) -> Table:
+def table_of(compared: list[dict[str, Any]]) -> Table:
     """The ceilings as a table: measured, the maker's, and the share that is reached."""
-    table = Table("limit", title="\nLimits", title_justify="left")
-    for column in ("measured", "datasheet", "measured / datasheet"):
-        table.add_column(column, justify="right")
-    for each in told:
+    lines = []
+    for each in compared:
         measured, maker = each["measured"], each["datasheet"]
-        table.add_row(
-            each["limit"],
-            units.rate(measured, each["unit"]) if measured else NONE,
-            units.rate(maker, each["unit"]) if maker else NONE,
-            units.percent(measured / maker) if measured and maker else NONE,
-        )
-    return table
+        rates = (value and units.rate(value, each["unit"]) for value in (measured, maker))
+        share = units.percent(measured / maker) if measured and maker else None
+        lines.append((each["limit"], *rates, share))
+    heads = ("limit", "#measured", "#datasheet", "#measured / datasheet")
+    return table(heads, lines, "\nLimits")
 
 
-def sources(told: list[dict[str, Any]]) -> Iterator[str]:
+def sources(compared: list[dict[str, Any]]) -> Iterator[str]:
     """Where the figures of that table come from: each source once, after what it is of."""
     of: dict[str, list[str]] = {}
-    for each in told:
+    for each in compared:
         of.setdefault(each["source"], []).append(each["limit"])
     for source, names in of.items():
         yield f"{', '.join(names) if len(of) > 1 else 'from'}: {source}"
@@ -135,17 +130,12 @@ def _cache(found: list[Row]) -> Iterator[Table | str]:
     if not curves.fastest(found):
         return
     size = units.byte_count(found[0]["cache_bytes"])
-    table = Table("bandwidth", title=f"\nCache of {size}, back-to-back calls", title_justify="left")
-    for column in ("best within the cache", "several caches", "half way down at"):
-        table.add_column(column, justify="right")
+    lines = []
     for step in curves.steps(found):
-        ends = [
-            units.rate(curves.rate(row), "B/s") if row else NONE
-            for row in (step.cache, step.memory)
-        ]
-        knee = units.byte_count(step.knee_bytes) if step.knee_bytes else NONE
-        table.add_row(step.op, *ends, knee)
-    yield table
+        ends = [row and units.rate(curves.rate(row), "B/s") for row in (step.cache, step.memory)]
+        lines.append((step.op, *ends, step.knee_bytes and units.byte_count(step.knee_bytes)))
+    heads = ("bandwidth", "#best within the cache", "#several caches", "#half way down at")
+    yield table(heads, lines, f"\nCache of {size}, back-to-back calls")
 
 
 def _floors(found: list[Row]) -> Iterator[Table | str]:
@@ -153,29 +143,22 @@ def _floors(found: list[Row]) -> Iterator[Table | str]:
     if not measured:
         yield f"Floors: {', '.join(rows.names(found, 'note'))}"
         return
-    table = Table("floor", title="\nWhat asking the GPU costs", title_justify="left")
-    for quantity in rooflines.FLOOR_QUANTITIES:
-        table.add_column(rooflines.FLOOR_HEADS[quantity], justify="right")
+    lines = []
     by = {(row["op"], row["variant"], row["quantity"]): row for row in measured}
     for op, variant in dict.fromkeys((op, variant) for op, variant, _ in by):
         there = [by.get((op, variant, quantity)) for quantity in rooflines.FLOOR_QUANTITIES]
-        table.add_row(
-            variant if op == "graph" else f"{op}: {variant}",
-            *(
-                _span(row["median_s"], row["low_s"], row["high_s"]) if row else NONE
-                for row in there
-            ),
+        spans = (
+            row and units.seconds_range(row["median_s"], row["low_s"], row["high_s"])
+            for row in there
         )
+        lines.append((variant if op == "graph" else f"{op}: {variant}", *spans))
     fits = [curves.graph_line(found, quantity) for quantity in rooflines.FLOOR_QUANTITIES]
     for words, part in (("each kernel of a graph", "each"), ("a replay, fixed part", "fixed")):
         ends: list[Interval | None] = [getattr(fit, part) if fit else None for fit in fits]
-        cells = (_span(each.median, each.low, each.high) if each else NONE for each in ends)
-        table.add_row(words, *cells)
-    yield table
-
-
-def _span(x: float, low: float, high: float) -> str:
-    return units.seconds_range(x, low, high)
+        spans = (each and units.seconds_range(each.median, each.low, each.high) for each in ends)
+        lines.append((words, *spans))
+    heads = (f"#{rooflines.FLOOR_HEADS[quantity]}" for quantity in rooflines.FLOOR_QUANTITIES)
+    yield table(("floor", *heads), lines, "\nWhat asking the GPU costs")
 
 
 def _recorded(slug: str, name: str) -> Recording | None:

@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from anatomy import claims, ledger, recording, signatures
-from anatomy.cli.output import Format, FormatOption, say, show
-from anatomy.cli.recordings import MachineOption
+from anatomy.cli.options import Format, FormatOption, MachineOption
+from anatomy.cli.output import say, show, table
 from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
 from anatomy.pages import prose
 from anatomy.showing import Showing
@@ -68,8 +67,8 @@ def add(app: typer.Typer) -> None:
         for name in pages or ():
             if name not in known:
                 raise UnknownName("page", name, known)
-        if told := prose.on_pages(docs, pages):
-            say("\n".join(told))
+        if typed := prose.on_pages(docs, pages):
+            say("\n".join(typed))
             raise typer.Exit(1)
         say("No figure on these pages was typed by hand.")
 
@@ -90,13 +89,14 @@ def _results(root: Path, machine: str) -> list[claims.Result]:
 
 
 def _check(root: Path, found: dict[str, list[claims.Result]]) -> None:
-    told = []
-    for slug, results in found.items():
-        changed = ledger.changes(ledger.committed(root, slug), results)
-        told += [f"{slug}: {change}" for change in changed]
-    if told:
-        say("\n".join(told))
-        many = "1 verdict differs" if len(told) == 1 else f"{len(told)} verdicts differ"
+    changed = [
+        f"{slug}: {change}"
+        for slug, results in found.items()
+        for change in ledger.changes(ledger.committed(root, slug), results)
+    ]
+    if changed:
+        many = "1 verdict differs" if len(changed) == 1 else f"{len(changed)} verdicts differ"
+        say("\n".join(changed))
         say(f"\n{many} from those committed. If the recordings are right,")
         say("`pytorch-gpu-anatomy claims --write` accepts that.")
         raise typer.Exit(1)
@@ -114,14 +114,14 @@ def _print(found: list[claims.Result], format: Format) -> None:
     elif not found:
         say("There is no such claim.")
     else:
-        table = Table(box=None, pad_edge=False)
-        for name in ("row", "claim", "machine", "verdict", "claimed", "measured", "which is"):
-            table.add_column(name, justify="right" if name == "row" else "left")
-        for each in found:
-            measured = each.measured.text if each.measured else ""
-            what = each.claim.measures if each.measured else ""
-            row = "" if each.claim.row is None else str(each.claim.row)
-            told = (each.claim.name, each.machine, each.word, each.claim.number, measured, what)
-            table.add_row(row, *told)
+        lines = [
+            (
+                "" if each.claim.row is None else str(each.claim.row),
+                *(each.claim.name, each.machine, each.word, each.claim.number),
+                *((each.measured.text, each.claim.measures) if each.measured else ("", "")),
+            )
+            for each in found
+        ]
+        heads = ("#row", "claim", "machine", "verdict", "claimed", "measured", "which is")
         counted = {word: n for word, n in ledger.counts(found).items() if n}
-        show(table, "", ", ".join(f"{n} {word}" for word, n in counted.items()))
+        show(table(heads, lines), "", ", ".join(f"{n} {word}" for word, n in counted.items()))

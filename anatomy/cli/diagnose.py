@@ -1,22 +1,15 @@
 """`diagnose`: what holds a reader's own step back."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from anatomy.cli.output import require_seconds, say
+from anatomy.cli.options import PlainFormat, PlainFormatOption, ScriptArguments, TimeoutOption
+from anatomy.cli.output import say
 
 EXAMPLE = "Example: pytorch-gpu-anatomy diagnose snippets/diagnose_your_step.py"
-
-
-class Told(StrEnum):
-    """How a diagnosis is printed; it is no table."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def add(app: typer.Typer) -> None:
@@ -27,23 +20,15 @@ def add(app: typer.Typer) -> None:
         script: Annotated[
             Path, typer.Argument(metavar="SCRIPT.py", help="A Python file that defines step().")
         ],
-        arguments: Annotated[
-            list[str] | None,
-            typer.Argument(metavar="ARGUMENT", help="After --, what the script is called with."),
-        ] = None,
+        arguments: ScriptArguments = None,
         function: Annotated[
             str, typer.Option("--function", metavar="NAME", help="The function that is one step.")
         ] = "step",
         device: Annotated[
             str, typer.Option(help="Device, such as cuda:0; cpu tells the input alone.")
         ] = "cuda:0",
-        timeout: Annotated[
-            float | None,
-            typer.Option("--timeout", metavar="SECONDS", help="End the process after this time."),
-        ] = None,
-        format: Annotated[
-            Told, typer.Option("--format", help="How to print the result.")
-        ] = Told.TEXT,
+        timeout: TimeoutOption = None,
+        format: PlainFormatOption = PlainFormat.TEXT,
     ) -> None:
         """Say what holds one step of your own script back, and what speaks for it.
 
@@ -54,7 +39,6 @@ def add(app: typer.Typer) -> None:
         """
         from anatomy import progress, script_diagnosis
 
-        require_seconds("--timeout", timeout)
         name = str(script)
         with progress.Reporter([None]) as reporter:
             reporter.begin(name)
@@ -67,7 +51,7 @@ def add(app: typer.Typer) -> None:
                 heard=lambda line: reporter.line(f"  {line}"),
             )
             reporter.end(name, "done")
-        if format is Told.JSON:
+        if format is PlainFormat.JSON:
             say(json.dumps({"script": name} | found["diagnosis"], indent=1, allow_nan=False))
         else:
             say(found["text"])

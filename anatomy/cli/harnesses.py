@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from anatomy import recording
-from anatomy.cli.output import Format, FormatOption, as_csv, require_seconds, say, show
+from anatomy.cli import options
+from anatomy.cli.options import Format
+from anatomy.cli.output import as_csv, say, show, table
 from anatomy.contest import scoreboard
 from anatomy.errors import MeasurementError, RecordingError
 
@@ -26,27 +27,16 @@ def add(app: typer.Typer) -> None:
         "compare-harnesses", epilog="Example: pytorch-gpu-anatomy compare-harnesses --budget 520"
     )
     def compare_harnesses(
-        device: Annotated[str, typer.Option(help="Device, such as cuda:0 or cpu.")] = "cuda:0",
-        budget: Annotated[
-            float | None,
-            typer.Option("--budget", metavar="SECONDS", help="Stop in time; go on at next call."),
-        ] = None,
+        device: options.DeviceOption = "cuda:0",
+        budget: options.BudgetOption = None,
         save: Annotated[
-            Path | None,
-            typer.Option(
-                "--save", metavar="DIR", help="Keep recordings in DIR, not the checkout's folder."
-            ),
+            Path | None, options.folder("Keep recordings in DIR, not the checkout's folder.")
         ] = None,
         plan: Annotated[
             bool, typer.Option("--plan", help="Measure nothing; print how it stands.")
         ] = False,
-        allow_foreign: Annotated[
-            bool,
-            typer.Option(
-                "--allow-foreign", help="Measure although another process computes on the GPU."
-            ),
-        ] = False,
-        format: FormatOption = Format.TEXT,
+        allow_foreign: options.ForeignOption = False,
+        format: options.FormatOption = Format.TEXT,
     ) -> None:
         """Hold the package's stopwatch against triton's, torch's and inductor's on this device.
 
@@ -56,7 +46,6 @@ def add(app: typer.Typer) -> None:
         """
         from anatomy import machine, recorder
 
-        require_seconds("--budget", budget)
         root = save or _root()
         items = recorder.plan(scoreboard.calls(device), root, machine.here())
         items = [
@@ -74,8 +63,8 @@ def add(app: typer.Typer) -> None:
             _print(stand, format)
         waiting = sum(not each.freshness.current for each in items)
         if waiting:
-            told = f"{waiting} of {len(items)} processes are missing or not current"
-            print(f"{told}; the same command goes on with them.", file=sys.stderr)
+            missing = f"{waiting} of {len(items)} processes are missing or not current"
+            print(f"{missing}; the same command goes on with them.", file=sys.stderr)
         if outcome and outcome.failed:
             raise MeasurementError(f"{len(outcome.failed)} processes could not be measured.")
 
@@ -118,14 +107,4 @@ def _print(board: scoreboard.Board, format: Format) -> None:
     else:
         # The verdicts last, where a terminal leaves the reader's eye.
         shown = [*sheets[2:], *sheets[1::-1]]  # the first two are why targets are missed, and which
-        show(*(_as_table(sheet) for *_, sheet in shown if sheet.lines))
-
-
-def _as_table(sheet: scoreboard.Sheet) -> Table:
-    table = Table(title=f"\n{sheet.title}", title_justify="left", box=None, pad_edge=False)
-    for head in sheet.heads:
-        justify = "right" if head.startswith("#") else "left"
-        table.add_column(head.removeprefix("#"), justify=justify)
-    for line in sheet.lines:
-        table.add_row(*line)
-    return table
+        show(*(table(s.heads, s.lines, f"\n{s.title}") for *_, s in shown if s.lines))

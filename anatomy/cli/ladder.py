@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.table import Table
 
 from anatomy import units
+from anatomy.cli.output import table
 from anatomy.recording import Recording
 from anatomy.rows import Row
 
 STEPS, TRAFFIC = "ladder.training", "ladder.traffic"
 EXPERIMENTS = (STEPS, TRAFFIC)
-NONE = "–"
 # Verdicts on the speed-ups: over rung 0, and over the rung before.
 WORDS = ("verdict", "verdict_before")
 # How a way's name begins: with the number of its rung.
@@ -64,24 +64,21 @@ def _absent(row: Row) -> bool:
 
 
 def _steps_of(op: str, rows: Sequence[Row]) -> Table:
-    columns: dict[str, Callable[[Row], str]] = {
+    columns: dict[str, Callable[[Row], str | None]] = {
         "a step takes": _time,
         "speed-up": lambda row: _speedup(row, "ratio"),
         "over the rung before": lambda row: _speedup(row, "ratio_before"),
         "rate": _rate,
-        "of the ceiling": lambda row: _told(row, "share_of_ceiling", units.percent),
-        "peak memory": lambda row: _told(row, "total_peak_bytes", units.byte_count),
-        "kernels": lambda row: _told(row, "kernels_per_call", lambda count: f"{count:.0f}"),
-        "first step": lambda row: _told(row, "setup_s", units.seconds),
-        "gradients off": lambda row: _told(row, "gradient_error", units.percent),
+        "of the ceiling": lambda row: _if_measured(row, "share_of_ceiling", units.percent),
+        "peak memory": lambda row: _if_measured(row, "total_peak_bytes", units.byte_count),
+        "kernels": lambda row: _if_measured(row, "kernels_per_call", lambda count: f"{count:.0f}"),
+        "first step": lambda row: _if_measured(row, "setup_s", units.seconds),
+        "gradients off": lambda row: _if_measured(row, "gradient_error", units.percent),
     }
-    shown = {head: cell for head, cell in columns.items() if any(cell(row) != NONE for row in rows)}
-    table = Table("rung", title=f"\n{op}, wall time of a step", title_justify="left")
-    for head in shown:
-        table.add_column(head, justify="right")
-    for row in rows:
-        table.add_row(row["variant"], *(cell(row) for cell in shown.values()))
-    return table
+    shown = {head: cell for head, cell in columns.items() if any(map(cell, rows))}
+    lines = [(row["variant"], *(cell(row) for cell in shown.values())) for row in rows]
+    heads = ("rung", *(f"#{head}" for head in shown))
+    return table(heads, lines, f"\n{op}, wall time of a step")
 
 
 def _time(row: Row) -> str:
@@ -90,25 +87,25 @@ def _time(row: Row) -> str:
     return units.seconds_range(row["median_s"], row.get("low_s"), row.get("high_s"))
 
 
-def _speedup(row: Row, column: str) -> str:
+def _speedup(row: Row, column: str) -> str | None:
     """A ratio of times the other way round; `?` beside one that is not decided."""
     ratio, low, high = (row.get(f"{column}{end}") for end in ("", "_low", "_high"))
     if units.missing(ratio) or row.get("role") == "control":
-        return NONE
+        return None
     ends = (None, None) if units.missing(low) or units.missing(high) else (1 / high, 1 / low)
     word = row.get(WORDS[column == "ratio_before"])
     return units.ratio_range(1 / ratio, *ends) + (" ?" if word == "undecided" else "")
 
 
-def _rate(row: Row) -> str:
+def _rate(row: Row) -> str | None:
     if _absent(row) or units.missing(row.get("flops")):
-        return NONE
+        return None
     return units.rate(row["flops"] / row["median_s"], "FLOP/s")
 
 
-def _told(row: Row, column: str, word: Callable[[float], str]) -> str:
+def _if_measured(row: Row, column: str, printed: Callable[[float], str]) -> str | None:
     value = row.get(column)
-    return NONE if units.missing(value) or _absent(row) else word(value)
+    return None if units.missing(value) or _absent(row) else printed(value)
 
 
 def traffic(rows: Sequence[Row]) -> Table:
@@ -117,18 +114,20 @@ def traffic(rows: Sequence[Row]) -> Table:
     Args:
         rows: Those of `ladder.traffic`.
     """
-    table = Table("attention", "way", title="\nBytes of device memory", title_justify="left")
-    for head in ("scores", "counted", "over fused", "on paper", "over fused, on paper"):
-        table.add_column(head, justify="right")
+    heads = ("scores", "counted", "over fused", "on paper", "over fused, on paper")
+    lines = []
     for row in rows:
         seen, over = row.get("dram_bytes"), row.get("over_fused")
-        table.add_row(
-            row["op"],
-            row["variant"],
-            units.byte_count(row["score_bytes"]),
-            NONE if units.missing(seen) else units.byte_count(seen),
-            NONE if units.missing(over) else units.ratio(over),
-            units.byte_count(row["formula_bytes"]),
-            units.ratio(row["formula_over_fused"]),
+        lines.append(
+            (
+                row["op"],
+                row["variant"],
+                units.byte_count(row["score_bytes"]),
+                None if units.missing(seen) else units.byte_count(seen),
+                None if units.missing(over) else units.ratio(over),
+                units.byte_count(row["formula_bytes"]),
+                units.ratio(row["formula_over_fused"]),
+            )
         )
-    return table
+    title = "\nBytes of device memory"
+    return table(("attention", "way", *(f"#{head}" for head in heads)), lines, title)

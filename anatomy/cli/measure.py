@@ -4,13 +4,12 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from anatomy import limits, recording, replication
-from anatomy.cli import ceilings, ladder, text
-from anatomy.cli.output import Format, FormatOption, as_csv, require_seconds, say, show, tidy
+from anatomy.cli import ceilings, ladder, options, text
+from anatomy.cli.options import Format
+from anatomy.cli.output import as_csv, say, show, tidy
 from anatomy.errors import RecordingError
 from anatomy.recording import Recording
 from anatomy.signatures import Signature
@@ -18,73 +17,39 @@ from anatomy.signatures import Signature
 # Experiments whose text begins with how the tensors lie in memory, which another one reports.
 LAYOUT_FIRST = {"contiguity.bench": "tensor_layout.report"}
 
-ProcessesOption = Annotated[
-    int | None,
-    typer.Option(
-        "--processes",
-        metavar="N",
-        min=1,
-        help="Measure in N fresh processes, one after the other, and merge their tables; three or "
-        "more may claim a difference under 2%. [default: as many as the experiment declares]",
-    ),
-]
-
 OPTIONS: dict[str, tuple[Any, Any]] = {
-    "format": (FormatOption, Format.TEXT),
-    "save": (
-        Annotated[
-            Path | None,
-            typer.Option("--save", metavar="DIR", help="Also write the recording under DIR."),
-        ],
-        None,
-    ),
-    "timeout": (
-        Annotated[
-            float | None,
-            typer.Option(
-                "--timeout", metavar="SECONDS", help="End it after this time. [default: its own]"
-            ),
-        ],
-        None,
-    ),
-    "allow_foreign": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--allow-foreign", help="Measure although another process computes on the GPU."
-            ),
-        ],
-        False,
-    ),
-    "processes": (ProcessesOption, None),
+    "format": (options.FormatOption, Format.TEXT),
+    "save": (options.SaveOption, None),
+    "timeout": (options.OwnTimeoutOption, None),
+    "allow_foreign": (options.ForeignOption, False),
+    "processes": (options.ProcessesOption, None),
 }
 
 
 def measure(
-    experiment: Signature, params: dict[str, Any], options: dict[str, Any], package: Path | None
+    experiment: Signature, params: dict[str, Any], given: dict[str, Any], package: Path | None
 ) -> None:
     """Measure one experiment in an isolated process, and print what came of it.
 
     Raises:
         AnatomyError: It could not be measured, or not be saved; nothing half-written is left.
     """
-    require_seconds("--timeout", options["timeout"])
-    folder = options["save"]
+    folder = given["save"]
     if folder is not None:
         _require_folder(folder)
     parts = []
     first = LAYOUT_FIRST.get(experiment.name)
-    if first and options["format"] is Format.TEXT and package is None:
+    if first and given["format"] is Format.TEXT and package is None:
         from anatomy import signatures
 
         layout = signatures.signature(first)
         shared = {each.name: params[each.name] for each in layout.parameters}
-        once = options | {"processes": 1}  # where tensors lie is no matter of chance
+        once = given | {"processes": 1}  # where tensors lie is no matter of chance
         parts.append(text.layout(_measured(layout, shared, once, package).rows))
-    found = _measured(experiment, params, options, package, folder)
-    if options["format"] is Format.JSON:
+    found = _measured(experiment, params, given, package, folder)
+    if given["format"] is Format.JSON:
         say(recording.render(recording.compacted(found.judged)))
-    elif options["format"] is Format.CSV:
+    elif given["format"] is Format.CSV:
         say(as_csv(tidy([found])))
     elif experiment.name in ceilings.EXPERIMENTS and package is None:
         show(_origin(found), *ceilings.report(found))
@@ -113,20 +78,20 @@ def _require_folder(folder: Path) -> None:
         raise RecordingError(f"--save {folder}: there is no write access to {there}.")
 
 
-def _measured(experiment, params, options, package, folder=None) -> Recording:
+def _measured(experiment, params, given, package, folder=None) -> Recording:
     """Measure, and bring the result into the form that a recording has on disk."""
     # The record half; nothing above needs it, and `--help` must not wait for it.
     from anatomy import progress, recorder
 
     with progress.Reporter([None]) as reporter:
-        what = recorder.title(experiment.name, params, package)
+        what = experiment.title(params)
         data = recorder.run(
             experiment.name,
             params,
-            timeout_s=options["timeout"],
-            allow_foreign=options["allow_foreign"],
+            timeout_s=given["timeout"],
+            allow_foreign=given["allow_foreign"],
             package=package,
-            processes=options["processes"],
+            processes=given["processes"],
             tell=reporter.begin,
         )
         start_s = data["method"]["start_s"]

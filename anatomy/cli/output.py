@@ -4,34 +4,17 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
-from enum import StrEnum
-from typing import Annotated, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 import typer
+from rich.box import SIMPLE
 from rich.console import Console, RenderableType
+from rich.table import Table
 
-from anatomy.errors import AnatomyError, BadParameter
+from anatomy.errors import AnatomyError
 from anatomy.recording import Recording
-
-
-class Format(StrEnum):
-    """How results are printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    CSV = "csv"
-
-
-class DataFormat(StrEnum):
-    """How a table is exported."""
-
-    CSV = "csv"
-    JSON = "json"
-
-
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 
 # What every row of an export begins with; everything else that rows have comes behind.
 LEADING = (
@@ -65,14 +48,24 @@ def _discard() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def require_seconds(option: str, seconds: float | None) -> None:
-    """Refuse a time limit that nothing can be done in.
+def table(
+    heads: Iterable[str], lines: Iterable[Sequence[str | None]], title: str | None = None
+) -> Table:
+    """A table for a terminal.
 
-    Raises:
-        BadParameter: It is not above 0, or no number.
+    Args:
+        heads: Headings; those that begin with `#` are of numbers, which stand to the right.
+        lines: Their cells; what is None shows as a dash.
+        title: What stands above it.
     """
-    if seconds is not None and not seconds > 0:
-        raise BadParameter(f"{option} {seconds:g}: it must be above 0 seconds.")
+    box = SIMPLE if title else None
+    made = Table(title=title, title_justify="left", box=box, pad_edge=False)
+    for head in heads:
+        justify = "right" if head.startswith("#") else "left"
+        made.add_column(head.removeprefix("#"), justify=justify)
+    for line in lines:
+        made.add_row(*("–" if cell is None else cell for cell in line))
+    return made
 
 
 def show(*parts: RenderableType) -> None:

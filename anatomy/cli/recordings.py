@@ -8,33 +8,17 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from rich.table import Table
 
 from anatomy import limits, recording, signatures, units
-from anatomy.cli import generated, text
+from anatomy.cli import generated, options, text
 from anatomy.cli import targets as calls
-from anatomy.cli.measure import ProcessesOption
-from anatomy.cli.output import (
-    DataFormat,
-    Format,
-    FormatOption,
-    as_csv,
-    as_json,
-    require_seconds,
-    say,
-    show,
-    tidy,
-)
+from anatomy.cli.options import DataFormat, Format, FormatOption, MachineOption
+from anatomy.cli.output import as_csv, as_json, say, show, table, tidy
 from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
 from anatomy.recording import Recording
 from anatomy.showing import shown_machine
 from anatomy.signatures import Signature
 from anatomy.table import columns
-
-MachineOption = Annotated[
-    str | None,
-    typer.Option("--machine", help="Machine, by the slug that its folder of recordings has."),
-]
 
 
 def add(app: typer.Typer, package: Path | None) -> None:
@@ -64,28 +48,19 @@ def add(app: typer.Typer, package: Path | None) -> None:
         plan: Annotated[
             bool, typer.Option("--plan", help="Only say what is not current and how long it took.")
         ] = False,
-        budget: Annotated[
-            float | None,
-            typer.Option("--budget", metavar="SECONDS", help="Stop in time; go on at next call."),
-        ] = None,
+        budget: options.BudgetOption = None,
         prune: Annotated[
             bool, typer.Option("--prune", help="Delete recordings that no page shows.")
         ] = False,
         remeasure: Annotated[
             bool, typer.Option("--remeasure", help="Measure what is current as well.")
         ] = False,
-        allow_foreign: Annotated[
-            bool,
-            typer.Option(
-                "--allow-foreign", help="Measure although another process computes on the GPU."
-            ),
-        ] = False,
-        processes: ProcessesOption = None,
+        allow_foreign: options.ForeignOption = False,
+        processes: options.ProcessesOption = None,
     ) -> None:
         """Measure what has no current recording on this machine, and record it."""
         from anatomy import machine, recorder
 
-        require_seconds("--budget", budget)
         if prune and targets:
             raise BadParameter("--prune looks at all pages; give it no PAGE or EXPERIMENT.")
         remeasure = remeasure or os.environ.get("ANATOMY_MODE") == "remeasure"
@@ -94,7 +69,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         root = recording.default_root()
         here = machine.here()
         # Without a GPU nothing is measured, but it can be said how the site's machine stands.
-        slug = None if here or not plan else _told(shown_machine)
+        slug = None if here or not plan else _or_none(shown_machine)
         items = recorder.plan(wanted, root, here, slug=slug, package=package, processes=processes)
         if prune:
             _prune({(item.name, _hashable(item.params)) for item in items}, root, dry=plan)
@@ -116,12 +91,12 @@ def add(app: typer.Typer, package: Path | None) -> None:
     @app.command(epilog="Example: pytorch-gpu-anatomy check")
     def check(machine: MachineOption = None) -> None:
         """Leave with status 1 if a page shows a recording that is missing or not current."""
+        known = signatures.experiments(package)
         stale = [each for each in _standing(machine, package) if not each[2].current]
         for name, params, fresh, places in stale:
-            say(f"{places[0]}: {_title(name, params, package)}: {fresh.state}. {fresh.reason}")
+            say(f"{places[0]}: {known[name].title(params)}: {fresh.state}. {fresh.reason}")
         if stale:
-            known = signatures.experiments(package)
-            words = dict.fromkeys(calls.asking(known[name], params) for name, params, *_ in stale)
+            words = dict.fromkeys(known[name].words(params) for name, params, *_ in stale)
             say(f"\n{len(stale)} not current. On the GPU host, `pytorch-gpu-anatomy record` mends")
             say("all of it; one at a time:")
             say("\n".join(f"  pytorch-gpu-anatomy record {each}" for each in words))
@@ -192,27 +167,21 @@ def _show(
         say(as_csv(tidy([found])))
     else:
         ceilings = limits.ceilings(root, slug)
-        said = "\n".join(f"  - {note}" for note in text.notes(found))
-        end = [f"Notes:\n{said}"] if said else []
+        notes = "\n".join(f"  - {note}" for note in text.notes(found))
+        end = [f"Notes:\n{notes}"] if notes else []
         show(text.provenance(found), *text.tables(found, ceilings), *end)
 
 
 def _none_such(
     experiment: Signature, wanted: Mapping[str, Any], slug: str, there: Sequence[Recording]
 ) -> str:
-    asked = _title(experiment.name, wanted, None, experiment)
-    have = ", ".join(_title("", each.params, None, experiment) or "the defaults" for each in there)
+    given = (experiment.title(each.params).removeprefix(experiment.name) for each in there)
+    have = ", ".join(each.strip() or "the defaults" for each in given)
     return (
-        f"There is no recording of {asked} on {slug}. "
+        f"There is no recording of {experiment.title(wanted)} on {slug}. "
         + (f"Recorded with: {have}. " if have else "None of its others is recorded either. ")
-        + f"Measure it: pytorch-gpu-anatomy record {calls.asking(experiment, wanted)}"
+        + f"Measure it: pytorch-gpu-anatomy record {experiment.words(wanted)}"
     )
-
-
-def _title(name: str, params: Mapping, package: Path | None, known: Signature | None = None) -> str:
-    defaults = (known or signatures.signature(name, package)).defaults
-    given = [f"{each}={value}" for each, value in params.items() if value != defaults.get(each)]
-    return " ".join(filter(None, [name, *given]))
 
 
 def _standing(machine: str | None, package: Path | None) -> list[tuple]:
@@ -248,18 +217,18 @@ def _hashable(params: Mapping[str, Any]) -> tuple:
 
 
 def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
-    table = Table("experiment", "state", "last took", "shown by", "why", box=None, pad_edge=False)
     stale = [each for each in items if not each.freshness.current]
-    for each in items:
-        last = each.last_seconds
-        table.add_row(
+    lines = [
+        (
             each.title,
             each.freshness.state,
-            "–" if last is None else units.seconds(last),
-            ", ".join(each.places) or "–",
+            None if each.last_seconds is None else units.seconds(each.last_seconds),
+            ", ".join(each.places) or None,
             each.freshness.reason,
         )
-    show(table)
+        for each in items
+    ]
+    show(table(("experiment", "state", "last took", "shown by", "why"), lines))
     took = f", about {units.seconds(estimate_s)}" if estimate_s else ""
     say(f"{len(stale)} of {len(items)} to measure{took if stale else ''}.")
 
@@ -286,8 +255,8 @@ def _machine(machine: str | None, root: Path, experiment: Signature) -> str:
     if machine:
         return _known(machine)
     known = recording.machines(root)
-    if (told := _told(shown_machine)) in known:
-        return told
+    if (shown := _or_none(shown_machine)) in known:
+        return shown
     if len(known) == 1:
         return known[0]
     raise BadParameter(
@@ -296,7 +265,7 @@ def _machine(machine: str | None, root: Path, experiment: Signature) -> str:
     )
 
 
-def _told(ask: Callable[[], str]) -> str | None:
+def _or_none(ask: Callable[[], str]) -> str | None:
     """What `ask` says, or None where nothing says it."""
     try:
         return ask()

@@ -11,7 +11,8 @@ import typer
 from anatomy import limits, replication, rows, units
 from anatomy.cli import text
 from anatomy.cli.measure import known_ceilings
-from anatomy.cli.output import Format, FormatOption, as_csv, require_seconds, say
+from anatomy.cli.options import Format, FormatOption, ScriptArguments, TimeoutOption
+from anatomy.cli.output import as_csv, say
 
 EXAMPLE = "Example: pytorch-gpu-anatomy replicate snippets/compare_your_code.py -n 3"
 
@@ -25,20 +26,14 @@ def add(app: typer.Typer) -> None:
             Path,
             typer.Argument(metavar="SCRIPT.py", help="A Python file that calls anatomy.compare."),
         ],
-        arguments: Annotated[
-            list[str] | None,
-            typer.Argument(metavar="ARGUMENT", help="After --, what the script is called with."),
-        ] = None,
+        arguments: ScriptArguments = None,
         processes: Annotated[
             int,
             typer.Option(
                 "--processes", "-n", metavar="N", min=1, help="How many fresh processes it runs in."
             ),
         ] = 5,
-        timeout: Annotated[
-            float | None,
-            typer.Option("--timeout", metavar="SECONDS", help="End a process after this time."),
-        ] = None,
+        timeout: TimeoutOption = None,
         format: FormatOption = Format.TEXT,
     ) -> None:
         """Run your own script in several fresh processes, and merge what each compare() found.
@@ -50,7 +45,6 @@ def add(app: typer.Typer) -> None:
         """
         from anatomy import machine, progress, scripts
 
-        require_seconds("--timeout", timeout)
         name = str(script)
         with progress.Reporter([None] * processes) as reporter:
 
@@ -69,29 +63,29 @@ def add(app: typer.Typer) -> None:
             )
             reporter.end(name, f"process {processes} of {processes} is done")
         if format is Format.JSON:
-            told = {"script": name, "processes": processes, "comparisons": found}
-            say(json.dumps(told, indent=1, allow_nan=False))
+            data = {"script": name, "processes": processes, "comparisons": found}
+            say(json.dumps(data, indent=1, allow_nan=False))
         elif format is Format.CSV:
             say(as_csv(_table(found)))
         else:
             parts = [f"{name}\n{replication.described(processes)}"]
             here = machine.here()
             ceilings = known_ceilings(here["slug"]) if here else None
-            say("\n\n".join([*parts, *(_told(comparison, ceilings) for comparison in found)]))
+            say("\n\n".join([*parts, *(_described(comparison, ceilings) for comparison in found)]))
 
 
 def _table(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """All rows of all comparisons, which `comparison` counts from 1."""
-    told = [
+    all_rows = [
         {"comparison": place} | row
         for place, comparison in enumerate(found, 1)
         for row in comparison["rows"]
     ]
-    columns = dict.fromkeys(column for row in told for column in row)
-    return pd.DataFrame(told, columns=list(columns), dtype=object)
+    columns = dict.fromkeys(column for row in all_rows for column in row)
+    return pd.DataFrame(all_rows, columns=list(columns), dtype=object)
 
 
-def _told(comparison: dict[str, Any], ceilings: limits.Ceilings | None) -> str:
+def _described(comparison: dict[str, Any], ceilings: limits.Ceilings | None) -> str:
     """One comparison: its times and verdicts, the ratio of each process, and warnings."""
     lines = [
         text.timing(op, quantity, group, ceilings)

@@ -1,12 +1,11 @@
 """What `record PAGE|EXPERIMENT ...` asks for, and what the pages of this checkout show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from anatomy import signatures
 from anatomy.errors import AnatomyError, BadParameter, UnknownName
-from anatomy.signatures import Signature
 
 # Experiment, parameters, and where it is shown (absent for one that was asked for by name).
 Call = tuple[Any, ...]
@@ -45,16 +44,6 @@ def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
             of_page = collected([_page(name, known)])
             calls += [call for call in of_page if not known[call[0]].on_request]
     return calls
-
-
-def asking(declared: Signature, params: Mapping[str, Any]) -> str:
-    """The words that ask `record` for one call: `contiguity.bench --dtype bf16`."""
-    options = [
-        f"--{name.replace('_', '-')} {value}"
-        for name, value in params.items()
-        if value != declared.defaults.get(name)
-    ]
-    return " ".join([declared.name, *options])
 
 
 def collected(only: Sequence[str] | None = None) -> list[Call]:

@@ -8,11 +8,12 @@ rows: no sentence about speed is fixed here.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE
 from rich.table import Table
 
 from anatomy import rows, units
+from anatomy.cli.output import table
 from anatomy.limits import Ceilings
+from anatomy.printing import aligned
 from anatomy.recording import Recording
 from anatomy.rows import Row
 from anatomy.table import columns
@@ -102,12 +103,7 @@ def timing(op: str | None, quantity: str | None, group: Sequence[Row], ceilings)
         if any(row.get("device") == "cpu" for row in group):
             words = words.replace("GPU time", "CPU time").replace("cold L2", "cold cache")
         title += f", {quantity} ({words})"
-    table = [_timing_cells(row, ceilings) for row in group]
-    widths = [max(len(cells[column]) for cells in table) for column in range(4)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
-        for cells in table
-    ]
+    lines = aligned([_timing_cells(row, ceilings) for row in group])
     floor = max((row["noise_floor"] for row in group if row.get("noise_floor")), default=None)
     if floor is not None:
         lines.append(f"noise floor {units.percent(floor)}: no difference below it is claimed")
@@ -182,19 +178,15 @@ def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table
         shown = [name for name in names if name not in HIDDEN and _any(full, name)]
         first = [n for n in ("variant", "median_s", "ratio", "verdict") if n in shown]
         shown = first + [name for name in shown if name not in first]
-        table = Table(title=rows.group_name(op, quantity) or None, title_justify="left", box=SIMPLE)
-        for name in shown:
-            text = isinstance(next(r[name] for r in full if r.get(name) is not None), str)
-            table.add_column(rows.heading(name), justify="left" if text else "right")
-        for row in full:
-            table.add_row(*(_table_cell(row, name) for name in shown))
-        made.append(table)
+        heads = (f"{'' if _is_text(full, n) else '#'}{rows.heading(n)}" for n in shown)
+        lines = [[_table_cell(row, name) for name in shown] for row in full]
+        made.append(table(heads, lines, rows.group_name(op, quantity) or None))
     return made
 
 
-def _table_cell(row: Mapping[str, Any], name: str) -> str:
+def _table_cell(row: Mapping[str, Any], name: str) -> str | None:
     if units.missing(row.get(name)):
-        return "–"
+        return None
     if name == "share":
         return f"{units.percent(row['share'])} of {row['share_of']}"
     return rows.printed(row, name) if name == "rate" else rows.ranged(row, name)
@@ -202,6 +194,10 @@ def _table_cell(row: Mapping[str, Any], name: str) -> str:
 
 def _any(found: Sequence[Row], name: str) -> bool:
     return any(not units.missing(row.get(name)) for row in found)
+
+
+def _is_text(found: Sequence[Row], name: str) -> bool:
+    return isinstance(next(row[name] for row in found if row.get(name) is not None), str)
 
 
 def _is_timed(row: Row) -> bool:

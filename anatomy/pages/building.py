@@ -78,7 +78,7 @@ class Building:
             fronts=self.fronts,
             found=self._found,
         )
-        wrong = [f"{name}:{line + offset}: {told}" for line, told in fences.problems(text)]
+        wrong = [f"{name}:{line + offset}: {problem}" for line, problem in fences.problems(text)]
         text = fences.with_places(text, name, offset)
         text, failed = inline.replace(self._showing, text, offset)
         return text, wrong + failed
@@ -95,8 +95,8 @@ class Building:
         """Remember what of the page was missing or not current."""
         for found in self._showing.looked_up() if self._showing else ():
             if not found.freshness.current:
-                told = f"{found.name}: {found.freshness.state}. {found.freshness.reason}"
-                self.gaps[f"{told} Mend it: {found.command}"] = None
+                gap = f"{found.name}: {found.freshness.state}. {found.freshness.reason}"
+                self.gaps[f"{gap} Mend it: {found.command}"] = None
 
     def published(self) -> list[tuple[str, str]]:
         """The raw files of all recordings: address relative to the site, and content."""

@@ -53,8 +53,8 @@ def _whole_claim(showing: Showing, result: claims.Result) -> str:
     else:
         if result.measured is not None:
             parts.append(f"here {_measured(result)}")
-        told = ledger.brief(result.condition, MOST_SAID)
-        where = f" {spans.literal(told)}" if told else ""
+        condition = ledger.brief(result.condition, MOST_SAID)
+        where = f" {spans.literal(condition)}" if condition else ""
         parts.append(tables.chip(result.word, title=result.evidence) + where)
     if address := ledger.link(showing, result):
         parts.append(f'<a href="{spans.literal(address)}">evidence</a>')
@@ -62,9 +62,7 @@ def _whole_claim(showing: Showing, result: claims.Result) -> str:
 
 
 def _measured(result: claims.Result) -> str:
-    title = f"{result.evidence} On {result.machine}."
-    text = spans.literal(result.measured.text)
-    return f'<span class="measured" title="{spans.literal(title)}">{text}</span>'
+    return spans.measured(result.measured.text, f"{result.evidence} On {result.machine}.")
 
 
 def cited(showing: Showing, text: str, source: str) -> str:
@@ -110,15 +108,12 @@ def limit(showing: Showing, name: str, spec: str) -> str:
             raise BadParameter(f"{name} has no ridge: only products have, and only beside copies.")
         text = f"{units.significant(corner)} FLOP/B"
     else:
-        text = units.format_value(ceiling.value, spec) if spec else _rate(ceiling)
+        whole = units.rate(ceiling.value, ceiling.unit)
+        text = units.format_value(ceiling.value, spec) if spec else whole
     title = f"{ceiling.name}, {ceiling.kind}: {ceiling.source}"
     if ceiling.kind == "datasheet":
         return spans.cited(text, title)
-    return f'<span class="measured" title="{spans.literal(title)}">{spans.literal(text)}</span>'
-
-
-def _rate(ceiling: limits.Ceiling) -> str:
-    return units.rate(ceiling.value, ceiling.unit)
+    return spans.measured(text, title)
 
 
 def seed(showing: Showing, name: str, spec: str) -> str:

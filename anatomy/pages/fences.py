@@ -78,6 +78,11 @@ def find(text: str) -> Iterator[Fence]:
         at = at + 1 if end is None else end + 1
 
 
+def lines(text: str) -> set[int]:
+    """Lines of a page, from 0, that are part of a fence."""
+    return {at for fence in find(text) for at in range(fence.line - 1, fence.end)}
+
+
 def problems(text: str) -> list[tuple[int, str]]:
     """Line and sentence of everything that is wrong with the fences of a page."""
     found, seen = [], {}
@@ -85,12 +90,8 @@ def problems(text: str) -> list[tuple[int, str]]:
         found += [(fence.line, problem) for problem in fence.problems]
         name = fence.options.get("id")
         if name and name in seen:
-            found.append(
-                (
-                    fence.line,
-                    f'id="{name}" is taken by the block at line {seen[name]} of this page.',
-                )
-            )
+            taken = f'id="{name}" is taken by the block at line {seen[name]} of this page.'
+            found.append((fence.line, taken))
         elif name:
             seen[name] = fence.line
     return found

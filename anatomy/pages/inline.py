@@ -163,7 +163,7 @@ def parse(text: str) -> Reference:
         raise BadParameter(
             "a reference begins with an experiment, as in [[contiguity.bench(dtype=fp16)"
             ".matmul.gpu_warm.contiguous.median_s]], or with one of "
-            f"{_list(facts.REFERENCES)} and a colon. "
+            f"{', '.join(facts.REFERENCES)} and a colon. "
             "Write \\[[ for two plain brackets."
         )
     name, params, rest = _call(text)
@@ -239,18 +239,19 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
         raise UnknownName("column", column, row)
     value = row[column]
     if units.missing(value):
-        why = row.get("note") or "not measured"
-        return spans.gap_because(why)
+        return spans.gap_because(row.get("note") or "not measured")
     interval = [row.get(name) for name in rows.INTERVALS.get(column, ())]
     if spec == "range":
         if not interval:
-            raise BadParameter(f"{column} has no interval; those that do: {_list(rows.INTERVALS)}.")
+            raise BadParameter(
+                f"{column} has no interval; those that do: {', '.join(rows.INTERVALS)}."
+            )
         text = rows.ranged(row, column)
     elif spec:
         text = units.format_value(value, spec)
     else:
         text = rows.printed(row, column)
-    return spans.marked(found, text, _origin(found, row, column, interval))
+    return spans.measured(text, _origin(found, row, column, interval)) + spans.stale(found)
 
 
 def _origin(found: Found, row: rows.Row, column: str, interval: list) -> str:
@@ -259,11 +260,11 @@ def _origin(found: Found, row: rows.Row, column: str, interval: list) -> str:
     which = ", ".join(
         str(row[name]) for name in ("op", "quantity", "variant") if row.get(name) is not None
     )
-    told = f"{rows.heading(column)} of {which or found.name}"
+    origin = f"{rows.heading(column)} of {which or found.name}"
     if interval and not any(units.missing(end) for end in interval):
-        told += f": {rows.ranged(row, column)}, {rows.interval_name([row])}"
+        origin += f": {rows.ranged(row, column)}, {rows.interval_name([row])}"
     machine = data["machine"].get("gpu") or data["machine"]["slug"]
-    return f"{told}; {found.name} on {machine}, {data['started_at'][:10]}"
+    return f"{origin}; {found.name} on {machine}, {data['started_at'][:10]}"
 
 
 def _meets(row: rows.Row, column: str | None, value: str) -> bool:
@@ -295,12 +296,10 @@ def _texts(table: Sequence[rows.Row], column: str) -> list[str]:
 
 def _telling_apart(table: Sequence[rows.Row]) -> str:
     """What would be unique: columns in which the rows differ, best first, with their values."""
-    told = rows.telling_apart(table)
-    return f"Add one of {told}." if told else "The rows differ in no column to select them by."
-
-
-def _list(names: Any) -> str:
-    return ", ".join(names)
+    columns = rows.telling_apart(table)
+    return (
+        f"Add one of {columns}." if columns else "The rows differ in no column to select them by."
+    )
 
 
 def _replaced(text: str, rendered: Callable[[str, int], str]) -> str:

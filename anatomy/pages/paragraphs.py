@@ -13,7 +13,6 @@ that are not shown become empty ones, so that every line keeps its number.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from anatomy import claims
@@ -50,20 +49,20 @@ def choose(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str]
         The Markdown, line for line, and one sentence with `page.md:line` for each problem.
     """
     lines = text.split("\n")
-    groups, wrong = _groups(lines, _fenced(text))
-    told = [f"{showing.page}:{line + 1 + offset}: {problem}" for line, problem in wrong]
+    groups, wrong = _groups(lines, fences.lines(text))
+    problems = [f"{showing.page}:{line + 1 + offset}: {problem}" for line, problem in wrong]
     for group in groups:
         showing.line = group.line + 1 + offset
         try:
             shown, gap = _shown(showing, group)
         except AnatomyError as error:
-            told.append(f"{showing.place}: {error}")
+            problems.append(f"{showing.place}: {error}")
             shown, gap = set(), ""
         for at in range(group.line, group.end + 1):
             if at not in shown:
                 lines[at] = ""
         lines[group.line] = group.indent + gap if gap else ""
-    return "\n".join(lines), told
+    return "\n".join(lines), problems
 
 
 def _shown(showing: Showing, group: _Bound) -> tuple[set[int], str]:
@@ -84,13 +83,13 @@ def _shown(showing: Showing, group: _Bound) -> tuple[set[int], str]:
     )
 
 
-def _groups(lines: list[str], fenced: Iterable[int]) -> tuple[list[_Bound], list[tuple[int, str]]]:
+def _groups(lines: list[str], fenced: set[int]) -> tuple[list[_Bound], list[tuple[int, str]]]:
     """Groups of bound paragraphs, and (line, problem) of what can't be read as one."""
-    groups, wrong, skipped = [], [], set(fenced)
+    groups, wrong = [], []
     group: _Bound | None = None
     start, words = 0, []
     for at, line in enumerate(lines):
-        found = None if at in skipped else _LINE.match(line)
+        found = None if at in fenced else _LINE.match(line)
         if not found:
             continue
         opens, goes_on = _OPENS.match(found["what"]), _GOES_ON.match(found["what"])
@@ -137,9 +136,3 @@ def _words(text: str) -> list[str]:
     if len(set(words)) < len(words):
         raise BadParameter("a verdict is named twice.")
     return words
-
-
-def _fenced(text: str) -> Iterable[int]:
-    """Lines, from 0, that are part of a fence."""
-    for fence in fences.find(text):
-        yield from range(fence.line - 1, fence.end)

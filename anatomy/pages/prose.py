@@ -35,7 +35,7 @@ _WHOLE_BLOCK = re.compile(
     r"<!--\s*(?:given|cited):\s*\S[^>]*-->[ \t]*\n(?:[ \t]*\S.*(?:\n|$))*", re.MULTILINE
 )
 _LEVEL = re.compile(r"^95\s?%$")  # the level of every interval of this site
-# What is no prose: it becomes blanks, so that every character keeps its place.
+# What is no prose: it becomes blanks, so that every line keeps its number.
 _HIDDEN = re.compile(
     r"\]\([^()\s]*\)|<[A-Za-z/][^<>]*>|\{[^{}\n]*\}|https?://\S+|^\[[^\]]+\]:.*$", re.MULTILINE
 )
@@ -47,17 +47,15 @@ def figures(text: str) -> list[tuple[int, str]]:
     Args:
         text: The page's Markdown, front matter included.
     """
-    blank = list(text)
-    for fence in fences.find(text):
-        _blank(blank, *_lines(text, fence.line, fence.end))
-    prose = "".join(blank)
+    fenced = fences.lines(text)
+    prose = "\n".join("" if n in fenced else line for n, line in enumerate(text.split("\n")))
     for pattern in (_WHOLE_BLOCK, inline.SKIPPED_OR_REFERENCE, _HIDDEN):
         prose = pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), prose)
     found = [(prose.count("\n", 0, each.start()) + 1, each[0]) for each in _in(prose)]
     for line, caption in _captions(text):
         plain = inline.SKIPPED_OR_REFERENCE.sub(" ", caption)
         found += [(line, each[0]) for each in _in(_HIDDEN.sub(" ", plain))]
-    return sorted((line, " ".join(said.split())) for line, said in found)
+    return sorted((line, " ".join(typed.split())) for line, typed in found)
 
 
 def problems(name: str, text: str) -> list[str]:
@@ -68,9 +66,9 @@ def problems(name: str, text: str) -> list[str]:
         text: Its Markdown.
     """
     return [
-        f"{name}:{line}: the figure {said!r} is typed by hand. Refer to its recording, or say "
-        f"where it is from: [[cited: {said} | SOURCE]] or [[given: {said} | REASON]]."
-        for line, said in figures(text)
+        f"{name}:{line}: the figure {typed!r} is typed by hand. Refer to its recording, or say "
+        f"where it is from: [[cited: {typed} | SOURCE]] or [[given: {typed} | REASON]]."
+        for line, typed in figures(text)
     ]
 
 
@@ -100,16 +98,3 @@ def _captions(text: str) -> Iterator[tuple[int, str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield fence.line + node.lineno, node.value
-
-
-def _lines(text: str, first: int, last: int) -> tuple[int, int]:
-    """Where lines `first` to `last`, from 1, begin and end."""
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
-    end = starts[last] if last < len(starts) else len(text)
-    return starts[first - 1], end
-
-
-def _blank(characters: list[str], start: int, end: int) -> None:
-    for at in range(start, end):
-        if characters[at] != "\n":
-            characters[at] = " "

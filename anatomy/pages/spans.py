@@ -13,9 +13,9 @@ def literal(text: str) -> str:
     return escape(text, quote=True).replace("&#x27;", "&#39;").translate(_MARKDOWN)
 
 
-def marked(found: Found, text: str, title: str) -> str:
-    """A recorded value, with its origin on hover, and a visible mark if it is not current."""
-    return f'<span class="measured" title="{literal(title)}">{literal(text)}</span>' + stale(found)
+def measured(text: str, title: str) -> str:
+    """A recorded value, with its origin on hover."""
+    return f'<span class="measured" title="{literal(title)}">{literal(text)}</span>'
 
 
 def stale(*found: Found) -> str:

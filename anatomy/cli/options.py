@@ -1,0 +1,85 @@
+"""Options that several commands have, each with its name, its help and its limits."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anatomy.errors import BadParameter
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+
+
+class DataFormat(StrEnum):
+    """How a table is exported."""
+
+    CSV = "csv"
+    JSON = "json"
+
+
+class PlainFormat(StrEnum):
+    """How what is no table is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def _above_0(option: typer.CallbackParam, seconds: float | None) -> float | None:
+    """Refuse a time limit that nothing can be done in."""
+    if seconds is not None and not seconds > 0:
+        raise BadParameter(f"--{option.name} {seconds:g}: it must be above 0 seconds.")
+    return seconds
+
+
+def seconds(name: str, help: str) -> typer.models.OptionInfo:
+    """An option that is a time limit, in seconds."""
+    return typer.Option(name, metavar="SECONDS", help=help, callback=_above_0)
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+PlainFormatOption = Annotated[
+    PlainFormat, typer.Option("--format", help="How to print the result.")
+]
+DeviceOption = Annotated[str, typer.Option(help="Device, such as cuda:0 or cpu.")]
+MachineOption = Annotated[
+    str | None,
+    typer.Option("--machine", help="Machine, by the slug that its folder of recordings has."),
+]
+ForeignOption = Annotated[
+    bool,
+    typer.Option("--allow-foreign", help="Measure although another process computes on the GPU."),
+]
+BudgetOption = Annotated[float | None, seconds("--budget", "Stop in time; go on at next call.")]
+TimeoutOption = Annotated[float | None, seconds("--timeout", "End a process after this time.")]
+OwnTimeoutOption = Annotated[
+    float | None, seconds("--timeout", "End it after this time. [default: its own]")
+]
+ProcessesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--processes",
+        metavar="N",
+        min=1,
+        help="Measure in N fresh processes, one after the other, and merge their tables; three or "
+        "more may claim a difference under 2%. [default: as many as the experiment declares]",
+    ),
+]
+ScriptArguments = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="ARGUMENT", help="After --, what the script is called with."),
+]
+
+
+def folder(help: str) -> typer.models.OptionInfo:
+    """An option that is a folder for recordings."""
+    return typer.Option("--save", metavar="DIR", help=help)
+
+
+SaveOption = Annotated[Path | None, folder("Also write the recording under DIR.")]
