@@ -9,15 +9,13 @@ from unittest import mock
 import torch
 from fake_driver import FIRST
 from fake_gpu import LAUNCH_GAP_S
+from method_scenarios import LONG_S, SHORT_S, wobbling
 from method_traces import compared, counted, scenario
 
 from anatomy.errors import BadParameter, DisagreementError, MeasurementError
 from anatomy.measuring import account, cache, census, stopwatch_for
 from anatomy.measuring.comparison import settle
 from anatomy.measuring.patient import patient_stopwatch
-
-SHORT_S = 20e-6
-
 
 # What the clock itself costs.
 
@@ -117,6 +115,12 @@ def settling_takes_as_many_calls_as_it_needs(gpu):
         settle(watch, {"a": [gpu.callable(SHORT_S, each=warm_up)]}),
         watch.warnings == [],
     )
+
+
+@scenario()
+def settling_is_no_part_of_the_budget(gpu):
+    call = gpu.callable(LONG_S, each=wobbling(gpu, 90e-6))
+    return compared(gpu, {"a": call}, settle_cap_s=None, precision=0.0, budget_s=0.25)
 
 
 @scenario()

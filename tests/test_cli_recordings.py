@@ -286,4 +286,4 @@ def test_export_says_what_each_column_means(run):
 def test_every_exported_column_is_documented(run, monkeypatch):
     monkeypatch.setenv("ANATOMY_RECORDINGS", str(Path(__file__).parent.parent / "recordings"))
     exported = run("export")[1].partition("\n")[0].split(",")
-    assert set(exported) <= {column.name for column in columns.columns()}
+    assert set(exported) <= {column.name for column in columns.declared()}

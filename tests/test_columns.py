@@ -14,6 +14,7 @@ from anatomy.table import columns
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 RECORDINGS = CHECKOUT / "recordings"
+PATTERNS = (columns.SHARED, *columns.TOPICS)
 # Names that got a second meaning before columns were declared. One is renamed when its experiment
 # is next recorded, and then goes from here; no new one may come.
 TWO_MEANINGS = {
@@ -52,8 +53,8 @@ def test_every_recorded_column_is_declared_for_its_experiment():
 def test_every_declared_column_is_returned_by_some_experiment():
     returned = {name for each in recorded() for row in each.data["rows"] for name in row}
     written = texts_of("experiments") | texts_of("measuring") | texts_of("harnesses")
-    read = {c.name for c in columns.columns() if c.of_recording} | derived()
-    idle = {c.name for c in columns.columns()} - returned - written - read
+    read = {c.name for c in columns.declared() if c.of_recording} | derived()
+    idle = {c.name for c in columns.declared()} - returned - written - read
     assert not idle, f"no experiment returns {sorted(idle)}: take their declarations out"
 
 
@@ -111,20 +112,20 @@ def test_intervals_hold_their_figures():
 
 
 def test_no_name_gets_a_second_meaning():
-    counts = Counter(column.name for column in columns.columns())
+    counts = Counter(column.name for column in columns.declared())
     assert {name for name, count in counts.items() if count > 1} == TWO_MEANINGS
 
 
 def test_the_experiments_of_a_meaning_exist():
     known = signatures.experiments()
-    for column in columns.columns():
+    for column in columns.declared():
         for name in column.of:
             assert name in known, f"{column.name}: {name} is no experiment"
             assert name.partition(".")[0] == column.topic, f"{column.name} of {name}"
 
 
 def test_no_declaration_repeats_what_is_so_without_it():
-    for file in (*columns.PACKAGE.glob(columns.SHARED), *columns.PACKAGE.glob(columns.TOPICS[0])):
+    for file in (f for each in PATTERNS for f in columns.PACKAGE.glob(each)):
         for name, told in tomllib.loads(file.read_text()).items():
             for field, value in told.items():
                 if field in ("meaning", "of"):
@@ -186,19 +187,22 @@ def test_one_name_may_mean_two_things_where_one_says_of_what(tmp_path):
 
 def test_a_field_that_no_column_has_is_an_error(tmp_path):
     with pytest.raises(AnatomyError, match=r"one.toml: the column a has the field units; a column"):
-        columns.columns(package(tmp_path, one='[a]\nunits = "s"'))
+        columns.declared(package(tmp_path, one='[a]\nunits = "s"'))
 
 
 def test_a_file_that_is_no_toml_is_an_error(tmp_path):
     with pytest.raises(AnatomyError, match=r"columns/one\.toml can't be read: Expected"):
-        columns.columns(package(tmp_path, one="[a"))
+        columns.declared(package(tmp_path, one="[a"))
 
 
 def test_a_chapter_declares_its_columns_in_its_folder(tmp_path):
     (tmp_path / "chapters/noise").mkdir(parents=True)
     (tmp_path / "chapters/noise/columns.toml").write_text('[hiss_s]\nmeaning = "Hiss."')
-    (column,) = columns.columns(tmp_path)
-    assert (column.topic, column.unit, column.heading) == ("noise", "s", "hiss")
+    (tmp_path / "chapters/sounds/columns").mkdir(parents=True)
+    (tmp_path / "chapters/sounds/columns/tone.toml").write_text('[pitch]\nmeaning = "Pitch."')
+    hiss, pitch = columns.declared(tmp_path)
+    assert (hiss.topic, hiss.unit, hiss.heading) == ("noise", "s", "hiss")
+    assert pitch.topic == "tone"
 
 
 def test_what_nobody_declared_is_told_by_its_name():
@@ -212,3 +216,11 @@ def test_a_name_of_two_meanings_is_told_by_the_experiment():
     assert columns.column("error").kind == "number"
     assert columns.column("error", "compilation.detection").kind == "text"
     assert columns.column("error", "contiguity.bench").kind == "number"
+
+
+def test_columns_that_code_shows_by_name_are_declared():
+    from anatomy import merging, rows, tables
+    from anatomy.cli import output
+
+    named = {*tables.TIMED, *tables.REPORTED, *rows.DERIVED, *merging.NAMES, *output.LEADING}
+    assert named <= {column.name for column in columns.declared()}

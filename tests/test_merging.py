@@ -284,5 +284,5 @@ def test_a_row_that_one_process_lacks_a_count_of_keeps_the_others_word():
 
 
 def test_every_way_of_merging_that_a_column_asks_for_is_known():
-    asked = {column.merge for column in columns.columns() if column.merge}
+    asked = {column.merge for column in columns.declared() if column.merge}
     assert asked == set(merging.MERGE)

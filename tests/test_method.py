@@ -151,7 +151,7 @@ def test_another_hot_path_is_another_method_and_can_not_be_verified(package, tra
 
 def test_a_trace_that_differs_is_told_by_scenario_and_operation(traces):
     golden = method.load(signatures.PACKAGE)
-    name = "short_and_composed_calls_in_every_quantity"
+    name = "short_and_composed_calls_cold"
     one = traces[name]
 
     def told(**changed) -> list[str]:
@@ -164,7 +164,7 @@ def test_a_trace_that_differs_is_told_by_scenario_and_operation(traces):
         f"{name}, operation {at}: expected device, got sync"
     ]
     assert told(kinds=one.kinds[:-1], operations="") == [
-        f"{name}, operation {len(one.kinds) - 1}: expected preemptions, got the end"
+        f"{name}, operation {len(one.kinds) - 1}: expected clock, got the end"
     ]
     assert "with other lengths or bytes" in told(operations="")[0]
     assert "other figures made of them" in told(figures="")[0]

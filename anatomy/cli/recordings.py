@@ -138,7 +138,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
 
 def _print_columns(format: DataFormat | None) -> None:
     """What each column means: for people, or as data with all that is declared of it."""
-    every = columns.columns()
+    every = columns.declared()
     if format is not None:
         table = pd.DataFrame([columns.described(each) for each in every], dtype=object)
         say(as_json(table) if format is DataFormat.JSON else as_csv(table))

@@ -127,9 +127,7 @@ class Sampler:
         while len(taken) < samples:
             calls = list(islice(self._next, min(chunk, samples - len(taken))))
             taken += self._hidden(
-                lambda hold_s, calls=calls: self.watch.spans(
-                    calls, cold=self.quantity == "gpu_cold", hold_s=hold_s
-                ),
+                lambda hold_s, calls=calls: self.watch.spans(calls, cold=True, hold_s=hold_s),
                 len(calls),
             )
         return self._net(taken)

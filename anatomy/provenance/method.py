@@ -149,12 +149,12 @@ def read(root: Path) -> Sources:
     Raises:
         AnatomyError: A file does not parse.
     """
-    return _read(root.name, signatures.sources(root))
+    return read_files(root.name, signatures.sources(root))
 
 
 @lru_cache(maxsize=8)
-def _read(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
-    """As `read`; only an edit makes it be done again."""
+def read_files(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
+    """As `read`, of files by path in the package; only an edit makes it be done again."""
     constants: dict[str, set[str]] = {}
     code: dict[str, set[str]] = {}
     for module, statement, text in _reached(name, files):
@@ -172,13 +172,10 @@ def _read(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
 def _reached(
     name: str, files: tuple[tuple[str, bytes], ...]
 ) -> Iterator[tuple[str, ast.stmt, str]]:
-    """All definitions of the room, and those that they reach: module, statement, its normal text.
-
-    With the text stands what names of other packages in it mean.
-    """
+    """All definitions of the room, and those that they reach: module, statement, its normal text."""
     from anatomy.provenance import codehash  # it needs this module to know the method's id
 
-    package = codehash._package(name, files)
+    package, contents = codehash._package(name, files), dict(files)
     room = [each for each in package.files if each == ROOM or each.startswith(f"{ROOM}.")]
     waiting = [target for module in room for target in package.everything(module)]
     seen: set[tuple[str, str]] = set()
@@ -188,14 +185,37 @@ def _reached(
             continue
         seen.add(target)
         waiting.append((at, "*"))  # what runs when the module is imported
-        source = package.module(at)
-        for statement in source.loose if defined == "*" else source.names[defined]:
-            normal = normal_form(statement)
-            uses = set(names_used(normal, name))
+        file = package.files[at]
+        for statement, text, uses in _normal(name, at, file, contents[file], defined):
             for use in uses:
                 waiting += package.targets(at, use)
-            foreign = {source.foreign[use[0]] for use in uses if use[0] in source.foreign}
-            yield at, statement, f"{_text(normal)} {sorted(foreign)}"
+            yield at, statement, text
+
+
+@lru_cache(maxsize=4096)
+def _normal(
+    package: str, at: str, file: str, content: bytes, defined: str
+) -> list[tuple[ast.stmt, str, set[tuple[str, ...]]]]:
+    """The statements of one definition, each with its normal text and the names that it uses.
+
+    In the text stands what names of other packages mean.
+    """
+    source = _module(package, at, file, content)
+    found = []
+    for statement in source.loose if defined == "*" else source.names[defined]:
+        normal = normal_form(statement)
+        uses = set(names_used(normal, package))
+        foreign = {source.foreign[use[0]] for use in uses if use[0] in source.foreign}
+        found.append((statement, f"{_text(normal)} {sorted(foreign)}", uses))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _module(package: str, at: str, file: str, content: bytes):
+    """One parsed module."""
+    from anatomy.provenance import codehash
+
+    return codehash._Module(ast.parse(content), at, package, file.endswith("__init__.py"))
 
 
 def _constants(statement: ast.stmt) -> Iterator[tuple[str, str]]:

@@ -21,8 +21,9 @@ from anatomy.errors import AnatomyError
 
 PACKAGE = Path(__file__).resolve().parent.parent
 SHARED = "table/declared/*.toml"
-# A topic's file is called by its topic, or lies in the folder of its chapter.
-TOPICS = ("experiments/columns/*.toml", "chapters/*/columns.toml")
+# A topic is what its experiments' names begin with. Its file is called by it, or lies in the folder
+# of a chapter that is; a chapter of several topics has a folder with a file for each.
+TOPICS = ("experiments/columns/*.toml", "chapters/*/columns.toml", "chapters/*/columns/*.toml")
 
 NUMBER, COUNT, TEXT, FLAG, LIST = "number", "count", "text", "flag", "list"
 KINDS = (NUMBER, COUNT, TEXT, FLAG, LIST)
@@ -95,7 +96,7 @@ class Column:
 GIVEN = {each.name for each in fields(Column)} - {"name", "topic"}
 
 
-def columns(package: Path | None = None) -> tuple[Column, ...]:
+def declared(package: Path | None = None) -> tuple[Column, ...]:
     """All columns, those that topics share first, in the order of their files.
 
     Args:
@@ -104,11 +105,11 @@ def columns(package: Path | None = None) -> tuple[Column, ...]:
     Raises:
         AnatomyError: A file can't be read or does not say what a column is.
     """
-    return _columns(Path(package or PACKAGE))
+    return _declared(Path(package or PACKAGE))
 
 
 @cache
-def _columns(package: Path) -> tuple[Column, ...]:
+def _declared(package: Path) -> tuple[Column, ...]:
     files = [(file, "") for file in sorted(package.glob(SHARED))]
     for pattern in TOPICS:
         for file in sorted(package.glob(pattern)):
@@ -118,23 +119,21 @@ def _columns(package: Path) -> tuple[Column, ...]:
 
 def _read(file: Path, topic: str, package: Path) -> list[Column]:
     try:
-        declared = tomllib.loads(file.read_text(encoding="utf-8"))
+        told_by_name = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise AnatomyError(f"{file.relative_to(package)} can't be read: {error}.") from None
-    for name, told in declared.items():
+    for name, told in told_by_name.items():
         if unknown := sorted(set(told) - GIVEN):
             raise AnatomyError(
                 f"{file.relative_to(package)}: the column {name} has the field "
                 f"{', '.join(unknown)}; a column has {', '.join(sorted(GIVEN))}."
             )
-    return [_made(name, topic, told) for name, told in declared.items()]
+    return [_made(name, topic, told) for name, told in told_by_name.items()]
 
 
 def _made(name: str, topic: str, told: Mapping[str, Any]) -> Column:
     """A column with what its name says of it filled in."""
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
-    if given.get("aside") is True:
-        given["aside"] = ALWAYS
     if given.get("kind", NUMBER) in (NUMBER, COUNT, LIST):
         given.setdefault("unit", unit_of(name))
     given.setdefault("kind", COUNT if given.get("unit") in COUNTED else NUMBER)
@@ -161,7 +160,7 @@ def _plain(name: str) -> str:
 
 def problems(package: Path | None = None) -> list[str]:
     """What is wrong with the declarations, one sentence each; empty where all is well."""
-    every = columns(package)
+    every = declared(package)
     by_name: dict[str, list[Column]] = {}
     for column in every:
         by_name.setdefault(column.name, []).append(column)
@@ -205,6 +204,8 @@ def _faults(column: Column, by_name: Mapping[str, list[Column]]) -> list[str]:
     ends_in = unit_of(column.name)
     if ends_in and column.kind != TEXT and column.unit != ends_in:
         wrong.append(f"has the unit {column.unit}, and its name says {ends_in}")
+    if column.aside not in ("", ALWAYS, TERMINAL):
+        wrong.append(f"lies aside in {column.aside!r}, which is neither {ALWAYS} nor {TERMINAL}")
     if column.shown and column.unit != "1":
         wrong.append(f"has a unit, and so can't be shown as {column.shown}")
     if column.words and column.kind != TEXT:
@@ -224,7 +225,7 @@ def _place(column: Column) -> str:
 def _by_name() -> dict[str, Column]:
     """Column by name: of several meanings, the one that holds wherever no other is declared."""
     found: dict[str, Column] = {}
-    for column in sorted(columns(), key=lambda each: bool(each.of)):
+    for column in sorted(declared(), key=lambda each: bool(each.of)):
         found.setdefault(column.name, column)
     return found
 
@@ -244,8 +245,8 @@ def column(name: str, experiment: str | None = None) -> Column:
 @cache
 def identifies(name: str) -> bool:
     """Whether a column tells rows apart in some experiment; one that nobody declared may."""
-    declared = [each for each in columns() if each.name == name]
-    return not declared or any(each.identifies for each in declared)
+    meanings = [each for each in declared() if each.name == name]
+    return not meanings or any(each.identifies for each in meanings)
 
 
 @cache
@@ -258,7 +259,7 @@ def of_experiment(experiment: str) -> Mapping[str, Column]:
     """The columns that an experiment may return: those that all share and its topic's, by name."""
     topic = experiment.partition(".")[0]
     found = {}
-    for each in sorted(columns(), key=lambda each: bool(each.of)):
+    for each in sorted(declared(), key=lambda each: bool(each.of)):
         if each.topic in ("", topic) and (not each.of or experiment in each.of):
             found[each.name] = each
     return found
@@ -294,17 +295,17 @@ def must_match() -> tuple[str, ...]:
 
     A name of several meanings is one of them only if each of these says so.
     """
-    free = {each.name for each in columns() if not each.must_match}
-    return tuple(dict.fromkeys(each.name for each in columns() if each.name not in free))
+    free = {each.name for each in declared() if not each.must_match}
+    return tuple(dict.fromkeys(each.name for each in declared() if each.name not in free))
 
 
 def aside(*where: str) -> set[str]:
     """Columns that tables leave out: ends of intervals, and those that lie aside in `where`."""
-    ends = {end for each in columns() for end in each.interval}
-    return ends | {each.name for each in columns() if each.aside in where}
+    ends = {end for each in declared() for end in each.interval}
+    return ends | {each.name for each in declared() if each.aside in where}
 
 
 @cache
 def intervals() -> Mapping[str, tuple[str, str]]:
     """Column -> the columns of its 95 % interval."""
-    return {each.name: each.interval for each in columns() if each.interval}
+    return {each.name: each.interval for each in declared() if each.interval}
