@@ -34,10 +34,10 @@ def hand_over(table: pd.DataFrame, noise_floor: float, warnings: Sequence[str] =
     if not file:
         return
     rows = plain_fields({"rows": table})["rows"]  # rounded as in a recording; what is missing, null
-    told = {"noise_floor": noise_floor, "warnings": list(warnings), "rows": rows}
+    comparison = {"noise_floor": noise_floor, "warnings": list(warnings), "rows": rows}
     try:
         with open(file, "a", encoding="utf-8") as lines:
-            lines.write(json.dumps(told, allow_nan=False) + "\n")
+            lines.write(json.dumps(comparison, allow_nan=False) + "\n")
     except OSError as error:
         raise MeasurementError(
             f"The comparison could not be handed over to {file}, which the environment names as "

@@ -27,8 +27,7 @@ from traced_gpu import OPERATIONS
 from anatomy import signatures
 from anatomy.errors import AnatomyError
 from anatomy.provenance import method
-from anatomy.provenance.normal_form import normal_form
-from anatomy.provenance.syntax import serialized
+from anatomy.provenance.syntax import normalised
 
 TESTS = Path(__file__).parent
 INSTRUMENT = (
@@ -198,7 +197,7 @@ def unpacked(lines: list[str], scenarios: Mapping[str, str]) -> dict[str, str]:
 def instrument() -> str:
     """Hash of the virtual GPU and of the scenarios, without their words."""
     texts = [
-        serialized(normal_form(statement))
+        normalised(statement)
         for file in INSTRUMENT
         for statement in ast.parse((TESTS / file).read_text(encoding="utf-8")).body
     ]

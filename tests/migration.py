@@ -28,7 +28,8 @@ from pathlib import Path
 
 from anatomy import recording, signatures
 from anatomy.provenance.canonical import content_sha, render, restored, shared
-from anatomy.provenance.codehash import SCHEME, Layout, hash_at
+from anatomy.provenance.codehash import SCHEME, hash_at
+from anatomy.provenance.content import Layout
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 RECORDINGS = CHECKOUT / "recordings"

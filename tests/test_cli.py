@@ -16,7 +16,7 @@ from typer.main import get_command
 
 import anatomy
 from anatomy import cli, recorder, recording, signatures
-from anatomy.cli import measure
+from anatomy.cli import measure, text
 from anatomy.cli.app import STATUSES, build
 from anatomy.errors import AnatomyError, Busy
 
@@ -372,3 +372,13 @@ def test_completion_offers_experiments(monkeypatch):
     }
     _, out, err = python(code, env=environment)
     assert "contiguity.bench" in out.split(), err
+
+
+@pytest.mark.parametrize("name", ["ladder.autotuned", "ladder.graphs"])
+def test_of_rows_of_several_kinds_each_is_printed_in_its_way(name):
+    root = CHECKOUT / "recordings"
+    found = [each for each in recording.all_recordings(root) if each.experiment == name]
+    for each in found:
+        printed = text.report(each)
+        assert "ms/iter [" in printed and "\n  part " in printed and "[None]" not in printed
+    assert found

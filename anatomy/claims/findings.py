@@ -250,9 +250,9 @@ def _where(cases: Sequence[Case]) -> str:
             if len(other) <= MOST_NAMED:
                 return f"except {_at(other)}, in {count}"
         open_ = sum(len(each) for each in outcomes.values() if any(each) and not all(each))
-        told = _parts(outcomes)
-        if told and (best is None or open_ + len(outcomes) < best[0]):
-            best = open_ + len(outcomes), told
+        parts = _parts(outcomes)
+        if parts and (best is None or open_ + len(outcomes) < best[0]):
+            best = open_ + len(outcomes), parts
     for kind, outcome in (("", True), ("except ", False)):
         single = [case for case in cases if case.outcome is outcome]
         if len(single) <= MOST_NAMED:

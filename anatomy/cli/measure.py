@@ -65,8 +65,8 @@ def measure(
 def _origin(found: Recording) -> str:
     """What was measured on what, and in how many processes if there were several."""
     method = found.data.get("method", {})
-    told = [replication.described(method["processes"])] if "processes" in method else []
-    return "\n".join([text.provenance(found), *told])
+    several = [replication.described(method["processes"])] if "processes" in method else []
+    return "\n".join([text.provenance(found), *several])
 
 
 def _require_folder(folder: Path) -> None:

@@ -91,14 +91,14 @@ def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
     """
     rows = []
     for each in recordings:
-        told = {
+        origin = {
             "machine": each.machine,
             "experiment": each.experiment,
             "params": json.dumps(each.params, sort_keys=True),
             "torch": each.data["software"]["torch"],
             "recorded_at": each.data["started_at"],
         }
-        rows += [row | told for row in each.rows]
+        rows += [row | origin for row in each.rows]
     others = sorted({name for row in rows for name in row} - set(LEADING))
     return pd.DataFrame(
         [{name: row.get(name) for name in (*LEADING, *others)} for row in rows],

@@ -140,13 +140,11 @@ def _print_columns(format: DataFormat | None) -> None:
     """What each column means: for people, or as data with all that is declared of it."""
     every = columns.declared()
     if format is not None:
-        table = pd.DataFrame([columns.described(each) for each in every], dtype=object)
-        say(as_json(table) if format is DataFormat.JSON else as_csv(table))
+        data = pd.DataFrame([columns.described(each) for each in every], dtype=object)
+        say(as_json(data) if format is DataFormat.JSON else as_csv(data))
         return
-    table = Table("column", "of", "unit", "meaning", box=None, pad_edge=False)
-    for each in every:
-        table.add_row(each.name, ", ".join(each.of) or each.topic, each.unit, each.meaning)
-    show(table)
+    lines = [(e.name, ", ".join(e.of) or e.topic, e.unit, e.meaning) for e in every]
+    show(table(("column", "of", "unit", "meaning"), lines))
 
 
 def _show(

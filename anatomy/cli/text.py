@@ -92,7 +92,8 @@ def _answer_block(row: Row) -> str:
     shown = [n for n in row if n not in (*HIDDEN, "variant") and not units.missing(row[n])]
     width = max(map(len, shown), default=0)
     lines = [f"  {name:<{width}}: {rows.printed(row, name)}" for name in shown]
-    return "\n".join([f"[{row.get('variant')}]", *lines])
+    name = [f"[{row['variant']}]"] if row.get("variant") else []
+    return "\n".join([*name, *lines])
 
 
 def timing(op: str | None, quantity: str | None, group: Sequence[Row], ceilings) -> str:
@@ -201,7 +202,9 @@ def _is_text(found: Sequence[Row], name: str) -> bool:
 
 
 def _is_timed(row: Row) -> bool:
-    return "median_s" in row or row.get("quantity") is not None
+    """Whether a row is of a time: it has one, or says why there is none."""
+    has_time = any(row.get(name) is not None for name in ("median_s", "quantity"))
+    return has_time or bool("median_s" in row and row.get("variant") and row.get("note"))
 
 
 def _thousandfold(x: float | None) -> float | None:

@@ -28,8 +28,9 @@ from typing import Any
 
 from anatomy import signatures
 from anatomy.errors import AnatomyError
-from anatomy.provenance.normal_form import normal_form
-from anatomy.provenance.syntax import FUNCTIONS, names_used, serialized
+from anatomy.provenance.content import UNFOLLOWED, Definitions, Layout
+from anatomy.provenance.definitions import Target
+from anatomy.provenance.syntax import FUNCTIONS
 
 ROOM = "measuring"  # the room's folder in the package, the one place that names it
 HOT_PATH = f"{ROOM}.clock"
@@ -155,67 +156,27 @@ def read(root: Path) -> Sources:
 @lru_cache(maxsize=8)
 def read_files(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
     """As `read`, of files by path in the package; only an edit makes it be done again."""
+    package = Definitions(name, files, Layout((), UNFOLLOWED, ""))
+    room = [each for each in package.files if each == ROOM or each.startswith(f"{ROOM}.")]
+    elsewhere = tuple(each for each in package.files if each != HOT_PATH and each)
+    alone = Definitions(name, files, Layout((), elsewhere, ""))
     constants: dict[str, set[str]] = {}
-    code: dict[str, set[str]] = {}
-    for module, statement, text in _reached(name, files):
-        code.setdefault(module, set()).add(text)
-        for constant, value in _constants(statement):
-            constants.setdefault(constant, set()).add(value)
+    waiting = [target for module in room for target in package.of_module(module)]
+    seen: set[Target] = set()
+    while waiting:
+        if (target := waiting.pop()) in seen:
+            continue
+        seen.add(target)
+        waiting += package.definition(target).uses
+        for statement in package.statements(target):
+            for constant, value in _constants(statement):
+                constants.setdefault(constant, set()).add(value)
     return Sources(
         # Two of one name, in two modules, are told by both of their values.
         {constant: " and ".join(sorted(values)) for constant, values in sorted(constants.items())},
-        _digest(sorted(code.get(HOT_PATH, ()))),
-        _digest(sorted(set().union(*code.values()))),
+        _digest(sorted({alone.hash(target) for target in alone.of_module(HOT_PATH)})),
+        _digest(sorted({package.hash(t) for module in room for t in package.of_module(module)})),
     )
-
-
-def _reached(
-    name: str, files: tuple[tuple[str, bytes], ...]
-) -> Iterator[tuple[str, ast.stmt, str]]:
-    """All definitions of the room, and those that they reach: module, statement, its normal text."""
-    from anatomy.provenance import codehash  # it needs this module to know the method's id
-
-    package, contents = codehash._package(name, files), dict(files)
-    room = [each for each in package.files if each == ROOM or each.startswith(f"{ROOM}.")]
-    waiting = [target for module in room for target in package.everything(module)]
-    seen: set[tuple[str, str]] = set()
-    while waiting:
-        at, defined = target = waiting.pop()
-        if target in seen or at in codehash.BOOKKEEPING:
-            continue
-        seen.add(target)
-        waiting.append((at, "*"))  # what runs when the module is imported
-        file = package.files[at]
-        for statement, text, uses in _normal(name, at, file, contents[file], defined):
-            for use in uses:
-                waiting += package.targets(at, use)
-            yield at, statement, text
-
-
-@lru_cache(maxsize=4096)
-def _normal(
-    package: str, at: str, file: str, content: bytes, defined: str
-) -> list[tuple[ast.stmt, str, set[tuple[str, ...]]]]:
-    """The statements of one definition, each with its normal text and the names that it uses.
-
-    In the text stands what names of other packages mean.
-    """
-    source = _module(package, at, file, content)
-    found = []
-    for statement in source.loose if defined == "*" else source.names[defined]:
-        normal = normal_form(statement)
-        uses = set(names_used(normal, package))
-        foreign = {source.foreign[use[0]] for use in uses if use[0] in source.foreign}
-        found.append((statement, f"{_text(normal)} {sorted(foreign)}", uses))
-    return found
-
-
-@lru_cache(maxsize=256)
-def _module(package: str, at: str, file: str, content: bytes):
-    """One parsed module."""
-    from anatomy.provenance import codehash
-
-    return codehash._Module(ast.parse(content), at, package, file.endswith("__init__.py"))
 
 
 def _constants(statement: ast.stmt) -> Iterator[tuple[str, str]]:
@@ -272,7 +233,7 @@ def _value(node: ast.expr) -> str:
     try:
         return ascii(_computed(node))
     except ValueError:
-        return serialized(node)
+        return ast.unparse(node)
 
 
 def _computed(node: ast.expr) -> Any:
@@ -294,22 +255,6 @@ def _computed(node: ast.expr) -> Any:
         if isinstance(node.op, ast.Div):
             return left / right
     raise ValueError
-
-
-def _text(statement: ast.stmt) -> str:
-    """A statement in normal form as text; the methods of a class in any order."""
-    if isinstance(statement, ast.ClassDef):
-        methods = [each for each in statement.body if isinstance(each, FUNCTIONS)]
-        rest = [each for each in statement.body if not isinstance(each, FUNCTIONS)]
-        bare = ast.ClassDef(
-            name=statement.name,
-            bases=statement.bases,
-            keywords=statement.keywords,
-            body=rest,
-            decorator_list=statement.decorator_list,
-        )
-        return "\n".join([serialized(bare), *sorted(serialized(each) for each in methods)])
-    return serialized(statement)
 
 
 def _digest(value: object) -> str:
