@@ -26,7 +26,7 @@ from anatomy import experiment, judge, machine, units, versions
 from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 from anatomy.judge import reading
 
-# What is said in a plain RuntimeError when there is no memory left: by the CUDA runtime, cuBLAS, and
+# Said in a plain RuntimeError when there is no memory left: by the CUDA runtime, cuBLAS, and
 # torch on the CPU; and by torch of a tensor whose bytes or elements can't even be counted.
 NO_MEMORY = (
     "out of memory",
