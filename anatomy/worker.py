@@ -28,7 +28,7 @@ from anatomy.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 from anatomy.judge import reading
 from anatomy.table import columns
 
-# What a plain RuntimeError says when there is no memory left: of the CUDA runtime, of cuBLAS, of
+# Said in a plain RuntimeError when there is no memory left: by the CUDA runtime, cuBLAS, and
 # torch on the CPU; and by torch of a tensor whose bytes or elements can't even be counted.
 NO_MEMORY = (
     "out of memory",

@@ -122,6 +122,7 @@ def bench(root: Path, edit=None, **params: Any) -> Path:
     )
     if edit:
         edit(rows)
+        rows = synthetic.as_said(rows)
     return synthetic.record(root, "sync_points.bench", rows, **params)
 
 

@@ -163,6 +163,11 @@ def compared(
     return rows
 
 
+def as_said(rows: Iterable[dict]) -> list[dict]:
+    """Rows of no comparison, which are read as they stand: an edit may say what no block says."""
+    return [{n: value for n, value in row.items() if n != "launch_inclusive"} for row in rows]
+
+
 def bench(root: Path, dtype: str = "fp16", size: int = 4096) -> Path:
     """A recording of `contiguity.bench` for square matrices."""
     rows, item = [], ITEM_BYTES[dtype]

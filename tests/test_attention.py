@@ -263,7 +263,7 @@ def edited(tmp_path):
         rows = [dict(row) for row in data["rows"]]
         for row in rows:
             change(row)
-        recording.save(data | {"rows": rows}, tmp_path)
+        recording.save(data | {"rows": synthetic.as_said(rows)}, tmp_path)
         return verdict(name, tmp_path)
 
     return judge

@@ -24,7 +24,7 @@ def edited(tmp_path):
         rows = [dict(row) for row in recording.load(path, tmp_path).data["rows"]]
         for row in rows:
             change(row)
-        recording.save(data | {"rows": rows}, tmp_path)
+        recording.save(data | {"rows": synthetic.as_said(rows)}, tmp_path)
         return claims.evaluate(synthetic.showing(root=tmp_path), name)
 
     return judge

@@ -28,6 +28,7 @@ def edit(root, name, change):
     data = json.loads(file.read_text())
     for row in data["rows"]:
         change(row)
+    data["rows"] = synthetic.as_said(data["rows"])
     recording.save(data, root)
 
 

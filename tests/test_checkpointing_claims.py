@@ -24,6 +24,7 @@ def verdict(tmp_path):
             data = json.loads(file.read_text())
             for row in data["rows"]:
                 change(row)
+            data["rows"] = synthetic.as_said(data["rows"])
             recording.save(data, tmp_path)
         return claims.evaluate(synthetic.showing(root=tmp_path), claim)
 

@@ -91,6 +91,7 @@ def edited(root, name: str, change) -> None:
     data = json.loads(file.read_text())
     for row in data["rows"]:
         change(row)
+    data["rows"] = synthetic.as_said(data["rows"])
     recording.save(data, root)
 
 

@@ -34,7 +34,7 @@ ROWS = [
 
 
 def printed(rows, experiment=ladder.STEPS) -> list[str]:
-    found = SimpleNamespace(data={"rows": rows}, experiment=experiment, warnings=["a noisy host"])
+    found = SimpleNamespace(rows=rows, experiment=experiment, warnings=["a noisy host"])
     held = io.StringIO()
     console = Console(file=held, width=200, color_system=None)
     for part in ladder.report(found):

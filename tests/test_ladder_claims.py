@@ -44,6 +44,7 @@ def edit(root, change) -> None:
         data = recording.load(file).data
         for row in data["rows"]:
             change(row)
+        data["rows"] = synthetic.as_said(data["rows"])
         recording.save(data, root)
 
 

@@ -54,6 +54,7 @@ def changed(root, into, change, width: int = 1024):
     data = json.loads(json.dumps(read(root, width)))
     for row in data["rows"]:
         change(row)
+    data["rows"] = synthetic.as_said(data["rows"])
     recording.save(data, into)
     return into
 

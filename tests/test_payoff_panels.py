@@ -4,6 +4,7 @@ import re
 
 import payoff_rows as made
 import pytest
+import synthetic
 from test_page import Balance, text
 from test_payoffs import LINE, MAP, call, of
 
@@ -23,7 +24,7 @@ def counted(tmp_path, shares, **options) -> str:
     for row in table:
         if row.get("peak_bytes") and row["variant"] == "compiled":
             row["peak_bytes"] = int(row["peak_bytes"] * 2 * shares[row["width"]])
-    made.recorded(tmp_path, table)
+    made.recorded(tmp_path, synthetic.as_said(table))
     return text(call("payoff", of(tmp_path), **{"value": "peak_bytes"} | options))
 
 
@@ -158,7 +159,7 @@ def with_few_blocks(tmp_path, tokens: int, **options) -> str:
         place = (row["width"], row["tokens"], row["variant"], row["op"][:5])
         if place == (256, tokens, "compiled", "train"):
             row |= {"verdict": "undecided", "blocks_s": row["blocks_s"][:3]}
-    made.recorded(tmp_path, table)
+    made.recorded(tmp_path, synthetic.as_said(table))
     return text(call("payoff", of(tmp_path), **LINE | {"where": {"tokens": tokens}} | options))
 
 

@@ -145,7 +145,7 @@ def test_tone_mark_and_word_say_the_same_and_the_undecided_has_no_tone(tmp_path,
     table = made.table()
     undecided = next(row for row in table if row["variant"] == "compiled" and row.get("ratio"))
     undecided["verdict"] = "undecided"  # although it takes half the time
-    made.recorded(tmp_path, table)
+    made.recorded(tmp_path, synthetic.as_said(table))
     ((squares, *_, edges),) = drawn(tmp_path, monkeypatch, **MAP)
     tones = {(s["word"], s["mark"], s["tone"]) for s in squares}
     assert tones == {
@@ -252,7 +252,7 @@ def test_where_nothing_was_measured_the_figure_says_why_in_each_cell(tmp_path):
         for row in made.table()
         if not row["op"].startswith("first")
     ]
-    made.recorded(tmp_path, table)
+    made.recorded(tmp_path, synthetic.as_said(table))
     for options in (MAP, LINE, MAP | {"value": "ratio", "variant": ["graphed"]}):
         told = text(call("payoff", of(tmp_path), **options))
         assert "needs a GPU" in told and "break-even" not in told and "faster" not in told

@@ -30,6 +30,7 @@ def edited(root: Path, name: str, change) -> None:
     data = json.loads(file.read_text())
     for row in data["rows"]:
         change(row)
+    data["rows"] = synthetic.as_said(data["rows"])
     recording.save(data, root)
 
 

@@ -18,7 +18,12 @@ def told(warnings: list[str], *operations: str) -> str:
         "code": {"commit": "0" * 40},
     }
     recording = SimpleNamespace(
-        path=Path("toy.json"), data=data, warnings=warnings, experiment="toy"
+        path=Path("toy.json"),
+        data=data,
+        warnings=warnings,
+        experiment="toy",
+        rows=data["rows"],
+        noise_floor={},
     )
     return strips.strip(showing, [SimpleNamespace(recording=recording)])
 

@@ -40,6 +40,7 @@ def edit(root, name: str, change) -> None:
         data = json.loads(file.read_text())
         for row in data["rows"]:
             change(row)
+        data["rows"] = synthetic.as_said(data["rows"])
         recording.save(data, root)
 
 

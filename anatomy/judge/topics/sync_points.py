@@ -2,7 +2,7 @@
 
 from anatomy.judge.comparisons import comparisons, controlled
 from anatomy.judge.rules import rule
-from anatomy.judge.topics.syncs import WAIT, bound_by, wait
+from anatomy.judge.topics.syncs import WAIT, pace, wait
 
 SHARES = {
     "wait_share": "ratio",
@@ -43,7 +43,7 @@ def bench(rows, known):
                 row = rows[place]
                 found = {"kernel_s": kernel["median_s"]} | wait(row, control)
                 if op.startswith(LOOP):
-                    found |= _of_an_iteration(row, kernel) | {"bound_by": bound_by(control)}
+                    found |= _of_an_iteration(row, kernel) | pace(control)
                     said = predicted(row["variant"], kernel["median_s"], queue_s, alone)
                     found["predicted_s"] = said
                     found["residual_share"] = said and row["median_s"] / said - 1
@@ -102,7 +102,7 @@ def training(rows, known):
                 for name, seconds in wait(row, control).items()
             }
             times = {f"step_{end}s": row[of] / every for end, of in TIMES_OF.items()}
-            yield place, times | waits | {"bound_by": bound_by(control)}
+            yield place, times | waits | pace(control)
 
 
 TIMES_OF = {"": "median_s", "low_": "low_s", "high_": "high_s"}

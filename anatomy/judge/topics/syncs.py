@@ -16,13 +16,15 @@ def wait(row, control) -> dict:
     return dict(zip(WAIT, (extra.median, extra.low, extra.high), strict=True))
 
 
-def bound_by(control) -> str | None:
+def pace(control) -> dict:
     """What sets the pace of a loop without a wait; None on a CPU, where both are one."""
-    if control.get("device") != "cuda":
-        return None
+    if control.get("device") == "cpu":
+        return {"bound_by": None}
+    if control.get("device") is None or control.get("enqueue_s") is None:
+        return {}
     # As `gates.regime` says: a period that is the host's time to queue the step is the host's.
-    share = LAUNCH_BOUND_SHARE * control["median_s"]
-    return "host" if control["enqueue_s"] >= share else "GPU"
+    hosts = control["enqueue_s"] >= LAUNCH_BOUND_SHARE * control["median_s"]
+    return {"bound_by": "host" if hosts else "GPU"}
 
 
 @rule(
@@ -36,7 +38,7 @@ def steps(rows, known):
         if control.get("kernels_each") is None:  # the readbacks alone
             continue
         for place in places:
-            yield place, wait(rows[place], control) | {"bound_by": bound_by(control)}
+            yield place, wait(rows[place], control) | pace(control)
 
 
 @rule("synchronizations.detected", columns=("agree",), source="waits and warned")
