@@ -9,8 +9,8 @@ a recording, and a command that prints its help, must not wait for either.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anatomy.comparing import compare_patiently as compare
-    from anatomy.diagnosing import diagnose
+    from anatomy.comparison import compare_patiently as compare
+    from anatomy.diagnosis.steps import diagnose
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "compare", "diagnose"]
@@ -19,11 +19,11 @@ __all__ = ["__version__", "compare", "diagnose"]
 def __getattr__(name: str) -> Any:
     """Load `compare` or `diagnose`, and torch with it, when it is first asked for."""
     if name == "compare":
-        from anatomy.comparing import compare_patiently as compare
+        from anatomy.comparison import compare_patiently as compare
 
         return compare
     if name == "diagnose":
-        from anatomy.diagnosing import diagnose
+        from anatomy.diagnosis.steps import diagnose
 
         return diagnose
     raise AttributeError(f"module 'anatomy' has no attribute {name!r}")

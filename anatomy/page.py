@@ -11,7 +11,7 @@ What all of them take is said here once. An experiment's parameters are given by
 as in its signature. `op` and `quantity` choose rows by these columns, and are the experiment's
 parameters of that name too, if it has them; `op` may be a pattern such as `step *`. `where` chooses
 by any column: its value, or a list of them, and a text with `*` is a pattern. A `caption` says what
-to see; it may hold `code` and `[[references]]` (see `anatomy.pages.inline`).
+to see; it may hold `code` and `[[references]]` (see `anatomy.references.inline`).
 
 What is missing or not current shows as a gap or a badge with the command that mends it; a wrong
 name is an error (UnknownName) with its place on the page. While a build collects what pages show,
@@ -22,29 +22,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from anatomy import signatures, tables
-from anatomy.charts import figures, strips
+from anatomy.chapters.autograd.nodegraphs import graph as graph
+from anatomy.chapters.bottlenecks.confusions import confusion as confusion
+from anatomy.chapters.bottlenecks.hotspots import hotspots as hotspots
+from anatomy.chapters.ladder.shown.changes import changes as changes
+from anatomy.chapters.ladder.shown.ladders import ladder as ladder
+from anatomy.chapters.sync_points.timelines import timeline as timeline
 from anatomy.claims import evaluate
-from anatomy.errors import BadParameter, UnknownName
-from anatomy.exhibits import commands, framing
-from anatomy.exhibits import matrices as grids
-from anatomy.exhibits.changes import changes as changes
-from anatomy.exhibits.confusions import confusion as confusion
-from anatomy.exhibits.frontiers import frontier as frontier
-from anatomy.exhibits.growth import curve as curve
-from anatomy.exhibits.hotspots import hotspots as hotspots
-from anatomy.exhibits.ladders import ladder as ladder
-from anatomy.exhibits.ledger_table import ledger as ledger
-from anatomy.exhibits.nodegraphs import graph as graph
-from anatomy.exhibits.payoffs import payoff as payoff
-from anatomy.exhibits.specials import harnesses as harnesses
-from anatomy.exhibits.specials import limits as limits
-from anatomy.exhibits.specials import samples as samples
-from anatomy.exhibits.specials import seed_beside as seed_beside
-from anatomy.exhibits.techniques import techniques as techniques
-from anatomy.exhibits.timelines import timeline as timeline
-from anatomy.pages.collecting import collect as collect
-from anatomy.showing import current, selectors
+from anatomy.figures import commands, framing, tables
+from anatomy.figures import matrices as grids
+from anatomy.figures.charts import figures, strips
+from anatomy.figures.frontiers import frontier as frontier
+from anatomy.figures.growth import curve as curve
+from anatomy.figures.ledger_table import ledger as ledger
+from anatomy.figures.payoffs import payoff as payoff
+from anatomy.figures.specials import harnesses as harnesses
+from anatomy.figures.specials import limits as limits
+from anatomy.figures.specials import samples as samples
+from anatomy.figures.specials import seed_beside as seed_beside
+from anatomy.figures.techniques import techniques as techniques
+from anatomy.record import signatures
+from anatomy.record.showing import current, selectors
+from anatomy.site.collecting import collect as collect
+from anatomy.table.errors import BadParameter, UnknownName
 
 
 def show(
@@ -70,7 +70,7 @@ def show(
     Args:
         rows: Variants shown, in this order; by default all, the control's duplicate included.
         columns: Columns of the table, by name, in this order; any column of the recording, or of
-            `anatomy.rows.DERIVED`. By default those that matter for the kind of table.
+            `anatomy.table.rows.DERIVED`. By default those that matter for the kind of table.
         chart: `times`, `ratios` (with the noise band), `rates` (under the machine's ceiling),
             `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor).
         unfold: Show the table under a chart unfolded.

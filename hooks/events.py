@@ -1,4 +1,4 @@
-"""MkDocs events, each handed on to `anatomy.pages.building`; nothing is decided here.
+"""MkDocs events, each handed on to `anatomy.site.building`; nothing is decided here.
 
 Pages are checked and collected before anything is written, the recorder runs before the pages are
 rendered, and whatever is wrong on a page is raised as one error that names page.md:line. Failing
@@ -113,9 +113,9 @@ def _run(code, returncode=None, session=None, id=None, **extra):
 
 
 def _here():
-    from anatomy import machine  # which asks the driver, and does not import torch
+    from anatomy.machine import host  # which asks the driver, and does not import torch
 
-    return machine.here()
+    return host.here()
 
 
 def _record(asked, root, mode):
@@ -143,13 +143,13 @@ def _anatomy():
     # path while they are loaded.
     if str(CHECKOUT) not in sys.path:
         sys.path.insert(0, str(CHECKOUT))
-    from anatomy.pages import building
+    from anatomy.site import building
 
     return building
 
 
 def _errors():
     _anatomy()
-    from anatomy import errors
+    from anatomy.table import errors
 
     return errors

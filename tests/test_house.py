@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from anatomy import signatures
 from anatomy.cli import measure
+from anatomy.record import signatures
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PACKAGE = CHECKOUT / "anatomy"
@@ -278,7 +278,7 @@ def test_only_the_edge_prints_and_only_measuring_has_a_clock(path):
     [
         "anatomy",
         "anatomy.cli.app",
-        "anatomy.recorder, anatomy.machine",
+        "anatomy.record.recorder, anatomy.machine.host",
         ", ".join(modules_of("shared")),
     ],
 )
@@ -298,9 +298,7 @@ def test_the_read_half_runs_where_torch_can_not_be_imported():
 
 
 def test_pages_are_collected_where_only_measuring_is_installed():
-    done = importing(
-        ["anatomy.page", "anatomy.pages.collecting"], ["torch", "altair", "vl_convert"]
-    )
+    done = importing(["anatomy.page", "anatomy.site.collecting"], ["torch", "altair", "vl_convert"])
     assert done.returncode == 0, done.stderr
 
 

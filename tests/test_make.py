@@ -7,9 +7,9 @@ import tomllib
 
 import pytest
 from packaging.requirements import Requirement
-from test_isolation import CHECKOUT
 
 import make
+from tests.record.test_isolation import CHECKOUT
 
 
 @pytest.fixture

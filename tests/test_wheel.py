@@ -9,9 +9,9 @@ import venv
 from pathlib import Path
 
 import pytest
-from test_isolation import CHECKOUT
 
-from anatomy import recording, signatures
+from anatomy.record import recording, signatures
+from tests.record.test_isolation import CHECKOUT
 
 PACKAGING = ("pyproject.toml", "README.md", "LICENSE")
 

@@ -8,8 +8,6 @@ the `statement` given. What a claim needs is declared, so that pages know what t
 evaluating anything. Claims read recordings and need neither a GPU nor torch.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import log
@@ -35,8 +33,9 @@ from anatomy.claims.findings import (
     answer,
 )
 from anatomy.claims.table import Table
-from anatomy.errors import AnatomyError, lookup
-from anatomy.showing import Found, Showing
+from anatomy.record.showing import Found, Showing
+from anatomy.table import chapters
+from anatomy.table.errors import AnatomyError, lookup
 
 __all__ = [
     "ALL_WORDS",
@@ -176,8 +175,7 @@ def claim(*needs: Need, statement: str | None = None, **details: Any):
 
 def all_claims() -> dict[str, Claim]:
     """Every claim by id: those of the seed in the order of the ledger, then our own."""
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+    chapters.load("claims")
     seed = {name: Claim(**vars(stated)) for name, stated in seeds.statements().items()}
     return seed | _declared
 

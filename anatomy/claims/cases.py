@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from anatomy import units
 from anatomy.claims.findings import Case, Finding, Measured, Unmeasured, across, span
+from anatomy.table import units
 
 
 class Cases(list[Case]):

@@ -11,8 +11,8 @@ from math import exp, inf, log
 from statistics import median
 from typing import Any
 
-from anatomy import units
-from anatomy.errors import AnatomyError, UnknownName
+from anatomy.table import units
+from anatomy.table.errors import AnatomyError, UnknownName
 
 HOLDS = "holds"
 FAILS = "fails"

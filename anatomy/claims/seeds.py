@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from anatomy import units
-from anatomy.errors import lookup
+from anatomy.table import units
+from anatomy.table.errors import lookup
 
 TABLE = Path(__file__).with_name("seeds.toml")
 STATEMENTS = Path(__file__).with_name("statements")

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from anatomy import replication, rows, units
 from anatomy.claims.cases import Cases
 from anatomy.claims.findings import Measured, Unmeasured
-from anatomy.errors import UnknownName
-from anatomy.recording import Recording
-from anatomy.rows import Row
+from anatomy.judge import replication
+from anatomy.record.recording import Recording
+from anatomy.table import rows, units
+from anatomy.table.errors import UnknownName
+from anatomy.table.rows import Row
 
 
 class Table:

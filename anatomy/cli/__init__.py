@@ -1,7 +1,7 @@
 """The command line: parse, call, print. What is decided is decided in the package.
 
 Commands, options, defaults and help of experiments come from their sources by
-`anatomy.signatures`, so that `--help`, `list`, `show`, `export`, `check` and completion never wait
+`anatomy.record.signatures`, so that `--help`, `list`, `show`, `export`, `check` and completion never wait
 for torch. Results go to standard output, progress and errors to standard error.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from anatomy.errors import AnatomyError
+from anatomy.table.errors import AnatomyError
 
 NAME = "pytorch-gpu-anatomy"
 

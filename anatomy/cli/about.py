@@ -8,11 +8,13 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from anatomy import limits, recording, signatures, units
 from anatomy.cli import ceilings
 from anatomy.cli.options import DeviceOption, Format, FormatOption
 from anatomy.cli.output import as_csv, say, show, table
-from anatomy.errors import RecordingError
+from anatomy.judge import limits
+from anatomy.record import recording, signatures
+from anatomy.table import units
+from anatomy.table.errors import RecordingError
 
 # What `machine` prints of each block, and with which unit.
 MACHINE_LINES = (
@@ -49,7 +51,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
     @app.command(epilog="Example: pytorch-gpu-anatomy machine --device cuda:0")
     def machine(device: DeviceOption = "cuda:0", format: FormatOption = Format.TEXT) -> None:
         """Show what was detected of a device, and its limits: the maker's and those measured."""
-        from anatomy import recorder  # the record half; the other commands do without
+        from anatomy.record import recorder  # the record half; the other commands do without
 
         here = recorder.describe(device)
         slug = here["machine"]["slug"]

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 import anatomy
-from anatomy import signatures
 from anatomy.cli import (
     about,
     claims,
@@ -17,7 +16,8 @@ from anatomy.cli import (
     recordings,
     replicate,
 )
-from anatomy.signatures import Signature
+from anatomy.record import signatures
+from anatomy.record.signatures import Signature
 
 STATUSES = (
     "Exit status: 0 done; 1 a check or a measurement failed; 2 bad usage; 3 no such device; "

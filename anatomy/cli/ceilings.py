@@ -7,13 +7,15 @@ from typing import Any
 
 from rich.table import Table
 
-from anatomy import limits, recording, rows, units
 from anatomy.cli.output import table
-from anatomy.errors import RecordingError
-from anatomy.exhibits import curves, rooflines
-from anatomy.intervals import Interval
-from anatomy.recording import Recording
-from anatomy.rows import Row
+from anatomy.figures import curves, rooflines
+from anatomy.judge import limits
+from anatomy.record import recording
+from anatomy.record.recording import Recording
+from anatomy.table import rows, units
+from anatomy.table.errors import RecordingError
+from anatomy.table.intervals import Interval
+from anatomy.table.rows import Row
 
 # Experiments whose text is this one, and what each of them measures.
 EXPERIMENTS = {

@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
-from anatomy import claims, ledger, recording, signatures
+from anatomy import claims
+from anatomy.claims import ledger
 from anatomy.cli.options import Format, FormatOption, MachineOption
 from anatomy.cli.output import say, show, table
-from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
-from anatomy.pages import prose
-from anatomy.showing import Showing
+from anatomy.record import recording, signatures
+from anatomy.record.showing import Showing
+from anatomy.references import prose
+from anatomy.table.errors import AnatomyError, BadParameter, RecordingError, UnknownName
 
 
 def add(app: typer.Typer) -> None:

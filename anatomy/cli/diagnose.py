@@ -37,12 +37,13 @@ def add(app: typer.Typer) -> None:
         answer is one of compute, memory, launch, sync, input, communication, latency, unknown. On
         a CPU only input can be told. What the script prints is shown on standard error.
         """
-        from anatomy import progress, script_diagnosis
+        from anatomy.diagnosis import scripts
+        from anatomy.record import progress
 
         name = str(script)
         with progress.Reporter([None]) as reporter:
             reporter.begin(name)
-            found = script_diagnosis.diagnose_script(
+            found = scripts.diagnose_script(
                 script,
                 arguments or (),
                 function=function,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
-from anatomy.signatures import Parameter, Signature
+from anatomy.record.signatures import Parameter, Signature
 
 # How an experiment is called: its parameters and the command's own options, by name.
 Act = Callable[[Signature, dict[str, Any], dict[str, Any]], None]

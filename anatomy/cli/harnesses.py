@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from anatomy import recording
+from anatomy.chapters.harnesses.contest import scoreboard
 from anatomy.cli import options
 from anatomy.cli.options import Format
 from anatomy.cli.output import as_csv, say, show, table
-from anatomy.contest import scoreboard
-from anatomy.errors import MeasurementError, RecordingError
+from anatomy.record import recording
+from anatomy.table.errors import MeasurementError, RecordingError
 
 # What a process takes on a fast card, until one was recorded: so that none is begun that a budget
 # would cut short.
@@ -44,10 +44,11 @@ def add(app: typer.Typer) -> None:
         recorded one by one; those that are recorded already are not repeated. Then prints spread,
         bias, coverage, errors and cost of every harness, and which targets are met.
         """
-        from anatomy import machine, recorder
+        from anatomy.machine import host
+        from anatomy.record import recorder
 
         root = save or _root()
-        items = recorder.plan(scoreboard.calls(device), root, machine.here())
+        items = recorder.plan(scoreboard.calls(device), root, host.here())
         items = [
             replace(each, last_seconds=each.last_seconds or EXPECTED_S[each.name]) for each in items
         ]
@@ -57,7 +58,7 @@ def add(app: typer.Typer) -> None:
                 items, root=root, budget_s=budget, allow_foreign=allow_foreign
             )
             print(outcome.report(), file=sys.stderr)
-            items = recorder.plan(scoreboard.calls(device), root, machine.here())
+            items = recorder.plan(scoreboard.calls(device), root, host.here())
         stand = _recorded(items, root, device)
         if not stand.empty:
             _print(stand, format)
@@ -79,10 +80,10 @@ def _root() -> Path:
 
 def _recorded(items: list[Any], root: Path, device: str) -> scoreboard.Board:
     """What is recorded on this machine, current or not: a board says which code it is of."""
-    from anatomy import machine
+    from anatomy.machine import host
 
-    here = machine.here()
-    slug = machine.cpu_slug() if device.startswith("cpu") else here and here["slug"]
+    here = host.here()
+    slug = host.cpu_slug() if device.startswith("cpu") else here and here["slug"]
     found = [recording.find(root, slug, each.name, **each.params) for each in items if slug]
     return scoreboard.Board.of([each for each in found if each is not None])
 

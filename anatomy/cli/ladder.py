@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from rich.table import Table
 
-from anatomy import units
 from anatomy.cli.output import table
-from anatomy.recording import Recording
-from anatomy.rows import Row
+from anatomy.record.recording import Recording
+from anatomy.table import units
+from anatomy.table.rows import Row
 
 STEPS, TRAFFIC = "ladder.training", "ladder.traffic"
 EXPERIMENTS = (STEPS, TRAFFIC)

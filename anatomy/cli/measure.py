@@ -6,13 +6,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from anatomy import limits, recording, replication
 from anatomy.cli import ceilings, ladder, options, text
 from anatomy.cli.options import Format
 from anatomy.cli.output import as_csv, say, show, tidy
-from anatomy.errors import RecordingError
-from anatomy.recording import Recording
-from anatomy.signatures import Signature
+from anatomy.judge import limits, replication
+from anatomy.record import recording
+from anatomy.record.recording import Recording
+from anatomy.record.signatures import Signature
+from anatomy.table.errors import RecordingError
 
 # Experiments whose text begins with how the tensors lie in memory, which another one reports.
 LAYOUT_FIRST = {"contiguity.bench": "tensor_layout.report"}
@@ -40,7 +41,7 @@ def measure(
     parts = []
     first = LAYOUT_FIRST.get(experiment.name)
     if first and given["format"] is Format.TEXT and package is None:
-        from anatomy import signatures
+        from anatomy.record import signatures
 
         layout = signatures.signature(first)
         shared = {each.name: params[each.name] for each in layout.parameters}
@@ -81,7 +82,7 @@ def _require_folder(folder: Path) -> None:
 def _measured(experiment, params, given, package, folder=None) -> Recording:
     """Measure, and bring the result into the form that a recording has on disk."""
     # The record half; nothing above needs it, and `--help` must not wait for it.
-    from anatomy import progress, recorder
+    from anatomy.record import progress, recorder
 
     with progress.Reporter([None]) as reporter:
         what = experiment.title(params)

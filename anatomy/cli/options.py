@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from anatomy.errors import BadParameter
+from anatomy.table.errors import BadParameter
 
 
 class Format(StrEnum):

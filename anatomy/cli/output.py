@@ -13,8 +13,8 @@ from rich.box import SIMPLE
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from anatomy.errors import AnatomyError
-from anatomy.recording import Recording
+from anatomy.record.recording import Recording
+from anatomy.table.errors import AnatomyError
 
 # What every row of an export begins with; everything else that rows have comes behind.
 LEADING = (

@@ -9,16 +9,17 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from anatomy import limits, recording, signatures, units
 from anatomy.cli import generated, options, text
 from anatomy.cli import targets as calls
 from anatomy.cli.options import DataFormat, Format, FormatOption, MachineOption
 from anatomy.cli.output import as_csv, as_json, say, show, table, tidy
-from anatomy.errors import AnatomyError, BadParameter, RecordingError, UnknownName
-from anatomy.recording import Recording
-from anatomy.showing import shown_machine
-from anatomy.signatures import Signature
-from anatomy.table import columns
+from anatomy.judge import limits
+from anatomy.record import recording, signatures
+from anatomy.record.recording import Recording
+from anatomy.record.showing import shown_machine
+from anatomy.record.signatures import Signature
+from anatomy.table import columns, units
+from anatomy.table.errors import AnatomyError, BadParameter, RecordingError, UnknownName
 
 
 def add(app: typer.Typer, package: Path | None) -> None:
@@ -59,7 +60,8 @@ def add(app: typer.Typer, package: Path | None) -> None:
         processes: options.ProcessesOption = None,
     ) -> None:
         """Measure what has no current recording on this machine, and record it."""
-        from anatomy import machine, recorder
+        from anatomy.machine import host as machine
+        from anatomy.record import recorder
 
         if prune and targets:
             raise BadParameter("--prune looks at all pages; give it no PAGE or EXPERIMENT.")
@@ -184,8 +186,8 @@ def _none_such(
 
 def _standing(machine: str | None, package: Path | None) -> list[tuple]:
     """(experiment, parameters, freshness, places) of what pages show, on the machine shown."""
-    from anatomy import machine as this_machine
-    from anatomy import recorder
+    from anatomy.machine import host as this_machine
+    from anatomy.record import recorder
 
     root = _root()  # outside a checkout that is what is missing, whichever the machine
     here = this_machine.here()

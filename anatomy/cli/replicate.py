@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from anatomy import limits, replication, rows, units
 from anatomy.cli import text
 from anatomy.cli.measure import known_ceilings
 from anatomy.cli.options import Format, FormatOption, ScriptArguments, TimeoutOption
 from anatomy.cli.output import as_csv, say
+from anatomy.judge import limits, replication
+from anatomy.table import rows, units
 
 EXAMPLE = "Example: pytorch-gpu-anatomy replicate snippets/compare_your_code.py -n 3"
 
@@ -43,7 +44,9 @@ def add(app: typer.Typer) -> None:
         their variants, which must be the same in every process. What the script prints is shown
         for the first process alone, on standard error.
         """
-        from anatomy import machine, progress, scripts
+        from anatomy.diagnosis import replicas
+        from anatomy.machine import host
+        from anatomy.record import progress
 
         name = str(script)
         with progress.Reporter([None] * processes) as reporter:
@@ -53,7 +56,7 @@ def add(app: typer.Typer) -> None:
                     reporter.end(name, f"process {number - 1} of {processes} is done")
                 reporter.begin(name)
 
-            found = scripts.replicate(
+            found = replicas.replicate(
                 script,
                 arguments or (),
                 processes=processes,
@@ -69,7 +72,7 @@ def add(app: typer.Typer) -> None:
             say(as_csv(_table(found)))
         else:
             parts = [f"{name}\n{replication.described(processes)}"]
-            here = machine.here()
+            here = host.here()
             ceilings = known_ceilings(here["slug"]) if here else None
             say("\n\n".join([*parts, *(_described(comparison, ceilings) for comparison in found)]))
 

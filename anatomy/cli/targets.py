@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from anatomy import signatures
-from anatomy.errors import AnatomyError, BadParameter, UnknownName
+from anatomy.record import signatures
+from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 # Experiment, parameters, and where it is shown (absent for one that was asked for by name).
 Call = tuple[Any, ...]
@@ -56,7 +56,7 @@ def collected(only: Sequence[str] | None = None) -> list[Call]:
         AnatomyError: This is no checkout, or a page asks for what does not exist; every such place
             is listed.
     """
-    from anatomy.pages.collecting import collect
+    from anatomy.site.collecting import collect
 
     asked = pages() if only is None else only
     if not asked and only is None:

@@ -10,13 +10,12 @@ from typing import Any
 
 from rich.table import Table
 
-from anatomy import rows, units
 from anatomy.cli.output import table
-from anatomy.limits import Ceilings
-from anatomy.printing import aligned
-from anatomy.recording import Recording
-from anatomy.rows import Row
-from anatomy.table import columns
+from anatomy.judge.limits import Ceilings
+from anatomy.record.recording import Recording
+from anatomy.table import columns, rows, units
+from anatomy.table.printing import aligned
+from anatomy.table.rows import Row
 
 TITLES = {
     "matmul": "Matmul timing (A @ B)",

@@ -10,11 +10,11 @@ Three kinds of columns follow:
 
 * of rows that `compare` returned, `comparisons.COLUMNS`: see `anatomy.judge.comparisons`;
 * of rows that several fresh processes measured, those and `PROCESSES`: each process is judged by
-  itself, and `anatomy.merging` says what they give together;
+  itself, and `anatomy.judge.merging` says what they give together;
 * of single experiments, what their topic declares: see `anatomy.judge.rules`.
 
 `inventory` lists all. What is a function of the row and the machine's ceilings alone (rate, share,
-speed-up) is derived where a row is shown: `anatomy.rows.derived`. Not judged on reading are figures
+speed-up) is derived where a row is shown: `anatomy.table.rows.derived`. Not judged on reading are figures
 whose sources no row keeps: a regime of an older recording (it needs the period and the gaps),
 errors against a reference and the gates on them, which decide whether a row is measured at all, and
 the diagnosis of `bottlenecks.confusion`, which the shares beside it do not determine.
@@ -23,8 +23,7 @@ the diagnosis of `bottlenecks.confusion`, which the shares beside it do not dete
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from anatomy import merging
-from anatomy.judge import comparisons, rules
+from anatomy.judge import comparisons, merging, rules
 from anatomy.judge.comparisons import Circumstances, Row
 
 __all__ = ["Circumstances", "following", "inventory", "judged", "kept", "noise_floors"]

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anatomy import intervals
-from anatomy.intervals import Interval
 from anatomy.judge import gates
-from anatomy.limits import Ceilings
+from anatomy.judge.limits import Ceilings
+from anatomy.table import intervals
+from anatomy.table.intervals import Interval
 
 Row = dict[str, Any]
 # A row's place in its table, and the columns that follow for it.

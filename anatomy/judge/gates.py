@@ -1,6 +1,6 @@
 """What a figure may not be: faster than the hardware, or filed under the wrong cause."""
 
-from anatomy.limits import DRAM, MATMUL, Ceilings, datasheet
+from anatomy.judge.limits import DRAM, MATMUL, Ceilings, datasheet
 
 # A host that needs this share of the period sets the pace, whatever the GPU does.
 LAUNCH_BOUND_SHARE = 0.9

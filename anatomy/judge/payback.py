@@ -5,8 +5,8 @@ from math import isinf
 
 import numpy as np
 
-from anatomy import intervals
-from anatomy.intervals import Interval
+from anatomy.table import intervals
+from anatomy.table.intervals import Interval
 
 Ends = tuple[float | None, float | None, float | None]
 NEVER_SAID: Ends = (None, None, None)

@@ -1,6 +1,6 @@
 """Rules: which columns of an experiment's rows follow from the others, declared where they follow.
 
-A topic's rules lie in one module of `anatomy.judge.topics`, found by its folder:
+A chapter's rules lie in its `judged.py`, or files named `..._judged.py`:
 
     @rule("accumulation.steps", columns=("memory_ratio",), source="peak_bytes over the control's")
     def memory(rows, known):
@@ -12,13 +12,12 @@ before it found for them. It reads no column that it yields, and yields a column
 keep what it follows from: what it does not yield is read as it is stored.
 """
 
-import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 
 from anatomy.judge.comparisons import Circumstances, Judged, Row
+from anatomy.table import chapters
 
 Judge = Callable[[Sequence[Row], Circumstances], Judged]
 
@@ -56,10 +55,7 @@ def rule(*experiments: str, columns: Sequence[str], source: str) -> Callable[[Ju
 @cache
 def rules() -> tuple[Rule, ...]:
     """All rules that are declared."""
-    from anatomy.judge import topics
-
-    for module in pkgutil.iter_modules(topics.__path__):
-        import_module(f"{topics.__name__}.{module.name}")
+    chapters.load("judged")
     return tuple(_declared)
 
 

@@ -17,13 +17,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from anatomy.errors import AnatomyError
+from anatomy.table.errors import AnatomyError
 
 PACKAGE = Path(__file__).resolve().parent.parent
 SHARED = "table/declared/*.toml"
 # A topic is what its experiments' names begin with. Its file is called by it, or lies in the folder
 # of a chapter that is; a chapter of several topics has a folder with a file for each.
-TOPICS = ("experiments/columns/*.toml", "chapters/*/columns.toml", "chapters/*/columns/*.toml")
+TOPICS = ("chapters/*/columns.toml", "chapters/*/columns/*.toml")
 
 NUMBER, COUNT, TEXT, FLAG, LIST = "number", "count", "text", "flag", "list"
 KINDS = (NUMBER, COUNT, TEXT, FLAG, LIST)
@@ -62,7 +62,7 @@ class Column:
             only where they agree in it, too.
         judged: Whether it follows from other columns, so that it is computed on reading.
         interval: The columns of its lower and upper end.
-        merge: How its values from several processes become one; see `anatomy.merging`. Empty
+        merge: How its values from several processes become one; see `anatomy.judge.merging`. Empty
             keeps a value that all agree in, and takes the median of numbers that differ.
         above_zero: Whether it stands for something measured that can be neither negative nor 0.
         words: The only texts that it may hold; empty allows any.

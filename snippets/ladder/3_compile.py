@@ -125,7 +125,8 @@ def inference(
 
 
 if __name__ == "__main__":
-    from anatomy import compare, models
+    from anatomy import compare
+    from anatomy.parts import models
 
     width, layers, tokens = (1024, 4, 1024) if DEVICE == "cuda" else (128, 2, 64)
     x, target = torch.randn(2, 4, tokens, width, device=DEVICE)  # two of (B, T, C)

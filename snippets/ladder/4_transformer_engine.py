@@ -200,7 +200,8 @@ def remembering(x: Tensor, caches: list[Tensor]) -> dict:
 
 
 if __name__ == "__main__":
-    from anatomy import compare, models
+    from anatomy import compare
+    from anatomy.parts import models
 
     width, layers, tokens = 1024, 4, 1024
     x, target = torch.randn(2, 4, tokens, width, device=DEVICE)  # two of (B, T, C)

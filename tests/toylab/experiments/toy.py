@@ -9,9 +9,9 @@ from typing import Literal
 
 import pandas as pd
 
-from anatomy import machine
-from anatomy.errors import BadParameter
-from anatomy.experiment import experiment
+from anatomy.machine import host
+from anatomy.record.declare import experiment
+from anatomy.table.errors import BadParameter
 
 TILES = (1.0, 1.02, 0.98, 1.01, 0.99, 1.0)  # what blocks differ by; their median is 1
 
@@ -141,7 +141,7 @@ def is_careful(device: str = "cpu") -> pd.DataFrame:
     Args:
         device: Where.
     """
-    machine.require_bytes(device, 1 << 50, "toy.is_careful")
+    host.require_bytes(device, 1 << 50, "toy.is_careful")
     return fine()
 
 

@@ -1,0 +1,281 @@
+"""Attention over the length of the sequence: written out, and by each backend that PyTorch has."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Literal
+
+import pandas as pd
+import torch
+
+from anatomy.comparison import compare
+from anatomy.machine import memory
+from anatomy.measure.patient import patient_stopwatch
+from anatomy.numerics import formats
+from anatomy.parts import attention, demands
+from anatomy.parts.attention import ALLOWED, BACKENDS, WAYS, Problem, Size
+from anatomy.parts.attention_sizes import FINE_STEP, SCORES, SHORTEST, STEP, too_large
+from anatomy.record.declare import experiment
+from anatomy.table import formulas
+from anatomy.table.errors import MeasurementError
+
+DIRECTIONS = ("forward", "forward and backward")
+# Above this length a map is always fine: a power of the length needs more than three of them.
+FINE_ABOVE = 2048
+# Seconds of one comparison, and after which settling gives up: ten of them take half a minute.
+BUDGET_S, SETTLE_CAP_S = 2.0, 1.0
+# And from this length on, where the checks and the list of kernels alone take that long.
+LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384
+
+# Form of a call -> what is different from the plain one.
+FORMS = {
+    "plain": {},
+    "with gradients": {"gradients": True},
+    "causal": {"causal": True},
+    "with a mask": {"mask": True},
+    "fp32": {"dtype": "fp32"},
+    "heads of 60": {"head_width": 60},
+    "heads of 128": {"head_width": 128},
+    "heads of 256": {"head_width": 256},
+    "heads of 320": {"head_width": 320},
+    "one query": {"queries": 1},
+}
+
+
+@experiment("attention.backends", page="axioms/attention.md", command="attention", timeout_s=900)
+def backends(
+    device: str = "cuda:0",
+    dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
+    heads: int = 8,
+    head_width: int = 64,
+    longest: int = 32768,
+    causal: bool = False,
+    full: bool = False,
+    iters: int = 12,
+) -> pd.DataFrame:
+    """Time attention written out, and fused by each backend, over the length of the sequence.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format of q, k and v; fp32 products do not use TF32.
+        heads: Heads H of the one sequence.
+        head_width: Width D of a head.
+        longest: Longest sequence N, in tokens; the others are halves down to 2048, then fourths.
+        causal: Let a token see only itself and those before it.
+        full: Measure a finer map, by halves; takes minutes.
+        iters: Least number of timed samples of each variant.
+
+    Returns:
+        For each `sequence` and `direction` (`forward`, or `forward and backward` with the gradients
+        of q, k and v) one row per `backend`, as step_wall: `manual`, written out, the control;
+        `math`, `efficient`, `flash` and `cudnn`, PyTorch's own with all others switched off; and
+        `default`, which one PyTorch chose: `chosen`, known by `chosen_by` (its kernels, or
+        PyTorch's word). `busy_s` is what the GPU had to do in it. `peak_bytes` is what one call
+        needs beside q, k, v and the output's gradient. What can't run here says why. Where `manual`
+        can't, the others have times and no ratios.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there.
+    """
+    where = formats.torch_device(device)
+    demands.positive(heads=heads, head_width=head_width, longest=longest, iters=iters)
+    tables = []
+    with formats.products_in(dtype), attention.switches_kept() as ordinary:
+        for sequence in lengths(longest, full):
+            for direction in DIRECTIONS:
+                backward = direction != "forward"
+                size = Size(heads, sequence, head_width, dtype, backward, causal)
+                cell = {"sequence": sequence, "direction": direction}
+                tables.append(_measured(size, where, ordinary, cell, iters).assign(**cell))
+    return pd.concat(tables, ignore_index=True)
+
+
+def lengths(longest: int, full: bool) -> list[int]:
+    """The lengths of a map, in rising order: by halves where it is fine, else by fourths."""
+    found = [longest]
+    while True:
+        step = FINE_STEP if full or found[-1] > FINE_ABOVE else STEP
+        if found[-1] // step < SHORTEST:
+            return found[::-1]
+        found.append(found[-1] // step)
+
+
+def _measured(
+    size: Size, where: torch.device, ordinary: Mapping[str, bool], cell: dict, iters: int
+) -> pd.DataFrame:
+    """The rows of one sequence and direction."""
+    op = f"{cell['direction']} N={size.sequence}"
+    refused = too_large(size, where)
+    if len(refused) == len(WAYS):
+        return _refused(op, where, refused)
+    given = attention.problem(size, where)
+    expected = attention.exact(given)
+    every = attention.calls(given, ordinary)
+    with _mode(given):
+        for name in (name for name in WAYS if name not in refused):
+            if reason := attention.why_not(name, every[name], expected):
+                refused[name] = reason
+        there = {name: call for name, call in every.items() if name not in refused}
+        if not there:
+            return _refused(op, where, refused)
+        peaks = {name: memory.columns(memory.peak(call, where)) for name, call in there.items()}
+        try:
+            table = compare(
+                there,
+                reference=lambda: expected,
+                allowed=ALLOWED[given.q.dtype],
+                quantity="step_wall",
+                op=op,
+                **_work(size, there),
+                device=where,
+                iters=iters,
+                budget_s=LONG_BUDGET_S if size.sequence >= LONG_SEQUENCE else BUDGET_S,
+                settle_cap_s=SETTLE_CAP_S,
+                watch=patient_stopwatch(where),
+            ).table
+        except MeasurementError as error:  # the other cells can be measured all the same
+            return _refused(op, where, refused | dict.fromkeys(there, f"not measured: {error}"))
+        chosen, by = chosen_backend(table, given, ordinary)
+    ran = table.variant == "default"
+    table = table.assign(
+        backend=table.variant.str.removesuffix(" (again)"),
+        chosen=ran.map({True: chosen, False: None}),
+        chosen_by=ran.map({True: by, False: None}),
+        **{
+            column: [peaks.get(name, {}).get(column) for name in table.variant]
+            for column in memory.columns(None)
+        },
+    )
+    if "manual" in refused:
+        table = _without_ratios(table)
+    tables = [table, _refused(op, where, refused)] if refused else [table]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _work(size: Size, there: Iterable[str]) -> dict[str, Any]:
+    """Operations, bytes and ceilings of a cell, as arguments of `compare`."""
+    shape, item = (size.heads, size.sequence, size.width), formats.itemsize(size.dtype)
+    # In fp32 a fused kernel may put its products together of several in TF32, on tensor cores.
+    fused = "tf32" if size.dtype == "fp32" else size.dtype
+    return {
+        "flops": formulas.attention_flops(*shape, backward=size.backward, causal=size.causal),
+        "bytes": formulas.attention_bytes(*shape, item, backward=size.backward),
+        "limit": {n: f"matmul {size.dtype if n in SCORES else fused}" for n in there},
+    }
+
+
+def _mode(given: Problem) -> AbstractContextManager:
+    """Without autograd where no gradient is wanted; that may change PyTorch's choice."""
+    return torch.inference_mode() if given.grad is None else nullcontext()
+
+
+def _refused(op: str, where: torch.device, refused: Mapping[str, str]) -> pd.DataFrame:
+    """Rows without times that say why."""
+    told = {"op": op, "role": "variant", "quantity": "step_wall", "device": where.type}
+    return pd.DataFrame(
+        [
+            told | {"variant": name, "backend": name, "note": refused[name]}
+            for name in WAYS
+            if name in refused
+        ]
+    )
+
+
+def _without_ratios(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a cell that has no `manual`: their ratios would be over something else."""
+    others = table.role == "variant"
+    columns = [name for name in ("ratio", "ratio_low", "ratio_high", "verdict") if name in table]
+    table[columns] = table[columns].astype(object)
+    table.loc[others, [*columns, "control"]] = None
+    return table
+
+
+def chosen_backend(
+    table: pd.DataFrame, given: Problem, ordinary: Mapping[str, bool]
+) -> tuple[str | None, str | None]:
+    """The backend that `default` ran, and how that is known.
+
+    The one that launched the same kernels in the same order; where no kernels were listed, or not
+    exactly one backend fits, the one that PyTorch names.
+
+    Args:
+        table: Rows of one comparison.
+        given: What was computed.
+        ordinary: Which backends are on by default.
+    """
+    if "default" not in set(table.variant):
+        return None, None
+    listed = dict(zip(table.variant, table.kernels, strict=True)) if "kernels" in table else {}
+    ran = listed.get("default")
+    same = [name for name in BACKENDS if ran and listed.get(name) == ran]
+    if len(same) == 1:
+        return same[0], "its kernels"
+    asked = (given.q, given.k, given.v, None, 0.0, given.causal)
+    named = attention.choice(lambda: torch._fused_sdp_choice(*asked), ordinary)
+    return named, "PyTorch's word" if named else None
+
+
+@contextmanager
+def _reasons_told() -> Iterator[None]:
+    """Let PyTorch say why a backend does not run.
+
+    It has one more backend, for devices of other makers, that is on and comes last: where no other
+    fits, that one fails with "Invalid backend" before PyTorch has told what is wrong with the rest.
+    """
+    asked = getattr(torch._C, "_get_overrideable_sdp_enabled", None)
+    switch = getattr(torch._C, "_set_sdp_use_overrideable", None)
+    if not asked or not switch:
+        yield
+        return
+    before = asked()
+    switch(False)
+    try:
+        yield
+    finally:
+        switch(before)
+
+
+@experiment(
+    "attention.choices", page="axioms/attention.md", command="attention-choices", timeout_s=200
+)
+def choices(
+    device: str = "cuda:0",
+    dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
+    heads: int = 8,
+    head_width: int = 64,
+    sequence: int = 1024,
+) -> pd.DataFrame:
+    """See which backend PyTorch chooses for other forms of the call, and which could run it.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format of q, k and v.
+        heads: Heads H of the one sequence.
+        head_width: Width D of a head.
+        sequence: Tokens N.
+
+    Returns:
+        One row per form of the call (`variant`; `plain` is the one that the others change in one
+        thing): `chosen`, the backend that PyTorch names for it, and for `math`, `efficient`,
+        `flash` and `cudnn`, each switched on alone, `runs` or why not. There are no times.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there.
+    """
+    where = formats.torch_device(device)
+    demands.positive(heads=heads, head_width=head_width, sequence=sequence)
+    plain = {"dtype": dtype, "head_width": head_width, "queries": sequence}
+    plain |= {"gradients": False, "causal": False, "mask": False}
+    rows = []
+    with formats.products_in(dtype), attention.switches_kept() as ordinary:
+        for form, change in FORMS.items():
+            row = plain | change
+            call, ask = attention.form(row, heads, sequence, where)
+            row |= {"variant": form, "chosen": attention.choice(ask, ordinary)}
+            for name in BACKENDS:
+                attention.throw({other: other == name for other in BACKENDS})
+                with _reasons_told():
+                    row[name] = attention.refusal(name, call, where) or "runs"
+            rows.append(row)
+    return pd.DataFrame(rows)

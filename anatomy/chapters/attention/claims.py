@@ -1,0 +1,105 @@
+"""What the seed says of fused attention, put to the recording of attention over its length."""
+
+from collections.abc import Sequence
+
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims.table import Table, trusted
+from anatomy.judge.exponents import power_fit
+from anatomy.table import units
+from anatomy.table.rows import Row
+
+OVER_LENGTH = Need("attention.backends")
+# Attention written out: by hand in the tensors' own format, and PyTorch's own, which computes
+# 16-bit problems in float32.
+WRITTEN_OUT = ("manual", "math")
+# The exponent of memory over length that is claimed of each.
+CLAIMED_EXPONENTS = {"flash": 1, "manual": 2}
+# The speed-up that the seed names.
+LOW, HIGH = 2, 4
+# How far a fitted exponent may lie from a whole number and still be called that number.
+NEAR = 0.1
+# Entries of a list of kernels that are none.
+NO_KERNELS = ("Memset", "Memcpy")
+
+
+def _lengths(table: Table, **columns: str) -> list[Row]:
+    """One row of each comparison, for its op, sequence and direction, in the table's order."""
+    return list({row["op"]: row for row in table.select(**columns)}.values())
+
+
+@claim(OVER_LENGTH)
+def flash_attention_is_faster(table: Table) -> Finding:
+    """Time of attention written out, by hand and by `math`, over that of `flash` is at least 2."""
+    cases = Cases()
+    for at in _lengths(table):
+        for over in WRITTEN_OUT:
+            length = f"N={at['sequence']}"
+            with cases.at(over=over, direction=at["direction"], N=length) as case:
+                speedup = table.ratio(over, "flash", op=at["op"])
+                case(speedup.at_least(LOW), speedup)
+    seen = f"Speed-up of FlashAttention over {cases.ends('over')}."
+    return cases.finding(f"{seen} {cases.tally(LOW, HIGH)}")
+
+
+@claim(OVER_LENGTH)
+def flash_attention_memory_linear(table: Table) -> Finding:
+    """Peak memory grows with N to the power of 1 in `flash` and of 2 in `manual`, within 0.1.
+
+    The power is fitted over the longer half of the sequences. At the short end what grows with N
+    and what does not grow at all are as large as what grows with its square, so that a power fitted
+    there is that of a sum. Bytes are counted, so the interval of a fit holds what is no power law.
+    A line goes through any two points: it takes three to decide.
+    """
+    cases = Cases()
+    for backend, claimed in CLAIMED_EXPONENTS.items():
+        for direction in table.distinct("direction"):
+            with cases.at(backend=backend, direction=direction) as case:
+                half = _longer_half(table, backend, direction)
+                there = [row for row in half if row.get("peak_bytes")]
+                if len(there) < 2:
+                    raise Unmeasured(_no_memory(half))
+                peaks = [row["peak_bytes"] for row in there]
+                fit = power_fit([row["sequence"] for row in there], peaks)
+                seen = f"{backend}, {direction}, "
+                if not fit.exact:
+                    case(None, said=f"{seen}{fit.median:.2f} by two lengths alone")
+                    continue
+                exponent = Measured(fit.median, fit.low, fit.high, "count")
+                # One number sums a claim up, and two powers have no middle: that of flash.
+                shown = exponent if backend == "flash" else None
+                near = exponent.within(claimed - NEAR, claimed + NEAR)
+                case(near, shown, f"{seen}{exponent.text}")
+    return cases.finding(f"Peak memory grows with N to the power of: {cases.said()}.")
+
+
+def _longer_half(table: Table, backend: str, direction: str) -> list[Row]:
+    """Rows of one backend and direction, of the longer half of the sequences."""
+    rows = [table.row(backend, op=at["op"]) for at in _lengths(table, direction=direction)]
+    rows.sort(key=lambda row: row["sequence"])
+    return rows[len(rows) // 2 :]
+
+
+def _no_memory(half: Sequence[Row]) -> str:
+    """Why there are not two peaks to put a line through."""
+    reason = next((row["note"] for row in half if not units.missing(row.get("note"))), None)
+    return reason or "fewer than two lengths have a peak that the allocator counted"
+
+
+@claim(OVER_LENGTH)
+def sdpa_is_one_kernel(table: Table) -> Finding:
+    """Of every backend and length one forward call launches one kernel, copies and memsets apart.
+
+    The backends are PyTorch's four, each switched on alone, and the default.
+    """
+    cases, seen = Cases(), dict[str, set[int]]()
+    for row in table.select(direction="forward"):
+        if row["backend"] == "manual":
+            continue
+        with cases.at(backend=row["backend"], N=f"N={row['sequence']}") as case:
+            if not trusted(row).get("kernels"):
+                raise Unmeasured("no kernels were listed")
+            count = sum(not name.startswith(NO_KERNELS) for name in row["kernels"])
+            case(count == 1, Measured.counted(count, "count"))
+            seen.setdefault(row["backend"], set()).add(count)
+    counts = [f"{name} {', '.join(map(str, sorted(n)))}" for name, n in seen.items()]
+    return cases.finding(f"Kernels of one forward call, by backend: {'; '.join(counts)}.")

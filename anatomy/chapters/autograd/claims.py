@@ -1,0 +1,228 @@
+"""What the seed says of the autograd graph, put to walks through one and to what its nodes cost."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims.cases import between
+from anatomy.claims.table import Table, trusted
+from anatomy.table import units
+from anatomy.table.rows import Row
+
+CENSUS, NODES = Need("autograd_graph.census"), Need("autograd_graph.nodes")
+COSTS = Need("autograd_graph.costs")
+MANUAL, LAYER = "manual", "layer"
+# Ways to attend that are no combination of ordinary operations.
+FUSED = ("efficient", "flash", "cudnn", "default")
+# The name that the seed looks for.
+EFFICIENT_NODE = "ScaledDotProductEfficientAttentionBackward0"
+# How far from a half, as a share of it, a share may lie and still be called half.
+NEAR_HALF = 0.1
+# Host time of a view under which it counts as nothing: hardly more than a call from C.
+NOTHING_S = 20e-9
+NOT_COUNTED = "it could not be run"
+NOT_LISTED = "no kernels were listed"
+
+
+def _count(row: Row, column: str = "nodes") -> int:
+    """What was counted of a row.
+
+    Raises:
+        Unmeasured: It was not; the message says why.
+    """
+    if units.missing(row.get(column)):
+        raise Unmeasured(row.get("note") or NOT_COUNTED)
+    return row[column]
+
+
+def _by_count(counts: Iterable[tuple[object, str]], between: str = ", ") -> str:
+    """`1 (flash, cudnn), 3 (math)`: what was counted, and of what."""
+    groups: dict[object, list[str]] = {}
+    for count, name in counts:
+        groups.setdefault(count, []).append(name)
+    return between.join(f"{count} ({', '.join(names)})" for count, names in groups.items())
+
+
+@claim(CENSUS)
+def attention_nodes_become_one(census: Table) -> Finding:
+    """The graph of attention has one node with each backend, alone and with its projections.
+
+    The number is how many nodes written-out attention has for each of fused attention's. Nodes that
+    collect the gradients of weights and inputs are not counted.
+    """
+    cases, seen = Cases(), []
+    for part in census.distinct("scope"):
+        if part == LAYER:
+            continue
+        written, counts = census.row(MANUAL, op=f"graph {part}"), []
+        for row in census.select(op=f"graph {part}"):
+            if row["variant"] == MANUAL:
+                continue
+            with cases.at(part=part, backend=row["variant"]) as case:
+                count = _count(row)
+                # `math` is written out too, inside of PyTorch: its ratio is no fused attention's.
+                ratio = Measured.counted(_count(written) / count)
+                case(count == 1, ratio if row["variant"] in FUSED else None)
+                counts.append((count, row["variant"]))
+        if counts:
+            seen.append(f"{part} {written['nodes']} and {_by_count(counts)}")
+    return cases.finding(f"Nodes written out, and fused: {'; '.join(seen)}.")
+
+
+@claim(COSTS)
+def fused_attention_is_faster(costs: Table) -> Finding:
+    """Forward and backward pass: time of attention written out over that of fused is 2 to 5.
+
+    For attention alone and for the layer that it is a part of, for each length of the sequence.
+    """
+    cases = Cases()
+    cells = {row["op"]: row for row in costs if row.get("scope")}
+    for op, cell in cells.items():
+        for backend in FUSED:
+            length = f"T={cell['sequence']}"
+            with cases.at(part=cell["scope"], backend=backend, sequence=length) as case:
+                speedup = costs.ratio(MANUAL, backend, op=op)
+                case(speedup.within(2, 5), speedup)
+    parts = cases.of(backend="default").numbers_by("part").items()
+    seen = "; ".join(f"{part} {between(each.value for each in found)}" for (part,), found in parts)
+    return cases.finding(f"How many times as fast the default backend is: {seen or 'not known'}.")
+
+
+@claim(CENSUS)
+def shape_nodes_share(census: Table) -> Finding:
+    """Of the nodes of a layer 45 to 55 % are named after an operation that only changes a shape.
+
+    With attention written out and fused; with the nodes that collect gradients, and without them.
+    """
+    cases, counts = Cases(), []
+    for row in census.select(op=f"graph {LAYER}"):
+        for ends, with_them in (("not counted", False), ("counted", True)):
+            with cases.at(attention=row["variant"], ends=ends) as case:
+                nodes = _count(row) + (row["accumulate_nodes"] if with_them else 0)
+                share = Measured.counted(row["shape_nodes"] / nodes, "share")
+                case(share.near(0.5, NEAR_HALF), share)
+        if not units.missing(row.get("nodes")):
+            more = f"{row['nodes'] + row['accumulate_nodes']} with the ends"
+            count = f"{row['shape_nodes']} of {row['nodes']}, or of {more}"
+            counts.append((count, row["variant"]))
+    seen = _by_count(counts, "; ")
+    return cases.finding(f"Nodes that change a shape: {seen or 'not counted'}.")
+
+
+@claim(COSTS)
+def shape_nodes_cost_nothing(costs: Table) -> Finding:
+    """On the way back a view takes no host time, and no shape operation launches a kernel.
+
+    The host's time is the slope over chains of views; under 20 ns of it count as nothing.
+    """
+    slope = next((row for row in costs if not units.missing(row.get("view_s"))), None)
+    cases = Cases()
+    with cases.at(on="host", operation="view") as case:
+        if slope is None:
+            raise Unmeasured("the chain of views could not be measured")
+        each = Measured(slope["view_s"], slope["view_low_s"], slope["view_high_s"], "s")
+        nothing = each.within(-NOTHING_S, NOTHING_S)
+        case(nothing, each, f"Host time of a view: {each.text}")
+    for row in costs.select(op="backward of one operation"):
+        with cases.at(on="GPU", operation=row["variant"]) as case:
+            if units.missing(trusted(row).get("kernels_per_call")):
+                raise Unmeasured(NOT_LISTED)
+            case(row["kernels_per_call"] == 0)
+    seen, on_gpu = cases.said(), cases.of(on="GPU").there
+    if on_gpu:
+        launching = [case.where["operation"] for case in on_gpu if not case.outcome]
+        seen += f"{'. ' if seen else ''}Operations that launch kernels: "
+        seen += ", ".join(launching) or "none"
+    return cases.finding(f"{seen or 'Nothing was measured'}.")
+
+
+@claim(CENSUS)
+def graph_size_constant(census: Table) -> Finding:
+    """A layer's graph has as many nodes at each batch and sequence as at most of them."""
+    cases, seen = Cases(), []
+    for attention in census.distinct("attention", op="sizes"):
+        rows = census.select(op="sizes", attention=attention)
+        sizes = [row.get("nodes") for row in rows]
+        counts = Counter(size for size in sizes if not units.missing(size)).most_common()
+        for row in rows:
+            batch, sequence = f"B={row['batch']}", f"T={row['sequence']}"
+            with cases.at(attention=attention, batch=batch, sequence=sequence) as case:
+                nodes = _count(row)
+                case(nodes == counts[0][0], Measured.counted(nodes, "count"))
+        seen.append(f"{attention} {', '.join(f'{nodes} in {count}' for nodes, count in counts)}")
+    return cases.finding(f"Nodes, and in how many of the sizes: {'; '.join(seen)}.")
+
+
+@claim(CENSUS)
+def efficient_backward_node(census: Table) -> Finding:
+    """By default, the node of fused attention has that name, for each number format and mask."""
+    cases, names = Cases(), Counter()
+    for row in census.select(op="fused node"):
+        with cases.at(dtype=row["dtype"], mask=row["mask"]) as case:
+            _count(row)
+            name = row.get("fused_node") or "none, for there are several"
+            case(name == EFFICIENT_NODE)
+            names[name] += 1
+    seen = "; ".join(f"{name} in {count}" for name, count in names.items())
+    return cases.finding(f"The node by default, by number format and mask: {seen}.")
+
+
+@claim(NODES)
+def graph_shows_fusion(nodes: Table) -> Finding:
+    """Each node of the graph, its ends apart, launches one kernel on the way back."""
+    cases = Cases()
+    for op in nodes.distinct("op"):
+        if op == "memory":
+            continue
+        rows = [row for row in nodes.select(op=op) if row.get("kind") != "accumulate"]
+        with cases.at(attention=op) as case:
+            launched = [row.get("kernels_per_call") for row in rows]
+            if any(map(units.missing, launched)):
+                why = next((row[n] for row in rows for n in ("note", "remark") if row.get(n)), "")
+                raise Unmeasured(why or NOT_LISTED)
+            none, one = launched.count(0), launched.count(1)
+            several = len(launched) - none - one
+            seen = f"{op}: {none} nodes launch none, {one} one, {several} several"
+            case(one == len(launched), said=seen)
+    return cases.finding(f"Kernels on the way back, {cases.said() or 'not listed'}.")
+
+
+@claim(CENSUS)
+def every_operation_adds_nodes(census: Table) -> Finding:
+    """Each of these lines of code on a tensor that wants a gradient adds a node to its graph."""
+    cases = Cases()
+    for row in census.select(op="operations"):
+        with cases.at(line=row["variant"]) as case:
+            added = _count(row, "nodes_added")
+            case(added > 0, said="" if added else row["variant"])
+    return cases.finding(f"Lines that add none: {cases.said() or 'none'}.")
+
+
+@claim(CENSUS)
+def graph_shows_memory_and_compute(census: Table) -> Finding:
+    """Layers whose graphs are the same, node by node and edge by edge, need as much: of memory
+    between the passes, and of floating-point operations.
+    """
+    cases = Cases()
+    for what, column, printed in (
+        ("memory", "saved_bytes", units.byte_count),
+        ("arithmetic", "layer_flops", lambda n: units.rate(n, "FLOP")),
+    ):
+        with cases.at(of=what) as case:
+            several = [values for values in _alike(census, column) if len(values) > 1]
+            if not several:
+                raise Unmeasured("no two sizes have one graph")
+            widest = max(several, key=lambda values: max(values) / min(values))
+            ends = f"from {printed(min(widest))} to {printed(max(widest))}"
+            same = all(len(set(values)) == 1 for values in several)
+            case(same, said=f"{what} {ends}")
+    return cases.finding(f"Behind one and the same graph: {cases.said()}.")
+
+
+def _alike(census: Table, column: str) -> Iterable[list[float]]:
+    """The values of a column in layers of one and the same graph."""
+    groups: dict[str, list[float]] = {}
+    for row in census.select(op="sizes"):
+        if row.get("signature") and row.get(column):
+            groups.setdefault(row["signature"], []).append(row[column])
+    return groups.values()

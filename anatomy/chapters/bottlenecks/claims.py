@@ -1,0 +1,125 @@
+"""What the seed says of profiling: the kinds of bottleneck, and what one profiled call shows."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from anatomy.claims import Case, Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims.table import Table, over_control, trusted
+from anatomy.table import kernel_names, units
+from anatomy.table.rows import Row
+
+# The kinds that the seed knows.
+THREE = ("compute", "memory", "launch")
+# What is taken out must have cost this share of the step, or it was not what held it back.
+LEAST = 0.10
+FIRST, STEADY = 1, (20, 21, 22)
+SIDES = {"host": "the host", "device": "the GPU"}
+# Work that runs other kernels when it does not wait, so that its ratio is not the wait's alone:
+# `nonzero_static` neither counts first nor brings the count to the host.
+NOT_ALONE = ("nonzero in every round",)
+NOTHING_ELSE = "Nothing of another kind was measured."
+
+
+@claim(Need("bottlenecks.confusion"))
+def three_bottlenecks(confusion: Table) -> Finding:
+    """No work built to wait, or to want for input, is 10 % faster without that and nothing else.
+
+    Such work is a fourth kind where the same result without the wait, or without the loading,
+    takes at least so much less. A collective needs several GPUs.
+    """
+    own = confusion.select(role="control")
+    cases, beside = Cases(), Cases()
+    for row in [each for each in confusion if each.get("note") and each.get("expected")]:
+        if row["expected"] not in THREE:
+            cases.append(Case(_kind(row), None, why=row["note"]))
+    for row in own:
+        if row.get("expected") in (None, *THREE):
+            continue
+        with (beside if row["op"] in NOT_ALONE else cases).at(**_kind(row)) as case:
+            ratio = over_control(_without(confusion, trusted(row)))
+            least = ratio.at_most(1.0 - LEAST)
+            seen = f"{row['op']} ({row['expected']}) {ratio.text}"
+            case(None if least is None else not least, ratio, seen)
+    # What could not be measured is a case like all others.
+    cases += [case for case in beside if case.why]
+    kinds = {case.where["kind"] for case in cases if case.outcome is False}
+    times = f"Time of a step with one cause taken out, over that with it: {cases.said()}."
+    parts = [times if cases.said() else NOTHING_ELSE]
+    if kinds:
+        names = " and ".join(sorted(kinds))
+        parts.append(f"So {names} {'is' if len(kinds) == 1 else 'are'} beside the three.")
+    if beside.said():
+        parts.append(f"Not counted, because other kernels run without it: {beside.said()}.")
+    finding = cases.finding(" ".join([*parts, _names(own)]))
+    decided = any(case.outcome is not None for case in cases)
+    count = Measured.counted(float(len(THREE) + len(kinds)), "count")
+    return replace(finding, measured=count if decided else None)
+
+
+def _kind(row: Row) -> dict[str, str]:
+    return {"kind": row["expected"], "work": row["op"]}
+
+
+def _without(confusion: Table, row: Row) -> Row:
+    """The row of the same work without its cause.
+
+    Raises:
+        Unmeasured: There is none.
+    """
+    for other in confusion:
+        if other.get("op") == row["op"] and other.get("variant") == "without":
+            return other
+    raise Unmeasured("nothing without it ran")
+
+
+def _names(own: list[Row]) -> str:
+    """How many workloads each judge called what they were built as, in a sentence."""
+    named = [row for row in own if row.get("expected") and row.get("found")]
+    ours = sum(row["found"] == row["expected"] for row in named)
+    theirs = sum(row.get("seed_says") == row["expected"] for row in named)
+    nameable = sum(row["expected"] in THREE for row in named)
+    return (
+        f"Of {len(named)} workloads of known bottleneck diagnose named {ours} as built; the three "
+        f"kinds named {theirs}, of {nameable} that they have a name for."
+    )
+
+
+@claim(Need("bottlenecks.profiled_call"))
+def profile_one_call(profiled: Table) -> Finding:
+    """What took longest in the profile of call 1 takes longest in calls 20 to 22 too.
+
+    Of each model, on the host and on the GPU. Where the later calls differ among themselves it is
+    undecided, unless the first call names what none of them names.
+    """
+    cases = Cases()
+    for model in profiled.distinct("model"):
+        calls = {row["call"]: row for row in profiled.select(model=model)}
+        for side, words in SIDES.items():
+            with cases.at(model=model, side=words) as case:
+                first, *tops = (calls[number].get(f"top_{side}") for number in (FIRST, *STEADY))
+                if None in (first, *tops):
+                    raise Unmeasured(f"nothing of {words} was profiled")
+                same = [top == first for top in tops]
+                outcome = all(same) if len(set(same)) == 1 else None
+                case(outcome, said=_longest(model, side, calls))
+    return cases.finding(f"What took longest: {cases.said()}.")
+
+
+def _longest(model: str, side: str, calls: Mapping[int, Row]) -> str:
+    """The longest of the first call and of the later ones, and their times, in a sentence."""
+    first, later = calls[FIRST], [calls[number] for number in STEADY]
+    names = list(dict.fromkeys(_short(row[f"top_{side}"]) for row in later))
+    share = units.percent(first.get(f"top_{side}_share"))
+    one, own = units.seconds(first.get(f"{side}_s")), _short(first[f"top_{side}"])
+    ends = (pick(row.get(f"{side}_s") or 0.0 for row in later) for pick in (min, max))
+    rest = " to ".join(dict.fromkeys(map(units.seconds, ends)))
+    what = "the same" if names == [own] else " or ".join(names)
+    return (
+        f"{model} on {SIDES[side]}: {own} in call {FIRST} ({share} of {one}), "
+        f"{what} in calls {STEADY[0]} to {STEADY[-1]} (of {rest})"
+    )
+
+
+def _short(name: str) -> str:
+    """An operator's name as it is; a kernel's without what makes it long."""
+    return name if name.startswith("aten::") else kernel_names.short(name)

@@ -1,0 +1,187 @@
+"""The confusion matrix of the bottleneck classifier, and the evidence behind each of its cells."""
+
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from anatomy.figures import framing, tables
+from anatomy.diagnosis.bottleneck import CAUSES, COMPUTE, LAUNCH, MEMORY
+from anatomy.record.showing import current
+from anatomy.table import rows, units
+from anatomy.table.errors import UnknownName
+from anatomy.table.rows import Row
+
+EXPERIMENT = "bottlenecks.confusion"
+# Who names the bottleneck: column of the table, and what it is called.
+JUDGES = {"found": "diagnose", "seed_says": "the seed's three kinds"}
+# The kinds that a judge has a name for, where they are not all.
+NAMEABLE = {"seed_says": (COMPUTE, MEMORY, LAUNCH)}
+SHARES = {
+    "idle_share": "GPU idle",
+    "enqueue_share": "host busy",
+    "sync_share": "waits",
+    "input_share": "input",
+    "transfer_share": "copies",
+    "flop_share": "of peak",
+    "byte_share": "of bandwidth",
+}
+
+
+def confusion(
+    part: str = "matrix", *, op: str | None = None, caption: str | None = None, **params: Any
+) -> str:
+    """What the workloads of `bottlenecks.confusion` were built to be, and what they were called.
+
+        confusion()
+        confusion("shares", caption="The shares behind each name.")
+        confusion("told", op="copy")
+
+    Args:
+        part: `score`, how many were called what they were built as; `matrix`, how many of each kind
+            were called what, by both judges; `workloads`, what each was called and what its cause
+            costs; `shares`, what the names rest on; or `told`, what `diagnose` said.
+        op: The only workload of `told`; by default those that were not called what they were built
+            as, or in doubt.
+    """
+    if part not in PARTS:
+        raise UnknownName("part of the confusion", part, PARTS)
+    found = current().find(EXPERIMENT, **params)
+    return framing.exhibit(found, caption, lambda: PARTS[part](found.recording.rows, op))
+
+
+def _matrices(table: Sequence[Row], op: str | None) -> str:
+    """A matrix for each judge: kinds by construction down, names given across."""
+    return "".join(_matrix(table, column, judge) for column, judge in JUDGES.items())
+
+
+def _matrix(table: Sequence[Row], column: str, judge: str) -> str:
+    there = _built(table)
+    called = Counter((row["expected"], row.get(column) or units.NOT_MEASURED) for row in there)
+    kinds = [cause for cause in CAUSES if any(row["expected"] == cause for row in there)]
+    names = [*kinds, *sorted({name for _, name in called} - set(kinds))]
+    heads = ["built as", *(f"#{escape(name)}" for name in names)]
+    lines = [
+        [escape(kind), *(_count(called[kind, name], kind == name) for name in names)]
+        for kind in kinds
+    ]
+    title = f"{judge}: {_right(there, column)} of {len(there)} as built"
+    if column in NAMEABLE:
+        own = sum(row["expected"] in NAMEABLE[column] for row in there)
+        title += f"; only {own} are of a kind that has a name there"
+    return f"<p>{escape(title)}</p>" + tables.listed(
+        heads, lines, f"What {judge} called each workload"
+    )
+
+
+def _built(table: Sequence[Row]) -> list[Row]:
+    """The workloads that were diagnosed and are known to be built as something."""
+    return [row for row in table if row.get("role") == "control" and row.get("expected")]
+
+
+def _right(there: Sequence[Row], column: str) -> int:
+    return sum(row.get(column) == row["expected"] for row in there)
+
+
+def _score(table: Sequence[Row], op: str | None) -> str:
+    """How many names are right, and which are not, in a sentence."""
+    there = _built(table)
+    right = _right(there, "found")
+    said = [f"diagnose named {right} of {len(there)} workloads as they were built."]
+    for row in there:
+        if row.get("found") != row["expected"]:
+            doubt = f" (second most likely: {row['second']})" if row.get("second") else ""
+            name = f"{_name(row, 'found')}{doubt}"
+            said.append(f"{row['op']}, built as {row['expected']}, was called {name}.")
+    return f"<p>{escape(' '.join(said))}</p>"
+
+
+def _name(row: Row, column: str) -> str:
+    """What a judge called a workload: `launch, in doubt`."""
+    doubt = ", in doubt" if column == "found" and row.get("certain") is False else ""
+    return (row.get(column) or units.NOT_MEASURED) + doubt
+
+
+def _reports(table: Sequence[Row], op: str | None) -> str:
+    """What `diagnose` said of one workload, or of all that it did not name as they were built.
+
+    Raises:
+        UnknownName: There is no such workload.
+    """
+    there = {row["op"]: row for row in _built(table)}
+    if op is not None and op not in there:
+        raise UnknownName("workload", op, there)
+    doubtful = [r for r in there.values() if r.get("found") != r["expected"] or not r["certain"]]
+    wanted = [there[op]] if op else doubtful
+    if not wanted:
+        return "<p>Every workload was called what it was built as, without a doubt.</p>"
+    texts = (escape("\n".join(row.get("report") or ())) for row in wanted)
+    return "".join(f'<pre class="told"><code>{text}</code></pre>' for text in texts)
+
+
+def _count(count: int, right: bool) -> str:
+    """A cell: its mark says whether it lies on the diagonal."""
+    return tables.chip("holds" if right else "fails", str(count)) if count else tables.NONE
+
+
+def _each(table: Sequence[Row]) -> dict[str, tuple[Row, list[Row]]]:
+    """Of every workload its own row, and all of its rows."""
+    found = {}
+    for op in rows.names(table, "op"):
+        members = [row for row in table if row.get("op") == op]
+        own = next((row for row in members if row.get("role") == "control"), members[0])
+        found[escape(op)] = own, members
+    return found
+
+
+def _workloads(table: Sequence[Row], op: str | None) -> str:
+    """A row for each workload: what it is called, and what its cause costs."""
+    heads = ["workload", "built as", *JUDGES.values(), "second", "#by the model", "#without it"]
+    each = _each(table)
+    lines = [[name, *_cells(*both)] for name, both in each.items() if not both[0].get("note")]
+    # A reason is a sentence: it would make a column of words, and stands under the table.
+    why = "".join(
+        f'<p class="why">{name}, built as {escape(str(own.get("expected")))}: '
+        f"{escape(own['note'])}.</p>"
+        for name, (own, _) in each.items()
+        if own.get("note")
+    )
+    return tables.listed(heads, lines, "Workloads and their names") + why
+
+
+def _cells(own: Row, members: Sequence[Row]) -> list[str]:
+    names = [
+        tables.chip(
+            "holds" if (own.get(judge) or units.NOT_MEASURED) == own.get("expected") else "fails",
+            _name(own, judge),
+        )
+        for judge in JUDGES
+    ]
+    built, second = (escape(str(own.get(column) or "—")) for column in ("expected", "second"))
+    beside = next((row for row in members if row.get("variant") == "without"), None)
+    if beside is None:
+        return [built, *names, second, tables.NONE, tables.NONE]
+    text = units.ratio_range(*(beside.get(end) for end in ("ratio", "ratio_low", "ratio_high")))
+    saving = own.get("saving")
+    model = tables.NONE if units.missing(saving) else units.ratio(1.0 - saving)
+    return [built, *names, second, model, text]
+
+
+def _shares(table: Sequence[Row], op: str | None) -> str:
+    """A row for each workload that was diagnosed: the shares that its name rests on."""
+    lines = [
+        [name, *(tables.percent(own.get(column)) for column in SHARES)]
+        for name, (own, _) in _each(table).items()
+        if not own.get("note")
+    ]
+    heads = ["workload", *(f"#{name}" for name in SHARES.values())]
+    return tables.listed(heads, lines, "The shares behind the names")
+
+
+PARTS = {
+    "score": _score,
+    "matrix": _matrices,
+    "workloads": _workloads,
+    "shares": _shares,
+    "told": _reports,
+}

@@ -1,0 +1,404 @@
+"""channels_last: in which number formats and shapes convolutions are faster on it.
+
+An image tensor (B, C, H, W) lies in memory as NCHW, channel after channel, or as NHWC, which
+PyTorch calls channels_last: all channels of a pixel side by side. Shape and result are the same.
+Tensor cores want the second, so a library that is given the first may convert it in every call.
+"""
+
+import copy
+import functools
+import gc
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from anatomy.chapters.channels_last import residual
+from anatomy.chapters.channels_last.convolutions import convolutions_in
+from anatomy.comparison import compare
+from anatomy.machine import memory
+from anatomy.measure.patient import patient_stopwatch
+from anatomy.numerics import agreement
+from anatomy.numerics import formats as tensors
+from anatomy.parts import demands
+from anatomy.parts.grid import joined
+from anatomy.record.declare import experiment
+from anatomy.table import formulas, intervals
+from anatomy.table.errors import AnatomyError
+
+DTYPES = ("fp32", "tf32", "fp16", "bf16")
+# Channels in, channels out, side of the kernel, stride, side of the image: ResNet-50's first
+# convolution, and its 3 x 3 ones of the first and the third stage.
+LAYERS = ((3, 64, 7, 2, 224), (64, 64, 3, 1, 56), (256, 256, 3, 1, 14))
+FINER_LAYERS = (*LAYERS, (32, 32, 3, 1, 56), (128, 128, 3, 1, 28), (512, 512, 3, 1, 7))
+BATCHES, FINER_BATCHES = (8, 64), (1, 8, 64, 256)
+NETWORK_BATCHES, FINER_NETWORK_BATCHES = (8, 32, 128), (1, 8, 32, 128)
+PHASES = ("inference", "training")
+# Formats of the network; fp16 differs from bf16 in the first convolution alone.
+NETWORK_DTYPES = ("fp32", "tf32", "bf16")
+# Those with the largest batch, which a GPU is busy with long enough to set the pace, and in which
+# cuDNN also searches: for all of them it would take a minute.
+TUNED = ("bf16",)
+# Training takes so many times the seconds, of which more than half go before any block.
+TRAINING_SECONDS = 4
+# How far a layer may stray from float64, relative. Algorithms that transform their input first
+# (Winograd, FFT) round more often than a plain sum, hence more than `agreement.ALLOWED`.
+ALLOWED_LAYER = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-7, "bf16": 2**-5}
+# And a network of 50 layers from itself in float32: every ReLU and batch norm multiplies what was
+# rounded before it. Unrelated numbers are about 1.4 apart.
+ALLOWED_NETWORK = {"fp32": 2**-8, "tf32": 2**-3, "fp16": 2**-2, "bf16": 2**-1}
+# Keeps the gradients of float16 from vanishing, as loss scaling does.
+LOSS_SCALE = 2**10
+# Seconds of settling before a comparison.
+SETTLE_S = 0.5
+NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
+WAYS = ("copy", "to channels_last", "to NCHW")
+MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
+
+
+@experiment(
+    "channels_last.map", page="axioms/channels-last.md", command="channels-last", timeout_s=400
+)
+def map(
+    device: str = "cuda:0",
+    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
+    scale: float = 1.0,
+    iters: int = 12,
+    budget_s: float = 0.6,
+    full: bool = False,
+) -> pd.DataFrame:
+    """Compare single convolutions in NCHW and channels_last, by number format, batch and channels.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: The only number format, or all; tf32 means float32 tensors that may use TF32.
+        scale: Factor on batches and on the sides of images; 1 for a GPU.
+        iters: Least number of timed samples of each variant.
+        budget_s: Seconds of one comparison, settling apart.
+        full: Measure a finer map; takes minutes.
+
+    Returns:
+        One comparison per cell, its `op` such as `C=64 inference bf16 N=64`, in gpu_warm: which
+        kernels run depends on the layout, what it costs to launch them does not. Columns beside
+        those of `compare`: `channels` of the input, `batch`, `dtype`, `phase`, `cudnn_benchmark`,
+        `direct_flops` (operations of a plain sum; cuDNN may need fewer), and for channels_last
+        `uses`, `uses_low`, `uses_high`: layers of this kind after which converting the input once
+        has paid, null where it does not. Cells of phase `conversion` copy an input into the other
+        layout; their control is a plain copy. What fails has a `note` and no time.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there.
+    """
+    where = tensors.torch_device(device)
+    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
+    batches = list(dict.fromkeys(_scaled(n, scale) for n in (FINER_BATCHES if full else BATCHES)))
+    formats = DTYPES if dtype == "all" else (dtype,)
+    tables = []
+    for layer in FINER_LAYERS if full else LAYERS:
+        for batch in batches:
+            # Training costs three times as much, so the coarse map has it for large batches alone.
+            phases = PHASES if full or batch == batches[-1] else PHASES[:1]
+            for phase in phases:
+                for each in formats:
+                    told = _told(f"C={layer[0]}", phase, each, batch) | {"channels": layer[0]}
+                    cell = functools.partial(_layer, layer, phase, each, batch, scale, where)
+                    found = _guarded(
+                        told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s)
+                    )
+                    # Named once, for what pages show: names are long, and backward passes many.
+                    if batch != batches[-1] or phase != "inference":
+                        found = found.assign(kernels=None)
+                    tables.append(found)
+        for each in [name for name in ("fp32", "bf16") if name in formats]:
+            told = _told(f"C={layer[0]}", "conversion", each, batches[-1])
+            told |= {"channels": layer[0]}
+            cell = functools.partial(_conversion, layer, each, batches[-1], scale, where)
+            tables.append(
+                _guarded(told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s))
+            )
+    return joined(tables, ("uses",))
+
+
+def _layer(
+    layer: tuple[int, ...],
+    phase: str,
+    dtype: str,
+    batch: int,
+    scale: float,
+    where: torch.device,
+    told: Mapping[str, object],
+    iters: int,
+    budget_s: float,
+) -> pd.DataFrame:
+    before, after, kernel, stride, full_side = layer
+    side = _scaled(full_side, scale)
+    kind = tensors.storage(dtype)
+    x = torch.randn(batch, before, side, side, dtype=kind, device=where)  # (B, C, H, W)
+    weight = torch.randn(after, before, kernel, kernel, device=where)
+    weight = (weight / (before * kernel * kernel) ** 0.5).to(kind)
+    out = F.conv2d(x, weight, stride=stride, padding=kernel // 2)
+    upstream = torch.randn_like(out)
+    # The gradient of the images themselves is of no use to anyone.
+    of_input = phase == "training" and before > 3
+
+    def over(x: Tensor, weight: Tensor, upstream: Tensor, layout: torch.memory_format) -> Callable:
+        """One pass over tensors of any layout, which become those of `layout` in each call."""
+
+        def call() -> Tensor | tuple[Tensor, ...]:
+            y = F.conv2d(
+                x.contiguous(memory_format=layout), weight, stride=stride, padding=kernel // 2
+            )
+            if phase == "inference":
+                return y
+            wanted = (weight, x) if of_input else (weight,)
+            return y.detach(), *torch.autograd.grad(y, wanted, upstream)
+
+        return call
+
+    def placed(layout: torch.memory_format) -> list[Tensor]:
+        """Input, weight and upstream gradient, laid out so."""
+        return [each.to(memory_format=layout, copy=True) for each in (x, weight, upstream)]
+
+    operands = {name: placed(layout) for name, layout in MEMORY.items()}
+    operands[CONVERTED] = [x.clone(), *operands[LAST][1:]]
+    exactly = [each.double() for each in (x, weight, upstream)]
+    for own_x, own_weight, _ in (*operands.values(), exactly):
+        own_weight.requires_grad_(phase == "training")
+        own_x.requires_grad_(of_input)
+    calls = {name: over(*own, MEMORY.get(name, MEMORY[LAST])) for name, own in operands.items()}
+    exact = functools.cache(over(*exactly, MEMORY[NCHW]))
+    passes = 1 if phase == "inference" else 3 if of_input else 2
+    flops = 2 * out.numel() * before * kernel * kernel * passes
+    with convolutions_in(dtype), torch.inference_mode(phase == "inference"):
+        table = compare(
+            calls,
+            reference=exact,
+            allowed=ALLOWED_LAYER[dtype],
+            quantity="gpu_warm",
+            op=told["op"],
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=SETTLE_S,
+        ).table
+    labels = {name: value for name, value in told.items() if name != "op"}
+    return _with_uses(table).assign(direct_flops=flops, **labels)
+
+
+def _with_uses(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the layers after which one conversion of the input has paid, from the same blocks."""
+    rows = table.set_index("variant")
+    direct, converted = rows.blocks_s[LAST], rows.blocks_s[CONVERTED]
+    cost = [max(0.0, more - less) for more, less in zip(converted, direct, strict=True)]
+    found = intervals.break_even(cost, rows.blocks_s[NCHW], direct)
+    known = [found.median, found.low, found.high]
+    if rows.verdict[LAST] != "faster":
+        known = [None] * 3
+    for column, value in zip(("uses", "uses_low", "uses_high"), known, strict=True):
+        value = None if value in (None, float("inf")) else value
+        table[column] = [value if name == LAST else None for name in table.variant]
+    return table
+
+
+def _conversion(
+    layer: tuple[int, ...],
+    dtype: str,
+    batch: int,
+    scale: float,
+    where: torch.device,
+    told: Mapping[str, object],
+    iters: int,
+    budget_s: float,
+) -> pd.DataFrame:
+    side = _scaled(layer[-1], scale)
+    x = torch.randn(batch, layer[0], side, side, dtype=tensors.storage(dtype), device=where)
+    last = x.contiguous(memory_format=MEMORY[LAST])
+    with torch.inference_mode():
+        table = compare(
+            {
+                WAYS[0]: x.clone,
+                WAYS[1]: lambda: x.contiguous(memory_format=MEMORY[LAST]),
+                WAYS[2]: last.contiguous,
+            },
+            reference=x.double,
+            allowed=agreement.ALLOWED[torch.float64],  # a copy loses nothing
+            quantity="gpu_warm",
+            op=told["op"],
+            bytes=formulas.copy_bytes(x.numel(), x.element_size()),
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=SETTLE_S,
+        ).table
+    return table.assign(**{name: value for name, value in told.items() if name != "op"})
+
+
+@experiment(
+    "channels_last.network",
+    page="axioms/channels-last.md",
+    command="channels-last-network",
+    timeout_s=400,
+)
+def network(
+    device: str = "cuda:0",
+    width: int = 64,
+    side: int = 224,
+    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
+    scale: float = 1.0,
+    short: bool = False,
+    iters: int = 12,
+    budget_s: float = 1.2,
+    full: bool = False,
+) -> pd.DataFrame:
+    """Compare a residual network built as ResNet-50 in NCHW and channels_last.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        width: Channels after the first convolution; 64 in ResNet-50.
+        side: Height and width of the images.
+        dtype: The only number format, or all (of them fp16 only where `full`); tf32 means float32
+            tensors that may use TF32.
+        scale: Factor on batches; 1 for a GPU.
+        short: One block a stage instead of 3, 4, 6 and 3.
+        iters: Least number of timed samples of each variant.
+        budget_s: Seconds of one comparison of inference, settling apart; training has four times
+            as many.
+        full: Measure a finer map; takes minutes.
+
+    Returns:
+        One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall: what a loop
+        over batches takes, launches included. Columns as in `map`, and `peak_bytes` and
+        `reserved_bytes`. Training is forward and backward without an optimizer. The coarse map
+        has the smallest batch for inference alone, and the largest in bf16 alone, there with
+        `cudnn_benchmark` too, its `op` ending in `, tuned`.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there.
+    """
+    where = tensors.torch_device(device)
+    demands.positive(width=width, side=side, scale=scale, iters=iters, budget_s=budget_s)
+    sizes = FINER_NETWORK_BATCHES if full else NETWORK_BATCHES
+    batches = list(dict.fromkeys(_scaled(n, scale) for n in sizes))
+    blocks = residual.SHORT if short else residual.DEEP
+    formats = (dtype,) if dtype != "all" else DTYPES if full else NETWORK_DTYPES
+    tables = []
+    for batch in batches:
+        images = torch.randn(batch, 3, side, side, device=where)  # (B, 3, H, W)
+        with convolutions_in("fp32"):
+            base = residual.network(width, blocks, images)
+        for each in formats:
+            for phase in PHASES if full else _phases(each, batch, batches):
+                searched = batch == batches[-1] and (full or each in TUNED)
+                for tuned in (False, True) if searched else (False,):
+                    told = _told("", phase, each, batch, tuned)
+                    cell = functools.partial(_network, base, images, phase, each, tuned)
+                    seconds = budget_s * (TRAINING_SECONDS if phase == "training" else 1)
+                    cell = functools.partial(cell, where, told, iters, seconds)
+                    tables.append(_guarded(told, where, "step_wall", cell))
+    return joined(tables, ("peak_bytes",))
+
+
+def _phases(dtype: str, batch: int, batches: Sequence[int]) -> tuple[str, ...]:
+    """What the coarse map of the network has of one batch, in one number format."""
+    if batch == batches[-1] and len(batches) == len(NETWORK_BATCHES) and dtype not in TUNED:
+        return ()
+    return PHASES[:1] if batch == batches[0] != batches[-1] else PHASES
+
+
+def _network(
+    base: nn.Module,
+    images: Tensor,
+    phase: str,
+    dtype: str,
+    tuned: bool,
+    where: torch.device,
+    told: Mapping[str, object],
+    iters: int,
+    budget_s: float,
+) -> pd.DataFrame:
+    kind = tensors.storage(dtype)
+
+    def step(layout: torch.memory_format, kind: torch.dtype, converting: bool = False) -> Callable:
+        model = copy.deepcopy(base).to(kind).to(memory_format=layout)
+        x = images.to(kind)
+        x = x if converting else x.to(memory_format=layout)
+        model.train(phase == "training")
+        if phase == "inference":
+            return lambda: model(x.contiguous(memory_format=layout))
+        parameters = list(model.parameters())
+        last = parameters[-2:]  # weight and bias of the classifier
+
+        def call() -> tuple[Tensor, ...]:
+            logits = model(x.contiguous(memory_format=layout))
+            loss = LOSS_SCALE * logits.float().square().mean()
+            found = torch.autograd.grad(loss, parameters)
+            # All gradients are computed. Those of early layers differ by as much as they are long
+            # as soon as anything is rounded otherwise, so only these can be checked.
+            return loss.detach(), *found[-len(last) :]
+
+        return call
+
+    with convolutions_in("fp32"), torch.inference_mode(phase == "inference"):
+        exactly = step(MEMORY[NCHW], torch.float32)()
+    with convolutions_in(dtype, tuned), torch.inference_mode(phase == "inference"):
+        calls = {name: step(layout, kind) for name, layout in MEMORY.items()}
+        calls[CONVERTED] = step(MEMORY[LAST], kind, converting=True)
+        for call in calls.values():
+            call()
+        peaks = {name: memory.peak(call, where) for name, call in calls.items()}
+        table = compare(
+            calls,
+            reference=lambda: exactly,
+            allowed=ALLOWED_NETWORK[dtype],
+            quantity="step_wall",
+            op=told["op"],
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=SETTLE_S,
+            profile=False,
+            watch=patient_stopwatch(where),
+        ).table
+    for name, found in peaks.items():
+        there = table.variant.str.removesuffix(" (again)") == name
+        for column, value in memory.columns(found).items():
+            table.loc[there, column] = value
+    return table.assign(**{name: value for name, value in told.items() if name != "op"})
+
+
+def _scaled(value: int, scale: float) -> int:
+    return max(4, int(scale * value)) if scale < 1 else int(scale * value)
+
+
+def _told(what: str, phase: str, dtype: str, batch: int, tuned: bool = False) -> dict[str, object]:
+    op = f"{what} {phase} {dtype} N={batch}".strip() + (", tuned" if tuned else "")
+    told = {"op": op, "phase": phase, "dtype": dtype, "batch": batch}
+    return told | {"cudnn_benchmark": tuned}
+
+
+def _guarded(
+    told: Mapping[str, object],
+    where: torch.device,
+    quantity: str,
+    measure: Callable[[], pd.DataFrame],
+) -> pd.DataFrame:
+    """The table of one cell, or rows in its place that say why there is none."""
+    try:
+        return measure()
+    except (RuntimeError, AnatomyError) as error:
+        why = str(error).partition("\n")[0]
+        row = {**told, "quantity": quantity, "device": where.type, "note": why}
+        names = WAYS if told["phase"] == "conversion" else (NCHW, LAST, CONVERTED)
+        roles = ("control", "variant", "variant")
+        return pd.DataFrame(
+            [row | {"variant": n, "role": role} for n, role in zip(names, roles, strict=True)]
+        )
+    finally:
+        gc.collect()
+        if where.type == "cuda":
+            torch.cuda.empty_cache()

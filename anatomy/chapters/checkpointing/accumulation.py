@@ -1,0 +1,303 @@
+"""Gradient accumulation: whether many small steps give the gradient of a large one, and their cost.
+
+The gradients are those of a small language model with a loss that is the mean over tokens. What
+counts is by what each micro-batch's loss is multiplied, and how the tokens are spread over them.
+"""
+
+import gc
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from anatomy.chapters.checkpointing.checkpointing import SETTLE_CAP_S, granularities, why
+from anatomy.comparison import compare
+from anatomy.machine import memory
+from anatomy.numerics import formats
+from anatomy.numerics.agreement import ALLOWED
+from anatomy.parts import demands, models
+from anatomy.parts.models import Layer
+from anatomy.record.declare import experiment
+from anatomy.table.errors import DisagreementError
+
+# Micro-batches that a batch is cut into; 1 is the full batch.
+STEPS = (2, 4, 8)
+# A label that is no token: the loss leaves it out.
+PADDING = -100
+FORMATS = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16}
+# A sum of up to eight gradients is rounded after each addition, once more than a product is.
+ROUNDINGS = 4
+
+
+@experiment(
+    "accumulation.gradients", page="axioms/checkpointing.md", command="accumulation", timeout_s=120
+)
+def gradients(
+    device: str = "cuda:0",
+    width: int = 128,
+    layers: int = 2,
+    vocabulary: int = 512,
+    batch: int = 16,
+    sequence: int = 64,
+) -> pd.DataFrame:
+    """Compare accumulated gradients with those of the full batch, by how the losses are weighted.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        width: Width C of the model, a multiple of 64 or less than it.
+        layers: Its layers L.
+        vocabulary: Different tokens; the loss is cross-entropy over them.
+        batch: Sequences B of the full batch, a multiple of 8.
+        sequence: Tokens T of the longest sequence.
+
+    Returns:
+        One row per `dtype`, `lengths` of the sequences, number of `steps` (micro-batches) and
+        `variant`: `full batch` (1 step); `loss / steps`, the mean over the micro-batch's tokens
+        over the number of steps; `weighted by tokens`, that mean times the micro-batch's share of
+        all tokens; `mean loss`, which is not divided. Lengths are `equal`; `mixed`, between an
+        eighth and all of T in random order; `sorted`, the same by length. `gradient_error` is
+        ||g - g_full|| / ||g_full|| over all parameters with the full batch in the same format;
+        `rounding` that of the full batch against float64; `allowed` is what counts as the same:
+        the format's bound for sums, or twice `rounding` if that is more; `cosine` of the angle
+        between g and g_full; `least_tokens` and `most_tokens` those of a micro-batch.
+
+    Raises:
+        BadParameter: A size is not possible; the message says which are.
+        DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
+    """
+    where = formats.torch_device(device)
+    demands.width(width)
+    demands.positive(layers=layers, sequence=sequence)
+    demands.at_least(2, "with one token there is nothing to predict", vocabulary=vocabulary)
+    demands.multiple(max(STEPS), batch=batch)
+    demands.weights(width, layers)
+    rows = []
+    with formats.products_in("fp32"):
+        for lengths in ("equal", "mixed", "sorted"):
+            inputs, labels = _tokens(lengths, vocabulary, batch, sequence)
+            batches = inputs.to(where), labels.to(where)
+            exact = None
+            for dtype, kind in FORMATS.items():
+                model = _language_model(width, layers, vocabulary).to(where, kind)
+                full = _accumulated(model, *batches, 1, "loss / steps")
+                exact = full if exact is None else exact
+                rounding = _distance(full, exact)
+                place = {"dtype": dtype, "lengths": lengths, "rounding": rounding}
+                place["allowed"] = max(ALLOWED[kind], 2 * rounding)
+                for steps, variant in _ways():
+                    found = _accumulated(model, *batches, steps, variant)
+                    rows.append(
+                        {"variant": variant if steps > 1 else "full batch", "steps": steps}
+                        | place
+                        | {"gradient_error": _distance(found, full)}
+                        | {"cosine": float(F.cosine_similarity(found, full, dim=0))}
+                        | _spread(labels, steps)
+                    )
+    return pd.DataFrame(rows)
+
+
+def _ways() -> list[tuple[int, str]]:
+    ways = ("loss / steps", "weighted by tokens", "mean loss")
+    return [(1, ways[0])] + [(steps, way) for steps in STEPS for way in ways]
+
+
+def _tokens(lengths: str, vocabulary: int, batch: int, sequence: int) -> tuple[Tensor, Tensor]:
+    """Inputs and labels (B, T): a few tokens are frequent, and what is too long is padding."""
+    draw = torch.Generator().manual_seed(0)
+    shares = torch.rand(batch, sequence + 1, generator=draw) ** 3
+    tokens = (vocabulary * shares).long()  # (B, T + 1)
+    ends = torch.full((batch,), sequence)
+    if lengths != "equal":
+        least = max(1, sequence // 8)
+        ends = torch.randint(least, sequence + 1, (batch,), generator=draw)
+        ends[0], ends[-1] = least, sequence  # so that the counts differ however few there are
+    if lengths == "sorted":
+        ends = ends.sort().values
+    labels = tokens[:, 1:].clone()
+    labels[torch.arange(sequence) >= ends[:, None]] = PADDING
+    return tokens[:, :-1], labels
+
+
+def _spread(labels: Tensor, steps: int) -> dict[str, int]:
+    counts = [int((part != PADDING).sum()) for part in labels.chunk(steps)]
+    return {"least_tokens": min(counts), "most_tokens": max(counts)}
+
+
+def _language_model(width: int, layers: int, vocabulary: int) -> nn.Sequential:
+    """Token ids (B, T) to scores (B, T, vocabulary), with the same weights each time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        first, last = nn.Embedding(vocabulary, width), nn.Linear(width, vocabulary)
+    blocks = models.transformer(width, layers, torch.device("cpu"), torch.float32)
+    return nn.Sequential(first, blocks, last)
+
+
+def _accumulated(
+    model: nn.Sequential, inputs: Tensor, labels: Tensor, steps: int, way: str
+) -> Tensor:
+    """The gradient of all parameters in one vector of float64, summed over so many micro-batches.
+
+    The model's format is also that of the sums, as it is where `backward` adds to `.grad`.
+    """
+    model.zero_grad(set_to_none=True)
+    everything = int((labels != PADDING).sum())
+    for some, wanted in zip(inputs.chunk(steps), labels.chunk(steps), strict=True):
+        scores = model(some).flatten(0, 1)  # (B T, vocabulary)
+        # In float32 at least, as mixed precision does it.
+        scores = scores if scores.dtype == torch.float64 else scores.float()
+        loss = F.cross_entropy(scores, wanted.flatten(), ignore_index=PADDING)
+        share = int((wanted != PADDING).sum()) / everything
+        factor = {"loss / steps": 1 / steps, "weighted by tokens": share, "mean loss": 1.0}[way]
+        (loss * factor).backward()
+    return torch.cat([each.grad.double().flatten() for each in model.parameters()])
+
+
+def _distance(found: Tensor, wanted: Tensor) -> float:
+    return float((found - wanted).norm() / wanted.norm())
+
+
+@experiment(
+    "accumulation.steps",
+    page="axioms/checkpointing.md",
+    command="accumulation-steps",
+    timeout_s=300,
+)
+def steps(
+    device: str = "cuda:0",
+    dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
+    width: int = 1024,
+    layers: int = 4,
+    batch: int = 32,
+    sequence: int = 1024,
+    full: bool = False,
+    iters: int = 12,
+    budget_s: float = 8.0,
+) -> pd.DataFrame:
+    """Weigh time against memory of one batch in several micro-batches, beside checkpointing it.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format of weights and activations; tf32 means float32 tensors whose products
+            may use TF32.
+        width: Width C of the model, a multiple of 64 or less than it.
+        layers: Its layers L.
+        batch: Sequences B of the full batch, a multiple of 8.
+        sequence: Tokens T of the longest sequence; other cells have a quarter and a sixteenth.
+        full: Measure a finer map; takes minutes.
+        iters: Least number of timed samples of each variant.
+        budget_s: Seconds of one cell, settling apart.
+
+    Returns:
+        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2 steps`,
+        `4 steps` and `8 steps`, in as many micro-batches of `step_tokens`, whose gradients add up
+        in `.grad`; `every layer checkpointed`, the full batch again. Times are step_wall of all
+        steps, forward and backward, no optimizer. `peak_bytes` is what they need on top of
+        weights and input, `memory_ratio` that over the full batch's. What is not possible here has
+        no time and says why in `note`.
+
+    Raises:
+        BadParameter: A size is not possible; the message says which are.
+        DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
+    """
+    where = formats.torch_device(device)
+    demands.width(width)
+    demands.positive(layers=layers, sequence=sequence, iters=iters, budget_s=budget_s)
+    demands.multiple(max(STEPS), batch=batch)
+    demands.weights(width, layers)
+    parts = (1, 2, 4, 8, 16, 32) if full else (1, 4, 16)
+    lengths = dict.fromkeys(max(1, sequence // part) for part in parts)
+    tables = []
+    for length in lengths:
+        tables.append(_cell(width, layers, batch, length, dtype, where, iters, budget_s))
+        gc.collect()
+    return pd.concat(tables, ignore_index=True)
+
+
+def _cell(
+    width: int,
+    layers: int,
+    batch: int,
+    length: int,
+    dtype: str,
+    where: torch.device,
+    iters: int,
+    budget_s: float,
+) -> pd.DataFrame:
+    """One cell: memory first, then times; rows without times where that is impossible."""
+    kind, tokens = formats.storage(dtype), batch * length
+    op = f"train {batch} sequences of {length}"
+    counts = {"full batch": 1} | {f"{each} steps": each for each in STEPS}
+    counts["every layer checkpointed"] = 1
+    place = {"width": width, "tokens": tokens, "dtype": dtype}
+    calls, costs, refused = {}, {}, []
+    table = pd.DataFrame()
+    with formats.products_in(dtype):
+        try:
+            model = models.transformer(width, layers, where, kind)
+            x = torch.randn(batch, length, width, dtype=kind, device=where)  # (B, T, C)
+            checkpointed = granularities(model)["every layer"]
+            for name, each in counts.items():
+                forward = checkpointed if "checkpointed" in name else model
+                calls[name] = accumulated(forward, list(model.parameters()), x.chunk(each))
+                calls[name]()  # what the first call loads and allocates for good is not the step's
+                costs[name] = memory.columns(memory.peak(calls[name], where))
+            table = compare(
+                calls,
+                allowed=ROUNDINGS * ALLOWED[kind],
+                quantity="step_wall",
+                op=op,
+                flops=3 * layers * models.layer_flops(width, tokens, length),
+                limit=f"matmul {dtype}",
+                device=where,
+                iters=iters,
+                budget_s=budget_s,
+                settle_cap_s=min(SETTLE_CAP_S, budget_s),
+                profile=False,
+            ).table
+        except (RuntimeError, DisagreementError) as error:
+            refused = [
+                {"op": op, "variant": name, "role": "variant", "quantity": "step_wall"}
+                | {"device": where.type, "note": why(error)}
+                for name in counts
+            ]
+    origin = [row.removesuffix(" (again)") for row in table.get("variant", [])]
+    more = [costs[name] | _beside(costs[name], costs["full batch"]) for name in origin]
+    table = pd.concat([table, pd.DataFrame(more)], axis=1)
+    table = pd.concat([table, pd.DataFrame(refused)], ignore_index=True)
+    steps_of = [counts[name.removesuffix(" (again)")] for name in table.variant]
+    return table.assign(steps=steps_of, step_tokens=[tokens // n for n in steps_of], **place)
+
+
+def _beside(costs: dict, control: dict) -> dict[str, float | None]:
+    known = costs["peak_bytes"] and control["peak_bytes"]
+    return {"memory_ratio": costs["peak_bytes"] / control["peak_bytes"] if known else None}
+
+
+def accumulated(
+    forward: Layer, parameters: Sequence[Tensor], chunks: Sequence[Tensor]
+) -> Callable[[], tuple[Tensor, ...]]:
+    """A call that adds up the gradients of all micro-batches, and returns the loss and them.
+
+    Args:
+        forward: The model: (B, T, C) to (B, T, C).
+        parameters: What gradients are taken of.
+        chunks: The micro-batches (B / steps, T, C), equally large.
+    """
+
+    def call() -> tuple[Tensor, ...]:
+        total = 0.0
+        for chunk in chunks:
+            loss = forward(chunk).float().square().mean() / len(chunks)
+            loss.backward()
+            total = total + loss.detach()
+        found = [each.grad for each in parameters]
+        for each in parameters:
+            each.grad = None  # the next call begins anew, and what it returns is its own
+        return total, *found
+
+    return call

@@ -1,0 +1,357 @@
+"""Activation checkpointing: what a step keeps for its backward pass, and what it computes again.
+
+The model and what it computes are the same in every variant; they differ in where a checkpoint
+begins and ends. Between the two nothing is kept but the input, and the backward pass runs that
+part forward a second time.
+"""
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isqrt
+from typing import Literal
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+from torch.utils.flop_counter import FlopCounterMode
+
+from anatomy.chapters.checkpointing import traps as checkpointing_traps
+from anatomy.comparison import compare
+from anatomy.machine import memory
+from anatomy.measure.patient import patient_stopwatch
+from anatomy.numerics import formats
+from anatomy.numerics.agreement import ALLOWED
+from anatomy.parts import demands, models
+from anatomy.parts.models import Layer
+from anatomy.record.declare import experiment
+from anatomy.table.errors import DisagreementError, MeasurementError
+
+# The ordinary way, which the others are compared with.
+NONE = "none"
+# What the selective policy keeps, as far as this PyTorch has it: the results of products and of
+# attention, which take most of the operations. All else is computed again.
+SAVED = (
+    *("mm", "addmm", "bmm", "baddbmm"),
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_fused_attention_overrideable",
+)
+# In cells other than the deepest: what is on the frontier there, and what people use.
+BRIEF = (NONE, "every layer", "every second layer", "halves of a layer", "selective")
+# A shallower cell has one of so many parts of the deepest one's seconds. Asking how long each step
+# takes, before any block, is more than half of them; with fewer there would be too few blocks.
+SHALLOWER = 3
+# A finer map takes so many times the seconds in each cell.
+FINER = 2.5
+# Settling takes at most so long, and no longer than the cell itself.
+SETTLE_CAP_S = 0.7
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of the map: the model's width and depth, and what a step is given."""
+
+    width: int
+    depth: int
+    batch: int
+    sequence: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a step."""
+        return self.batch * self.sequence
+
+    @property
+    def op(self) -> str:
+        """Its name, which no other cell has."""
+        return f"train C={self.width} L={self.depth} T={self.batch}x{self.sequence}"
+
+
+@experiment(
+    "checkpointing.frontier", page="axioms/checkpointing.md", command="checkpointing", timeout_s=900
+)
+def frontier(
+    device: str = "cuda:0",
+    dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
+    width: int = 2048,
+    depth: int = 8,
+    batch: int = 8,
+    sequence: int = 1024,
+    full: bool = False,
+    iters: int = 12,
+    budget_s: float = 12.0,
+) -> pd.DataFrame:
+    """Weigh the time of a training step against its memory, by where the checkpoints are.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format of weights and activations; tf32 means float32 tensors whose products
+            may use TF32.
+        width: Width C, a multiple of 64 or less than it; one cell has half of it.
+        depth: Layers L of the deepest cell; others have a half and a quarter of them.
+        batch: Sequences B of a step; one cell has a single, short one.
+        sequence: Tokens T of a sequence.
+        full: Measure a finer map; takes minutes.
+        iters: Least number of timed samples of each variant.
+        budget_s: Seconds of the deepest cell, settling apart; others have a third.
+
+    Returns:
+        One row per cell and `granularity`: `none` keeps everything; `every layer` and
+        `every second layer` make a checkpoint of each of these layers; `halves of a layer` of
+        attention and of the perceptron by itself; `selective` keeps the results of products and
+        attention of each layer. In the deepest cell also `first half` (of the layers), `segments`
+        of the square root of the depth in layers, and `whole model`, one checkpoint. Columns
+        `width`, `depth`, `tokens`.
+        Times are step_wall: forward and backward, no optimizer. `peak_bytes` is what the step
+        needs on top of weights and input, `total_peak_bytes` includes these, `activation_bytes` is
+        what is held when the forward pass is over; `memory_ratio`, `total_memory_ratio` and
+        `activation_ratio` are those of the variant over those of `none`. `run_flops` counts the
+        operations of products that a step runs, the repeated ones included, as far as PyTorch
+        counts them, `product_ratio` is that over the one of `none`; `flops` are those of forward
+        and backward without any repetition. What is not possible here has no time and says why in
+        `note`.
+
+    Raises:
+        BadParameter: A size is not possible; the message says which are.
+        DeviceError: The device is not there.
+        OutOfMemory: The model does not fit.
+    """
+    where = formats.torch_device(device)
+    demands.width(width)
+    demands.positive(depth=depth, batch=batch, sequence=sequence, iters=iters, budget_s=budget_s)
+    demands.weights(width, depth)
+    tables = []
+    for cell in cells(width, depth, batch, sequence, full=full):
+        # All granularities where the frontier is drawn with all of them: seconds are few.
+        names = None if full or (cell.width, cell.depth) == (width, depth) else BRIEF
+        seconds = budget_s / (1 if names is None else SHALLOWER) * (FINER if full else 1)
+        tables.append(_measured(cell, dtype, where, iters, seconds, names))
+        gc.collect()  # the next model should find the memory of this one free
+    return pd.concat(tables, ignore_index=True)
+
+
+def cells(width: int, depth: int, batch: int, sequence: int, *, full: bool) -> list[Cell]:
+    """The points of the map: depths at one width, half of it, and one with few tokens.
+
+    The first are for the GPU to set the pace, and the others for the host.
+    """
+    half, quarter = max(2, depth // 2), max(2, depth // 4)
+    # Whole heads, as far as there is more than one.
+    narrow = models.HEAD_WIDTH * (width // (2 * models.HEAD_WIDTH)) or max(1, width // 2)
+    depths, widths = [quarter, half, depth], [(narrow, half)]
+    if full:
+        depths = [2, quarter, half, depth, 2 * depth, 3 * depth]
+        widths += [(narrow, depth), (narrow, 3 * depth), (2 * width, quarter)]
+    found = [Cell(width, each, batch, sequence) for each in depths]
+    found += [Cell(wide, each, batch, sequence) for wide, each in widths]
+    # With so few tokens the host sets the pace, and what it does twice counts.
+    found.append(Cell(width, half, 1, max(1, sequence // 8)))
+    return list(dict.fromkeys(found))
+
+
+def granularities(model: nn.Sequential) -> dict[str, Layer]:
+    """The model's forward pass by where its checkpoints are; `none`, the model itself, is first."""
+    layers = list(model)
+    count = len(layers)
+    length = isqrt(count)
+    segments = [nn.Sequential(*layers[at : at + length]) for at in range(0, count, length)]
+    halves = [half for layer in layers for half in _halves(layer)]
+    contexts = partial(create_selective_checkpoint_contexts, kept_operations())
+    return {
+        NONE: model,
+        "every layer": _through([(layer, True) for layer in layers]),
+        "every second layer": _through([(layer, not at % 2) for at, layer in enumerate(layers)]),
+        "first half": _through([(layer, at < count // 2) for at, layer in enumerate(layers)]),
+        "halves of a layer": _through([(half, True) for half in halves]),
+        "segments": _through([(segment, True) for segment in segments]),
+        "whole model": _through([(model, True)]),
+        "selective": _through([(layer, True) for layer in layers], context_fn=contexts),
+    }
+
+
+def kept_operations() -> list:
+    """The operations of `SAVED` that this PyTorch has."""
+    aten = torch.ops.aten
+    return [getattr(aten, name).default for name in SAVED if hasattr(aten, name)]
+
+
+def _through(parts: Sequence[tuple[Layer, bool]], **how) -> Layer:
+    """One part after the other, those marked each in a checkpoint of its own."""
+
+    def forward(x: Tensor) -> Tensor:  # (B, T, C) to (B, T, C)
+        for part, again in parts:
+            x = checkpoint(part, x, use_reentrant=False, **how) if again else part(x)
+        return x
+
+    return forward
+
+
+def _halves(layer: models.Block) -> tuple[Layer, Layer]:
+    """What `Block.forward` does, in its two steps."""
+    return (
+        lambda x: x + layer.attention(layer.before(x)),
+        lambda x: x + layer.perceptron(layer.between(x)),
+    )
+
+
+def _measured(
+    cell: Cell,
+    dtype: str,
+    where: torch.device,
+    iters: int,
+    budget_s: float,
+    names: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """One cell: its memory first, then its times; rows without times where that is impossible.
+
+    `names` are the granularities, by default all.
+    """
+    kind = formats.storage(dtype)
+    place = {"width": cell.width, "depth": cell.depth, "tokens": cell.tokens, "dtype": dtype}
+    blank = {"op": cell.op, "role": "variant", "quantity": "step_wall", "device": where.type}
+    try:
+        model = models.transformer(cell.width, cell.depth, where, kind)
+        x = torch.randn(cell.batch, cell.sequence, cell.width, dtype=kind, device=where)
+    except RuntimeError as error:
+        row = blank | place | {"variant": NONE, "granularity": NONE, "note": why(error)}
+        return pd.DataFrame([row])
+    parameters = list(model.parameters())
+    resident = sum(each.nbytes for each in parameters) + x.nbytes
+    calls, costs, refused = {}, {}, []
+    with formats.products_in(dtype):
+        for name, forward in granularities(model).items():
+            if names is not None and name not in names:
+                continue
+            call = models.gradients_of(forward, parameters, x)
+            try:
+                costs[name] = _costs(call, partial(forward, x), where, resident)
+                calls[name] = call
+            except RuntimeError as error:
+                refused.append((name, why(error)))
+        useful = 3 * cell.depth * models.layer_flops(cell.width, cell.tokens, cell.sequence)
+        table = pd.DataFrame()
+        if NONE in calls:
+            try:
+                table = compare(
+                    calls,
+                    allowed=ALLOWED[kind],  # the loss too: it stands on activations of that format
+                    quantity="step_wall",
+                    op=cell.op,
+                    flops=useful,
+                    limit=f"matmul {dtype}",
+                    device=where,
+                    iters=iters,
+                    budget_s=budget_s,
+                    settle_cap_s=min(SETTLE_CAP_S, budget_s),
+                    profile=False,  # thousands of kernels a step, whose names nobody reads
+                    watch=patient_stopwatch(where),
+                ).table
+            except (RuntimeError, DisagreementError, MeasurementError) as error:
+                refused += [(name, why(error)) for name in calls]
+        else:
+            refused += [(name, f"{NONE} is not possible here") for name in calls]
+    if len(table):
+        origin = table.variant.str.removesuffix(" (again)")
+        found = [costs[name] | _over(costs[name], costs[NONE]) for name in origin]
+        table = pd.concat([table.assign(granularity=origin), pd.DataFrame(found)], axis=1)
+    lost = [blank | {"variant": name, "granularity": name, "note": told} for name, told in refused]
+    return pd.concat([table, pd.DataFrame(lost)], ignore_index=True).assign(**place)
+
+
+def _costs(
+    call: Callable[[], object], forward: Callable[[], Tensor], where: torch.device, resident: int
+) -> dict[str, int | None]:
+    """What one step needs and runs, outside of anything timed."""
+    call()  # what the first call loads and allocates for good is not the step's
+    found = memory.peak(call, where)
+    # What else lies in memory depends on what ran before; weights and input are always there.
+    total = None if found is None else {"total_peak_bytes": found.bytes + resident}
+    return {
+        **memory.columns(found),
+        **(total or {}),
+        "activation_bytes": held(forward, where),
+        "run_flops": _run_flops(call),
+    }
+
+
+def _run_flops(call: Callable[[], object]) -> int | None:
+    """Operations of the products in one call; None where PyTorch can't count one of them."""
+    counter = FlopCounterMode(display=False)
+    try:
+        with counter:
+            call()
+    except Exception:  # a formula that does not know an operation: the step itself has just run
+        return None
+    return counter.get_total_flops() or None
+
+
+def held(forward: Callable[[], Tensor], where: torch.device) -> int | None:
+    """Bytes that are allocated after a forward pass and were not before it; None on a CPU."""
+    if where.type != "cuda":
+        return None
+    gc.collect()
+    before = torch.cuda.memory_allocated(where)
+    kept = forward()
+    found = torch.cuda.memory_allocated(where) - before
+    del kept
+    gc.collect()  # what the graph held in a ring would else be in the next variant's figures
+    return found
+
+
+def _over(costs: dict, control: dict) -> dict[str, float | None]:
+    """Memory and operations of a variant over those of the control."""
+    pairs = {
+        "memory_ratio": "peak_bytes",
+        "total_memory_ratio": "total_peak_bytes",
+        "activation_ratio": "activation_bytes",
+        "product_ratio": "run_flops",
+    }
+    return {
+        name: costs[column] / control[column] if costs[column] and control[column] else None
+        for name, column in pairs.items()
+    }
+
+
+def why(error: Exception) -> str:
+    """An error as a row's note: its first line, without the paths that may stand in it."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return "it does not fit into the memory of this device"
+    first = (str(error).splitlines() or [""])[0]
+    words = " ".join(word for word in first.split() if "/" not in word and "\\" not in word)
+    return f"not possible here: {type(error).__name__}: {words[:160]}"
+
+
+@experiment(
+    "checkpointing.traps",
+    page="axioms/checkpointing.md",
+    command="checkpointing-traps",
+    timeout_s=120,
+)
+def traps(device: str = "cuda:0", width: int = 64, batch: int = 8) -> pd.DataFrame:
+    """See what running a part of the model twice does beside the gradients.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        width: Width C of the two layers that are run.
+        batch: Rows B of the input.
+
+    Returns:
+        One row per `variant`, each compared with the same step without a checkpoint, in float32
+        from the same random state. `forwards`, how often the checkpointed part ran in one step;
+        `gradient_error`, ||g - g_without|| / ||g_without|| of all gradients together;
+        `gradients_missing`, how many parameters got none; `updates`, how often the running mean of
+        a batch norm was updated, and `updates_without`; `raised`, the error that it ended in.
+
+    Raises:
+        BadParameter: A size is not possible; the message says which are.
+        DeviceError: The device is not there.
+    """
+    where = formats.torch_device(device)
+    demands.positive(width=width)
+    demands.at_least(2, "batch norm takes a mean over them", batch=batch)
+    return pd.DataFrame(list(checkpointing_traps.rows(where, width, batch)))

@@ -1,0 +1,213 @@
+"""Chains of layers with graph breaks between them, and what one break adds to a step."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from anatomy.comparison import compare
+from anatomy.measure import stopwatch_for
+from anatomy.measure.stopwatch import Stopwatch, compilations
+from anatomy.numerics.agreement import ALLOWED
+from anatomy.parts.compiled import cost_per_break, let_go, reason_of
+from anatomy.table import formulas
+
+Layer = Callable[[Tensor, Tensor], Tensor]
+
+# Breaks lie between layers, so 17 layers have room for 16.
+LAYERS = 17
+BREAKS = (0, 1, 2, 4, 8, 16)
+# Sides of the square matrices: 16384 elements keep a GPU busy for less time than a launch takes,
+# and the product of two of the larger ones for longer than a hundred launches.
+SMALL, LARGE = 128, 4096
+# Elements of the chain that is not made of products: more than any L2 cache holds.
+ELEMENTS = 2**25
+EAGER, NONE = "eager", "0 breaks"
+# Seconds that settling may take, or the budget if that is less; all variants have run before.
+SETTLE_S = 1.0
+# A chain rounds its 16-bit results 17 times: errors of 2**-9 that add up as random ones do.
+ALLOWED_CHAIN = 2**-5
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What a chain is made of.
+
+    Attributes:
+        name: As the table has it in the column `chain`.
+        x: Its input.
+        weights: One for each layer.
+        layer: (input, weight) to the next layer's input.
+        flops: Of one step, or None.
+        bytes: Least bytes that one step moves, or None.
+        allowed: Relative error allowed against the chain in float64.
+    """
+
+    name: str
+    x: Tensor
+    weights: Sequence[Tensor]
+    layer: Layer
+    flops: int | None
+    bytes: int | None
+    allowed: float
+
+
+def side(size: int, scale: float) -> int:
+    """A matrix's side, at least 8."""
+    return max(8, int(size * scale))
+
+
+def elements(scale: float) -> int:
+    """Elements of the elementwise chain; they shrink as a matrix does."""
+    return max(64, int(ELEMENTS * scale * scale))
+
+
+def chains(where: torch.device, scale: float) -> list[Callable[[], Chain]]:
+    """What makes each chain, one after the other: not all of them need to fit at once."""
+    kind = torch.bfloat16 if where.type == "cuda" else torch.float32
+
+    def products(name: str, size: int) -> Chain:
+        n = side(size, scale)
+        x = torch.randn(n, n, device=where).to(kind)
+        # Of columns whose length is about 1: a layer leaves its input as large as it was.
+        weights = [(torch.randn(n, n, device=where) / n**0.5).to(kind) for _ in range(LAYERS)]
+        flops = LAYERS * formulas.matmul_flops(n, n, n)
+        return Chain(name, x, weights, product_layer, flops, None, ALLOWED_CHAIN)
+
+    def elementwise() -> Chain:
+        n = elements(scale)
+        weights = [0.9 + 0.2 * torch.rand(1, device=where) for _ in range(LAYERS)]
+        moved = formulas.pointwise_bytes(n, 4)
+        allowed = 4 * ALLOWED[torch.float32]
+        x = torch.randn(n, device=where)
+        return Chain("large elementwise", x, weights, elementwise_layer, None, moved, allowed)
+
+    return [
+        lambda: products("small products", SMALL),
+        lambda: products("large products", LARGE),
+        elementwise,
+    ]
+
+
+def product_layer(x: Tensor, weight: Tensor) -> Tensor:
+    """A product, and a function of its elements that a compiler may fuse with nothing else."""
+    return torch.tanh(x @ weight)
+
+
+def elementwise_layer(x: Tensor, weight: Tensor) -> Tensor:
+    """Two operations for each element; all layers could be one kernel."""
+    return torch.relu(x) * weight + x
+
+
+def written_out(layer: Layer, breaks: int) -> Callable[[Tensor, Sequence[Tensor]], Tensor]:
+    """The chain as straight-line code, with so many graph breaks spread evenly between layers.
+
+    It is generated, one line for each layer: torch.compile gives up on a whole function whose
+    graph breaks inside a loop. Each chain has code of its own, so that none of them fills another
+    one's share of the recompile limit.
+
+    Args:
+        layer: What is repeated.
+        breaks: At most one less than there are layers.
+    """
+    import torch._dynamo  # takes seconds, which listing experiments should not
+
+    after = {round((i + 1) * LAYERS / (breaks + 1)) for i in range(breaks)}
+    lines = ["def chain(x, weights):"]
+    for i in range(LAYERS):
+        lines += ["    graph_break()"] if i in after else []
+        lines.append(f"    x = layer(x, weights[{i}])")
+    scope = {"layer": layer, "graph_break": torch._dynamo.graph_break}
+    source = "\n".join([*lines, "    return x"])
+    exec(compile(source, f"<chain with {breaks} breaks>", "exec"), scope)
+    return scope["chain"]
+
+
+def measure(
+    where: torch.device, backend: str, scale: float, iters: int, budget_s: float
+) -> pd.DataFrame:
+    """The table of all chains; one that can't be measured here is a row that says why.
+
+    Args:
+        where: The device.
+        backend: Of torch.compile.
+        scale: Factor on the sides of matrices.
+        iters: Least number of samples.
+        budget_s: Seconds of timed blocks for each chain.
+    """
+    watch = stopwatch_for(where)
+    found = []
+    with torch.no_grad():
+        for make in chains(where, scale):
+            let_go(where)
+            chain = None
+            try:
+                chain = make()
+                found.append(_measured(chain, watch, backend, iters, budget_s))
+            except Exception as error:  # the other chains can be measured all the same
+                name = chain.name if chain else "a chain"
+                told = {"op": name, "chain": name, "variant": NONE, "role": "variant"}
+                told |= {"quantity": "step_wall", "note": reason_of(error)}
+                found.append(pd.DataFrame([told]))
+        let_go(where)
+    return pd.concat(found, ignore_index=True)
+
+
+def _measured(
+    chain: Chain, watch: Stopwatch, backend: str, iters: int, budget_s: float
+) -> pd.DataFrame:
+    x, weights = chain.x, chain.weights
+    calls, graphs = {}, {}
+    for breaks in BREAKS:
+        name = _name(breaks)
+        run = torch.compile(written_out(chain.layer, breaks), backend=backend, dynamic=False)
+        calls[name] = lambda run=run: run(x, weights)
+        before = compilations()
+        watch.wall([calls[name]])
+        graphs[name] = compilations() - before
+    plain = written_out(chain.layer, 0)
+    calls[EAGER] = lambda: plain(x, weights)
+
+    def exact() -> Tensor:
+        return plain(x.double(), [weight.double() for weight in weights])
+
+    table = compare(
+        calls,
+        control=NONE,
+        reference=exact,
+        allowed=chain.allowed,
+        quantity="step_wall",
+        op=chain.name,
+        flops=chain.flops,
+        bytes=chain.bytes,
+        limit=None if chain.flops else "copy",
+        device=watch.device,
+        iters=iters,
+        budget_s=budget_s,
+        settle_cap_s=min(SETTLE_S, budget_s),
+        profile=False,
+    ).table
+    origin = [name.removesuffix(" (again)") for name in table.variant]
+    lengths = {_name(breaks): breaks for breaks in BREAKS}
+    table["chain"] = chain.name
+    table["breaks"] = pd.Series([lengths.get(name) for name in origin], dtype=object)
+    table["graphs"] = pd.Series([graphs.get(name) for name in origin], dtype=object)
+    return table.assign(**_slope_columns(table))
+
+
+def _name(breaks: int) -> str:
+    return f"{breaks} break{'s' * (breaks != 1)}"
+
+
+def _slope_columns(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """What one break adds, on the row with most breaks."""
+    used = table[table.breaks.notna() & (table.role != "again")]
+    slope = cost_per_break([int(n) for n in used.breaks], list(used.blocks_s))
+    ends = {"break_s": slope.median, "break_low_s": slope.low, "break_high_s": slope.high}
+    last = table.variant == _name(max(BREAKS))
+    return {
+        column: pd.Series([value if here else None for here in last], dtype=object)
+        for column, value in ends.items()
+    }

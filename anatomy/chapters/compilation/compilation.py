@@ -1,0 +1,288 @@
+"""torch.compile: when it pays, what it costs, and what breaks the graphs that it makes.
+
+What a mode means is asked of the installed torch; how fast it is, what it needs of memory, and how
+often it compiles are measured.
+"""
+
+import contextlib
+import io
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from anatomy.chapters.compilation import chains, shapes
+from anatomy.chapters.compilation import layers as compilation_layers
+from anatomy.machine import host
+from anatomy.numerics import formats
+from anatomy.parts import compiled, demands
+from anatomy.parts.compiled import reason_of
+from anatomy.record.declare import experiment
+from anatomy.table.errors import AnatomyError
+
+# The script that pages show and `detection` runs.
+SCRIPT = Path(__file__).parents[3] / "snippets" / "graph_break_check.py"
+# Words in an option's name that would tie it to running a model forwards alone, or to training it.
+INFERENCE_WORDS, TRAINING_WORDS = ("infer", "freez"), ("train", "backward")
+# Bytes of the largest cell for each of its weights: weights, gradients, and copies in float32.
+BYTES_PER_WEIGHT = 24
+
+
+@experiment("compilation.map", page="axioms/compile.md", command="compile-map", timeout_s=300)
+def map(
+    device: str = "cuda:0",
+    task: Literal["training", "inference"] = "training",
+    dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
+    backend: Literal["inductor", "eager"] = "inductor",
+    scale: float = 1.0,
+    iters: int = 12,
+    budget_s: float = 1.5,
+    full: bool = False,
+) -> pd.DataFrame:
+    """Time one transformer layer, run eagerly and compiled, over its width and its tokens.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        task: Forward and backward pass (training), or the forward pass alone (inference).
+        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
+        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
+        scale: Factor on every width and number of tokens.
+        iters: Least number of timed samples of each way.
+        budget_s: Seconds of timed blocks for each cell.
+        full: Measure a finer map, and max-autotune in one of its cells; takes many minutes.
+
+    Returns:
+        A comparison for each cell (`width` C, `tokens` T of one sequence), in `step_wall`, because
+        the host's dispatch is what compiling saves in small layers. Ways: `eager`, the control;
+        `compiled`, with defaults; `reduce-overhead`, with CUDA graphs, in some cells. Each row has
+        the memory of a call (`peak_bytes`, `total_peak_bytes`, `reserved_bytes`; with CUDA graphs
+        the last alone, for the tensors in their pools are in no account), and each compiled one
+        `setup_s`, the seconds of its first calls, and `uses`, `uses_low`, `uses_high`: steps after
+        which these are paid back. They are null where `pays` is false (not faster) or null
+        (undecided). Rows of op `first call` hold the same seconds as step_wall, one sample each;
+        `compiler, first call` is that of an addition compiled before all others, which pays the
+        imports.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there, or torch.compile does not work on it.
+        OutOfMemory: The tensors do not fit.
+    """
+    where = formats.torch_device(device)
+    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
+    cells = compiled.cells(scale, full)
+    largest = max(cell.width for cell in cells)
+    need = 12 * largest**2 * BYTES_PER_WEIGHT
+    host.require_bytes(where, need, f"a layer of width {largest} and its gradients")
+    return compiled.measure(cells, task == "training", where, dtype, backend, iters, budget_s)
+
+
+@experiment("compilation.layers", page="axioms/compile.md", command="compile-layers", timeout_s=240)
+def layers(
+    device: str = "cuda:0",
+    backend: Literal["inductor", "eager"] = "inductor",
+    scale: float = 1.0,
+    iters: int = 12,
+    budget_s: float = 1.5,
+) -> pd.DataFrame:
+    """Time layers with little and with much to fuse, where kernels fill the time.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
+        scale: Factor on widths, numbers of sequences and their lengths.
+        iters: Least number of timed samples of each way.
+        budget_s: Seconds of timed blocks for each cell.
+
+    Returns:
+        A comparison for each cell, in `step_wall`, of a training step in two ways: `eager`, the
+        control, and `compiled`, with the names of their kernels. `layer`: `few kernels` is the
+        map's, `written out` has RMSNorm, rotary embedding and SwiGLU out of elementwise operations.
+        `dtype`: bf16, or autocast to bf16 of weights in float32 (`amp bf16`). `width` C, `tokens`
+        of a step, and `sequence`, tokens of one of its sequences. Memory, `setup_s` and `uses` are
+        as in `map`.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there, or torch.compile does not work on it.
+        OutOfMemory: The tensors do not fit.
+    """
+    where = formats.torch_device(device)
+    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
+    cells = compilation_layers.cells(scale)
+    need = compilation_layers.needed_bytes(cells)
+    host.require_bytes(where, need, "a layer that is written out and its check")
+    return compilation_layers.measure(cells, where, backend, iters, budget_s)
+
+
+@experiment("compilation.breaks", page="axioms/compile.md", command="compile-breaks", timeout_s=240)
+def breaks(
+    device: str = "cuda:0",
+    backend: Literal["inductor", "eager"] = "inductor",
+    scale: float = 1.0,
+    iters: int = 12,
+    budget_s: float = 3.0,
+) -> pd.DataFrame:
+    """Put 0 to 16 graph breaks into a chain of layers, and time what each of them costs.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
+        scale: Factor on the sides of every matrix.
+        iters: Least number of timed samples of each variant.
+        budget_s: Seconds of timed blocks for each chain.
+
+    Returns:
+        A comparison for each `chain`, in `step_wall`: `small products` and `large products`, in
+        which no kernel reaches across layers, and `large elementwise`, whose layers one kernel can
+        do together. Variants are the compiled chain with so many breaks (`breaks`), its control the
+        one without any, and `eager`. `graphs` counts what was compiled. The row with most breaks
+        has `break_s`, the seconds that one break adds, with `break_low_s` and `break_high_s`: the
+        slope of time over breaks in each block, its median and 95 % interval.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there, or torch.compile does not work on it.
+        OutOfMemory: The tensors do not fit.
+    """
+    where = formats.torch_device(device)
+    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
+    side = chains.side(chains.LARGE, scale)
+    elements = chains.elements(scale)
+    need = 60 * side**2 * 4 + 12 * elements * 4
+    host.require_bytes(where, need, f"the matrices ({side} x {side}) of a chain")
+    return chains.measure(where, backend, scale, iters, budget_s)
+
+
+@experiment(
+    "compilation.recompiles", page="axioms/compile.md", command="compile-recompiles", timeout_s=240
+)
+def recompiles(
+    device: str = "cuda:0",
+    backend: Literal["inductor", "eager"] = "inductor",
+    lengths: int = 20,
+    width: int = 1024,
+) -> pd.DataFrame:
+    """Call one compiled function with many sequence lengths, and count what it compiles.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        backend: What torch.compile hands its graphs to; eager only traces them, for tests.
+        lengths: How many different lengths, one call each; at least 2.
+        width: Width C of a token.
+
+    Returns:
+        One row per `variant`: `automatic` is the default, `static` dynamic=False, `dynamic`
+        dynamic=True, `marked` the default with the length told by mark_dynamic, `static, higher
+        limit` dynamic=False with a recompile limit above the number of lengths. `compilations`;
+        `lengths`; `recompile_limit`, read from the installed torch; `calls_without_graph`, calls
+        that ran uncompiled; `first_s`, seconds of the first call, and `total_s`, of all calls, by
+        the host's clock, each once, with no cache from before.
+
+    Raises:
+        BadParameter: There are fewer than two lengths, or the width is not above 0.
+        DeviceError: The device is not there, or torch.compile does not work on it.
+    """
+    where = formats.torch_device(device)
+    demands.positive(width=width)
+    return shapes.measure(where, backend, lengths, width)
+
+
+@experiment(
+    "compilation.detection",
+    page="axioms/compile.md",
+    command="compile-detection",
+    timeout_s=120,
+    files=("snippets/graph_break_check.py",),
+)
+def detection(device: str = "cuda:0") -> pd.DataFrame:
+    """Ask torch.compile which of twelve small functions it can trace as one graph.
+
+    Args:
+        device: Where the tensors live, such as cuda:0 or cpu.
+
+    Returns:
+        One row per function of the script snippets/graph_break_check.py: `graphs` and `breaks`, as
+        torch._dynamo.explain counts them; `reason` of the first break; `fullgraph`, whether
+        fullgraph=True `raises` or `compiles`, and `error`, what it raises.
+
+    Raises:
+        DeviceError: The device is not there.
+        AnatomyError: The script is not there: this is no checkout.
+    """
+    where = formats.torch_device(device)
+    if not SCRIPT.exists():
+        raise AnatomyError(f"{SCRIPT.name} belongs to the checkout; clone it, and run this there.")
+    script = runpy.run_path(str(SCRIPT))
+    x = torch.linspace(-1.0, 2.0, 64, device=where)
+    check = script["graph_breaks"]
+    rows = [_detected(name, case, check, x) for name, case in script["CASES"].items()]
+    torch.compiler.reset()
+    return pd.DataFrame(rows)
+
+
+def _detected(name: str, case: Callable, graph_breaks: Callable, x: Tensor) -> dict:
+    """What explain and fullgraph=True say of one function."""
+    import torch._dynamo  # takes seconds, which listing experiments should not
+
+    with contextlib.redirect_stdout(io.StringIO()):  # one of them prints
+        reasons = graph_breaks(case, x)
+        torch.compiler.reset()
+        found = torch._dynamo.explain(case)(x)
+        torch.compiler.reset()
+        error = None
+        try:
+            torch.compile(case, backend="eager", fullgraph=True)(x)
+        except Exception as raised:  # what it raises is the finding
+            error = reason_of(raised)
+    return {
+        "variant": name,
+        "graphs": found.graph_count,
+        "breaks": found.graph_break_count,
+        "reason": reasons[0] if reasons else None,
+        "fullgraph": "raises" if error else "compiles",
+        "error": error,
+    }
+
+
+@experiment("compilation.modes", page="axioms/compile.md", command="compile-modes", timeout_s=120)
+def modes(device: str = "cuda:0") -> pd.DataFrame:
+    """List the modes of torch.compile, and the options that each of them sets.
+
+    Args:
+        device: The machine whose torch is asked; its device does no work.
+
+    Returns:
+        One row per mode, as torch._inductor.list_mode_options tells them: `options`, in words;
+        `option_count`; `cudagraphs` and `max_autotune`, whether it sets these; `tied_to`, whether
+        an option's name ties it to `training` or `inference`, else `neither`.
+
+    Raises:
+        DeviceError: The device is not there.
+    """
+    formats.torch_device(device)
+    import torch._inductor
+
+    return pd.DataFrame(
+        [_mode(name, options) for name, options in torch._inductor.list_mode_options().items()]
+    )
+
+
+def _mode(name: str, options: dict) -> dict:
+    tied = {
+        "inference": any(word in option for option in options for word in INFERENCE_WORDS),
+        "training": any(word in option for option in options for word in TRAINING_WORDS),
+    }
+    told = [task for task, found in tied.items() if found]
+    return {
+        "variant": name,
+        "options": ", ".join(f"{key}={value}" for key, value in options.items()) or "none",
+        "option_count": len(options),
+        "cudagraphs": bool(options.get("triton.cudagraphs")),
+        "max_autotune": bool(options.get("max_autotune")),
+        "tied_to": told[0] if len(told) == 1 else "neither",
+    }

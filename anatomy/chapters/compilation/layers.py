@@ -1,0 +1,246 @@
+"""Layers with little and with much to fuse, where kernels fill the time, eager and compiled.
+
+The layer of the map has a kernel of its own for a norm, for attention and for a GELU. Many models
+write such things out of elementwise operations instead, or have autocast cast between them. This is
+the range between layers that wait for the host and those that are almost all products.
+"""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from anatomy.comparison import compare
+from anatomy.machine import memory
+from anatomy.measure import stopwatch_for
+from anatomy.measure.stopwatch import Stopwatch
+from anatomy.numerics import formats
+from anatomy.parts import demands, models
+from anatomy.parts.compiled import let_go, reason_of, with_break_even, without_caches
+from anatomy.parts.grid import joined
+
+Call = Callable[[], tuple[Tensor, ...]]
+
+EAGER, COMPILED = "eager", "compiled"
+PLAIN, WRITTEN = "few kernels", "written out"
+# Number formats: weights and all in bf16, or weights in float32 under autocast to bf16.
+BF16, AMP = "bf16", "amp bf16"
+# (layer, number format, width C, sequences B, their tokens). The first four fill the GPU for
+# milliseconds, and differ in what there is to fuse; the host can hardly keep up with the last.
+CELLS = (
+    (PLAIN, BF16, 1024, 32, 1024),
+    (WRITTEN, BF16, 1024, 32, 1024),
+    (PLAIN, AMP, 1024, 32, 1024),
+    (WRITTEN, AMP, 1024, 32, 1024),
+    (WRITTEN, BF16, 256, 1, 256),
+)
+# Calls that set a way up, as on the map.
+FIRST_CALLS = 3
+# Seconds that settling may take, or the budget if that is less; all ways have run before.
+SETTLE_S = 1.0
+# Relative error allowed of the loss and of each matrix's gradient: the map's for 16 bits, twice,
+# because what is written out rounds between its operations.
+ALLOWED = 2**-4
+# Results in float32, each as large as the input, that an eager step and its check keep at most.
+RESULTS = 100
+
+
+class RootMeanSquare(nn.Module):
+    """RMSNorm as published models write it: in float32, one operation after the other."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, T, C)."""
+        wide = x.float()
+        scaled = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-6)
+        return scaled.to(x.dtype) * self.weight
+
+
+class WrittenOut(nn.Module):
+    """A layer like Llama's: RMSNorm, rotary embedding and SwiGLU out of elementwise operations."""
+
+    def __init__(self, width: int, sequence: int) -> None:
+        super().__init__()
+        self.heads = max(1, width // models.HEAD_WIDTH)
+        self.before, self.between = RootMeanSquare(width), RootMeanSquare(width)
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        hidden = hidden_width(width)
+        self.gate = nn.Linear(width, hidden, bias=False)
+        self.up = nn.Linear(width, hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
+        half = width // self.heads // 2
+        turns = torch.arange(sequence)[:, None] * 10000.0 ** (-torch.arange(half) / half)
+        self.register_buffer("cos", turns.cos())
+        self.register_buffer("sin", turns.sin())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, T, C)."""
+        B, T, C = x.shape
+        qkv = self.qkv(self.before(x)).view(B, T, 3, self.heads, C // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # three of (B, H, T, D)
+        y = F.scaled_dot_product_attention(self._turned(q), self._turned(k), v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(B, T, C))
+        y = self.between(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+    def _turned(self, x: Tensor) -> Tensor:
+        """Rotary embedding of (B, H, T, D): each pair of numbers turned by its place."""
+        first, second = x.float().chunk(2, -1)
+        cos, sin = self.cos.float(), self.sin.float()
+        turned = torch.cat((first * cos - second * sin, first * sin + second * cos), -1)
+        return turned.to(x.dtype)
+
+
+def hidden_width(width: int) -> int:
+    """Width of SwiGLU's middle: two thirds of four times C, so that it multiplies as much."""
+    return max(8, 8 * width // 3 // 64 * 64)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One layer in one number format and size."""
+
+    layer: str
+    dtype: str
+    width: int
+    batch: int
+    sequence: int
+
+    @property
+    def op(self) -> str:
+        """As the table has it."""
+        at = f"C={self.width} B={self.batch} T={self.sequence}"
+        return f"training {self.layer}, {self.dtype}, {at}"
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """The coordinates as columns of a table; `tokens` are those of the whole step."""
+        told = {"task": "training", "layer": self.layer, "dtype": self.dtype, "width": self.width}
+        return told | {"tokens": self.batch * self.sequence, "sequence": self.sequence}
+
+    @property
+    def flops(self) -> int:
+        """Of the products of a forward and a backward pass."""
+        tokens, C = self.batch * self.sequence, self.width
+        if self.layer == PLAIN:
+            return 3 * models.layer_flops(C, tokens, self.sequence)
+        return 3 * tokens * (8 * C * C + 6 * C * hidden_width(C) + 4 * C * self.sequence)
+
+
+def cells(scale: float) -> list[Cell]:
+    """The cells, all different.
+
+    Args:
+        scale: Factor on widths and sequences.
+    """
+    made = []
+    for layer, dtype, width, batch, sequence in CELLS:
+        wide = demands.heads_of(width * scale)
+        many, length = max(1, round(batch * scale)), max(4, int(sequence * scale))
+        made.append(Cell(layer, dtype, wide, many, length))
+    return list(dict.fromkeys(made))
+
+
+def needed_bytes(cells: Sequence[Cell]) -> int:
+    """Bytes that the largest of the cells takes at its worst moment, about."""
+    return max(RESULTS * 4 * cell.batch * cell.sequence * cell.width for cell in cells)
+
+
+def measure(
+    cells: Sequence[Cell], where: torch.device, backend: str, iters: int, budget_s: float
+) -> pd.DataFrame:
+    """The table of all cells; one that can't be measured here is a row that says why."""
+    watch = stopwatch_for(where)
+    found = []
+    with without_caches(), torch.enable_grad():
+        run = torch.compile(torch.add, backend=backend)
+        watch.wall([lambda: run(torch.ones(8, device=where), 1)])  # pays the imports
+        for cell in cells:
+            try:
+                table = _cell(cell, watch, backend, iters, budget_s)
+            except Exception as error:  # the other cells can be measured all the same
+                told = {"op": cell.op, "role": "variant", "quantity": "step_wall"}
+                told |= {"note": reason_of(error)}
+                table = pd.DataFrame([told | {"variant": way} for way in (EAGER, COMPILED)])
+            found.append(table.assign(**cell.columns))
+            let_go(where)
+    return joined(found, ("setup_s", "uses", "uses_low", "uses_high", "peak_bytes"))
+
+
+def _cell(cell: Cell, watch: Stopwatch, backend: str, iters: int, budget_s: float) -> pd.DataFrame:
+    where = watch.device
+    model = layer_of(cell, where)
+    amp = cell.dtype == AMP
+    wide = torch.randn(cell.batch, cell.sequence, cell.width, device=where)
+    x = wide.to(torch.float32 if amp else torch.bfloat16)
+    calls = {EAGER: _step(model, model, x, amp)}
+    watch.wall([calls[EAGER]] * FIRST_CALLS)
+    peaks = {EAGER: memory.peak(calls[EAGER], where)}
+    compiled = torch.compile(model, backend=backend, dynamic=False)
+    calls[COMPILED] = _step(compiled, model, x, amp)
+    setup_s = watch.wall([calls[COMPILED]] * FIRST_CALLS)
+    peaks[COMPILED] = memory.peak(calls[COMPILED], where)
+
+    def exact() -> tuple[Tensor, ...]:
+        with formats.products_in("fp32"):
+            plain = copy.deepcopy(model).to(torch.float32)
+            return _step(plain, plain, x.float(), amp=False)()
+
+    table = compare(
+        calls,
+        control=EAGER,
+        reference=exact,
+        allowed=ALLOWED,
+        quantity="step_wall",
+        op=cell.op,
+        flops=cell.flops,
+        limit="matmul bf16",
+        device=where,
+        iters=iters,
+        budget_s=budget_s,
+        settle_cap_s=min(SETTLE_S, budget_s),
+        profile=True,
+    ).table
+    table = with_break_even(table, {COMPILED: setup_s})
+    needs = {way: memory.columns(found) for way, found in peaks.items()}
+    for column in memory.columns(None):
+        values = [needs[name.removesuffix(" (again)")][column] for name in table.variant]
+        table[column] = pd.Series(values, table.index, dtype=object)
+    return table
+
+
+def layer_of(cell: Cell, where: torch.device) -> nn.Module:
+    """The layer, with weights that are the same each time."""
+    stored = torch.float32 if cell.dtype == AMP else torch.bfloat16
+    if cell.layer == PLAIN:
+        return models.transformer(cell.width, 1, where, stored)
+    with torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay as they were
+        torch.manual_seed(0)
+        model = WrittenOut(cell.width, cell.sequence)
+    return model.to(where, stored)
+
+
+def _step(run: models.Layer, model: nn.Module, x: Tensor, amp: bool) -> Call:
+    """The loss and the gradients of all matrices; see `compilation_cells` on those of vectors."""
+    parameters = list(model.parameters())
+    shown = [0, *(1 + i for i, each in enumerate(parameters) if each.ndim > 1)]
+
+    def forward(x: Tensor) -> Tensor:
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=amp):
+            return run(x)
+
+    step = models.gradients_of(forward, parameters, x)
+
+    def call() -> tuple[Tensor, ...]:
+        found = step()
+        return tuple(found[i] for i in shown)
+
+    return call

@@ -1,0 +1,82 @@
+"""What the seed says of CUDA graphs, put to the recordings of `graph_capture`."""
+
+from anatomy.claims import Cases, Finding, Need, Unmeasured, claim
+from anatomy.claims.table import Table, bytes_over, judged, speed_up, trusted
+from anatomy.table import units
+from anatomy.table.rows import Row
+
+MAP, TRAINING = Need("graph_capture.map"), Need("graph_capture.training")
+POOLS = Need("graph_capture.pools")
+# Upper ends in seconds of the classes of mean kernel duration, and what they are called.
+CLASSES = (
+    *((3e-6, "under 3 µs"), (10e-6, "3 to 10 µs")),
+    *((30e-6, "10 to 30 µs"), (100e-6, "30 to 100 µs")),
+)
+LONGEST, UNKNOWN = "over 100 µs", "of unknown length"
+# What holds memory: a step with all that is reserved, forward passes with what is above the model.
+STEP = "training steps, model included"
+KINDS = {
+    "own pools": "forward passes in pools of their own",
+    "one pool": "forward passes in one pool",
+}
+NO_BYTES = "nobody counted the allocator's bytes"
+# The speed-up that the seed names.
+CLAIMED = (1.5, 2.0)
+
+
+def kernel_class(seconds: float | None) -> str:
+    """The class of a mean kernel duration, in words: `3 to 10 µs`."""
+    if units.missing(seconds):
+        return UNKNOWN
+    return next((name for most, name in CLASSES if seconds < most), LONGEST)
+
+
+def _replays(*tables: Table) -> list[Row]:
+    """The rows of plain replays, on the wall."""
+    found = [row for t in tables for row in t.select(variant="graph", quantity="step_wall")]
+    return [row for row in found if not row["op"].startswith("first call")]
+
+
+@claim(MAP, TRAINING)
+def cuda_graphs_are_faster(chains: Table, steps: Table) -> Finding:
+    """In every cell, whatever its kernels' duration, the replay is at least 1.5 times as fast on
+    the wall.
+    """
+    rows = [
+        ({"kernels": kernel_class(row.get("kernel_s")), "work": row["work"]}, row)
+        for row in _replays(chains, steps)
+    ]
+    cases = judged(rows, lambda gain: gain.at_least(CLAIMED[0]), speed_up)
+    names = [*(name for _, name in CLASSES), LONGEST, UNKNOWN]
+    found = {name: cases.of(kernels=name).there for name in names}
+    seen = [f"{each.range} ({name})" for name, each in found.items() if each]
+    return cases.finding(
+        "Time of the loop over that of the replay, by a kernel's mean duration: "
+        f"{', '.join(seen)}. {cases.tally(*CLAIMED)}"
+    )
+
+
+@claim(TRAINING, POOLS)
+def cuda_graphs_memory_neutral(steps: Table, pools: Table) -> Finding:
+    """What the allocator holds with the graph lies within 10 % of what it holds without.
+
+    Of a training step all that is reserved counts, of forward passes what comes on top of the
+    model. Bytes are counted, not timed: they have no interval.
+    """
+    cases = Cases()
+    for row in _replays(steps):
+        with cases.at(kind=STEP, case=row["op"]) as case:
+            trusted(row)
+            eager = steps.row("eager", op=row["op"], quantity="step_wall")
+            ratio = bytes_over(row, eager, "reserved_bytes", NO_BYTES)
+            case(ratio.near(1.0), ratio)
+    eager_pools = {row["graphs"]: row for row in pools.select(way="eager")}
+    for row in pools.select(way=tuple(KINDS)):
+        with cases.at(kind=KINDS[row["way"]], case=row["variant"]) as case:
+            if row.get("note"):
+                raise Unmeasured(row["note"])
+            ratio = bytes_over(row, eager_pools.get(row["graphs"], {}), "pool_bytes", NO_BYTES)
+            case(ratio.near(1.0), ratio)
+    found = {kind: cases.of(kind=kind).there for kind in (STEP, *KINDS.values())}
+    seen = "; ".join(f"{kind} {each.range}" for kind, each in found.items() if each)
+    return cases.finding(f"Bytes held with graphs over bytes held without: {seen}.")

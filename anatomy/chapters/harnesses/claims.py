@@ -1,0 +1,76 @@
+"""What the seed says of measuring, put to the blocks that our recordings keep."""
+
+from statistics import median
+
+from anatomy.chapters.memory_layout.contiguity_claims import EVERY, FP16, WARM
+from anatomy.claims import Cases, Finding, Measured, Unmeasured, answer, claim
+from anatomy.claims.table import Table, trusted, why_not
+from anatomy.table import intervals, units
+from anatomy.table.rows import Row
+
+# Blocks that stand for a short run: as few as still have an exact interval of 95 %.
+FEW = 6
+# Timed calls that the seed asks for at the least.
+ENOUGH = 100
+
+
+def _timed(tables: tuple[Table, ...]) -> list[tuple[dict, Row]]:
+    """What tells it apart, and the row, of every warm row but the duplicates."""
+    return [
+        ({"op": row["op"], "variant": row["variant"]} | table.where, row)
+        for table in tables
+        for row in table.select(**WARM)
+    ]
+
+
+@claim(*EVERY)
+def few_iterations_are_slow(*tables: Table) -> Finding:
+    """The first six blocks of a row take longer than all of its blocks: the median over rows."""
+    ratios, floors, widths = [], [], []
+    for _, row in _timed(tables):
+        if why_not(row):
+            continue
+        early, whole = (
+            intervals.median_interval(blocks) for blocks in (row["blocks_s"][:FEW], row["blocks_s"])
+        )
+        ratios.append(early.median / whole.median)
+        floors.append(row.get("noise_floor") or 0.0)
+        widths.append((intervals.half_width(early), intervals.half_width(whole)))
+    if not ratios:
+        raise Unmeasured("None of the rows could be measured.")
+    # Of all rows together: among so many intervals of 95 %, single ones miss by chance.
+    over = intervals.median_interval(ratios)
+    seen = Measured(over.median, over.low, over.high, floor=median(floors))
+    few, every = (units.percent(median(each), 2) for each in zip(*widths, strict=True))
+    return answer(
+        seen.at_least(1.0 + intervals.SMALLEST_EFFECT),
+        f"The first {FEW} blocks take {seen.text} of the time of all. What shrinks is the "
+        f"interval: {few} to either side after {FEW} blocks, {every} after all (medians of "
+        f"{len(ratios)} rows).",
+        seen,
+    )
+
+
+@claim(*EVERY)
+def iterations_suffice(*tables: Table) -> Finding:
+    """Rows of 100 timed calls and more have an interval within 1 % of the median."""
+    cases, reached = Cases(), []
+    for where, row in _timed(tables):
+        if not why_not(row) and (row.get("samples") or 0) < ENOUGH:
+            continue
+        with cases.at(**where) as case:
+            case(not trusted(row).get("wide"))
+            reached.append(row["samples"])
+    fewest, most = min(reached, default=0), max(reached, default=0)
+    return cases.finding(
+        f"Rows of {fewest} to {most} calls, in interleaved blocks; the interval says nothing of "
+        "another process."
+    )
+
+
+@claim(FP16)
+def latest_pytorch_is_nightly_cu128(fp16: Table) -> Finding:
+    """The PyTorch that this machine's recordings were made with is built for CUDA 12.8."""
+    torch, cuda = fp16.software.get("torch"), str(fp16.software.get("cuda"))
+    seen = f"The recordings were made with PyTorch {torch}, built for CUDA {cuda}."
+    return answer(cuda.startswith("12.8"), seen)

@@ -1,0 +1,166 @@
+"""How good a stopwatch is: spread, bias, coverage and error rates, as numbers.
+
+Pure arithmetic on figures that several harnesses gave for the same thing, with intervals that
+respect what was drawn: processes, not calls.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, lgamma, log, log1p
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anatomy.table.errors import MeasurementError
+
+# The part of the figures that a spread spans: all but the outermost 2.5 % on either side.
+LOW_TAIL, HIGH_TAIL = 0.025, 0.975
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Share:
+    """How often something happened, with the interval of its probability.
+
+    Attributes:
+        hits: Times it happened.
+        count: Times it could have.
+        share: hits / count; NaN where it never could have.
+        low: Lower end of the 95 % interval of the probability.
+        high: Upper end.
+    """
+
+    hits: int
+    count: int
+    share: float
+    low: float
+    high: float
+
+
+def spread(figures: ArrayLike) -> float:
+    """Distance from the 2.5 % to the 97.5 % quantile of `figures`, in their unit.
+
+    It is no share of their median: a clock that adds the same to every figure would look steadier
+    for it. Who wants a share divides all harnesses' spreads by one and the same time.
+
+    Args:
+        figures: What one harness reported for one workload, one number per run, in one unit.
+
+    Raises:
+        MeasurementError: There are fewer than two figures, or one is not positive and finite.
+    """
+    found = _figures(figures)
+    if len(found) < 2:
+        raise MeasurementError(f"A spread needs two figures or more; got {len(found)}.")
+    low, high = np.quantile(found, [LOW_TAIL, HIGH_TAIL])
+    return float(high - low)
+
+
+def spread_ratio(
+    ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike], seed: int = 0
+) -> tuple[float, float, float]:
+    """Our spread over theirs, with a 95 % interval from resampling whole processes.
+
+    Runs of one process resemble each other, so a process is drawn as a whole; both harnesses ran
+    in it, so it is drawn for both.
+
+    Args:
+        ours: For each process the figures of one harness.
+        theirs: For the same processes, in the same order, those of another.
+        seed: Of the resampling.
+
+    Returns:
+        Ratio, lower end, upper end. Infinite where their spread is 0 and ours is not; 1 where both
+        are 0.
+
+    Raises:
+        MeasurementError: There is no process, or the two do not pair up.
+    """
+    if not ours or len(ours) != len(theirs):
+        raise MeasurementError(
+            f"Spreads are compared process by process, but there are {len(ours)} and {len(theirs)}."
+        )
+    generator = np.random.default_rng(seed)
+    draws = generator.integers(0, len(ours), size=(RESAMPLES, len(ours)))
+    draws[0] = range(len(ours))  # what was seen, ahead of what might have been
+    ratios = _over(_resampled(ours, draws), _resampled(theirs, draws))
+    ends = np.sort(ratios[1:])[[round(t * (RESAMPLES - 2)) for t in (LOW_TAIL, HIGH_TAIL)]]
+    return float(ratios[0]), float(ends[0]), float(ends[1])
+
+
+def bias(figures: ArrayLike, reference: float) -> float:
+    """How far the median of `figures` lies above `reference`, as a share of `reference`.
+
+    Raises:
+        MeasurementError: A figure or the reference is not positive and finite.
+    """
+    return float(np.median(_figures(figures)) / _figures([reference])[0] - 1.0)
+
+
+def share(outcomes: Sequence[bool]) -> Share:
+    """How many of `outcomes` are true, with the exact interval of their probability.
+
+    The interval is Clopper and Pearson's, so it covers with 95 % or more for any probability, if
+    the outcomes are independent.
+
+    Source: C. J. Clopper and E. S. Pearson 1934, Biometrika 26, 404-413.
+    """
+    hits, count = sum(bool(outcome) for outcome in outcomes), len(outcomes)
+    if not count:
+        return Share(0, 0, float("nan"), 0.0, 1.0)
+    low = _solve(lambda p: 1.0 - _at_most(hits - 1, count, p), LOW_TAIL) if hits else 0.0
+    high = _solve(lambda p: 1.0 - _at_most(hits, count, p), HIGH_TAIL) if hits < count else 1.0
+    return Share(hits, count, hits / count, low, high)
+
+
+def apart(first: float, second: float, threshold: float) -> bool:
+    """Whether two figures differ by more than `threshold`, as a share of the first."""
+    return abs(second / first - 1.0) > threshold
+
+
+def _resampled(groups: Sequence[ArrayLike], draws: np.ndarray) -> np.ndarray:
+    """The spread of the figures of the processes drawn, one per draw."""
+    found = [_figures(group) for group in groups]
+    padded = np.full((len(found), max(map(len, found))), np.nan)
+    for row, figures in zip(padded, found, strict=True):
+        row[: len(figures)] = figures
+    drawn = padded[draws].reshape(len(draws), -1)
+    quantile = np.nanquantile if np.isnan(padded).any() else np.quantile
+    low, high = quantile(drawn, [LOW_TAIL, HIGH_TAIL], axis=1)
+    return high - low
+
+
+def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Ratios; infinite over 0, and 1 where both are 0."""
+    ratios = np.where(above > 0.0, np.inf, 1.0)
+    return np.divide(above, below, out=ratios, where=below > 0.0)
+
+
+def _at_most(hits: int, count: int, probability: float) -> float:
+    """Probability of at most `hits` in `count` independent trials."""
+    if probability in (0.0, 1.0) or hits < 0:
+        return float(hits >= count * probability and hits >= 0)
+    # In logarithms: the binomial coefficients of a thousand trials are no floating-point numbers.
+    each = (
+        lgamma(count + 1) - lgamma(k + 1) - lgamma(count - k + 1)
+        + k * log(probability) + (count - k) * log1p(-probability)
+        for k in range(hits + 1)
+    )  # fmt: skip
+    return min(sum(map(exp, each)), 1.0)
+
+
+def _solve(rising, target: float) -> float:
+    """Where a function that rises from 0 to 1 over [0, 1] reaches `target`, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < target else (low, middle)
+    return (low + high) / 2
+
+
+def _figures(figures: ArrayLike) -> np.ndarray:
+    found = np.asarray(figures, dtype=np.float64).ravel()
+    wrong = found[~(np.isfinite(found) & (found > 0.0))]
+    if wrong.size:
+        raise MeasurementError(f"A figure is a positive, finite time; got {wrong[0]!r}.")
+    return found

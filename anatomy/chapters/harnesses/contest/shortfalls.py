@@ -1,0 +1,250 @@
+"""Why a target is missed: at each place where it is, the measurement that shows it.
+
+The targets are in `anatomy.chapters.harnesses.contest.targets`, the rules in `anatomy.chapters.harnesses.contest.standings`. A sentence
+here says what was measured and what follows from it, and nothing that a recording could contradict.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from anatomy.chapters.harnesses.contest import standings, targets
+from anatomy.table import units
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """One place where a target is missed.
+
+    Attributes:
+        target: Short name of the target.
+        where: The workload, the quantity, or both.
+        found: What was found there, as text.
+        why: The measurement that shows why, as a sentence or two.
+    """
+
+    target: str
+    where: str
+    found: str
+    why: str
+
+
+def explained(estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfall]:
+    """Every place where a target is missed, in the order of the targets."""
+    found = targets.judged(estimates, reference)
+    missed = [
+        each.target for each in found.itertuples() if not units.missing(each.met) and not each.met
+    ]
+    known: dict[tuple[str, str], Shortfall] = {}
+    for target in missed:
+        kind = next(kind for kind in EXPLAINED if target.startswith(kind))
+        # What misses the half misses it at the worst place too; once is enough.
+        family = target.replace("worst-", "spread-")
+        for where, found, why in EXPLAINED[kind](target, estimates, reference):
+            known.setdefault((family, where), Shortfall(target, where, found, why))
+    return list(known.values())
+
+
+def off_text(row: Any) -> str:
+    """A bias in the measure that its rule has: a share of long kernels, microseconds of short."""
+    if row.reference_s >= standings.SHORT_S:
+        return f"{'+' if row.bias > 0 else ''}{units.format_value(row.bias, '%.2')}"
+    return f"{'+' if row.off_s > 0 else ''}{units.format_value(row.off_s, 'us.2')}"
+
+
+Places = Iterator[tuple[str, str, str]]  # where, what was found there, and why
+
+
+def _cell(table: pd.DataFrame, row: Any) -> pd.DataFrame:
+    """The rows of a table of the same workload and quantity."""
+    return table[(table.op == row.op) & (table.quantity == row.quantity)]
+
+
+def _spread(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+    table = standings.spreads(estimates, reference)
+    asked, _, short = target.partition("-")
+    quantity = next(q for q in standings.TARGETED if q.endswith(f"_{short}"))
+    most = standings.HALF if asked == "spread" else standings.WORST
+    noise = standings.own_noise(estimates, reference)
+    noises = {row.op: row for row in noise[noise.quantity == quantity].itertuples()}
+    for rival in targets.closest(table, quantity).itertuples():
+        if rival.ratio <= most:
+            continue
+        cell = _cell(table, rival)
+        ours = next(cell[cell.variant == standings.OURS].itertuples())
+        why = _noise(noises.get(rival.op)) or _inside(ours, estimates)
+        wanted = f"{units.percent(most * rival.spread)}{_card(rival, most, reference)}"
+        found = f"{units.ratio(rival.ratio)} {rival.variant}'s"
+        yield f"{rival.op}, {quantity}", found, f"{why} The target asks for {wanted}."
+
+
+def _card(rival: Any, most: float, reference: pd.DataFrame) -> str:
+    """Whether a target asks for less than the same calls move by where nobody competes."""
+    cell = _cell(reference, rival)
+    if "low_s" not in cell or cell.low_s.isna().any() or cell.empty:
+        return ""
+    moves_s = cell.high_s.max() - cell.low_s.min()
+    if moves_s <= most * rival.spread_s:
+        return ""
+    moves = units.percent(moves_s / rival.per_s)
+    return f", and the rounds of the reference range over {moves}: less than card and host move"
+
+
+def _noise(row: Any) -> str:
+    """What a long run says of a lost spread; nothing if there is none to compare it with."""
+    if row is None or units.missing(row.across):
+        return ""
+    own, across = units.percent(row.own), units.percent(row.across)
+    seen = f"Six successive estimates spread by {own}, those of different processes by {across}:"
+    if 2 * row.own_s < row.across_s:
+        return f"{seen} what moves is the card or the process, not the stopwatch."
+    return f"{seen} {ITSELF}"
+
+
+def _inside(ours: Any, estimates: pd.DataFrame) -> str:
+    """The same from the intervals of single estimates, where there was no long run."""
+    cell = _cell(standings.figures(estimates), ours)
+    cell = cell[cell.variant == standings.OURS]
+    inside_s = (cell.high_s - cell.low_s).median()
+    if units.missing(inside_s):
+        return "No interval was recorded that could tell the stopwatch's noise from the card's."
+    inside, spread = units.percent(inside_s / ours.per_s), units.percent(ours.spread)
+    seen = f"The interval of one estimate spans {inside}, the figures of all runs {spread}:"
+    if 2 * inside_s < ours.spread_s:
+        return f"{seen} what moves lies between the runs: card, host or process."
+    return f"{seen} {ITSELF}"
+
+
+ITSELF = "the stopwatch itself moves so much at this budget."
+
+
+def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+    table = standings.biases(estimates, reference)
+    figures = standings.figures(estimates)
+    out = table[(table.variant == standings.OURS) & ~table.within.astype(bool)]
+    for row in out[out.quantity != "step_wall"].itertuples():
+        cell = _cell(figures, row)
+        runs = cell[cell.variant == standings.OURS].median_s
+        others = _cell(table, row)
+        others = others[others.variant != standings.OURS]
+        theirs = ", ".join(f"{each.variant} {off_text(each)}" for each in others.itertuples())
+        parts = [_reference(row, runs), _witness(row), _clocks(row, reference.get("sm_clock_mhz"))]
+        parts += [f"Theirs: {theirs}."] if theirs else []
+        yield f"{row.op}, {row.quantity}", off_text(row), " ".join(filter(None, parts))
+
+
+def _reference(row: Any, runs: pd.Series) -> str:
+    """Whether it is the reference that moves, or the two that differ."""
+    low, high = row.reference_low, row.reference_high
+    rounds = f"reach from {units.seconds(low)} to {units.seconds(high)}"
+    if low <= row.median_s <= high:
+        return (
+            f"The rounds of the reference {rounds}, with our figure among them: the card was not "
+            "in one state."
+        )
+    beyond = int(((runs > high) if row.off_s > 0 else (runs < low)).sum())
+    side = "above" if row.off_s > 0 else "below"
+    always = 10 * beyond >= 9 * len(runs)
+    return (
+        f"{beyond} of {len(runs)} of our figures lie {side} all rounds of the reference, which "
+        f"{rounds}: {'the two differ in the same way every time' if always else 'both move'}."
+    )
+
+
+def _witness(row: Any) -> str:
+    """What the stopwatch itself reads where the kernels were recorded, profiler off and on."""
+    off, on = row.events_s, row.events_profiled_s
+    if units.missing(off) or units.missing(on):
+        return ""
+    # Of what lies between our figure there and the record, so much comes with the profiler.
+    gap, by_profiler = row.reference_s - off, on - off
+    longer = abs(by_profiler) >= abs(gap) / 2 and by_profiler * gap > 0
+    return (
+        f"Beside the record the stopwatch reads {units.seconds(off)}, and {units.seconds(on)} "
+        f"while the profiler runs{': it lengthens what it records' if longer else ''}."
+    )
+
+
+def _clocks(row: Any, records: pd.Series | None) -> str:
+    """Whether the card ran at another clock where the kernels were recorded.
+
+    Args:
+        row: One figure beside its reference.
+        records: Clocks of all records, in MHz: what the card does where nothing holds it back.
+    """
+    ours, there = row.sm_clock_mhz, row.reference_mhz
+    if units.missing(there):
+        return ""
+    if not units.missing(ours):
+        clocks = f"The card ran at {ours:.0f} MHz for our figures and at {there:.0f} MHz for"
+        return f"{clocks} the record." if ours != there else ""
+    highest = records.max() if records is not None else there
+    if there >= highest:
+        return ""
+    return (
+        f"The record was made at {there:.0f} MHz, those of other workloads at up to "
+        f"{highest:.0f} MHz: its calls follow each other without a rest, and the card slows down."
+    )
+
+
+def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+    table = standings.asked(estimates, reference)
+    table = table[(table.kind == targets.COVERAGES[target]) & (table.quantity != "step_wall")]
+    half, middle = (table.high_s - table.low_s) / 2, (table.high_s + table.low_s) / 2
+    off = abs(middle - table.truth_s)
+    table = table.assign(half=half / table.truth_s, off=off / table.truth_s)
+    for quantity, cell in table.groupby("quantity"):
+        out = cell[~cell.held.astype(bool)]
+        wide = f"Half an interval is typically {units.percent(cell.half.median())} wide"
+        away = f"{units.percent((cell if out.empty else out).off.median())} away from what"
+        if out.empty:
+            why = f"{wide}, and its middle {away} it should hold."
+        else:
+            most = out.op.value_counts().head(3)
+            places = ", ".join(f"{op} ({count})" for op, count in most.items())
+            why = f"{wide}; the middle of one that missed is {away} it should hold. Most on "
+            why += f"{places}."
+        yield quantity, f"{len(cell) - len(out)} of {len(cell)}", why
+
+
+def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+    kind = "effect" if target == "power" else "same"
+    pairs = standings.compared(estimates, kind)
+    if target in ("power", "false-positives-of-threes"):
+        pairs = standings.threes(pairs)
+    pairs = pairs.assign(claimed=pairs.verdict.isin(standings.CLAIMED[kind]))
+    for (op, quantity), cell in pairs.groupby(["op", "quantity"]):
+        wrong = cell[cell.claimed != (kind == "effect")]
+        if wrong.empty:
+            continue
+        ratios = (wrong.ratio.median(), wrong.ratio_low.median(), wrong.ratio_high.median())
+        floor = wrong.noise_floor.median()
+        why = (
+            f"Where it was {'not found' if kind == 'effect' else 'told apart'}, the ratio is "
+            f"typically {units.ratio_range(*ratios)}, with a noise floor of {units.percent(floor)}."
+        )
+        if kind == "effect" and floor > wrong.ratio.median() - 1:
+            why += " What is below its floor is never claimed."
+        yield f"{op}, {quantity}", f"{int(cell.claimed.sum())} of {len(cell)}", why
+
+
+def _overhead(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+    runs = standings.part(estimates, "overhead").dropna(subset=["cost_s"])
+    late = runs[(runs.cost_s >= standings.OVERHEAD_S) | runs.wide.astype(bool)]
+    for row in late.itertuples():
+        wide = "wide, so the blocks did not agree in time"
+        why = f"Its rows are {wide if row.wide else 'narrow, but late'}."
+        yield f"{row.op}, {row.quantity}, process {row.process}", units.seconds(row.cost_s), why
+
+
+EXPLAINED: dict[str, Callable[..., Places]] = {
+    "spread-": _spread,
+    "worst-": _spread,
+    "bias": _bias,
+    "coverage-": _coverage,
+    "false-positives": _verdicts,
+    "power": _verdicts,
+    "overhead": _overhead,
+}

@@ -1,0 +1,186 @@
+"""Each harness behind one form: a callable in, the figures it reports out.
+
+Every one is called as its documentation says, with the knob for its duration set so that warm-up
+and measuring together take about the budget. Where a harness overruns it all the same, because its
+steps are coarse, it keeps what it gained: its cost is measured and shown beside its figure.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from statistics import fmean, median
+from typing import Any
+
+from anatomy.chapters.harnesses.stopwatches.workloads import Call
+from anatomy.comparison import compare
+from anatomy.measure.stopwatch import Stopwatch
+
+# do_bench's own defaults stand in this ratio: 25 ms of warm-up to 100 ms of measuring.
+WARM_UP_SHARE = 0.2
+# do_bench_cudagraph replays its graph ten times; its default of 20 ms a replay leaves the last
+# third of 0.3 s for the capture.
+REPLAY_SHARE = 1 / 15
+# Timer looks for a block that makes its clock negligible by factors of ten, for as long again as
+# it then measures.
+AUTORANGE_SHARE = 0.5
+# Calls with which inductor's benchmarker is asked how long one of its iterations takes.
+PILOT = 10
+INDUCTOR_WARM_UPS = 100  # its default number of cache flushes before the first measured call
+FOREVER_MS = 10**9
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a harness reported. Times in seconds; `more` are columns that only `compare` fills."""
+
+    seconds: float
+    samples: int
+    low_s: float | None = None
+    high_s: float | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+    blocks_s: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Harness:
+    """A harness as the protocol runs it.
+
+    Attributes:
+        name: What it is.
+        quantity: Which time it reports; it is compared with nothing else.
+        run: From a callable to the figures it reports, by name: one run may give two.
+        missing: Why it can't run here, or None.
+    """
+
+    name: str
+    quantity: str
+    run: Callable[[Call], dict[str, Figure]]
+    missing: str | None = None
+
+
+def harnesses(watch: Stopwatch, budget_s: float) -> list[Harness]:
+    """All harnesses, ready for calls that take `budget_s` seconds each.
+
+    Args:
+        watch: The stopwatch of the device where the callables run.
+        budget_s: Wall time of one estimate, warm-up included.
+    """
+    no_gpu = None if watch.device.type == "cuda" else f"needs CUDA; this is {watch.device.type}"
+    no_triton = no_gpu or (None if find_spec("triton") else "triton is not installed")
+    return [
+        *(
+            Harness(f"compare {quantity}", quantity, partial(ours, watch, budget_s, quantity))
+            for quantity in ("gpu_cold", "gpu_warm", "step_wall")
+        ),
+        Harness("do_bench", "gpu_cold", partial(_do_bench, budget_s), no_triton),
+        Harness("inductor", "gpu_cold", _inductor(watch, budget_s), no_gpu),
+        Harness("do_bench_cudagraph", "gpu_warm", partial(_cudagraph, budget_s), no_triton),
+        Harness("blocked_autorange", "step_wall", partial(_blocked, budget_s)),
+        Harness("adaptive_autorange", "step_wall", partial(_adaptive, budget_s)),
+    ]
+
+
+def ours(watch: Stopwatch, budget_s: float, quantity: str, call: Call) -> dict[str, Figure]:
+    """`compare` with one variant: its figure with its interval, and the control's duplicate.
+
+    It measures for the whole budget rather than until it is narrow, since that is what it is
+    given; settling is left out because the settle load has just run.
+    """
+    control, again = quick(watch, budget_s, quantity, {"it": call})
+    more = {"noise_floor": again["noise_floor"], "wide": control["wide"]}
+    blocks = (*control["blocks_s"], *again["blocks_s"])
+    figure = Figure(
+        control["median_s"], control["samples"], control["low_s"], control["high_s"], more, blocks
+    )
+    return {"compare": figure}
+
+
+def quick(
+    watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Call]
+) -> list[dict[str, Any]]:
+    """The rows of a comparison that is done in `budget_s`, without settling or profile."""
+    found = compare(
+        calls,
+        quantity=quantity,
+        device=watch.device,
+        budget_s=budget_s,
+        precision=0.0,
+        settle_cap_s=0.0,
+        profile=False,
+        watch=watch,
+    )
+    return found.table.to_dict("records")
+
+
+def _do_bench(budget_s: float, call: Call) -> dict[str, Figure]:
+    from triton.testing import do_bench
+
+    budget_ms = budget_s * 1e3
+    found = do_bench(
+        call,
+        warmup=WARM_UP_SHARE * budget_ms,
+        rep=(1 - WARM_UP_SHARE) * budget_ms,
+        return_mode="all",
+    )
+    # One run gives both figures: they differ in nothing but the last line of do_bench.
+    return {
+        "do_bench mean": Figure(fmean(found) * 1e-3, len(found)),
+        "do_bench median": Figure(median(found) * 1e-3, len(found)),
+    }
+
+
+def _cudagraph(budget_s: float, call: Call) -> dict[str, Figure]:
+    from triton.testing import do_bench_cudagraph
+
+    found = do_bench_cudagraph(call, rep=REPLAY_SHARE * budget_s * 1e3, return_mode="all")
+    return {"do_bench_cudagraph": Figure(fmean(found) * 1e-3, len(found))}
+
+
+def _inductor(watch: Stopwatch, budget_s: float) -> Callable[[Call], dict[str, Figure]]:
+    """Inductor's benchmarker, which counts iterations rather than time.
+
+    How many fill the budget is asked once per callable, outside of it.
+    """
+    iterations: dict[Call, int] = {}
+
+    def run(call: Call) -> dict[str, Figure]:
+        from torch._inductor.runtime.benchmarking import InductorBenchmarker
+
+        benchmarker = InductorBenchmarker()
+        if call not in iterations:
+            pilot = partial(benchmarker.benchmark_gpu, call, memory_warmup_iters=0)
+            short, long = partial(pilot, benchmark_iters=1), partial(pilot, benchmark_iters=PILOT)
+            watch.wall([short])
+            each_s = max(watch.wall([long]) - watch.wall([short]), 1e-5) / (PILOT - 1)
+            fixed_s = watch.wall([partial(short, memory_warmup_iters=INDUCTOR_WARM_UPS)])
+            iterations[call] = max(1, int((budget_s - fixed_s) / each_s))
+        found_ms = benchmarker.benchmark_gpu(
+            call,
+            memory_warmup_iters=INDUCTOR_WARM_UPS,
+            benchmark_iters=iterations[call],
+            max_benchmark_duration=FOREVER_MS,
+        )
+        return {"inductor": Figure(found_ms * 1e-3, iterations[call])}
+
+    return run
+
+
+def _blocked(budget_s: float, call: Call) -> dict[str, Figure]:
+    found = _timer(call).blocked_autorange(min_run_time=AUTORANGE_SHARE * budget_s)
+    return {"blocked_autorange": _measured(found)}
+
+
+def _adaptive(budget_s: float, call: Call) -> dict[str, Figure]:
+    found = _timer(call).adaptive_autorange(max_run_time=AUTORANGE_SHARE * budget_s)
+    return {"adaptive_autorange": _measured(found)}
+
+
+def _timer(call: Call):
+    from torch.utils.benchmark import Timer
+
+    return Timer("call()", globals={"call": call})
+
+
+def _measured(found) -> Figure:
+    return Figure(found.median, len(found.times) * found.number_per_run)

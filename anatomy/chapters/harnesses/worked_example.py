@@ -1,0 +1,80 @@
+"""One figure from its raw samples to its verdict: what the page on measuring explains with.
+
+A softmax over the rows of a matrix, in its two quantities, beside a matrix with one row in fifty
+more: a difference that is there, and small.
+"""
+
+from typing import Literal
+
+import pandas as pd
+import torch
+
+from anatomy.comparison import compare
+from anatomy.machine import host
+from anatomy.numerics import formats
+from anatomy.record.declare import experiment
+from anatomy.table import formulas
+
+# The second variant has so many times the rows.
+MORE = 1.02
+
+
+@experiment("worked_example.kernel", page="how-we-measure.md", timeout_s=120, processes=3)
+def kernel(
+    device: str = "cuda:0",
+    dtype: Literal["fp16", "bf16", "fp32"] = "bf16",
+    m: int = 4096,
+    k: int = 4096,
+) -> pd.DataFrame:
+    """Time a softmax and the same with 2 % more rows, and keep every raw sample.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format.
+        m: Rows M of the matrix.
+        k: Columns K, over which the softmax is taken.
+
+    Returns:
+        One row per quantity and variant (`softmax`, `2% more rows`, and the duplicate of the
+        first) with the columns of `compare`, and `samples_s`, the raw samples, equally many of
+        each block. The recorder measures it in three processes, because a difference of 2 % needs
+        them, and keeps the samples of the first.
+
+    Raises:
+        DeviceError: The device is not there.
+        OutOfMemory: The matrices do not fit.
+    """
+    where, kind, size = (
+        formats.torch_device(device),
+        formats.storage(dtype),
+        formats.itemsize(dtype),
+    )
+    more = max(m + 1, round(MORE * m))
+    host.require_bytes(where, 2 * (m + more) * k * size + 16 * more * k, "two softmaxes")
+    kind = formats.storage(dtype)
+    x, y = (torch.randn(rows, k, dtype=kind, device=where) for rows in (m, more))  # (rows, K)
+    calls = {
+        "softmax": lambda: torch.softmax(x, dim=-1),
+        "2% more rows": lambda: torch.softmax(y, dim=-1),
+    }
+    exact = {
+        "softmax": lambda: torch.softmax(x.double(), dim=-1),
+        "2% more rows": lambda: torch.softmax(y.double(), dim=-1),
+    }
+    tables = [
+        compare(
+            calls,
+            reference=exact,
+            quantity=quantity,
+            op="softmax",
+            bytes={
+                name: formulas.copy_bytes(t.numel(), size)
+                for name, t in zip(calls, (x, y), strict=True)
+            },
+            limit="copy",
+            device=where,
+            keep_samples=True,
+        ).table
+        for quantity in ("gpu_cold", "gpu_warm")
+    ]
+    return pd.concat(tables, ignore_index=True)

@@ -1,0 +1,129 @@
+"""What the same card multiplies at best, by number format, in the same run as the rungs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from anatomy.chapters.ladder.copies import why
+from anatomy.comparison import compare
+from anatomy.measure.patient import patient_stopwatch
+from anatomy.numerics import formats
+from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.parts.products import ALLOWED_FP8, fp8_factors, fp8_product, without_fp8
+from anatomy.table import formulas
+from anatomy.table.errors import AnatomyError
+
+CEILING, QUANTITY = "ceiling", "gpu_warm"
+# M, N, K of large products. The best shape is looked for in bf16, which most rungs multiply in.
+LARGE = ((8192, 8192, 8192), (16384, 8192, 8192), (8192, 16384, 4096))
+ONE = ((8192, 8192, 4096),)
+SIDES = {"bf16": LARGE, "fp8": LARGE, "fp16": LARGE[:1], "tf32": LARGE[:1], "fp32": ONE}
+# Seconds of timed blocks, of which the first look mostly takes a part; and of settling before.
+BUDGET_S, SETTLE_S = 1.0, 0.4
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The highest rate seen in one number format, with its interval, in FLOP/s."""
+
+    value: float
+    low: float
+    high: float
+
+
+def measured(
+    own: Sequence[tuple[int, int, int]], where: torch.device, iters: int, scale: float = 1.0
+) -> pd.DataFrame:
+    """Time large products of each number format, and those of the model in bf16.
+
+    Args:
+        own: M, N and K of products that the model has.
+        where: The device.
+        iters: Least number of samples.
+        scale: Factor on the sides of the large products.
+
+    Returns:
+        A comparison for each number format, of op `ceiling bf16` and the like; one that can't be
+        measured here is a row that says why.
+    """
+    tables = []
+    for products, sides in SIDES.items():
+        large = [tuple(max(16, int(side * scale) // 16 * 16) for side in each) for each in sides]
+        each = dict.fromkeys([*(own if products == "bf16" else ()), *large])
+        told = {"op": f"{CEILING} {products}", "products": products}
+        try:
+            tables.append(_compared(products, list(each), where, iters).assign(**told))
+        except Exception as error:  # the other formats can be measured all the same
+            row = told | {"variant": products, "role": "variant", "quantity": QUANTITY}
+            tables.append(pd.DataFrame([row | {"note": why(error)}]))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _compared(products: str, sides: list, where: torch.device, iters: int) -> pd.DataFrame:
+    """The comparison of one number format.
+
+    The reference is the product of the same factors in float32, without TF32, or in float64.
+    """
+    if products == "fp8" and (reason := without_fp8(where)):
+        raise AnatomyError(reason)
+    calls: dict[str, Callable[[], Tensor]] = {}
+    references: dict[str, Callable[[], Tensor]] = {}
+    flops = {}
+    for m, n, k in sides:
+        name = f"{m} x {n} x {k}"
+        if products == "fp8":
+            a, b = fp8_factors(m, n, k, where)
+            one = torch.ones((), dtype=torch.float32, device=where)
+            calls[name] = lambda a=a, b=b, one=one: fp8_product(a, b, one, fast=True)
+        else:
+            kind = formats.storage(products)
+            a = torch.randn(m, k, device=where).to(kind)  # (M, K)
+            b = torch.randn(k, n, device=where).to(kind)  # (K, N)
+            calls[name] = lambda a=a, b=b: a @ b
+        references[name] = lambda a=a, b=b: _exact(a, b, products)
+        flops[name] = formulas.matmul_flops(m, n, k)
+    allowed = {"fp8": ALLOWED_FP8[True], "tf32": ALLOWED_TF32}
+    with formats.products_in(products), torch.inference_mode():
+        return compare(
+            calls,
+            reference=references,
+            allowed=allowed.get(products, ALLOWED[formats.STORAGE.get(products, torch.bfloat16)]),
+            quantity=QUANTITY,
+            op=f"{CEILING} {products}",
+            flops=flops,
+            limit=f"matmul {products}",
+            device=where,
+            iters=iters,
+            budget_s=BUDGET_S,
+            settle_cap_s=SETTLE_S,
+            watch=patient_stopwatch(where),
+            profile=False,
+        ).table
+
+
+def _exact(a: Tensor, b: Tensor, products: str) -> Tensor:
+    """The product in more precision: in float64 only where it must, few cards are fast in it."""
+    wide = torch.float64 if products == "fp32" else torch.float32
+    with formats.products_in("fp32"):
+        return a.to(wide) @ b.to(wide)
+
+
+def highest(table: pd.DataFrame | None) -> dict[str, Ceiling]:
+    """The highest rate of each number format that was measured.
+
+    Args:
+        table: As `measured` returns it; None where nothing was.
+    """
+    found: dict[str, Ceiling] = {}
+    if table is None or "median_s" not in table:
+        return found
+    for row in table[table.median_s.notna()].itertuples():
+        if row.role == "again" or row.verdict == "impossible":
+            continue
+        here = Ceiling(*(row.flops / seconds for seconds in (row.median_s, row.high_s, row.low_s)))
+        if row.products not in found or here.value > found[row.products].value:
+            found[row.products] = here
+    return found

@@ -1,0 +1,150 @@
+"""The goals that the ladder was built to reach, each met or not in the recordings of one machine.
+
+The first two hold a rung against the best product of bfloat16 matrices in its own run; the third
+holds FP8 in PyTorch and Triton against Transformer Engine.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from anatomy.chapters.ladder.claims.rungs import STEP, TRAINING, WIDTHS
+from anatomy.chapters.ladder.shown import rungs
+from anatomy.claims import Cases, Finding, Unmeasured, claim
+from anatomy.claims.table import Table, quotient, rate_of, ratio, why_not
+from anatomy.table import units
+from anatomy.table.rows import Row
+
+NEEDS = dict(zip(WIDTHS, TRAINING, strict=True))
+CEILING = f"{rungs.CEILING}bf16"
+ENGINE, OURS = "4_transformer_engine", "5_fastest"
+GOAL = {"place": "a goal of this site, set before it was measured", "topic": "the ladder"}
+# Errors of two ways count as equal up to a tenth: they round at other places.
+AS_FAR = 1.1
+# A loss may come out right by luck; below what rounding to bfloat16 may move it by, it is no worse.
+LOSS_NO_WORSE = 2**-8
+
+
+@claim(
+    NEEDS[4096],
+    statement="At width 4096 the best bf16 rung reaches 85 % or more of the card's best bf16 "
+    "product in the same run.",
+    number="85 %",
+    claimed=(0.85, 1.0),
+    unit="share",
+    **GOAL,
+)
+def ladder_goal_at_4096(table: Table) -> Finding:
+    """TFLOP/s of the fastest bf16 rung over those of the fastest product, at width 4096."""
+    return _of_ceiling(table, 0.85)
+
+
+@claim(
+    NEEDS[1024],
+    statement="At width 1024 the best bf16 rung reaches 65 % or more of the card's best bf16 "
+    "product in the same run.",
+    number="65 %",
+    claimed=(0.65, 1.0),
+    unit="share",
+    **GOAL,
+)
+def ladder_goal_at_1024(table: Table) -> Finding:
+    """TFLOP/s of the fastest bf16 rung over those of the fastest product, at width 1024."""
+    return _of_ceiling(table, 0.65)
+
+
+@claim(
+    *NEEDS.values(),
+    statement="FP8 in PyTorch and Triton is faster than Transformer Engine's own layer under its "
+    "best recipe, in the same run, at an equal error of loss and gradients.",
+    **GOAL,
+)
+def ladder_goal_beyond_engine(*tables: Table) -> Finding:
+    """The fastest way of rung 5 in FP8 with no larger error, over the fastest recipe of rung 4."""
+    cases = Cases()
+    for table in tables:
+        width = table.params["width"]
+        with cases.at(width=width) as case:
+            theirs = _fastest(_steps(table, "fp8", ENGINE), "Transformer Engine in FP8")
+            mine = _steps(table, "fp8", OURS)
+            equal = [row for row in mine if not why_not(row) and _no_worse(row, theirs)]
+            ours = _fastest(equal or mine, "Rung 5 in FP8")
+            over = ratio(ours, theirs)
+            pair = f"{ours['variant']} takes {over.text} of the time of {theirs['variant']}"
+            errors = "at an equal error" if equal else "at a larger error"
+            beside = _besides_attention(ours, theirs)
+            seen = f"width {width}: {pair}, {errors} of loss and gradients{beside}"
+            case(over.at_most(1.0) if equal else False, over, seen)
+    seen = cases.said()
+    return cases.finding(f"{seen[:1].upper()}{seen[1:]}.")
+
+
+def _of_ceiling(table: Table, least: float) -> Finding:
+    """Share of the best product of the same run that the fastest bf16 rung reaches."""
+    best = _fastest(_steps(table, "bf16"), "No rung in bf16")
+    products = [row for row in table.select(op=CEILING) if not why_not(row)]
+    if not products:
+        raise Unmeasured("The best product of this run was not measured.")
+    product = max(products, key=lambda row: row["flops"] / row["median_s"])
+    rates = [rate_of(row, "flops", "FLOP/s") for row in (best, product)]
+    share = replace(quotient(*rates), unit="share")
+    reached, top = (units.rate(rate.value, rate.unit) for rate in rates)
+    evidence = (
+        f"{best['variant']} reaches {share.text} of the best product: {reached} of {top} "
+        f"({product['variant']}).{_masked(best, share.value)}"
+    )
+    cases = Cases()
+    with cases.at() as case:
+        case(share.at_least(least), share)
+    return cases.finding(evidence)
+
+
+def _masked(best: Row, share: float) -> str:
+    """The same share where the half of attention that the causal mask hides is not counted."""
+    width, sequence = best.get("width"), best.get("sequence")
+    if not width or not sequence:
+        return ""
+    # 24 C^2 + 4 C T for each token and layer, of which 2 C T are masked.
+    left = 1 - 2 * sequence / (24 * width + 4 * sequence)
+    percent = units.percent(left * share)
+    return f" Without the half of attention that the mask hides it is {percent}."
+
+
+def _besides_attention(ours: Row, theirs: Row) -> str:
+    """Time of all kernels but attention's over that of the other way's, by their profiles.
+
+    Both call the same kernels of cuDNN, and what stands around them is no matter of FP8.
+    """
+    parts = [(row.get("busy_s"), row.get("attention_s")) for row in (ours, theirs)]
+    if any(map(units.missing, sum(parts, ()))):
+        return ""
+    mine, other = (busy - attention for busy, attention in parts)
+    if other <= 0:
+        return ""
+    return f"; by one profile, without attention's kernels {units.ratio(mine / other)}"
+
+
+def _steps(table: Table, format: str, rung: str | None = None) -> list[Row]:
+    """The rows of steps whose products are in a format, of one rung or of all, measured or not."""
+    steps = table.select(op=STEP) if rung is None else table.select(op=STEP, rung=rung)
+    return [row for row in steps if rungs.format_of(row) == format]
+
+
+def _fastest(found: Sequence[Row], what: str) -> Row:
+    """The fastest of rows that could be measured.
+
+    Raises:
+        Unmeasured: None could; the message is the first one's reason.
+    """
+    there = [row for row in found if not why_not(row)]
+    if not there:
+        reason = why_not(found[0]) if found else "it is not in the recording"
+        raise Unmeasured(f"{what} has no time: {reason.rstrip('.')}.")
+    return min(there, key=lambda row: row["median_s"])
+
+
+def _no_worse(ours: Row, theirs: Row) -> bool:
+    """Whether neither error of one way is larger than another's, up to what counts as equal."""
+    loss = max(AS_FAR * theirs["loss_error"], LOSS_NO_WORSE)
+    return (
+        ours["loss_error"] <= loss and ours["gradient_error"] <= AS_FAR * theirs["gradient_error"]
+    )

@@ -1,0 +1,165 @@
+"""Copies of the rungs' scripts that share nothing, and where comparisons of them run.
+
+Compiled code is kept with the function that it was compiled from. Two ways of one script would
+find each other's, and the second would seem to compile in no time.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from anatomy.chapters.ladder import gates, rungs
+from anatomy.numerics import formats
+from anatomy.parts import demands
+from anatomy.parts.compiled import let_go, reason_of, without_caches
+from anatomy.table.errors import AnatomyError
+
+WHY_NO_GRAPHS = "CUDA graphs need a GPU"
+# Modes of torch.compile that use CUDA graphs; rung 5 makes its own.
+WITH_GRAPHS = ("reduce-overhead", "max-autotune")
+
+
+@contextmanager
+def apart(where: torch.device) -> Iterator[None]:
+    """Random numbers of its own, no TF32, nothing compiled before; then all is as it was.
+
+    Args:
+        where: The device, whose compiled code and memory are given back.
+    """
+    with (
+        torch.random.fork_rng(devices=[where] if where.type == "cuda" else []),
+        formats.products_in("fp32"),
+        without_caches(),
+    ):
+        torch.compiler.reset()
+        switches = gates.switches()
+        try:
+            yield
+        finally:
+            let_go(where)
+            gates.left_set(switches)
+
+
+def require_sizes(width: int, **others: float) -> None:
+    """Refuse sizes of nothing, and a width that is no whole number of heads.
+
+    Args:
+        width: Width C of a token.
+        others: By name.
+
+    Raises:
+        BadParameter: With the name, and a number that is possible.
+    """
+    demands.positive(width=width, **others)
+    head = rungs.load(rungs.BASELINE).HEAD
+    if width > head:
+        demands.multiple(head, width=width)
+
+
+def own_copy(rung: str, where: torch.device) -> ModuleType:
+    """A rung's script, executed anew for this device.
+
+    Args:
+        rung: The script's name without its ending.
+        where: The device, which the script would choose by itself when it runs alone.
+
+    Raises:
+        AnatomyError: It can't be run here, such as for want of Transformer Engine.
+    """
+    script = rungs.load.__wrapped__(rung)  # the plain one keeps a script for all who ask
+    script.DEVICE = where.type
+    return script
+
+
+def graphs(way: rungs.Way) -> bool:
+    """Whether a way replays CUDA graphs."""
+    return way.label in rungs.GRAPHS or way.way in WITH_GRAPHS
+
+
+def twin_of(way: rungs.Way) -> str:
+    """The label of the way that launches one by one what this one replays."""
+    return f"{way.rung[0]} {rungs.WITHOUT_GRAPHS.get(way.label)}"
+
+
+def shares(way: rungs.Way) -> bool:
+    """Whether a way may use script and model of its twin, and so what these have compiled.
+
+    Rung 3's twin is compiled in another mode, and Transformer Engine keeps scales in its modules.
+    """
+    return graphs(way) and way.rung.startswith("5")
+
+
+def require_possible(way: rungs.Way, where: torch.device) -> None:
+    """Refuse a way that can't run on this device.
+
+    Raises:
+        AnatomyError: With the reason.
+    """
+    if graphs(way) and where.type != "cuda":
+        raise AnatomyError(WHY_NO_GRAPHS)
+    if reason := rungs.without(way, where):
+        raise AnatomyError(reason)
+
+
+def set_up(
+    way: rungs.Way, make: Callable[[], Callable], calls: int, watch: Any
+) -> tuple[Callable, float]:
+    """What `make` makes, called so many times, and the seconds that all of it took.
+
+    Args:
+        way: Which way that is.
+        make: Makes the callable; some compile and capture here, others when they are called.
+        calls: How often to call it.
+        watch: The stopwatch of the device.
+
+    Raises:
+        AnatomyError: torch.compile was to use CUDA graphs and left them out, or a switch of the
+            process has moved.
+    """
+    made: list[Callable] = []
+    switches, skipped = gates.switches(), gates.skipped_graphs()
+
+    def first() -> None:
+        made.append(make())
+        for _ in range(calls):
+            made[0]()
+
+    seconds = watch.wall([first])
+    if moved := gates.left_set(switches):
+        raise AnatomyError(moved)
+    if graphs(way) and gates.skipped_graphs() > skipped:
+        raise AnatomyError("void: torch.compile left CUDA graphs out; its log says why")
+    return made[0], seconds
+
+
+def handed_over(make: Callable[[], object]) -> list[Callable]:
+    """What `make` hands to torch.compile, as plain functions; nothing is compiled."""
+    found: list[Callable] = []
+    plain = torch.compile
+
+    def note(model: Callable | None = None, **options: Any):
+        if model is None:  # used as a decorator with options
+            return lambda function: note(function, **options)
+        found.append(model)
+        return model
+
+    torch.compile = note
+    try:
+        make()
+    finally:
+        torch.compile = plain
+    return found
+
+
+def no_comparison(control: rungs.Way, error: Exception) -> AnatomyError:
+    """What is raised where the way that all others are compared with can't be timed."""
+    return AnatomyError(f"{control.label}, which all others are compared with: {why(error)}")
+
+
+def why(error: Exception) -> str:
+    """An error as the note of a row; of ours without its kind, for it is a sentence by itself."""
+    told = reason_of(error)
+    return told.partition(": ")[2] if isinstance(error, AnatomyError) else told

@@ -1,0 +1,211 @@
+"""Where FP8 pays: training steps over the model's width and the tokens of a step.
+
+In a small cell the GPU waits for its host, which launches the kernels one by one, and faster
+products save nothing; a CUDA graph launches them all at once. In a large cell the products set the
+pace. All ways of a cell are held against rung 0 in float32 before they are timed.
+"""
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from anatomy.chapters.ladder import copies, gates, rungs
+from anatomy.chapters.ladder.comparison import without_culprits
+from anatomy.chapters.ladder.rungs import TRAINING, Answer, Way
+from anatomy.chapters.ladder.steps import FIRST_CALLS, Size
+from anatomy.comparison import compare
+from anatomy.machine import host, memory
+from anatomy.measure import census, stopwatch_for
+from anatomy.measure.patient import patient_stopwatch
+from anatomy.measure.stopwatch import Stopwatch
+from anatomy.parts.compiled import let_go
+from anatomy.table.errors import AnatomyError
+
+QUANTITY = "step_wall"
+SETTLE_S = 0.5
+LAYERS = 1  # what is compiled has to be compiled in every cell, four times
+# Width C, sequences B, tokens T of each. As many as fit into a minute: few tokens, where the host
+# sets the pace, at both ends, and a whole batch at each width.
+CELLS = ((1024, 1, 1024), (4096, 1, 1024), (1024, 8, 1024), (2048, 8, 1024), (4096, 8, 1024))
+FULL_WIDTHS = (512, 1024, 2048, 4096, 6144)
+FULL_INPUTS = ((1, 256), (1, 1024), (2, 2048), (8, 1024), (4, 4096), (16, 2048))
+# Ways without a graph first: their kernels are listed before a graph exists.
+LABELS = (
+    *("3 default", "5 bf16 without a graph", "5 fp8 without a graph", "4 current"),
+    *("5 bf16", "5 fp8", "5 fp8 delayed", "4 current in a graph"),
+)
+CONTROL = LABELS[0]
+# Bytes for each weight: weights, gradients and copies in several formats, of six models.
+BYTES_PER_WEIGHT = 70
+
+
+WAYS = tuple(next(way for way in TRAINING if way.label == label) for label in LABELS)
+
+
+def cells(scale: float, full: bool) -> list[Size]:
+    """The cells of the map, all different.
+
+    Args:
+        scale: Factor on every width and on the tokens of a sequence.
+        full: A finer map.
+    """
+    head = rungs.load(rungs.BASELINE).HEAD
+
+    def wide(width: int) -> int:
+        scaled = int(width * scale)
+        return scaled // head * head or max(16, scaled // 16 * 16)  # FP8 asks for sixteens
+
+    wanted = [(width, *each) for each in FULL_INPUTS for width in FULL_WIDTHS] if full else CELLS
+    found = (
+        Size(wide(width), LAYERS, batch, max(16, int(sequence * scale)))
+        for width, batch, sequence in wanted
+    )
+    return list(dict.fromkeys(found))
+
+
+def need_bytes(cell: Size) -> int:
+    """About what a cell needs at most: its models, and what rung 0 keeps for the backward pass."""
+    heads = rungs.heads(cell.width)
+    tokens = cell.batch * cell.sequence
+    scores = 5 * cell.layers * heads * tokens * cell.sequence * 4
+    kept = 40 * cell.layers * tokens * cell.width * 4
+    return 12 * cell.width**2 * cell.layers * BYTES_PER_WEIGHT + scores + kept
+
+
+def measure(
+    cells: Sequence[Size], where: torch.device, backend: str, budget_s: float
+) -> pd.DataFrame:
+    """The table of all cells; what can't be measured here is a row that says why.
+
+    Args:
+        cells: What to measure.
+        where: The device.
+        backend: Of torch.compile.
+        budget_s: Seconds of timed blocks for each cell.
+    """
+    watch = stopwatch_for(where)
+    found = []
+    with copies.apart(where), gates.compiled_by(backend):
+        for cell in cells:
+            try:
+                table = _cell(cell, watch, budget_s)
+            except Exception as error:  # the other cells can be measured all the same
+                why = copies.why(error)
+                table = pd.DataFrame([_refused(way, cell, why) for way in WAYS])
+            found.append(table.assign(**cell.columns, tokens=cell.batch * cell.sequence))
+            let_go(where)
+    return pd.concat(found, ignore_index=True).assign(device=where.type)
+
+
+def op_of(cell: Size) -> str:
+    """What tables call a cell's comparison."""
+    return f"training C={cell.width} B={cell.batch} T={cell.sequence}"
+
+
+def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
+    where = watch.device
+    host.require_bytes(where, need_bytes(cell), f"A cell of width {cell.width}")
+    x, target = rungs.problem(cell.width, cell.batch, cell.sequence, where)
+    wanted = rungs.reference(cell.layers, cell.width, x, target)
+    calls: dict[str, Callable[[], Tensor]] = {}
+    made: dict[str, tuple[ModuleType, nn.Module]] = {}
+    told: dict[str, dict[str, Any]] = {}
+    refused: list[dict] = []
+    kernels: dict[str, census.Census] = {}
+    for way in WAYS:
+        if copies.graphs(way) and not kernels and calls:
+            kernels = census.take(calls, watch, 1) or {}
+        try:
+            copies.require_possible(way, where)
+            twin = made.get(copies.twin_of(way)) if copies.shares(way) else None
+            script, model = twin or new(way, cell, where)
+            calls[way.label], told[way.label] = ready(way, script, model, x, target, wanted)
+            made[way.label] = script, model
+            if twin:  # which has compiled what this one replays
+                told[way.label]["setup_s"] += told[copies.twin_of(way)]["setup_s"]
+        except Exception as error:  # the other ways can be measured all the same
+            refused.append(_refused(way, cell, copies.why(error)))
+    # A graph replays the kernels of its twin.
+    kernels |= {
+        way.label: kernels[twin]
+        for way in WAYS
+        if way.label in calls and (twin := copies.twin_of(way)) in kernels
+    }
+
+    def measured(left: dict[str, Callable[[], Tensor]]) -> pd.DataFrame:
+        return compare(
+            left,
+            reference=lambda: torch.tensor(wanted.loss, dtype=torch.float64),
+            allowed={way.label: way.loss for way in WAYS},
+            quantity=QUANTITY,
+            op=op_of(cell),
+            flops=3 * cell.flops,
+            limit={way.label: f"matmul {way.products}" for way in WAYS},
+            device=where,
+            budget_s=budget_s,
+            settle_cap_s=min(SETTLE_S, budget_s),
+            watch=patient_stopwatch(where),
+            profile=kernels or False,
+        ).table
+
+    if CONTROL not in calls:
+        raise AnatomyError(next(row["note"] for row in refused if row["variant"] == CONTROL))
+    table, blamed = without_culprits(measured, calls, CONTROL)
+    refused += [_refused(way, cell, blamed[way.label]) for way in WAYS if way.label in blamed]
+    known = [told[name.removesuffix(" (again)")] for name in table.variant]
+    table = pd.concat([table, pd.DataFrame(known).astype(object)], axis=1)
+    table["gap_s"] = [
+        None if pd.isna(busy) else max(0.0, whole - busy)
+        for whole, busy in zip(table.median_s, table.busy_s, strict=True)
+    ]
+    return pd.concat([table, pd.DataFrame(refused)], ignore_index=True)
+
+
+def new(way: Way, cell: Size, where: torch.device) -> tuple[ModuleType, nn.Module]:
+    """A script and a model that no other way shares."""
+    script = copies.own_copy(way.rung, where)
+    return script, script.build(cell.width, cell.layers, where)
+
+
+def ready(
+    way: Way,
+    script: ModuleType,
+    model: nn.Module,
+    x: Tensor,
+    target: Tensor,
+    wanted: Answer,
+) -> tuple[Callable[[], Tensor], dict[str, Any]]:
+    """A way's step, once it has shown that it computes the same, and what is known of it.
+
+    Args:
+        way: Which.
+        script: Its script.
+        model: Its model.
+        x: Input (B, T, C).
+        target: What it is to become, (B, T, C).
+        wanted: Rung 0's loss and gradients.
+
+    Raises:
+        AnatomyError: It is void.
+    """
+    call, setup_s = copies.set_up(
+        way, lambda: script.step(model, x, target, way.way), FIRST_CALLS, stopwatch_for(x.device)
+    )
+    loss_error, gradient_error = rungs.strays(rungs.answer(way, model, call, x, target), wanted)
+    if why := rungs.void(way, loss_error, gradient_error):
+        raise AnatomyError(why)
+    told = {"setup_s": setup_s, "loss_error": loss_error, "gradient_error": gradient_error}
+    found = memory.columns(memory.peak(call, x.device))
+    # What other ways hold is in the other figures, and a graph's tensors are in no account.
+    told["peak_bytes"] = None if copies.graphs(way) else found["peak_bytes"]
+    return call, told | {"rung": way.rung, "way": way.way, "products": way.products}
+
+
+def _refused(way: Way, cell: Size, why: str) -> dict:
+    told = {"op": op_of(cell), "variant": way.label, "role": "variant", "quantity": QUANTITY}
+    told |= {"rung": way.rung, "way": way.way, "products": way.products, "note": why}
+    return told

@@ -1,0 +1,170 @@
+"""The ladder on a page: one part of a comparison of its rungs, as a table or as a chart."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from anatomy.chapters.ladder.shown import rungs
+from anatomy.chapters.ladder.shown import tables as ladder_tables
+from anatomy.chapters.ladder.shown.tables import View
+from anatomy.figures import framing, tables
+from anatomy.figures.charts import figures, svg
+from anatomy.record.showing import current, selectors
+from anatomy.table import rows, units
+from anatomy.table.errors import UnknownName
+from anatomy.table.rows import Row
+
+EXPERIMENT = "ladder.training"
+# Where one step is so many times as long as another, shares are drawn as well.
+FAR = 3.0
+
+
+def ladder(
+    part: str = "speed",
+    *,
+    experiment: str = EXPERIMENT,
+    op: str | None = None,
+    variants: Sequence[str] | None = None,
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """One part of a comparison of the ladder's rungs.
+
+        ladder("speed", width=4096, layers=2)
+        ladder("time", variants=["1 amp bf16", "2 amp bf16"], caption="What SDPA took away.")
+
+    Args:
+        part: `speed` (a table of times, speed-ups and rates), `costs` (memory, kernels, the first
+            step), `gates` (errors and what is allowed), `climb` (a chart of the speed-ups), `time`
+            (a chart of what a step's time is made of) or `kernels` (the longest ones by name).
+        experiment: Whose rows have a `rung`.
+        op: The comparison shown; by default the first.
+        variants: Ways shown, in this order; by default all, and of `climb` the one of each rung
+            that counts.
+    """
+    showing = current()
+    if part not in PARTS:
+        raise UnknownName("part of the ladder", part, PARTS)
+    params = selectors(experiment, params, op, None)
+    ceilings = showing.ceilings
+    found = showing.find(experiment, **params)
+
+    def draw() -> str:
+        table = found.recording.rows
+        steps = rungs.of(table, op)
+        asked = variants
+        if variants and not found.freshness.current:  # it may be older than a way asked for
+            asked = rungs.known(steps, variants) or variants
+        wanted = rungs.of(table, op, asked) if asked else steps
+        if part == "climb" and not variants:
+            wanted = rungs.counted(steps)
+        return PARTS[part](View(wanted, steps, table, ceilings))
+
+    return framing.exhibit(found, caption, draw, kind="ladder")
+
+
+def _climb(view: View) -> str:
+    there = ladder_tables.there(view.table)
+    steps = []
+    for row in there:
+        value, *ends = rungs.speedup(row)
+        if value is None:
+            continue
+        low, high = (value if end is None else end for end in ends)
+        below, over = rungs.last(row, view.steps), rungs.climbed(row, view.steps)
+        start, gained = rungs.speedup(below)[0] if below else 1.0, rungs.speedup(over)
+        total = text = units.ratio(value, *ends)
+        hover = f"{row['variant']}: {units.ratio_range(value, *ends)} over rung 0"
+        if below:
+            name, word = below["variant"], over.get("verdict") or ""
+            hover += f"; {units.ratio_range(*gained)} over {name}, {word}"
+            if below.get("role") != "control":
+                text += f" ({units.ratio(*gained)} over {name})"
+        bar = {"label": str(row["variant"]), "start": start, "value": value, "low": low}
+        bar |= {"high": high, "reach": max(start, high), "verdict": over.get("verdict") or ""}
+        steps.append(bar | {"text": text, "short": total, "hover": hover})
+    if not steps:
+        return ladder_tables.speeds(view)
+    title = f"speed-up over rung 0 ({rows.interval_name(there)})"
+    label = (
+        "Speed-up over rung 0 of "
+        + ", ".join(step["label"] for step in steps)
+        + ": each bar begins where the rung that it changes ended. The table has the figures."
+    )
+    picture = svg.chart([("", svg.Drawing("stacks.climb", (steps, title)))], label)
+    twin = figures.twin(ladder_tables.speeds_alone(view))
+    return picture + CLIMB_KEY + ladder_tables.absent(view.table) + twin
+
+
+def _time(view: View) -> str:
+    drawn = {row["variant"]: row for row in view.table if rungs.pieces(row)}
+    twin = _time_table(ladder_tables.there(view.table))
+    left_out = ladder_tables.absent(row for row in view.table if not rungs.pieces(row))
+    if not drawn:
+        return twin + left_out
+    took = [row["median_s"] for row in drawn.values()]
+    size, unit = tables.time_unit([max(took)])
+    bars = _stacked(drawn.values(), lambda row: size, f"{unit} a step")
+    panels = [(f"Time of a step, {unit}", bars)]
+    if max(took) > FAR * min(took):
+        shares = _stacked(drawn.values(), lambda row: row["median_s"] / 100, "% of the step")
+        panels.append(("The same as shares of each step", shares))
+    label = (
+        f"Bars of {', '.join(map(str, drawn))}, made of the time in "
+        f"{', '.join(rungs.KINDS.values())}. The table under them has the figures."
+    )
+    return svg.chart(panels, label) + left_out + figures.twin(twin)
+
+
+def _stacked(drawn: Iterable[Row], size: Callable[[Row], float], title: str) -> svg.Drawing:
+    """Bars whose lengths are in units of `size`, a tick at each step's time."""
+    bars, ends = [], []
+    for row in drawn:
+        reached, one, label = 0.0, size(row), str(row["variant"])
+        for kind, seconds in rungs.pieces(row):
+            share = units.percent(seconds / row["median_s"], 2) if seconds else ""
+            hover = f"{label}, {kind}: {units.seconds(seconds)}, {share}"
+            bar = {"label": label, "kind": kind, "share": share, "hover": hover}
+            bars.append(bar | {"start": reached / one, "end": (reached + seconds) / one})
+            reached += seconds
+        reach, text = max(reached, row["median_s"]), rows.printed(row, "median_s")
+        tick = {"label": label, "value": row["median_s"] / one, "reach": reach / one}
+        ends.append(tick | {"text": text})
+    return svg.Drawing("stacks.parts", (bars, ends, list(rungs.KINDS.values()), title))
+
+
+def _time_table(table: Sequence[Row]) -> str:
+    size, unit = tables.time_unit([row["median_s"] for row in table])
+
+    def part(kind: str) -> Callable[[Row], str]:
+        def text(row: Row) -> str:
+            if not (pieces := dict(rungs.pieces(row))):
+                return tables.NONE
+            share = units.percent(pieces[kind] / row["median_s"], 2)
+            return f'{units.significant(pieces[kind] / size)} <span class="ci">{share}</span>'
+
+        return text
+
+    columns = [
+        ("rung", ladder_tables.name),
+        (f"#step, {unit}", lambda row: tables.figure(*ladder_tables.ends(row), size)),
+        *((f"#{kind}", part(kind)) for kind in rungs.KINDS.values()),
+        ("#kernels", lambda row: tables.cell(row, "kernels_per_call")),
+    ]
+    return tables.by_columns(
+        columns, table, f"Where a step's time goes, {unit} and % of it", "rungs"
+    )
+
+
+CLIMB_KEY = (
+    '<p class="key"><span>a bar begins where the rung that it changes ended</span> '
+    "<span>green, to the right: faster</span> <span>orange, to the left: slower</span> "
+    "<span>grey: no difference shown</span></p>"
+)
+PARTS: dict[str, Callable[[View], str]] = {
+    "speed": ladder_tables.speeds,
+    "costs": ladder_tables.costs,
+    "gates": ladder_tables.gates,
+    "climb": _climb,
+    "time": _time,
+    "kernels": ladder_tables.kernels,
+}

@@ -1,0 +1,180 @@
+"""The rungs of the ladder as rows: their order, which one each is held against, and what follows.
+
+A rung can be run in several ways; the first of them that could be measured stands for it. A rung is
+held against the one that its script says it changes (`anatomy.chapters.ladder.shown.scripts`), and against the
+control of the comparison, which is rung 0.
+"""
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anatomy.chapters.ladder.shown import scripts
+from anatomy.judge.limits import MATMUL, Ceilings
+from anatomy.table import rows, units
+from anatomy.table.rows import Row
+
+CEILING = "ceiling "  # of these operations are the best products of the same run, by format
+# Column of an error -> what it is of, and how far it may stray from rung 0's by the format of the
+# products. The experiments' own gates are the same; a test holds them together.
+ERRORS = {
+    "loss_error": (
+        "the loss",
+        {"fp32": 2**-16, "tf32": 2**-10, "fp16": 2**-10, "bf16": 2**-8, "fp8": 2**-6},
+    ),
+    "gradient_error": (
+        "the gradients",
+        {"fp32": 2**-12, "tf32": 2**-7, "fp16": 2**-7, "bf16": 2**-5, "fp8": 2**-2},
+    ),
+    "output_error": (
+        "what the layers add",
+        {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-8, "bf16": 2**-5, "fp8": 2**-3},
+    ),
+}
+# Column -> what its kernels do, in the order in which they are drawn. The last is the rest of the
+# step, in which no kernel runs.
+KINDS = {
+    "product_s": "matrix products",
+    "attention_s": "attention",
+    "pointwise_s": "pointwise, norms",
+    "other_s": "other",
+    "gap_s": "gaps",
+}
+
+
+def operation(table: Sequence[Row]) -> str | None:
+    """The comparison that is meant where none is named: the first one of rungs."""
+    known = scripts.names()
+    return next((row["op"] for row in table if row.get("rung") in known), None)
+
+
+def of(
+    table: Sequence[Row], op: str | None = None, variants: Sequence[str] | None = None
+) -> list[Row]:
+    """The rows of one comparison, rung by rung, without the control's duplicate.
+
+    Args:
+        table: All rows of a recording.
+        op: The comparison; by default the first.
+        variants: Variants wanted, in this order, a pattern for several with a `*`; by default all.
+
+    Raises:
+        UnknownName: There is no such comparison or variant.
+    """
+    every = rows.select(table, op=op or operation(table))
+    every = sorted((row for row in every if row.get("role") != "again"), key=_order)
+    if not variants:
+        return every
+    names = rows.names(every, "variant")
+    there = [name for wanted in variants for name in fnmatch.filter(names, wanted) or [wanted]]
+    return rows.select(every, variants=list(dict.fromkeys(there)))
+
+
+def known(steps: Sequence[Row], variants: Sequence[str]) -> list[str]:
+    """Those of the variants, or patterns of several, that are in a comparison's rows."""
+    names = rows.names(steps, "variant")
+    return [wanted for wanted in variants if fnmatch.filter(names, wanted)]
+
+
+def _order(row: Row) -> tuple[str, int]:
+    """Rung by rung, and within one its ways as its script has them."""
+    rung = str(row.get("rung") or "")
+    known = scripts.ways(rung) if rung in scripts.names() else ()
+    way = row.get("way")
+    return rung, known.index(way) if way in known else len(known)
+
+
+def measured(row: Mapping[str, Any]) -> bool:
+    """Whether a row has a time that could be trusted."""
+    return not units.missing(row.get("median_s")) and row.get("verdict") != "impossible"
+
+
+def counted(table: Sequence[Row]) -> list[Row]:
+    """One row of each rung: the first of its script's ways that could be measured."""
+    found: dict[Any, Row] = {}
+    for row in sorted(table, key=_order):
+        if measured(row):
+            found.setdefault(row.get("rung"), row)
+    return list(found.values())
+
+
+def last(row: Row, table: Sequence[Row]) -> Row | None:
+    """The rung that a row's own changes, in the way that counts; None of rung 0.
+
+    Where that rung could not be measured, it is the one that that one changes.
+
+    Args:
+        row: One way of a rung.
+        table: All rows of its comparison.
+    """
+    there = {each.get("rung"): each for each in counted(table)}
+    name = row.get("rung")
+    while name is not None and (name := scripts.before(name)) is not None:
+        if name in there:
+            return there[name]
+    return None
+
+
+def climbed(row: Row, table: Sequence[Row]) -> Row:
+    """A row with its ratio and verdict over the last rung, paired block by block.
+
+    `control` is then that rung's row; a row that has none keeps what it had.
+    """
+    below = last(row, table)
+    if below is None or not measured(row) or below.get("variant") == row.get("control"):
+        return row
+    return rows.against([below, row], below["variant"])[1]
+
+
+def speedup(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """What a row's ratio is the inverse of, with its interval; 1 of the control."""
+    if row.get("role") == "control":
+        return 1.0, None, None
+    ends = (row.get(name) for name in ("ratio", "ratio_high", "ratio_low"))
+    return tuple(None if units.missing(end) else 1 / end for end in ends)
+
+
+def ceiling(table: Sequence[Row], products: str) -> float | None:
+    """The highest rate of products of one number format among a recording's rows, in FLOP/s."""
+    there = [row for row in table if row.get("op") == CEILING + products and measured(row)]
+    return max((row["flops"] / row["median_s"] for row in there), default=None)
+
+
+def share_of_bf16(
+    row: Mapping[str, Any], table: Sequence[Row], ceilings: Ceilings | None
+) -> float | None:
+    """A row's rate over the best bf16 product, whatever format the row multiplies in.
+
+    That product is of the same run, and where that has none the machine's.
+    """
+    known = ceilings.get(f"{MATMUL}bf16") if ceilings else None
+    best = ceiling(table, "bf16") or (known.value if known else None)
+    if best is None or not measured(row) or units.missing(row.get("flops")):
+        return None
+    return row["flops"] / row["median_s"] / best
+
+
+def format_of(row: Mapping[str, Any]) -> str:
+    """Number format of a row's products; empty where not known."""
+    limit = str(row.get("limit") or "")
+    return row.get("products") or (limit.removeprefix(MATMUL) if MATMUL in limit else "")
+
+
+def pieces(row: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Kind and seconds of what a step's time is made of; empty where it was not profiled."""
+    if not measured(row) or any(units.missing(row.get(column)) for column in KINDS):
+        return []
+    return [(kind, row[column]) for column, kind in KINDS.items()]
+
+
+def standing(row: Mapping[str, Any]) -> str:
+    """`passes`, `void` where the answer strays, or empty where it could not be run."""
+    if str(row.get("note") or "").startswith("void"):
+        return "void"
+    return "passes" if any(not units.missing(row.get(column)) for column in ERRORS) else ""
+
+
+def heaviest(row: Mapping[str, Any], most: int) -> list[tuple[str, str, int, float]]:
+    """Name, kind, launches and seconds of the kernels of one step that take longest."""
+    kernels = [tuple(each) for each in row.get("kernel_seconds") or []]
+    return sorted(kernels, key=lambda each: -each[3])[:most]

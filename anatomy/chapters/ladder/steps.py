@@ -1,0 +1,323 @@
+"""Every rung's training step, set up and put through its gates.
+
+First come all ways that launch their kernels one by one: they are profiled, which is not done
+beside a CUDA graph (github.com/pytorch/pytorch/issues/75504). Then come the ways with CUDA graphs,
+which use what has been compiled for the same way without one.
+"""
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from anatomy.chapters.ladder import copies, gates, kernels, rungs
+from anatomy.chapters.ladder.copies import why
+from anatomy.chapters.ladder.rungs import Answer, Way
+from anatomy.machine import host, memory
+from anatomy.measure.stopwatch import Stopwatch, compilations
+from anatomy.parts import models
+from anatomy.table.errors import AnatomyError
+
+Call = Callable[[], Tensor]
+
+# Calls after which compiled code, CUDA graphs and caches are there.
+WARM_UPS = 3
+# First calls of rung 3 with CUDA graphs: it compiles, then records them, then replays them.
+FIRST_CALLS = 3
+# Steps that scales of the steps before are given to fit.
+SETTLING = 8
+# What is known of a way without CUDA graphs, and holds with them: they launch the same kernels.
+SHARED = (
+    *("counted_flops", "recomputed_flops", "counted_by", "backend", "backend_by"),
+    *(f"{kind}_s" for kind in kernels.KINDS),
+    *("busy_s", "kernels_per_call", "kernel_seconds"),
+)
+# Bytes for each weight when all ways are there: weights and gradients of four models in float32,
+# of four in Transformer Engine and of three in bfloat16 with all they need, and ten optimizers.
+BYTES_PER_WEIGHT = 196
+# The same for each element of a layer's input (B, T, C): rung 0's own activations, and those in
+# the pools of six CUDA graphs.
+BYTES_PER_ACTIVATION = 400
+
+
+@dataclass(frozen=True)
+class Size:
+    """The transformer and the tokens of one step."""
+
+    width: int
+    layers: int
+    batch: int
+    sequence: int
+
+    @property
+    def tokens(self) -> int:
+        """Of all sequences together."""
+        return self.batch * self.sequence
+
+    @property
+    def flops(self) -> int:
+        """Of the forward pass's products: those of the backward pass are twice as many."""
+        return self.layers * models.layer_flops(self.width, self.tokens, self.sequence)
+
+    @property
+    def attention_flops(self) -> int:
+        """The part of these that is attention's own: its two products over the sequence."""
+        return self.layers * self.tokens * 4 * self.width * self.sequence
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """The same as columns of a table."""
+        return {
+            "width": self.width,
+            "layers": self.layers,
+            "batch": self.batch,
+            "sequence": self.sequence,
+        }
+
+
+@dataclass
+class Ready:
+    """A way that has passed its gates: its step, and what is known of it."""
+
+    way: Way
+    model: nn.Module
+    call: Call | None
+    told: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Bench:
+    """Where all ways are set up: one problem, and rung 0's answer to it.
+
+    Attributes:
+        size: The model and its input.
+        x: Input (B, T, C).
+        target: What it is to become, (B, T, C).
+        wanted: Rung 0's loss and gradients in float32.
+        watch: The stopwatch of the device.
+        switches: What the switches of the process are.
+    """
+
+    size: Size
+    x: Tensor
+    target: Tensor
+    wanted: Answer
+    watch: Stopwatch
+    switches: dict[str, Any]
+    _models: dict[tuple[str, str], nn.Module] = field(default_factory=dict)
+
+    def model(self, way: Way) -> nn.Module:
+        """The model of a way, shared where another way of its rung changes nothing in it."""
+        # Transformer Engine keeps scales in its modules, and rung 5 how they multiply.
+        kept = way.way.removesuffix(" without a graph").removesuffix(" in a graph")
+        own = kept if way.rung[0] in "45" else ""
+        if (way.rung, own) not in self._models:
+            script = rungs.script_on(way, self.x.device)
+            size = self.size
+            self._models[way.rung, own] = script.build(size.width, size.layers, self.x.device)
+        return self._models[way.rung, own]
+
+
+def require_memory(size: Size, where: torch.device) -> None:
+    """Refuse what can't fit.
+
+    Raises:
+        OutOfMemory: Fewer bytes are free.
+    """
+    weights = 12 * size.width**2 * size.layers
+    heads = rungs.heads(size.width)
+    # Attention written out in float32: a table of scores kept for each layer, and five at work.
+    scores = (size.layers + 5) * heads * size.tokens * size.sequence * 4
+    kept = BYTES_PER_ACTIVATION * size.layers * size.tokens * size.width
+    need = weights * BYTES_PER_WEIGHT + scores + kept
+    host.require_bytes(where, need, f"The ladder at width {size.width}")
+
+
+def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
+    """All ways that pass their gates, in their order, and of the others why they do not."""
+    ready: dict[str, Ready] = {}
+    refused: dict[str, str] = {}
+    plain = [way for way in rungs.TRAINING if way.label not in rungs.GRAPHS]
+    # A library's own step may be none that can be captured, so those of rung 4 come last of all.
+    graphs = sorted(
+        (way for way in rungs.TRAINING if way.label in rungs.GRAPHS),
+        key=lambda way: rungs.GRAPHS.index(way.label),
+    )
+    for way in (*plain, *graphs):
+        same = copies.twin_of(way)
+        if same in refused:  # what a graph replays has been tried, and has not passed
+            refused[way.label] = refused[same]
+            continue
+        try:
+            ready[way.label] = prepare(way, bench, ready.get(same))
+        except Exception as error:  # the other rungs can be measured all the same
+            refused[way.label] = why(error)
+            gc.collect()  # what failed may hold itself in a circle
+        if moved := gates.left_set(bench.switches):
+            ready.pop(way.label, None)
+            refused.setdefault(way.label, moved)
+        give_back(bench.x.device)
+    order = [way.label for way in rungs.TRAINING]
+    return [ready[label] for label in order if label in ready], refused
+
+
+def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
+    """A way's step, once it has shown that it computes the same by the same work.
+
+    Args:
+        way: Which.
+        bench: The problem.
+        plain: Of a way with CUDA graphs, the same way without: compiled, counted and profiled.
+
+    Raises:
+        AnatomyError: It can't run here, or it is void.
+    """
+    where, size = bench.x.device, bench.size
+    copies.require_possible(way, where)
+    graphs = copies.graphs(way)
+    if way.way not in rungs.script_on(way, where).WAYS:
+        raise AnatomyError(f"{way.rung}.py has no way that is called {way.way!r}")
+    model = bench.model(way)
+    gates.require_equal_parameters(model, sum(g.numel() for g in bench.wanted.gradients))
+    model.zero_grad(set_to_none=True)
+    held = _reserved(where)
+    call, told = _first(way, bench, model, plain)
+    if "delayed" in way.way and not graphs:
+        told |= _settling(way, model, call, bench.wanted)
+    found = rungs.answer(way, model, call, bench.x, bench.target)
+    told["loss_error"], told["gradient_error"] = rungs.strays(found, bench.wanted)
+    if reason := rungs.void(way, told["loss_error"], told["gradient_error"]):
+        raise AnatomyError(reason)
+    del found
+    told |= {"parameters": sum(p.numel() for p in model.parameters())}
+    if plain:
+        told |= {name: plain.told[name] for name in SHARED if name in plain.told}
+    elif not graphs:
+        told |= _counted(way, model, call, size)
+    for _ in range(WARM_UPS):
+        call()
+    told |= _memory(model, call, where, held, graphs)
+    if not graphs:
+        told |= _profiled(call, bench.watch)
+    return Ready(way, model, call, told)
+
+
+def with_optimizer(each: Ready, bench: Bench) -> Call:
+    """The same step with AdamW's behind it, warm.
+
+    Its learning rate is 0, so that every step starts from the same weights; the work is the same.
+    """
+    script = rungs.script_on(each.way, bench.x.device)
+    optimizer = script.optimizer_of(each.model, lr=0.0)
+    call = script.step(each.model, bench.x, bench.target, each.way.way, optimizer)
+    for _ in range(WARM_UPS):
+        call()
+    return call
+
+
+def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tuple[Call, dict]:
+    """A way's step after its first calls, and what setting it up took.
+
+    Raises:
+        AnatomyError: It was to be compiled or to be captured, and was not.
+    """
+    script = rungs.load(way.rung)
+    made: list[Call] = []
+    compiled, skipped = compilations(), gates.skipped_graphs()
+    late = way.rung.startswith("3") and way.label in rungs.GRAPHS
+
+    def set_up() -> None:
+        made.append(script.step(model, bench.x, bench.target, way.way))
+        for _ in range(FIRST_CALLS if late else 1):
+            made[0]()
+
+    told: dict[str, Any] = {"setup_s": bench.watch.wall([set_up])}
+    if way.rung[0] not in rungs.COMPILED:
+        return made[0], told
+    told["graphs"] = compilations() - compiled
+    # Rung 5 compiles the same with and without CUDA graphs, and in one process only once.
+    if plain and way.rung.startswith("5"):
+        told["setup_s"] += plain.told["setup_s"]
+        told["graphs"] += plain.told["graphs"]
+    if not told["graphs"]:
+        raise AnatomyError("void: torch.compile compiled nothing; it ran uncompiled")
+    if late and gates.skipped_graphs() > skipped:
+        raise AnatomyError("void: torch.compile left CUDA graphs out; its log says why")
+    return made[0], told
+
+
+def _settling(way: Way, model: nn.Module, call: Call, wanted: Answer) -> dict[str, Any]:
+    """How wrong the gradients of the first step are, and after how many steps they are not.
+
+    A scale of the steps before does not fit as long as there were none.
+    """
+    errors = []
+    for number in range(1, SETTLING + 1):
+        found = Answer(wanted.loss, rungs.gradients(model))
+        errors.append(rungs.strays(found, wanted)[1])
+        if errors[-1] <= way.gradients:
+            return {"first_gradient_error": errors[0], "settled_at": number}
+        call()
+    return {"first_gradient_error": errors[0], "settled_at": None}
+
+
+def _counted(way: Way, model: nn.Module, call: Call, size: Size) -> dict[str, Any]:
+    """`counted_flops` and how they are known, once they are those of rung 0.
+
+    Raises:
+        AnatomyError: They are not.
+    """
+    if way.rung.startswith("4"):  # its operators are its own
+        work = gates.by_shapes(model, size.tokens)
+    else:
+        work = gates.counted(call)
+    attention = 3 * size.attention_flops
+    flops = gates.require_equal_work(work, 3 * size.flops - attention, attention)
+    return {
+        "counted_flops": flops,
+        "recomputed_flops": flops - 3 * size.flops,
+        "counted_by": work.counted_by,
+        "backend": work.backend,
+        "backend_by": "its operators" if work.backend else None,
+    }
+
+
+def _profiled(call: Call, watch: Stopwatch) -> dict[str, Any]:
+    """Seconds of kernels by kind, and whose attention that was where their names tell."""
+    found = kernels.profiled(call, watch)
+    if not found or not found["kernel_seconds"]:
+        return {}
+    if found["backend"]:
+        return found | {"backend_by": "its kernels"}
+    return {name: value for name, value in found.items() if name != "backend"}
+
+
+def _memory(
+    model: nn.Module, call: Call, where: torch.device, held: int, graphs: bool
+) -> dict[str, int | None]:
+    """The memory of a step: its own peak, that with the weights, and what the card had to give."""
+    model.zero_grad(set_to_none=True)
+    found = memory.peak(call, where)
+    if found is None:
+        return memory.columns(None)
+    weights = sum(p.numel() * p.element_size() for p in model.parameters())
+    reserved = {"reserved_bytes": max(0, found.reserved_bytes - held) + weights}
+    if graphs:  # their tensors lie in pools outside of the allocator's account
+        return memory.columns(None) | reserved
+    return {"peak_bytes": found.bytes, "total_peak_bytes": found.bytes + weights} | reserved
+
+
+def _reserved(where: torch.device) -> int:
+    """Bytes that the allocator holds of the card when it has given back what it can."""
+    give_back(where)
+    return torch.cuda.memory_reserved(where) if where.type == "cuda" else 0
+
+
+def give_back(where: torch.device) -> None:
+    """Give the driver back what no tensor holds any more."""
+    if where.type == "cuda":
+        torch.cuda.synchronize(where)
+        torch.cuda.empty_cache()

@@ -1,0 +1,341 @@
+"""Bytes of device memory that attention moves: counted on paper, and by the card's own counters.
+
+On paper every operator reads its inputs from memory and writes its outputs to it. A cache may hold
+what the next operator reads; how much it does is the difference between the two counts.
+"""
+
+import csv
+import inspect
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from anatomy.chapters.ladder import traffic_calls
+from anatomy.chapters.ladder.traffic_calls import BOTH, FORWARD, FUSED, IN_BF16, WRITTEN_OUT
+from anatomy.measure.cache import last_level_cache_bytes
+from anatomy.table.errors import AnatomyError, MeasurementError
+
+DIRECTIONS = (FORWARD, BOTH)
+WAYS = (WRITTEN_OUT, IN_BF16, FUSED)
+ITEM, WIDE = 2, 4  # bytes of an element of bfloat16 and of float32
+PROFILER = "ncu"
+READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
+# How often each call is counted, if there is time.
+REPEATS = 2
+# The profiler writes its report after the last call; a call that is running is waited for.
+REPORT_S = 15.0
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One operator's way over the scores: bytes of each, for every tensor read and written."""
+
+    operator: str
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+# What each way does to each of the (B, H, T, T) scores, operator by operator.
+PASSES: dict[tuple[str, str], tuple[Pass, ...]] = {
+    (WRITTEN_OUT, FORWARD): (
+        Pass("q @ k", (), (ITEM,)),
+        Pass("divide", (ITEM,), (ITEM,)),
+        Pass("mask: copy", (ITEM,), (ITEM,)),
+        Pass("mask: fill", (ITEM,), (ITEM,)),
+        Pass("to float32", (ITEM,), (WIDE,)),
+        Pass("softmax", (WIDE,), (WIDE,)),
+        Pass("to bfloat16", (WIDE,), (ITEM,)),
+        Pass("shares @ v", (ITEM,), ()),
+    ),
+    (WRITTEN_OUT, "backward"): (
+        Pass("gradient of v", (ITEM,), ()),
+        Pass("gradient of shares", (), (ITEM,)),
+        Pass("to float32", (ITEM,), (WIDE,)),
+        Pass("softmax", (WIDE, WIDE), (WIDE,)),
+        Pass("to bfloat16", (WIDE,), (ITEM,)),
+        Pass("mask: copy", (ITEM,), (ITEM,)),
+        Pass("mask: fill", (ITEM,), (ITEM,)),
+        Pass("divide", (ITEM,), (ITEM,)),
+        Pass("gradient of q", (ITEM,), ()),
+        Pass("gradient of k", (ITEM,), ()),
+    ),
+    (IN_BF16, FORWARD): (
+        Pass("q @ k", (), (ITEM,)),
+        Pass("multiply", (ITEM,), (ITEM,)),
+        Pass("softmax", (ITEM,), (ITEM,)),
+        Pass("shares @ v", (ITEM,), ()),
+    ),
+    (IN_BF16, "backward"): (
+        Pass("gradient of v", (ITEM,), ()),
+        Pass("gradient of shares", (), (ITEM,)),
+        Pass("softmax", (ITEM, ITEM), (ITEM,)),
+        Pass("multiply", (ITEM,), (ITEM,)),
+        Pass("gradient of q", (ITEM,), ()),
+        Pass("gradient of k", (ITEM,), ()),
+    ),
+    (FUSED, FORWARD): (),
+    (FUSED, "backward"): (),
+}
+# Tensors of (B, H, T, D) that are read and written: q, k, v and the output; going back the
+# gradients of q, k and v are written. Two products, or two kernels, read the gradient of the
+# output, and only a fused attention reads the output again.
+TENSORS = {
+    (WRITTEN_OUT, FORWARD): (3, 1),
+    (WRITTEN_OUT, "backward"): (5, 3),
+    (FUSED, FORWARD): (3, 1),
+    (FUSED, "backward"): (6, 3),
+}
+# How often the mask of (T, T) bytes is read and written, one for all heads: it is made, its lower
+# part is cleared, and it is filled in.
+MASKS = {FORWARD: (2, 2), "backward": (1, 0)}
+# Numbers of float32 for each row of scores that a fused attention keeps: the logarithm of its sum,
+# and going back how much each gradient is less.
+ROWS = {FORWARD: (0, 1), "backward": (2, 1)}
+
+
+def formula(
+    way: str, direction: str, heads: int, sequence: int, width: int
+) -> tuple[int, int, int]:
+    """Bytes read and written if no cache held anything from one operator to the next, and passes.
+
+    A fused attention reads k and v once for every block of queries; after the first time they are
+    taken to lie in a cache.
+
+    Args:
+        way: Of `WAYS`.
+        direction: Of `DIRECTIONS`.
+        heads: Heads H of all sequences together.
+        sequence: Tokens T.
+        width: Width D of a head.
+
+    Returns:
+        Bytes read, bytes written, and how often the scores, all of them, are read or written.
+
+    Source: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section 3.2, for what is read and
+    written; the operators are those that PyTorch launches.
+    """
+    scores, vectors, rows = heads * sequence**2, heads * sequence * width * ITEM, heads * sequence
+    read = written = times = 0
+    for part in (FORWARD,) if direction == FORWARD else (FORWARD, "backward"):
+        tensors_read, tensors_written = TENSORS[FUSED if way == FUSED else WRITTEN_OUT, part]
+        read, written = read + tensors_read * vectors, written + tensors_written * vectors
+        for each in PASSES[way, part]:
+            read, written = read + sum(each.reads) * scores, written + sum(each.writes) * scores
+            times += len(each.reads) + len(each.writes)
+        if way == WRITTEN_OUT:
+            read, written = (
+                read + MASKS[part][0] * sequence**2,
+                written + MASKS[part][1] * sequence**2,
+            )
+        if way == FUSED:
+            read += ROWS[part][0] * rows * WIDE
+            written += ROWS[part][1] * rows * WIDE
+    return read, written, times
+
+
+def cells(heads: int, width: int, longest: int) -> list[dict[str, Any]]:
+    """What is called, shortest first: few heads, and as many as there are tokens for.
+
+    With `heads` heads the scores of short sequences fit a cache. The others have as many heads as
+    make up the tokens of the longest, as a batch of more and shorter sequences has.
+    """
+    lengths = []
+    while longest >= 512 and len(lengths) < 5:
+        lengths.insert(0, longest)
+        longest //= 2
+    lengths = lengths or [longest]
+    found = {}
+    for T in lengths:
+        for H in (heads, heads * lengths[-1] // T):
+            for direction in DIRECTIONS:
+                for way in WAYS:
+                    cell = {"way": way, "direction": direction, "heads": H, "sequence": T}
+                    found[tuple(cell.values())] = cell | {"width": width}
+    return list(found.values())
+
+
+def measure(
+    heads: int, width: int, longest: int, where: torch.device, limit_s: float
+) -> pd.DataFrame:
+    """The table of `ladder.traffic`.
+
+    Args:
+        heads: Fewest heads.
+        width: Width D of a head.
+        longest: Longest sequence.
+        where: The device.
+        limit_s: Seconds after which no further call is counted.
+    """
+    wanted = cells(heads, width, longest)
+    try:
+        counted, why = counters(wanted, where, limit_s), "there was no time left for it"
+    except AnatomyError as error:
+        counted, why = {}, str(error)
+    cache = last_level_cache_bytes(where)
+    rows = []
+    for place, cell in enumerate(wanted):
+        shape = {name: cell[name] for name in ("heads", "sequence", "width")}
+        direction, way = cell["direction"], cell["way"]
+        read, written, times = formula(way, direction, **shape)
+        least = sum(formula(FUSED, direction, **shape)[:2])
+        row = {
+            "op": f"{direction} T={cell['sequence']} H={cell['heads']}",
+            "variant": way,
+            "role": "control" if way == FUSED else "variant",
+            "direction": direction,
+            **shape,
+            "passes": times,
+            "score_bytes": shape["heads"] * shape["sequence"] ** 2 * ITEM,
+            "cache_bytes": cache,
+            "formula_read_bytes": read,
+            "formula_written_bytes": written,
+            "formula_bytes": read + written,
+            "formula_over_fused": (read + written) / least,
+        }
+        rows.append(row | (counted.get(place) or {"note": f"counters not read: {why}"}))
+    fused = {row["op"]: row.get("dram_bytes") for row in rows if row["variant"] == FUSED}
+    for row in rows:
+        both = row.get("dram_bytes"), fused[row["op"]]
+        row["over_fused"] = both[0] / both[1] if all(both) else None
+        row["over_formula"] = both[0] / row["formula_bytes"] if both[0] else None
+    return pd.DataFrame(rows).assign(device=where.type)
+
+
+def counters(
+    wanted: Sequence[Mapping[str, Any]], where: torch.device, limit_s: float
+) -> dict[int, dict[str, Any]]:
+    """What the card's counters say of each call that there was time for, by its place.
+
+    Args:
+        wanted: Arguments of `ladder_traffic_calls.call_of`.
+        where: The device.
+        limit_s: Seconds after which no further call begins.
+
+    Raises:
+        AnatomyError: There is no such profiler here, or it may not read the counters.
+    """
+    if where.type != "cuda":
+        raise AnatomyError("only an NVIDIA GPU has them")
+    if (profiler := shutil.which(PROFILER)) is None:
+        raise AnatomyError("Nsight Compute (ncu) is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        plan, done, log = (Path(folder) / name for name in ("plan", "done", "log"))
+        begin = time.time()
+        plan.write_text(
+            json.dumps(
+                {
+                    "cells": list(wanted),
+                    "device": str(where),
+                    "repeats": REPEATS,
+                    "until": begin + limit_s,
+                    "done": str(done),
+                }
+            ),
+            encoding="utf-8",
+        )
+        # The file is run by itself: whatever the package imports would be loaded under the
+        # profiler too.
+        script = inspect.getsourcefile(traffic_calls.main)
+        command = [profiler, "--profile-from-start", "off", "--log-file", str(log), "--csv"]
+        command += ["--page", "raw", "--print-units", "base", "--print-kernel-base", "function"]
+        command += ["--clock-control", "none", "--cache-control", "none"]
+        command += ["--metrics", f"{READ},{WRITTEN}", sys.executable, "-P", script, str(plan)]
+        try:
+            ended = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=limit_s + REPORT_S,
+                env=os.environ | {"TMPDIR": folder},
+            )
+        except subprocess.TimeoutExpired:
+            raise AnatomyError(f"ncu was not done after {limit_s + REPORT_S:.0f} s") from None
+        except OSError as error:
+            raise AnatomyError(f"ncu can't be started: {error.strerror}") from None
+        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+        if not done.exists():
+            raise AnatomyError(complaint("\n".join((text, ended.stdout, ended.stderr))))
+        return by_cell(list(launches(text)), json.loads(done.read_text(encoding="utf-8")))
+
+
+def complaint(text: str) -> str:
+    """Why the profiler counted nothing, in its own words: its errors, or else its last line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [re.sub(r"^==ERROR==\s*", "", line) for line in lines if line.startswith("==ERROR==")]
+    return " ".join(errors[:2]) or (lines[-1][:300] if lines else "ncu said nothing")
+
+
+def launches(text: str) -> Iterator[tuple[str, int, int]]:
+    """Kernel, bytes read and bytes written of each launch, from the profiler's report.
+
+    Raises:
+        AnatomyError: There is no table in it, or one without the counters.
+    """
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        raise AnatomyError(complaint(text))
+    table = csv.DictReader(line for line in lines[start:] if line.startswith('"'))
+    for row in table:
+        if not row["ID"]:  # the line of units
+            continue
+        try:
+            read, written = (round(float(row[name].replace(",", ""))) for name in (READ, WRITTEN))
+        except (KeyError, ValueError):
+            raise AnatomyError("ncu has no such counters on this card") from None
+        yield row["Kernel Name"], read, written
+
+
+def by_cell(
+    found: Sequence[tuple[str, int, int]], done: Sequence[int]
+) -> dict[int, dict[str, Any]]:
+    """Counts of each call: what lies between its two marks, and what was written after it.
+
+    Args:
+        found: Kernel, bytes read and bytes written of each launch, in their order.
+        done: The calls, in their order.
+
+    Returns:
+        For each call, of the one with the median sum: `read_bytes`, `written_bytes` with those
+        that left the cache later, `late_bytes`, `dram_bytes` as their sum with `dram_low_bytes`
+        and `dram_high_bytes` over all repeats, and `kernels` by name.
+
+    Raises:
+        MeasurementError: The marks are not where they belong.
+    """
+    parts: list[list[tuple[str, int, int]]] = []
+    for launch in found:
+        if traffic_calls.MARK in launch[0]:
+            parts.append([])
+        elif parts:
+            parts[-1].append(launch)
+    calls, afters = parts[::2], parts[1::2]
+    if len(parts) != 2 * len(done) or not all(calls) or not all(afters):
+        raise MeasurementError("the kernels between the marks are not those of the calls")
+    repeats: dict[int, list[dict[str, Any]]] = {}
+    for place, call, after in zip(done, calls, afters, strict=True):
+        late = sum(written for _, _, written in after)
+        read = sum(read for _, read, _ in call)
+        written = sum(written for _, _, written in call) + late
+        told = {"read_bytes": read, "written_bytes": written, "late_bytes": late}
+        told |= {"dram_bytes": read + written, "kernels": [name for name, _, _ in call]}
+        repeats.setdefault(place, []).append(told)
+    for place, each in repeats.items():
+        each.sort(key=lambda told: told["dram_bytes"])
+        ends = {"low": each[0], "high": each[-1]}
+        extra = {f"dram_{end}_bytes": told["dram_bytes"] for end, told in ends.items()}
+        repeats[place] = [each[len(each) // 2] | extra]
+    return {place: each[0] for place, each in repeats.items()}

@@ -1,0 +1,91 @@
+"""What the seeds say of a machine as a whole, put to its measured limits: rates and waits."""
+
+from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, answer, claim
+from anatomy.claims.findings import NEAR
+from anatomy.claims.table import Table, quotient, rate_of, time_of, trusted, why_not
+from anatomy.table import units
+from anatomy.table.errors import UnknownName
+from anatomy.table.rows import Row
+
+CEILINGS = Need("limits.ceilings")
+# Card that the figures of the seed's Day 14 are of; the page calls it by its name elsewhere.
+REFLECTION_GPU = "A100"
+
+
+def best(table: Table, op: str, work: str) -> Measured:
+    """The highest rate of an operation, in units of work per second, with its interval.
+
+    Raises:
+        Unmeasured: It could not be measured here.
+        UnknownName: The recording has no such operation.
+    """
+    found = table.select(op=op)
+    if not found:
+        raise UnknownName("op in a recording", op, [str(row.get("op")) for row in table])
+    there = [row for row in found if not why_not(row)] or [trusted(found[0])]
+    row = max(there, key=lambda each: each[work] / each["median_s"])
+    return rate_of(row, work, "B/s" if work == "bytes" else "FLOP/s")
+
+
+def _faster(table: Table, dtype: str, than: str) -> tuple[Measured, str]:
+    """Best rate of products in one format over another's, and both in words."""
+    rates = [best(table, f"matmul {each}", "flops") for each in (dtype, than)]
+    texts = [units.rate(r.value, "FLOP/s", r.low, r.high) for r in rates]
+    return quotient(*rates), f"{dtype} {texts[0]}, {than} {texts[1]}"
+
+
+@claim(CEILINGS)
+def half_precision_beats_fp32(ceilings: Table) -> Finding:
+    """Best rate of fp16 and bf16 products over that of fp32, TF32 or not, is at least 2."""
+    cases = Cases()
+    for dtype in ("fp16", "bf16"):
+        for than in ("fp32", "tf32"):
+            with cases.at(format=dtype, over=than) as case:
+                ratio, _ = _faster(ceilings, dtype, than)
+                case(ratio.at_least(2.0), ratio, f"{dtype} over {than} {ratio.text}")
+    return cases.finding(f"Products at their best: {cases.said()}. {cases.tally(2.0, 4.0)}")
+
+
+@claim(CEILINGS)
+def fp8_doubles_fp16(ceilings: Table) -> Finding:
+    """Best rate of fp8 products is twice that of fp16 or more, within 10 %, quantizing apart."""
+    ratio, rates = _faster(ceilings, "fp8", "fp16")
+    seen = f"Products at their best: {rates}, which is {ratio.text}."
+    return answer(ratio.at_least(2 * (1 - NEAR)), seen, ratio)
+
+
+def _bandwidth(table: Table, rate: Measured, claimed: float) -> Finding:
+    here = f"Here it is {rate.text}."
+    if REFLECTION_GPU not in table.machine.get("gpu", ""):
+        return Finding(NOT_MEASURABLE, f"That is an {REFLECTION_GPU}. {here}", rate)
+    return answer(rate.near(claimed), here, rate)
+
+
+@claim(CEILINGS)
+def hbm_bandwidth(ceilings: Table) -> Finding:
+    """The best copy lies within 10 % of the claimed bandwidth, on the card that is meant."""
+    return _bandwidth(ceilings, best(ceilings, "copy", "bytes"), 2e12)
+
+
+@claim(Need("limits.bandwidth"))
+def l2_bandwidth(bandwidth: Table) -> Finding:
+    """The best read of a set that fits the cache lies within 10 % of it, on the card meant."""
+    fits = [row for row in bandwidth if _fits(row, bandwidth.machine.get("l2_bytes"))]
+    inside = Table(fits or bandwidth.rows, bandwidth.params)
+    return _bandwidth(bandwidth, best(inside, "read", "bytes"), 6e12)
+
+
+def _fits(row: Row, cache_bytes: int | None) -> bool:
+    size = row.get("working_set_bytes") or row.get("bytes")
+    return bool(cache_bytes and size and size <= cache_bytes)
+
+
+@claim(Need("limits.floors"))
+def sync_adds_up_to_10_ms(floors: Table) -> Finding:
+    """Each kind of wait, from an empty queue, takes the host 0.1 to 10 ms."""
+    cases = Cases()
+    for row in floors.select(op="wait"):
+        with cases.at(wait=row["variant"]) as case:
+            time = time_of(row)
+            case(time.within(0.1e-3, 10e-3), time, f"{row['variant']} {time.text}")
+    return cases.finding(f"With nothing else pending: {cases.said()}.")

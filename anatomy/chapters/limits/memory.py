@@ -1,0 +1,122 @@
+"""Ways to move bytes: copies, reads and writes of one working set, each with its exact result.
+
+No single kernel is the fastest on every card and at every size, so each operation has several.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from anatomy.comparison import compare
+
+# A way to do it, and its exact result: the same values in the same type, or sums in float64.
+Way = tuple[Callable[[], Tensor], Callable[[], Tensor]]
+
+OPS = ("copy", "read", "write")
+ITEM_BYTES = 4  # float32
+# Rows of the row sums: several for each multiprocessor of any card.
+SUMMED_ROWS = 1024
+# Columns of the matrix-vector product: long rows, so that its vector and result weigh nothing.
+COLUMNS = 4096
+# Working sets are whole multiples of this, so that each of the ways divides them.
+STEP_BYTES = COLUMNS * ITEM_BYTES
+# What is written: no zeros, which some hardware treats apart and which draw less power.
+WRITTEN = 1.2345
+
+
+def moved(
+    sets: Sequence[int], op: str, where: torch.device, iters: int, **given: Any
+) -> pd.DataFrame:
+    """Time one operation over working sets of several sizes, in all its ways, interleaved.
+
+    Args:
+        sets: Sizes in bytes of all that one call touches, each a multiple of `STEP_BYTES`.
+        op: `copy`, `read` or `write`.
+        where: The device.
+        iters: Least number of timed samples of each.
+        given: Further arguments of `compare`.
+
+    Returns:
+        The rows of `compare`, with `working_set_bytes` and `way`. A call's `bytes` are its working
+        set: of a copy half are read and half are written.
+    """
+    calls, references, ways, bytes_ = {}, {}, {}, {}
+    for size in sets:
+        for way, (call, exact) in WAYS[op](size // ITEM_BYTES, where).items():
+            name = f"{_told(size)}, {way}"
+            calls[name], references[name], ways[name], bytes_[name] = call, exact, way, size
+    table = compare(
+        calls,
+        reference=references,
+        quantity="gpu_warm",
+        op=op,
+        bytes=bytes_,
+        limit=op,
+        device=where,
+        iters=iters,
+        **given,
+    ).table
+    origin = [name.removesuffix(" (again)") for name in table.variant]
+    return table.assign(
+        working_set_bytes=[bytes_[name] for name in origin], way=[ways[name] for name in origin]
+    )
+
+
+def _told(size: int) -> str:
+    """A size as part of a row's name: `64 KiB`, `52.5 MiB`."""
+    return f"{size / 2**10:g} KiB" if size < 2**20 else f"{size / 2**20:.4g} MiB"
+
+
+def copies(count: int, where: torch.device) -> dict[str, Way]:
+    """Ways to copy `count // 2` float32 elements into as many others."""
+    x = torch.randn(count // 2, device=where)
+    y = torch.empty_like(x)
+    return {
+        "copy_": (lambda: y.copy_(x), lambda: x),
+        "multiply by 1": (lambda: torch.mul(x, 1.0, out=y), lambda: x),
+    }
+
+
+def reads(count: int, where: torch.device) -> dict[str, Way]:
+    """Ways to read `count` float32 elements, and to write next to nothing."""
+    x = torch.rand(count, device=where)  # all positive, so that the sum is well off 0
+    rows = x.view(SUMMED_ROWS, -1)  # (SUMMED_ROWS, count / SUMMED_ROWS)
+    a, v = x.view(-1, COLUMNS), torch.rand(COLUMNS, device=where)  # (count / COLUMNS, COLUMNS)
+    return {
+        "one sum": (lambda: torch.sum(x), lambda: torch.sum(x, dtype=torch.float64)),
+        "row sums": (
+            lambda: torch.sum(rows, dim=1),
+            lambda: torch.sum(rows, dim=1, dtype=torch.float64),
+        ),
+        # Its reference is made of pieces, or float64 would need twice the working set again.
+        "matrix times vector": (
+            lambda: a @ v,
+            lambda: torch.cat([part.double() @ v.double() for part in a.split(2**14)]),
+        ),
+    }
+
+
+def writes(count: int, where: torch.device) -> dict[str, Way]:
+    """Ways to write `count` float32 elements and to read nothing.
+
+    They share their memory and leave different values in it, so that one which writes nothing, or
+    not everything, is found out by what another left there.
+    """
+    y = torch.full((count,), float("nan"), device=where)
+    return {
+        "fill_": (lambda: y.fill_(WRITTEN), lambda: torch.full_like(y, WRITTEN)),
+        "arange": (
+            lambda: torch.arange(count, out=y),
+            lambda: torch.arange(count, dtype=y.dtype, device=where),
+        ),
+    }
+
+
+WAYS: dict[str, Callable[[int, torch.device], dict[str, Way]]] = {
+    "copy": copies,
+    "read": reads,
+    "write": writes,
+}

@@ -1,0 +1,87 @@
+"""What the seed says of alignment, put to the experiments that move one thing at a time."""
+
+from anatomy.chapters.memory_layout.contiguity_claims import WARM, bench
+from anatomy.claims import INCONCLUSIVE, Cases, Finding, Need, answer, claim
+from anatomy.claims.table import Table, over_control, trusted, why_not, with_verdict
+from anatomy.table import units
+from anatomy.table.rows import Row
+
+FACTORIAL = Need("alignment.factorial")
+# A streaming operation needs more rows than a product before it leaves the cache behind.
+SWEEPS = tuple(
+    Need("alignment.thresholds", {"op": op} | ({} if op == "matmul" else {"m": 16384}))
+    for op in ("matmul", "layer_norm", "pointwise")
+)
+PAYBACK = Need("remedies.payback")
+
+
+def _alone(table: Table) -> tuple[Row, str]:
+    """The row in which only the base pointer is not aligned; and in words also those in which the
+    leading dimension or K alone is not.
+    """
+    rows = {name: table.measured(name) for name in ("base", "ld", "K")}
+    texts = (f"{name} alone {with_verdict(row)}" for name, row in rows.items())
+    return rows["base"], f"{'; '.join(texts)}."
+
+
+@claim(FACTORIAL)
+def slice_has_alignment_issues(factorial: Table) -> Finding:
+    """The base pointer alone, off by one element, slows the product down."""
+    base, seen = _alone(factorial)
+    slower = over_control(base).says("slower")
+    return answer(slower, seen, None if slower is None else over_control(base))
+
+
+@claim(*SWEEPS)
+def offset_mod_128_predicts(*tables: Table) -> Finding:
+    """Swept one at a time: slower exactly where the base offset is no multiple of 128 bytes."""
+    cases = Cases()
+    for row in [row for table in tables for row in table]:
+        if units.missing(row.get("alignment_bytes")):
+            continue
+        offset = f"{row['alignment_bytes']:.0f} B"
+        with cases.at(op=row["op"], factor=row["factor"], bytes=offset) as case:
+            expected = row["factor"] == "base" and row["alignment_bytes"] < 128
+            slower = over_control(row).says("slower")
+            case(None if slower is None else expected == slower)
+    return cases.finding(f"The rule is right in {cases.true} of {len(cases)} cases.")
+
+
+@claim(FACTORIAL, bench("fp16", 4096))
+def alignment_decides_gemm(factorial: Table, fp16: Table) -> Finding:
+    """The base pointer alone slows a product down, and a transposed view does not."""
+    base, seen = _alone(factorial)
+    strides = fp16.measured("transposed_view", op="matmul", **WARM)
+    by_base, by_strides = (over_control(row).says("slower") for row in (base, strides))
+    known = None not in (by_base, by_strides)
+    outcome = by_base and not by_strides if known else None
+    return answer(outcome, f"{seen} Transposed: {with_verdict(strides)}.")
+
+
+@claim(PAYBACK)
+def copy_may_win(payback: Table) -> Finding:
+    """There is a number of products after which one contiguous copy has paid for itself."""
+    cases = Cases()
+    for row in payback.select(remedy="contiguous copy", step="use"):
+        with cases.at(case=row["case"]) as case:
+            pays = trusted(row).get("pays")
+            uses = units.format_value(row.get("uses"), ".1f") if pays else "no number of"
+            case(pays, said=f"{row['case']}: pays after {uses} uses")
+    return cases.finding(f"{cases.said()}.")
+
+
+@claim(PAYBACK)
+def cannot_be_optimised_away(payback: Table) -> Finding:
+    """No copy of the sliced view, however laid out, makes its product faster."""
+    uses = payback.select(case="sliced_offset_view", step="use", role="variant")
+    found = [row for row in uses if row.get("remedy") != "none" and not why_not(row)]
+    if not found:
+        return Finding(INCONCLUSIVE, "No remedy was measured.")
+    best = min(found, key=lambda row: row["ratio"])
+    taken = f"{with_verdict(best)} of the sliced view's time"
+    stands = over_control(best).says("slower", "same")
+    return answer(
+        stands,
+        f"The best remedy, a {best['remedy']}, takes {taken}.",
+        None if stands is None else over_control(best),
+    )

@@ -1,0 +1,163 @@
+"""Contiguity: the same mathematics on six layouts of one matrix.
+
+Three operations that the seed treats as two: a matrix product, PyTorch's own layer norm, and the
+hand-written chain of elementwise operations and reductions that the seed calls 'LayerNorm-ish'.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from anatomy.chapters.memory_layout.tensor_layout import layouts
+from anatomy.comparison import Comparison, compare
+from anatomy.machine import host
+from anatomy.measure.cache import rotation
+from anatomy.numerics import formats
+from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.record.declare import experiment
+from anatomy.table import formulas
+
+EPS = 1e-5
+# Seconds for each of the six comparisons; products at the power limit stay wide anyway.
+BUDGET_S = 10.0
+# The chain rounds to its 16-bit type after each of eight steps, layer_norm once at the end.
+CHAIN_ROUNDINGS = 8
+
+Ops = dict[str, list[Callable[[], Tensor]]]
+
+
+@experiment(
+    "contiguity.bench",
+    page="benchmarks/c01_tensor_semantics.md",
+    command="c01 contiguity-bench",
+    timeout_s=400,
+)
+def bench(
+    device: str = "cuda:0",
+    dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
+    m: int = 4096,
+    n: int = 4096,
+    k: int = 4096,
+    iters: int = 200,
+) -> pd.DataFrame:
+    """Time a matrix product, layer_norm and a hand-written layer norm on each layout of A.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
+        m: Rows M of A and of the product.
+        n: Columns N of B and of the product.
+        k: Columns K of A and rows of B: the reduction. (The seed calls this n, and N k.)
+        iters: Least number of timed samples of each variant.
+
+    Returns:
+        One row per operation, quantity (gpu_warm, gpu_cold) and variant, with the columns of
+        `compare`. `as_strided_view` has `contiguous_half` as its control, which does the same
+        work; all others have `contiguous`.
+
+    Raises:
+        DeviceError: The device is not there.
+        OutOfMemory: The tensors do not fit.
+        BadParameter: K is below 2, which leaves the sliced view without columns.
+    """
+    where = formats.torch_device(device)
+    size = formats.itemsize(dtype)
+    sets = rotation(m * k * size, where)
+    # Six layouts of A share two buffers and two copies; a float64 reference comes on top.
+    need = sets * (4 * m * k + k * n) * size + 2 * m * n * size + 8 * (m * k + k * n + m * n)
+    host.require_bytes(where, need, f"A ({m} x {k}), B ({k} x {n}) and their layout variants")
+    inputs = [(layouts(m, k, dtype, where), _weights(n, m, k, dtype, where)) for _ in range(sets)]
+    tables = []
+    with formats.products_in(dtype), torch.inference_mode():
+        for op, call in (
+            ("matmul", _matmul),
+            ("layer_norm", _layer_norm),
+            ("layer_norm_chain", _chain),
+        ):
+            rings: Ops = {
+                name: [_bind(call, a[name], weights) for a, weights in inputs]
+                for name in inputs[0][0]
+            }
+            kernels = True  # the same ones, cold or warm: they are listed once
+            for quantity in ("gpu_warm", "gpu_cold"):
+                found = _compare(op, quantity, rings, inputs[0], dtype, n, where, iters, kernels)
+                tables.append(found.table)
+                kernels = found.census
+    return pd.concat(tables, ignore_index=True)
+
+
+def _compare(op, quantity, rings, inputs, dtype, n, where, iters, kernels) -> Comparison:
+    views, weights = inputs
+    shapes = {name: view.shape for name, view in views.items()}
+    exact = _matmul if op == "matmul" else _layer_norm
+    loose = CHAIN_ROUNDINGS if op == "layer_norm_chain" else 1
+    size = formats.itemsize(dtype)
+    if op == "matmul":
+        flops = {v: formulas.matmul_flops(rows, n, cols) for v, (rows, cols) in shapes.items()}
+        moved = {
+            v: formulas.matmul_bytes(rows, n, cols, size) for v, (rows, cols) in shapes.items()
+        }
+    else:
+        flops = None
+        moved = {
+            v: formulas.layer_norm_bytes(rows, cols, size) for v, (rows, cols) in shapes.items()
+        }
+    return compare(
+        # Warm means one set of buffers, cold means sets in turn.
+        {name: ring if quantity == "gpu_cold" else ring[0] for name, ring in rings.items()},
+        control="contiguous",
+        against={"as_strided_view": "contiguous_half"},
+        reference={v: _bind(exact, view, weights, torch.float64) for v, view in views.items()},
+        allowed=loose * _allowed(op, dtype),
+        quantity=quantity,
+        op=op,
+        flops=flops,
+        bytes=moved,
+        limit=f"matmul {dtype}" if op == "matmul" else "copy",
+        device=where,
+        iters=iters,
+        budget_s=BUDGET_S,
+        profile=kernels,
+    )
+
+
+def _allowed(op: str, dtype: str) -> float:
+    return ALLOWED_TF32 if (op, dtype) == ("matmul", "tf32") else ALLOWED[formats.storage(dtype)]
+
+
+def _weights(n: int, m: int, k: int, dtype: str, device: torch.device) -> dict[str, Tensor]:
+    """B (K, N), and a weight and bias (K,) of the layer norm, for one set of buffers."""
+    kind = formats.storage(dtype)
+    return {
+        "b": torch.randn(k, n, dtype=kind, device=device),
+        "weight": torch.randn(k, dtype=kind, device=device),
+        "bias": torch.randn(k, dtype=kind, device=device),
+    }
+
+
+def _bind(call, view: Tensor, weights: dict[str, Tensor], upcast: torch.dtype | None = None):
+    """`call` on one layout, with B and the weights cut to its number of columns."""
+    columns = view.shape[1]
+    cut = {name: tensor[:columns] for name, tensor in weights.items()}
+    if upcast is None:
+        return lambda: call(view, **cut)
+    return lambda: call(view.to(upcast), **{name: t.to(upcast) for name, t in cut.items()})
+
+
+def _matmul(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return a @ b  # (M, K) @ (K, N) -> (M, N)
+
+
+def _layer_norm(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return F.layer_norm(a, weight.shape, weight, bias, EPS)  # (M, K)
+
+
+def _chain(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The chain: mean, subtract, variance, rsqrt(variance + eps), times, weight, bias."""
+    centred = a - a.mean(-1, keepdim=True)  # (M, K)
+    variance = a.var(-1, keepdim=True, unbiased=False)  # (M, 1)
+    return centred * torch.rsqrt(variance + EPS) * weight + bias  # (M, K)

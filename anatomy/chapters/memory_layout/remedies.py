@@ -1,0 +1,294 @@
+"""Remedies: what it costs to make a badly laid out matrix a good one, and when that pays.
+
+A copy is not one remedy but three. `.contiguous()` closes the gaps and keeps K, so rows of odd
+length lie at odd distances; a padded copy puts rows of the same K at aligned distances; a
+zero-padded product also makes K even, with a row of zeros in B that changes nothing.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Literal
+
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from anatomy.chapters.memory_layout.tensor_layout import layouts
+from anatomy.comparison import compare
+from anatomy.machine import host
+from anatomy.measure import stopwatch_for
+from anatomy.measure.cache import rotation
+from anatomy.numerics import formats
+from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.record.declare import experiment
+from anatomy.table import formulas, intervals
+
+# Rows of a padded copy begin at multiples of this many bytes.
+ROW_BYTES = 128
+# The remedy of a layout that is used as it is.
+NONE = "none"
+
+
+@experiment("remedies.payback", page="benchmarks/contiguity_deep_dive.md", timeout_s=300)
+def payback(
+    device: str = "cuda:0",
+    dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
+    m: int = 4096,
+    n: int = 4096,
+    k: int = 4096,
+    iters: int = 100,
+) -> pd.DataFrame:
+    """Count the uses after which a copy into a better layout has paid for itself.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
+        m: Rows M of A.
+        n: Columns N of B.
+        k: Columns K of A, the reduction; the sliced view has one less.
+        iters: Least number of timed samples of each variant.
+
+    Returns:
+        One row per layout (`case`), `remedy` (`none` where A is used as it is) and `step`: `use`
+        for the product, `copy` for making the copy. A `use` row with a remedy also has `uses`,
+        `uses_low` and `uses_high`: products after which copying once is cheaper than never, from
+        the same blocks. They are null where `pays` is false (the product with the copy is not
+        faster) or null (that is undecided).
+
+    Raises:
+        DeviceError: The device is not there.
+        OutOfMemory: The tensors do not fit.
+    """
+    where = formats.torch_device(device)
+    size = formats.itemsize(dtype)
+    sets = rotation(m * k * size, where)
+    need = sets * (8 * m * k + 2 * k * n) * size + 3 * m * n * 8 + 8 * (m * k + k * n)
+    host.require_bytes(where, need, f"{sets} sets of A ({m} x {k}) and its copies")
+    kind = formats.storage(dtype)
+    made = []
+    for _ in range(sets):
+        views = layouts(m, k, dtype, where)
+        b = F.pad(torch.randn(k - 1, n, dtype=kind, device=where), (0, 0, 0, 1))  # last row 0
+        made.append(_steps(views, torch.randn(k, n, dtype=kind, device=where), b))
+    labels = list(made[0])
+    product, copy = formulas.matmul_flops, formulas.copy_bytes
+    columns = {label: made[0][label]["columns"] for label in labels}
+    used = [label for label in labels if label[2] == "use"]
+    names = {label: " ".join(word for word in label if word != NONE) for label in labels}
+    with formats.products_in(dtype), torch.inference_mode():
+        result = compare(
+            {names[label]: [steps[label]["call"] for steps in made] for label in labels},
+            reference={names[label]: made[0][label]["exact"] for label in labels},
+            allowed=ALLOWED_TF32 if dtype == "tf32" else ALLOWED[kind],
+            against={
+                names[label]: names[(label[0], NONE, "use")] for label in labels if label[1] != NONE
+            },
+            op="matmul",
+            flops={names[label]: product(m, n, columns[label]) for label in used},
+            bytes={
+                names[label]: copy(m * columns[label], size)
+                if label[2] == "copy"
+                else formulas.matmul_bytes(m, n, columns[label], size)
+                for label in labels
+            },
+            limit={
+                n_: "copy" if key[2] == "copy" else f"matmul {dtype}" for key, n_ in names.items()
+            },
+            device=where,
+            iters=iters,
+        )
+    return _with_break_even(result.table, {name: label for label, name in names.items()})
+
+
+def _steps(views: dict[str, Tensor], b: Tensor, b_zero: Tensor) -> dict:
+    """For each (case, remedy, step) the call, the exact result, and the columns it works on.
+
+    `b` is (K, N); `b_zero` is (K, N) with a last row of zeros, for the sliced view.
+    """
+    steps = {}
+
+    def add(case: str, remedy: str, step: str, call, exact, columns: int) -> None:
+        steps[case, remedy, step] = {"call": call, "exact": exact, "columns": columns}
+
+    remedies: dict[str, dict[str, Callable[[Tensor], Tensor]]] = {
+        "sliced_offset_view": {
+            "contiguous copy": Tensor.contiguous,
+            "padded copy": padded_copy,
+            "zero-padded copy": lambda a: F.pad(a, (0, 1)),
+        },
+        "transposed_view": {"contiguous copy": Tensor.contiguous},
+        "as_strided_view": {"contiguous copy": Tensor.contiguous},
+    }
+    for case, ways in remedies.items():
+        view = views[case]
+        factor = b_zero if case == "sliced_offset_view" else b
+        cut = factor[: view.shape[1]]
+        exact = _exact_product(view, cut)
+        add(case, NONE, "use", _product(view, cut), exact, view.shape[1])
+        for remedy, way in ways.items():
+            copied = way(view)
+            add(case, remedy, "copy", _apply(way, view), _exact_copy(copied), view.shape[1])
+            partner = factor[: copied.shape[1]]
+            add(case, remedy, "use", _product(copied, partner), exact, view.shape[1])
+    return steps
+
+
+def padded_copy(a: Tensor) -> Tensor:
+    """A copy of `a` (M, K) with the same K whose rows begin at multiples of 128 bytes."""
+    rows, columns = a.shape
+    per_line = ROW_BYTES // a.element_size()
+    ld = -(-columns // per_line) * per_line
+    copied = a.new_empty(rows, ld)[:, :columns]  # (M, K), strides (ld, 1)
+    return copied.copy_(a)
+
+
+def _product(a: Tensor, b: Tensor) -> Callable[[], Tensor]:
+    return lambda: a @ b  # (M, K) @ (K, N) -> (M, N)
+
+
+def _apply(way: Callable[[Tensor], Tensor], view: Tensor) -> Callable[[], Tensor]:
+    return lambda: way(view)
+
+
+def _exact_product(a: Tensor, b: Tensor) -> Callable[[], Tensor]:
+    return lambda: a.to(torch.float64) @ b.to(torch.float64)
+
+
+def _exact_copy(copied: Tensor) -> Callable[[], Tensor]:
+    return lambda: copied.to(torch.float64)
+
+
+def _with_break_even(table: pd.DataFrame, labels: dict[str, tuple]) -> pd.DataFrame:
+    """Add case, remedy and step, and the uses after which each copy pays."""
+    label = [labels[name.removesuffix(" (again)")] for name in table.variant]
+    table = table.assign(
+        case=[case for case, _, _ in label],
+        remedy=[remedy for _, remedy, _ in label],
+        step=[step for _, _, step in label],
+        op=["copy" if step == "copy" else "matmul" for _, _, step in label],
+    )
+    blocks = dict(zip(label, table.blocks_s, strict=True))
+    uses, pays = [], []
+    for row in table.itertuples():
+        if row.remedy == NONE or row.step == "copy" or row.role == "again":
+            uses.append((None, None, None))
+            pays.append(None)
+            continue
+        found = intervals.break_even(
+            blocks[row.case, row.remedy, "copy"],
+            blocks[row.case, NONE, "use"],
+            blocks[row.case, row.remedy, "use"],
+        )
+        pays.append({"faster": True, "undecided": None}.get(row.verdict, False))
+        known = (found.median, found.low, found.high) if pays[-1] else (None, None, None)
+        uses.append(tuple(None if x == float("inf") else x for x in known))
+    table["pays"] = pays
+    table[["uses", "uses_low", "uses_high"]] = uses
+    return table
+
+
+@experiment("remedies.compiled", page="benchmarks/contiguity_deep_dive.md", timeout_s=400)
+def compiled(
+    device: str = "cuda:0",
+    dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
+    m: int = 4096,
+    n: int = 4096,
+    k: int = 4096,
+    iters: int = 60,
+) -> pd.DataFrame:
+    """See what torch.compile makes of a matrix product whose operand is badly aligned.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
+        m: Rows M of A.
+        n: Columns N of B.
+        k: Columns K of A, the reduction, before it is cut.
+        iters: Least number of timed samples of each variant.
+
+    Returns:
+        One row per `layout` of A and `way` to run the product: `eager`; `compiled`, with
+        torch.compile's defaults; `compiled, no padding`, with its option shape_padding off. Each
+        layout's eager row is the control of the others. Rows of op `first call` give what the
+        first compiled call cost, as step_wall, without the compiler's caches; one sample each. Its
+        row `compiler` is that of an addition compiled before all others, which pays the imports.
+
+    Raises:
+        DeviceError: The device is not there, or torch.compile does not work on it.
+        OutOfMemory: The tensors do not fit.
+    """
+    where = formats.torch_device(device)
+    size = formats.itemsize(dtype)
+    need = (3 * m * (k + 1) + 2 * k * n + 2 * m * n) * size + 8 * (m * k + k * n + m * n)
+    host.require_bytes(where, need, f"A ({m} x {k}), B ({k} x {n}) and their product")
+    kind = formats.storage(dtype)
+    buffer = torch.randn(m * (k + 1) + 1, dtype=kind, device=where)
+    b = torch.randn(k, n, dtype=kind, device=where)  # (K, N)
+    operands = {
+        "aligned": (buffer.as_strided((m, k), (k, 1)), b),
+        "base": (buffer.as_strided((m, k), (k, 1), 1), b),
+        "ld": (buffer.as_strided((m, k), (k + 1, 1)), b),
+        "K": (buffer.as_strided((m, k - 1), (k, 1)), b[:-1]),
+        "base+K": (buffer.as_strided((m, k - 1), (k, 1), 1), b[:-1]),  # the seed's sliced view
+    }
+    ways = {
+        "eager": None,
+        "compiled": {"shape_padding": True},
+        "compiled, no padding": {"shape_padding": False},
+    }
+    watch = stopwatch_for(where)
+    first_calls, variants, against = [], {}, {}
+    # Read when the compiler is imported, by the first compilation of this process.
+    os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+    with formats.products_in(dtype), torch.inference_mode():
+        warm_up = _compiled(torch.add, b, b, {})
+        first_calls.append(_first_call("compiler", "any", "compiled", watch.wall([warm_up])))
+        for layout, (a, cut) in operands.items():
+            for way, options in ways.items():
+                name = f"{layout}, {way}"
+                if options is None:
+                    variants[name] = _product(a, cut)
+                    continue
+                variants[name] = _compiled(torch.matmul, a, cut, options)
+                against[name] = f"{layout}, eager"
+                seconds = watch.wall([variants[name]])
+                first_calls.append(_first_call(name, layout, way, seconds))
+        columns = {name: operands[name.split(", ")[0]][0].shape[1] for name in variants}
+        table = compare(
+            variants,
+            against=against | {f"{x}, eager": "aligned, eager" for x in list(operands)[1:]},
+            reference={name: _exact_product(*operands[name.split(", ")[0]]) for name in variants},
+            allowed=ALLOWED_TF32 if dtype == "tf32" else ALLOWED[kind],
+            op="matmul",
+            flops={name: formulas.matmul_flops(m, n, c) for name, c in columns.items()},
+            bytes={name: formulas.matmul_bytes(m, n, c, size) for name, c in columns.items()},
+            limit=f"matmul {dtype}",
+            device=where,
+            iters=iters,
+        ).table
+    parts = table.variant.str.removesuffix(" (again)").str.split(", ", n=1, expand=True)
+    table = table.assign(layout=parts[0], way=parts[1])
+    return pd.concat([table, pd.DataFrame(first_calls)], ignore_index=True)
+
+
+def _compiled(function, a: Tensor, b: Tensor, options: dict) -> Callable[[], Tensor]:
+    """`function` of two matrices, compiled anew."""
+    torch.compiler.reset()  # else the second way would reuse the first one's graph
+    run = torch.compile(function, options=options, dynamic=False)
+    return lambda: run(a, b)
+
+
+def _first_call(name: str, layout: str, way: str, seconds: float) -> dict:
+    return {
+        "op": "first call",
+        "variant": name,
+        "role": "variant",
+        "layout": layout,
+        "way": way,
+        "quantity": "step_wall",
+        "median_s": seconds,
+        "samples": 1,
+        "blocks_s": [seconds],
+        "method": "host clock around the first call and a synchronize",
+    }

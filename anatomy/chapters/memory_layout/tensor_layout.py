@@ -1,0 +1,149 @@
+"""Tensor layout: what shape, strides and offset say about where elements lie.
+
+The five layouts of the contiguity benchmark, and a sixth: `contiguous_half` does the same work as
+`as_strided_view` on elements that lie side by side. Without it the strided view has nothing to be
+compared with, because it holds half as many elements as the others.
+"""
+
+import runpy
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from anatomy.machine import host
+from anatomy.numerics import formats
+from anatomy.record.declare import experiment
+from anatomy.table.errors import AnatomyError
+
+# The grid on which the seed reports an address; one L2 cache line.
+LINE_BYTES = 128
+# The script that pages show and this experiment runs.
+SCRIPT = Path(__file__).parents[3] / "snippets" / "alignment_check.py"
+
+
+@experiment(
+    "tensor_layout.report",
+    page="benchmarks/c01_tensor_semantics.md",
+    command="c01 tensor-layout",
+    timeout_s=120,
+)
+def report(
+    device: str = "cuda:0",
+    dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
+    m: int = 4096,
+    k: int = 4096,
+) -> pd.DataFrame:
+    """Report how each layout variant of an M x K matrix lies in memory.
+
+    Args:
+        device: Where the tensors live, such as cuda:0 or cpu.
+        dtype: Number format of the elements; tf32 is stored as float32.
+        m: Rows M of the matrix.
+        k: Columns K of the matrix; the reduction of A @ B.
+
+    Returns:
+        One row per variant: `shape` and `strides` in elements; `storage_offset` in elements and
+        `offset_bytes` in bytes; `base_mod_128`, the address of the first element modulo 128 bytes;
+        `is_contiguous`; `is_view`, whether it only describes another tensor's elements;
+        `ld_bytes`, bytes from one row (or column) to the next; `blas`, how a BLAS library can read
+        it: as it is (N), as a transpose (T), or not at all, so that a copy comes first.
+
+    Raises:
+        DeviceError: The device is not there.
+        OutOfMemory: The tensors do not fit.
+    """
+    where = formats.torch_device(device)
+    host.require_bytes(where, 3 * m * k * formats.itemsize(dtype), "the layout variants")
+    variants = layouts(m, k, dtype, where)
+    return pd.DataFrame([_describe(name, view) for name, view in variants.items()])
+
+
+@experiment(
+    "tensor_layout.check",
+    page="benchmarks/contiguity_summary.md",
+    command="c01 alignment-check",
+    timeout_s=120,
+    files=("snippets/alignment_check.py",),
+)
+def check(
+    device: str = "cuda:0",
+    dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
+    m: int = 4096,
+    k: int = 4096,
+) -> pd.DataFrame:
+    """Ask each layout variant whether a kernel with 16-byte loads can read it as it lies.
+
+    Args:
+        device: Where the tensors live, such as cuda:0 or cpu.
+        dtype: Number format of the elements; tf32 is stored as float32.
+        m: Rows M of the matrix.
+        k: Columns K of the matrix; the reduction of A @ B.
+
+    Returns:
+        One row per variant: `is_contiguous`, and `alignment`, the answer of the script
+        snippets/alignment_check.py: `ok`, or what is not a multiple of 16 bytes.
+
+    Raises:
+        DeviceError: The device is not there.
+        OutOfMemory: The tensors do not fit.
+        AnatomyError: The script is not there: this is no checkout.
+    """
+    where = formats.torch_device(device)
+    host.require_bytes(where, 3 * m * k * formats.itemsize(dtype), "the layout variants")
+    if not SCRIPT.exists():
+        raise AnatomyError(f"{SCRIPT.name} belongs to the checkout; clone it, and run this there.")
+    alignment = runpy.run_path(str(SCRIPT))["alignment"]
+    return pd.DataFrame(
+        [
+            {"variant": name, "is_contiguous": a.is_contiguous(), "alignment": alignment(a)}
+            for name, a in layouts(m, k, dtype, where).items()
+        ]
+    )
+
+
+def layouts(m: int, k: int, dtype: str, device: torch.device) -> dict[str, Tensor]:
+    """The layout variants of one random matrix A (M, K); all but the copies are views of it.
+
+    The transposed variants hold the transpose of a (K, M) matrix, so that every variant but the
+    narrowed ones is (M, K) and can be multiplied by the same B (K, N).
+    """
+    kind = formats.storage(dtype)
+    a = torch.randn(m, k, dtype=kind, device=device)  # (M, K)
+    lying = torch.randn(k, m, dtype=kind, device=device)  # (K, M)
+    return {
+        "contiguous": a,
+        "transposed_view": lying.t(),  # (M, K), strides (1, M)
+        "sliced_offset_view": a[:, 1:],  # (M, K - 1), one element past an aligned address
+        "as_strided_view": a.as_strided((m, k // 2), (k, 2)),  # every other column
+        "transposed_contig_copy": lying.t().contiguous(),  # (M, K), strides (K, 1)
+        "contiguous_half": a[:, : k // 2].contiguous(),  # (M, K / 2), the work of as_strided_view
+    }
+
+
+def _describe(name: str, view: Tensor) -> dict:
+    size = view.element_size()
+    return {
+        "variant": name,
+        "shape": list(view.shape),
+        "strides": list(view.stride()),
+        "dtype": str(view.dtype),
+        "device": str(view.device),
+        "storage_offset": view.storage_offset(),
+        "offset_bytes": view.storage_offset() * size,
+        "base_mod_128": view.data_ptr() % LINE_BYTES,
+        "is_contiguous": view.is_contiguous(),
+        "is_view": view._is_view(),
+        "ld_bytes": max(view.stride()) * size,
+        "blas": _blas_reading(view),
+    }
+
+
+def _blas_reading(view: Tensor) -> str:
+    """`N`, `T` or `copy`: BLAS wants one stride of 1 and calls the other the leading dimension."""
+    rows, columns = view.stride()
+    if columns == 1:
+        return "N"
+    return "T" if rows == 1 else "copy"

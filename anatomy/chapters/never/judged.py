@@ -1,0 +1,48 @@
+"""What never to do: what one use costs, and how a first call compares with warm ones."""
+
+from anatomy.judge import payback
+from anatomy.judge.comparisons import controlled
+from anatomy.judge.rules import rule
+from anatomy.table import intervals
+
+USE = ("use_s", "use_low_s", "use_high_s")
+WARM = "warm"
+
+
+@rule("never.costs", columns=USE, source="blocks_s less the control's, over uses in a call")
+def one_use(rows, known):
+    """What one use takes more than the control; None where a call has no such use."""
+    for places, control in controlled(rows):
+        for place in places:
+            row = rows[place]
+            ends = payback.NEVER_SAID
+            if row.get("uses"):
+                each = payback.extra(row["blocks_s"], control["blocks_s"], row["uses"])
+                ends = (each.median, each.low, each.high)
+            yield place, dict(zip(USE, ends, strict=True))
+
+
+@rule(
+    "never.costs",
+    columns=("median_s", "low_s", "high_s", "over_warm", "mean_first_s", "mean_over_warm"),
+    source="the call's median_s over the median of the warm calls' blocks_s",
+)
+def first_calls(rows, known):
+    """Each first call, and the mean of all of them, over the median of the warm calls."""
+    for at, row in enumerate(rows):
+        if row["variant"] != WARM or not row.get("blocks_s"):
+            continue
+        warm = intervals.median_interval(row["blocks_s"])
+        first = [
+            place
+            for place, other in enumerate(rows)
+            if other.get("op") == row["op"] and other.get("call") is not None
+        ]
+        for place in first:
+            yield place, {"over_warm": rows[place]["median_s"] / warm.median}
+        mean_s = sum(rows[place]["median_s"] for place in first) / len(first)
+        yield (
+            at,
+            {"median_s": warm.median, "low_s": warm.low, "high_s": warm.high, "over_warm": 1.0}
+            | {"mean_first_s": mean_s, "mean_over_warm": mean_s / warm.median},
+        )

@@ -1,0 +1,264 @@
+"""FP8 as code has to use it: the factors must first become FP8, and that costs time of its own.
+
+A linear layer y = x @ w.T is run in bfloat16 and in FP8 (e4m3). The weights w are quantised once.
+The activations x are different in every call, so they are quantised in every call: their largest
+size is found, and all are divided by it and cast. Scales are one number for each tensor.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from anatomy.comparison import compare
+from anatomy.measure import stopwatch_for
+from anatomy.numerics import agreement
+from anatomy.numerics.agreement import ALLOWED
+from anatomy.parts import models
+from anatomy.parts.products import ALLOWED_FP8, without_fp8
+from anatomy.table import formulas
+from anatomy.table.errors import DisagreementError, MeasurementError
+
+E4M3 = torch.float8_e4m3fn
+LARGEST = torch.finfo(E4M3).max
+# How far a product may stray from the float64 product of the factors before they were rounded.
+# e4m3 keeps 3 bits after the leading one, so a factor of random size is off by 2.6 % in the mean
+# square, and a product of two by 3.7 %; the rest is room for the sums.
+ALLOWED_QUANTISED = 2**-4
+# Of two such layers with a GELU between them, the errors of both.
+ALLOWED_MLP = {"bf16": 2**-5, "fp8": 2**-3}
+
+BF16, READY, EAGER, COMPILED = (
+    "bf16",
+    "fp8, factors ready",
+    "fp8, quantised",
+    "fp8, quantised, compiled",
+)
+BF16_COMPILED = "bf16, compiled"
+Side = tuple[int, int, int]
+
+
+def quantised(x: Tensor) -> tuple[Tensor, Tensor]:
+    """`x` in e4m3, and the float32 scale that it must be multiplied by.
+
+    The largest element becomes e4m3's largest number. What the cast makes of anything beyond it,
+    that number or NaN, depends on the release of torch, so everything is clamped first.
+    """
+    scale = (x.abs().amax().float() / LARGEST).clamp(min=1e-12)
+    return (x / scale).clamp(-LARGEST, LARGEST).to(E4M3), scale
+
+
+def linear(x: Tensor, w: Tensor, w_scale: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x (M, K) quantised, times w.T (K, N), which is quantised already; (M, N) in bfloat16."""
+    x8, x_scale = quantised(x)
+    return product(x8, w, x_scale, w_scale, bias)
+
+
+def product(x: Tensor, w: Tensor, x_scale: Tensor, w_scale: Tensor, bias=None) -> Tensor:
+    """x @ w.T of e4m3 factors in bfloat16, with the faster of the two ways of summing."""
+    return torch._scaled_mm(
+        x,
+        w.t(),
+        scale_a=x_scale,
+        scale_b=w_scale,
+        bias=bias,
+        out_dtype=torch.bfloat16,
+        use_fast_accum=True,
+    )
+
+
+def products(
+    sides: list[Side], where: torch.device, iters: int, budget_s: float
+) -> Iterator[pd.DataFrame]:
+    """One table for each size and quantity, and rows of what compiling took.
+
+    Args:
+        sides: M, N and K of each product, multiples of 16.
+        where: The device.
+        iters: Least number of timed samples of each variant.
+        budget_s: Seconds for the blocks of one comparison.
+    """
+    why = without_fp8(where)
+    for m, n, k in sides:
+        x = torch.randn(m, k, device=where).to(torch.bfloat16)  # (M, K)
+        w = torch.randn(n, k, device=where).to(torch.bfloat16)  # (N, K)
+        exact = x.double() @ w.double().t()
+        calls: dict[str, Callable[[], Tensor]] = {BF16: lambda x=x, w=w: F.linear(x, w)}
+        absent = dict.fromkeys((READY, EAGER, COMPILED), why) if why else {}
+        square, kernel_error = m == n == k, None
+        told = {"m": m, "n": n, "k": k, "side": m if square else None}
+        if not why:
+            x8, x_scale = quantised(x)
+            w8, w_scale = quantised(w)
+            calls[READY] = lambda a=x8, b=w8, s=x_scale, t=w_scale: product(a, b, s, t)
+            calls[EAGER] = lambda a=x, b=w8, t=w_scale: linear(a, b, t)
+            try:
+                kernel_error = _of_the_kernel(calls[READY], x8, w8, x_scale * w_scale)
+            except DisagreementError as error:
+                absent[READY] = str(error)[:200]
+                del calls[READY]
+            run = compiled(linear)
+            calls[COMPILED] = lambda a=x, b=w8, t=w_scale, run=run: run(a, b, t)
+        op = f"linear {m} x {n} x {k}"
+        yield from _compared(
+            op,
+            calls,
+            absent,
+            quantities=("step_wall", "gpu_warm"),
+            exact=exact,
+            allowed=dict.fromkeys(calls, ALLOWED_QUANTISED) | {BF16: ALLOWED[torch.bfloat16]},
+            against={},
+            flops=formulas.matmul_flops(m, n, k),
+            told=told | {"kernel_error": kernel_error, "shape": "square" if square else "mlp"},
+            where=where,
+            iters=iters,
+            budget_s=budget_s,
+        )
+
+
+def perceptron(
+    width: int, tokens: int, where: torch.device, iters: int, budget_s: float
+) -> Iterator[pd.DataFrame]:
+    """The multilayer perceptron of a transformer, forward, with both layers in FP8.
+
+    Args:
+        width: C; the layer between is 4 C wide.
+        tokens: Rows of the input.
+        where: The device.
+        iters: Least number of timed samples of each variant.
+        budget_s: Seconds for the blocks.
+    """
+    why = without_fp8(where)
+    with where:  # drawn where it is needed: a CPU takes seconds for weights of that size
+        module = models.Perceptron(width).to(torch.bfloat16).requires_grad_(False)
+    x = torch.randn(tokens, width, device=where).to(torch.bfloat16)  # (T, C)
+    up, down = module.up, module.down
+    hidden = F.gelu(F.linear(x.double(), up.weight.double(), up.bias.double()))
+    exact = F.linear(hidden, down.weight.double(), down.bias.double())
+    del hidden
+    plain = compiled(module)
+    calls: dict[str, Callable[[], Tensor]] = {
+        BF16: lambda: module(x),
+        BF16_COMPILED: lambda: plain(x),
+    }
+    absent = dict.fromkeys((EAGER, COMPILED), why) if why else {}
+    if not why:
+        layers = (*quantised(up.weight), up.bias, *quantised(down.weight), down.bias)
+        run = compiled(_perceptron)
+        calls[EAGER] = lambda: _perceptron(x, *layers)
+        calls[COMPILED] = lambda: run(x, *layers)
+    yield from _compared(
+        f"mlp C={width} T={tokens}",
+        calls,
+        absent,
+        quantities=("step_wall",),
+        exact=exact,
+        allowed={name: ALLOWED_MLP["fp8" if "fp8" in name else "bf16"] for name in calls},
+        # Compiling fuses the GELU in either format: like is compared with like.
+        against={COMPILED: BF16_COMPILED},
+        flops=2 * formulas.matmul_flops(tokens, 4 * width, width),
+        told={"m": tokens, "n": 4 * width, "k": width, "shape": "mlp"},
+        where=where,
+        iters=iters,
+        budget_s=budget_s,
+    )
+
+
+def _perceptron(x: Tensor, up, up_scale, up_bias, down, down_scale, down_bias) -> Tensor:
+    hidden = F.gelu(linear(x, up, up_scale, up_bias))  # (T, 4 C)
+    return linear(hidden, down, down_scale, down_bias)  # (T, C)
+
+
+def compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`function` compiled anew for the shapes of its first call."""
+    torch.compiler.reset()
+    return torch.compile(function, dynamic=False)
+
+
+def _of_the_kernel(call: Callable[[], Tensor], x: Tensor, w: Tensor, scale: Tensor) -> float:
+    """Error of the FP8 product alone: against the float64 product of the same rounded factors."""
+    exact = (x.double() @ w.double().t()) * scale.double()
+    found = agreement.check({READY: call}, {READY: lambda: exact}, ALLOWED_FP8[True])
+    return found[READY]
+
+
+def _compared(
+    op: str,
+    calls,
+    absent,
+    *,
+    quantities,
+    exact,
+    allowed,
+    against,
+    flops,
+    told,
+    where,
+    iters,
+    budget_s,
+) -> Iterator[pd.DataFrame]:
+    """First calls of what is compiled, then the comparison in each quantity.
+
+    A variant that fails becomes a row that says why.
+    """
+    absent, there, first = dict(absent), {}, []
+    for name, call in calls.items():
+        try:
+            if "compiled" in name:
+                first.append(_first_call(op, name, stopwatch_for(where).wall([call])))
+            agreement.check({name: call}, {name: lambda: exact}, allowed)
+            there[name] = call
+        except DisagreementError as error:
+            absent[name] = str(error)[:200]
+        except Exception as error:  # a compiler fails in many ways, and the other rows stand
+            absent[name] = _why(error)
+    against = {name: other for name, other in against.items() if {name, other} <= set(there)}
+    if first:
+        yield pd.DataFrame(first).assign(**told)
+    for quantity in quantities:
+        missing, table = dict(absent), pd.DataFrame()
+        try:
+            if there:
+                table = compare(
+                    there,
+                    against=against,
+                    reference=lambda: exact,
+                    allowed=allowed,
+                    quantity=quantity,
+                    op=op,
+                    flops=flops,
+                    limit={n: "matmul fp8" if "fp8" in n else "matmul bf16" for n in there},
+                    device=where,
+                    iters=iters,
+                    budget_s=budget_s,
+                    settle_cap_s=0.5,
+                    profile=quantity == "gpu_warm",
+                ).table
+        except (DisagreementError, MeasurementError, torch.OutOfMemoryError) as error:
+            missing |= dict.fromkeys(there, _why(error))
+        row = {"op": op, "role": "variant", "quantity": quantity, "device": where.type}
+        rows = [row | {"variant": name, "note": why} for name, why in missing.items()]
+        table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True) if rows else table
+        yield table.assign(**told)
+
+
+def _why(error: Exception) -> str:
+    """Why something was not measured, without the paths that a compiler's message may hold."""
+    first = str(error).strip().partition("\n")[0]
+    words = [word for word in first.split() if "/" not in word and "\\" not in word]
+    return f"not measured: {type(error).__name__}: {' '.join(words)[:160]}"
+
+
+def _first_call(op: str, name: str, seconds: float) -> dict:
+    return {
+        "op": "first call",
+        "variant": f"{op}, {name}",
+        "role": "variant",
+        "quantity": "step_wall",
+        "median_s": seconds,
+        "samples": 1,
+        "blocks_s": [seconds],
+        "method": "host clock around the first call and a synchronize",
+    }

@@ -1,0 +1,360 @@
+"""One training step in five number formats: the same weights, loss and optimizer.
+
+A step is what a training loop does: forward, backward, AdamW. Its learning rate is 0, so that the
+weights stay what they are, and every call computes the same gradients from them; the optimizer's
+kernels run all the same. The loss scale stays what it is for the same reason.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from anatomy.comparison import compare
+from anatomy.machine import memory
+from anatomy.numerics import formats
+from anatomy.parts import models
+from anatomy.table.errors import DisagreementError, MeasurementError
+
+LAYERS = 2
+# Tokens of one sequence at most; more tokens are more sequences.
+SEQUENCE = 1024
+# GradScaler's own first scale; its rule would double it every so many steps, which no call here is
+# to see.
+LOSS_SCALE, NEVER = 2.0**16, 10**9
+# From so many operations on, checking the gradients takes most of the budget of a cell: it then
+# gets so many budgets, or its interval would come from three blocks.
+LONG_FLOPS, LONG_BUDGETS = 3e12, 4
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a step is computed.
+
+    Attributes:
+        weights: What weights, gradients and optimizer state are stored as.
+        autocast: What autocast casts the factors of products to, or None without it.
+        tf32: Whether products of float32 may round their factors to TF32.
+        scaled: Whether a GradScaler multiplies the loss.
+        products: The number format of the products, by which `limit` is named.
+        allowed: How far the loss, and the gradient of each weight matrix, may stray from float64,
+            relative to its norm: eight times and more what a dozen products, one after the other,
+            were seen to add up to; what is computed wrongly is off by half of it or more.
+    """
+
+    weights: torch.dtype
+    autocast: torch.dtype | None
+    tf32: bool
+    scaled: bool
+    products: str
+    allowed: float
+
+
+WAYS = {
+    # As for TF32, for an attention kernel may use it whatever the switch for products says.
+    "fp32": Way(torch.float32, None, False, False, "fp32", 2**-6),
+    "tf32": Way(torch.float32, None, True, False, "tf32", 2**-6),
+    "amp fp16": Way(torch.float32, torch.float16, False, True, "fp16", 2**-6),
+    "amp bf16": Way(torch.float32, torch.bfloat16, False, False, "bf16", 2**-4),
+    "bf16": Way(torch.bfloat16, None, False, False, "bf16", 2**-2),
+}
+
+
+class Step:
+    """One training step as a callable, with its model and optimizer."""
+
+    def __init__(self, name: str, model: nn.Module, x: Tensor, *, fused: bool = False) -> None:
+        """Prepare a step of its own.
+
+        Args:
+            name: Which of `WAYS`.
+            model: Weights in float32; they are copied.
+            x: Input (B, T, C) in float32.
+            fused: Whether AdamW is one kernel that also unscales, instead of PyTorch's default.
+        """
+        self.way = WAYS[name]
+        self.model = copied(model, self.way.weights)
+        self.x = x.to(self.way.weights)
+        self.parameters = list(self.model.parameters())
+        self.optimizer = torch.optim.AdamW(self.parameters, lr=0.0, fused=True if fused else None)
+        self.scaler = torch.amp.GradScaler(
+            x.device.type,
+            init_scale=LOSS_SCALE,
+            growth_interval=NEVER,
+            enabled=self.way.scaled,
+        )
+
+    def forward(self) -> Tensor:
+        """The loss: the mean of the squared output, in float32."""
+        kind = self.way.autocast
+        device = self.x.device.type
+        with torch.autocast(device, kind) if kind is not None else nullcontext():
+            return self.model(self.x).float().square().mean()
+
+    def __call__(self) -> tuple[Tensor, ...]:
+        """One step; the loss, and the gradient of each weight matrix.
+
+        Gradients of biases and norms are sums over all tokens in which most cancels; they are in
+        `gradient_error`, over all parameters together.
+        """
+        # Set in each call: the switch is the process's, and the ways are measured in turn.
+        with formats.products_in("tf32" if self.way.tf32 else "fp32"):
+            self.optimizer.zero_grad(set_to_none=True)
+            loss = self.forward()
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        return loss.detach(), *(p.grad for p in self.parameters if p.ndim == 2)
+
+    def gradients(self) -> list[Tensor]:
+        """All gradients of the last step; the scaler has taken the loss scale out of them."""
+        return [p.grad.double() for p in self.parameters]
+
+
+def copied(model: nn.Module, kind: torch.dtype) -> nn.Module:
+    """A copy of `model` with its weights as `kind`."""
+    return copy.deepcopy(model).to(kind)
+
+
+def maps(
+    widths: tuple[int, ...],
+    tokens: tuple[int, ...],
+    where: torch.device,
+    iters: int,
+    budget_s: float,
+) -> Iterator[pd.DataFrame]:
+    """One table for each cell of the map.
+
+    Args:
+        widths: C of each cell.
+        tokens: Tokens of a step, all sequences together.
+        where: The device.
+        iters: Least number of timed samples.
+        budget_s: Seconds for the blocks of one cell.
+    """
+    for width in widths:
+        model = models.transformer(width, LAYERS, where, torch.float32)
+        for count in tokens:
+            yield _cell(model, width, count, where, iters, budget_s)
+            if where.type == "cuda":
+                torch.cuda.empty_cache()
+
+
+def _input(width: int, count: int, where: torch.device) -> Tensor:
+    sequence = min(count, SEQUENCE)
+    made = torch.Generator(where).manual_seed(0)
+    return torch.randn(count // sequence, sequence, width, device=where, generator=made)  # (B,T,C)
+
+
+def _cell(model, width, count, where, iters, budget_s) -> pd.DataFrame:
+    op, quantity = f"train C={width} T={count}", "step_wall"
+    told: dict[str, dict] = {}
+    steps: dict[str, Step] = {}
+    absent: dict[str, str] = {}
+    try:
+        x = _input(width, count, where)
+        told = {name: _account(name, model, x, where) for name in WAYS}
+        exact = exact_gradients(model, x)
+        for name in WAYS:
+            steps[name] = Step(name, model, x)
+            told[name] |= _errors(steps[name], exact)
+            if not told[name]["gradient_error"] <= 4 * WAYS[name].allowed:  # NaN too
+                absent[name] = "its gradients stray too far from those in float64"
+                del steps[name]
+    except torch.OutOfMemoryError:
+        absent = dict.fromkeys(WAYS, "not enough memory on this device")
+        steps = {}
+    table = pd.DataFrame()
+    if steps:
+        references = [exact[0], *(g for g in exact[1:] if g.ndim == 2)]
+        work = 3 * LAYERS * models.layer_flops(width, count, min(count, SEQUENCE))
+        try:
+            table = compare(
+                steps,
+                reference=lambda: references,
+                allowed={name: WAYS[name].allowed for name in steps},
+                quantity=quantity,
+                op=op,
+                flops=work,
+                limit={name: f"matmul {WAYS[name].products}" for name in steps},
+                device=where,
+                iters=iters,
+                budget_s=budget_s * (LONG_BUDGETS if work >= LONG_FLOPS else 1),
+                settle_cap_s=min(1.0, budget_s),
+                profile=False,
+            ).table
+        except (DisagreementError, MeasurementError, torch.OutOfMemoryError) as error:
+            absent |= dict.fromkeys(steps, f"not measured: {str(error).splitlines()[0][:160]}")
+    rows = [
+        {"op": op, "variant": name, "role": "variant", "quantity": quantity, "note": why}
+        | {"device": where.type}
+        for name, why in absent.items()
+    ]
+    table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True) if rows else table
+    origin = table.variant.str.removesuffix(" (again)")
+    extra = pd.DataFrame([told.get(name, {}) for name in origin])
+    return pd.concat([table, extra], axis=1).assign(width=width, tokens=count)
+
+
+def exact_gradients(model: nn.Module, x: Tensor) -> list[Tensor]:
+    """The loss and all gradients in float64, one sequence of `x` (B, T, C) after the other.
+
+    The weights are the float32 ones: what rounding them costs is part of a way's error.
+    """
+    double = copied(model, torch.float64)
+    parameters = list(double.parameters())
+    total = [torch.zeros((), dtype=torch.float64, device=x.device)]
+    total += [torch.zeros_like(p) for p in parameters]
+    for sequence in x.double().split(1):
+        loss = double(sequence).square().mean() / len(x)
+        for kept, found in zip(
+            total, [loss.detach(), *torch.autograd.grad(loss, parameters)], strict=True
+        ):
+            kept += found
+    return total
+
+
+def _errors(step: Step, exact: list[Tensor]) -> dict[str, float | None]:
+    """Relative error of the loss and of all gradients together, in norm."""
+    loss = step()[0]
+    square_error = square_norm = 0.0
+    for found, wanted in zip(step.gradients(), exact[1:], strict=True):
+        square_error += float((found - wanted).square().sum())
+        square_norm += float(wanted.square().sum())
+    return {
+        "loss_error": _finite(abs(float(loss) / float(exact[0]) - 1)),
+        "gradient_error": _finite((square_error / square_norm) ** 0.5),
+    }
+
+
+def _finite(value: float) -> float | None:
+    """A recording holds no infinity."""
+    return value if value < float("inf") else None
+
+
+def _account(name: str, model: nn.Module, x: Tensor, where: torch.device) -> dict[str, int | None]:
+    """Bytes of one way of the step by category."""
+    step = Step(name, model, x)
+    for _ in range(2):  # the first call makes the optimizer's state
+        step()
+    state = [v for s in step.optimizer.state.values() for v in s.values() if torch.is_tensor(v)]
+    account = {
+        "weight_bytes": _bytes(step.parameters),
+        "gradient_bytes": _bytes([p.grad for p in step.parameters]),
+        "optimizer_bytes": _bytes(state),
+    }
+    account |= saved(step)
+    step.optimizer.zero_grad(set_to_none=True)  # so that the peak is with them, not above them
+    peak = memory.peak(step, where)
+    stays = account["weight_bytes"] + account["optimizer_bytes"]
+    return account | {
+        "peak_bytes": peak.bytes if peak else None,
+        # Added up, for other things than this way's are on the device too.
+        "total_peak_bytes": stays + peak.bytes if peak else None,
+    }
+
+
+def _bytes(found: list[Tensor]) -> int:
+    return sum(t.numel() * t.element_size() for t in found)
+
+
+class _Casts(TorchDispatchMode):
+    """Notes the storages into which any of `weights` (addresses of storages) is cast."""
+
+    def __init__(self, weights: set[int]) -> None:
+        super().__init__()
+        self.weights, self.copies = weights, []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        if func is torch.ops.aten._to_copy.default and _address(args[0]) in self.weights:
+            self.copies.append(made)  # kept, so that nothing else gets its address meanwhile
+        return made
+
+
+def saved(step: Step) -> dict[str, int]:
+    """Bytes that one forward pass keeps for the backward pass, each storage once.
+
+    Returns:
+        `activation_bytes`: all but the weights and their copies. `copy_bytes`: the copies of
+        weights that autocast made and keeps until the backward pass is over.
+    """
+    weights = {_address(p) for p in step.parameters}
+    kept: dict[int, Tensor] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        kept[_address(tensor)] = tensor
+        return tensor
+
+    unchanged: Callable[[Tensor], Tensor] = lambda tensor: tensor  # noqa: E731
+    casts = _Casts(weights)
+    with (
+        formats.products_in("fp32"),
+        torch.autograd.graph.saved_tensors_hooks(pack, unchanged),
+        casts,
+    ):
+        loss = step.forward()
+    copies = {_address(made) for made in casts.copies}
+    activations = [t for address, t in kept.items() if address not in weights | copies]
+    del loss
+    return {
+        "activation_bytes": sum(t.untyped_storage().nbytes() for t in activations),
+        "copy_bytes": _bytes(casts.copies),
+    }
+
+
+def _address(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def scaler_waits(
+    width: int, count: int, where: torch.device, iters: int, budget_s: float
+) -> pd.DataFrame:
+    """Host time of a step with a loss scale and without, by optimizer.
+
+    PyTorch's default AdamW is told by the host whether to step at all, so the host must wait until
+    the GPU knows whether a gradient overflowed. The fused one reads that on the GPU.
+
+    Args:
+        width: C.
+        count: Tokens of a step.
+        where: The device.
+        iters: Least number of timed samples.
+        budget_s: Seconds for the blocks.
+    """
+    op, quantity = f"host C={width} T={count}", "host_enqueue"
+    labels = {
+        f"{name}, {'fused' if fused else 'default'} AdamW": (name, fused)
+        for fused in (False, True)
+        for name in ("amp bf16", "amp fp16")
+    }
+    plain, scaled = list(labels)[2:]  # with the fused optimizer
+    try:
+        model = models.transformer(width, LAYERS, where, torch.float32)
+        x = _input(width, count, where)
+        loss = exact_gradients(model, x)[0]
+        steps = {label: Step(name, model, x, fused=f) for label, (name, f) in labels.items()}
+        table = compare(
+            # The gradients are those of the map, where they are checked.
+            {label: lambda step=step: step()[0] for label, step in steps.items()},
+            against={scaled: plain},
+            reference=lambda: loss,
+            allowed={label: step.way.allowed for label, step in steps.items()},
+            quantity=quantity,
+            op=op,
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=min(1.0, budget_s),
+            profile=False,
+        ).table
+    except (DisagreementError, MeasurementError, torch.OutOfMemoryError) as error:
+        row = {"op": op, "role": "variant", "quantity": quantity}
+        row |= {"note": f"not measured: {str(error).splitlines()[0][:160]}"}
+        table = pd.DataFrame([row | {"variant": label} for label in labels])
+    return table.assign(width=width, tokens=count, device=where.type)

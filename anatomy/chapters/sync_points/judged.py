@@ -1,0 +1,108 @@
+"""Sync points: what a line that waits takes of an iteration, and what its parts foretell."""
+
+from anatomy.chapters.sync_points.synchronizations_judged import WAIT, pace, wait
+from anatomy.judge.comparisons import comparisons, controlled
+from anatomy.judge.rules import rule
+
+SHARES = {
+    "wait_share": "ratio",
+    "wait_share_low": "ratio_low",
+    "wait_share_high": "ratio_high",
+}
+GAPS = ("gap_s", "gap_low_s", "gap_high_s")
+PRODUCT, BEHIND, LOOP, IDLE = "product ", "behind ", "loop ", "idle"
+NO_WAIT = "no wait"
+# Lines that only queue a copy, as far as is known; the rest wait for what was queued before.
+QUEUES = ("to(device), non_blocking", "to(device), pinned, non_blocking")
+
+
+@rule(
+    "sync_points.bench",
+    columns=(
+        *("kernel_s", *WAIT, *SHARES, *GAPS, "bound_by"),
+        *("predicted_s", "residual_share"),
+    ),
+    source="blocks_s and times of the loop, of the product alone, and of each line alone",
+)
+def bench(rows, known):
+    """What each line takes of an iteration, and how well its parts foretell that."""
+    alone: dict[str, float] = {}
+    kernel = queue_s = None
+    for places in comparisons(rows):
+        members = [rows[place] for place in places]
+        op, control = members[0]["op"], next(row for row in members if row["role"] == "control")
+        if op == IDLE:
+            alone = {row["variant"]: row["median_s"] for row in members}
+        elif op.startswith(PRODUCT):
+            kernel = control
+            for place in places:
+                yield place, {"kernel_s": kernel["median_s"]}
+        elif kernel is not None:
+            queue_s = members[0]["median_s"] if op.startswith(BEHIND) else queue_s
+            for place in places:
+                row = rows[place]
+                found = {"kernel_s": kernel["median_s"]} | wait(row, control)
+                if op.startswith(LOOP):
+                    found |= _of_an_iteration(row, kernel) | pace(control)
+                    said = predicted(row["variant"], kernel["median_s"], queue_s, alone)
+                    found["predicted_s"] = said
+                    found["residual_share"] = said and row["median_s"] / said - 1
+                yield place, found
+
+
+def _of_an_iteration(row, kernel) -> dict:
+    """The share of an iteration that a line takes, and the time in which no product runs."""
+    # (t - control) / t is 1 - 1 / ratio, whose interval is of the same blocks.
+    own = row["role"] == "variant"
+    shares = {name: 1 - 1 / row[ratio] if own else None for name, ratio in SHARES.items()}
+    ends = (
+        row["median_s"] - kernel["median_s"],
+        row["low_s"] - kernel["high_s"],
+        row["high_s"] - kernel["low_s"],
+    )
+    return shares | dict(zip(GAPS, ends, strict=True))
+
+
+def predicted(line: str, kernel_s: float, queue_s: float, alone: dict) -> float | None:
+    """What an iteration should take, from what its parts take alone; None of a line unknown.
+
+    A line that waits puts them one after the other: queueing the kernel, the kernel, the line. One
+    that does not lets the host and the GPU work at once, and the slower of the two sets the pace.
+
+    Args:
+        line: The line behind the kernel; `NO_WAIT` for none.
+        kernel_s: Seconds of the kernel on the GPU.
+        queue_s: Seconds that the host needs to queue it.
+        alone: Seconds of each line with nothing to wait for.
+    """
+    if line == NO_WAIT:
+        return max(queue_s, kernel_s)
+    if line not in alone:
+        return None
+    if line in QUEUES:
+        return max(queue_s + alone[line], kernel_s)
+    return queue_s + kernel_s + alone[line]
+
+
+@rule(
+    "sync_points.training_loop",
+    columns=("step_s", "step_low_s", "step_high_s", *WAIT, "bound_by"),
+    source="blocks_s and times of a piece over steps_each",
+)
+def training(rows, known):
+    """Times of a piece of training as those of one of its steps."""
+    for places, control in controlled(rows):
+        every = control.get("steps_each")
+        if every is None:
+            continue
+        for place in places:
+            row = rows[place]
+            waits = {
+                name: seconds if seconds is None else seconds / every
+                for name, seconds in wait(row, control).items()
+            }
+            times = {f"step_{end}s": row[of] / every for end, of in TIMES_OF.items()}
+            yield place, times | waits | pace(control)
+
+
+TIMES_OF = {"": "median_s", "low_": "low_s", "high_": "high_s"}

@@ -1,0 +1,347 @@
+"""What the seed says of synchronization points, put to loops over products of many sizes."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise, permutations
+from math import exp, log
+
+from anatomy.claims import INCONCLUSIVE, Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims.table import Table, over_control, quotient, time_of, trusted, why_not
+from anatomy.table import units
+from anatomy.table.rows import Row
+
+BENCH, LOOP = Need("sync_points.bench"), Need("sync_points.training_loop")
+SYNC, ITEM, DIRECT, ASYNC = "torch.cuda.synchronize()", "t.item()", "t.numpy()", "no wait"
+# The ways that the seed timed or named in one breath.
+WAYS = (SYNC, ITEM, "print(t)", "t.cpu()")
+# The seed's two operations by their time, whatever product takes as long here, in seconds.
+SMALL_S, BIG_S = 18e-6, 25e-3
+# A product after a rest runs at a higher clock than one in a row of them, by a few percent.
+ALL_OF_IT = 0.9
+# Two loops that use the GPU equally well, to this share, are told apart by nothing.
+AS_WELL_USED = 1.02
+LEVELS = (0.5, 0.1, 0.01)
+# A crossing lies somewhere between two sizes: it is printed as what is known to a tenth.
+READ_OFF = 0.1
+
+
+def products(bench: Table) -> list[Row]:
+    """The rows of the products alone, sizes rising.
+
+    Raises:
+        Unmeasured: None could be measured; the message is the first one's own reason.
+    """
+    rows = [row for row in bench if row.get("op") == f"product {row.get('side')}"]
+    rows = [row for row in rows if row.get("role") == "control"]
+    there = [row for row in rows if not why_not(row)]
+    if not there:
+        raise Unmeasured(why_not(rows[0]) if rows else "there is no such row")
+    return sorted(there, key=lambda row: row["side"])
+
+
+def share_of(row: Row) -> Measured:
+    """What a line takes of an iteration, of the blocks that the ratio is of.
+
+    The noise floor belongs to the ratio, of which the share is 1 - 1 / ratio: it widens that.
+    """
+    ratio = over_control(row)
+    wide = 1 + ratio.floor
+    ends = (1 - wide / ratio.low, 1 - 1 / (ratio.high * wide))
+    return Measured(1 - 1 / ratio.value, *ends, "share")
+
+
+def _waited(row: Row) -> Measured:
+    """What an iteration takes more than one without a wait, in seconds."""
+    trusted(row)
+    if any(units.missing(row.get(name)) for name in ("wait_s", "wait_low_s", "wait_high_s")):
+        raise Unmeasured("too few blocks were measured for an interval")
+    # What the control differs from itself, of the whole iteration, is noise in the difference.
+    noise = (row.get("noise_floor") or 0.0) * row["median_s"]
+    return Measured(row["wait_s"], row["wait_low_s"] - noise, row["wait_high_s"] + noise, "s")
+
+
+def _more(extra: Measured) -> str:
+    """What an iteration takes more, in words; what may be nothing has no number but a bound."""
+    if extra.low <= 0:
+        return f"at most {units.seconds(extra.high)}" if extra.high > 0 else "nothing"
+    low, high = units.seconds(extra.low), units.seconds(extra.high)
+    return f"{units.seconds(extra.value)} [{low}, {high}]"
+
+
+def _part(share: Measured) -> str:
+    """A share of an iteration in words, likewise."""
+    if share.low <= 0:
+        return f"at most {units.percent(share.high)}" if share.high > 0 else "nothing"
+    return share.text
+
+
+def _loop(bench: Table, product: Row, line: str) -> Row:
+    return bench.row(line, op=f"loop {product['side']}")
+
+
+def _nearest(bench: Table, seconds: float) -> Row:
+    """The product that lasts nearest to so many seconds, as a factor."""
+    return min(products(bench), key=lambda row: abs(log(row["median_s"] / seconds)))
+
+
+def _time_and_side(product: Row) -> str:
+    return f"{units.seconds(product['median_s'])} (side {product['side']})"
+
+
+@claim(BENCH)
+def item_includes_pending_work(bench: Table) -> Finding:
+    """Behind each product that outlasts its launch, the host is held for 0.9 of it at the least."""
+    cases = Cases()
+    for product in products(bench):
+        op = f"behind {product['side']}"
+        queued, waited = bench.row("queue", op=op), bench.row("queue, item", op=op)
+        if not (why_not(queued) or why_not(waited)) and product["low_s"] <= queued["high_s"]:
+            continue  # over before the line is reached: it says nothing of waiting
+        with cases.at(side=product["side"]) as case:
+            trusted(queued)
+            # The noise floor of this table is that of queueing, a small part of what is held here.
+            noise = (queued.get("noise_floor") or 0.0) * queued["median_s"]
+            taken = time_of(waited)
+            held = quotient(replace(taken, floor=noise / taken.value), time_of(product))
+            seen = f"{taken.text} behind one of {_time_and_side(product)}"
+            case(held.at_least(ALL_OF_IT), held, seen)
+    if not cases:
+        return Finding(INCONCLUSIVE, "No product lasts longer here than it takes to queue it.")
+    return cases.finding(f"Queueing a product and reading from it: {cases.said()}.")
+
+
+@claim(LOOP)
+def item_doubles_runtime(loop: Table) -> Finding:
+    """Training with one .item() a step takes twice the time of training without, or more."""
+    cases = Cases()
+    for row in loop.select(variant="item each step"):
+        with cases.at(model=row["model"]) as case:
+            ratio = over_control(row)
+            seen = f"the {row['model']} model takes {ratio.text} of the time without"
+            case(ratio.at_least(2.0), ratio, seen)
+    return cases.finding(f"With .item() each step, {cases.said(' and ')}.")
+
+
+@claim(BENCH)
+def sync_costs_the_same(bench: Table) -> Finding:
+    """At every size, a synchronize takes 10 to 15 us more than an iteration without."""
+    cases = Cases()
+    for product in products(bench):
+        with cases.at(side=product["side"]) as case:
+            extra = _waited(_loop(bench, product, SYNC))
+            # What is not told from nothing is no number of its own in the ledger.
+            shown = extra if extra.low > 0 else None
+            seen = f"{_more(extra)} at {_time_and_side(product)}"
+            case(extra.within(10e-6, 15e-6), shown, seen)
+    return cases.finding(f"An iteration with a synchronize takes more by {cases.said()}.")
+
+
+def _share_at(bench: Table, seconds: float, low: float, high: float) -> Finding:
+    """Whether the share of a synchronize is in a range, at the product nearest to a time."""
+    product = _nearest(bench, seconds)
+    share = share_of(trusted(_loop(bench, product, SYNC)))
+    inside = share.within(low, high)
+    evidence = (
+        f"At a product of {_time_and_side(product)}, the nearest, a synchronize takes "
+        f"{_part(share)} of an iteration."
+    )
+    if inside is None:
+        evidence += (
+            f" The number claimed is one from {units.percent(low)} to {units.percent(high)}. By "
+            "the interval and the noise floor, shares inside of that and outside are possible."
+        )
+    return answer(inside, evidence, share)
+
+
+@claim(BENCH)
+def sync_is_1_percent_of_25_ms(bench: Table) -> Finding:
+    """The share of a synchronize at the product nearest to 25 ms rounds to 1 %."""
+    return _share_at(bench, BIG_S, 0.005, 0.015)
+
+
+@claim(BENCH)
+def sync_is_half_of_18_us(bench: Table) -> Finding:
+    """The share of a synchronize at the product nearest to 18 us is 45 to 55 %."""
+    return _share_at(bench, SMALL_S, 0.45, 0.55)
+
+
+def _time_of_side(bench: Table, side: int, claimed_s: float) -> Finding:
+    here = time_of(bench.measured("product", op=f"product {side}"))
+    seen = f"Here it takes {here.text}. The README names no card."
+    return answer(here.near(claimed_s), seen, here)
+
+
+@claim(BENCH)
+def fp16_8192_is_25_ms(bench: Table) -> Finding:
+    """The product alone, back to back on the GPU, takes 25 ms to a tenth."""
+    return _time_of_side(bench, 8192, BIG_S)
+
+
+@claim(BENCH)
+def fp16_512_is_18_us(bench: Table) -> Finding:
+    """The product alone, back to back on the GPU, takes 18 us to a tenth."""
+    return _time_of_side(bench, 512, SMALL_S)
+
+
+@claim(BENCH)
+def numpy_synchronizes(bench: Table) -> Finding:
+    """What the call does to a tensor on the GPU: an error is no synchronization."""
+    row = bench.row(DIRECT)
+    if not row.get("raised"):
+        raise Unmeasured(row.get("note") or "it was not called")
+    by_hand = bench.row("t.cpu().numpy()", op="idle")
+    beside = "" if why_not(by_hand) else f" By way of .cpu() it takes {time_of(by_hand).text}."
+    return answer(False, f"It raises {row['note']}{beside}")
+
+
+@claim(BENCH)
+def async_is_fastest(bench: Table) -> Finding:
+    """At each size, no way beats queueing, and none is slower than a synchronize."""
+    cases, sides = Cases(), dict[str, list[str]]()  # what was found -> the sides at which it was
+    for product in products(bench):
+        op = f"loop {product['side']}"
+        with cases.at(side=product["side"]) as case:
+            beside = {way: bench.measured(way, op=op)["verdict"] for way in WAYS}
+            to_sync = {way: bench.ratio(way, SYNC, op=op).verdict for way in WAYS if way != SYNC}
+            worse = [way for way, word in to_sync.items() if word == "slower"]
+            beaten = [way for way, word in beside.items() if word == "faster"]
+            sure = all(word == "slower" for word in beside.values()) and all(
+                word in ("same", "faster") for word in to_sync.values()
+            )
+            case(False if worse or beaten else True if sure else None)
+            slower = f"{', '.join(worse)} slower than a synchronize" if worse else ""
+            faster = f"{', '.join(beaten)} faster than queueing" if beaten else ""
+            order = "; ".join(filter(None, (faster, slower))) or "none out of that order"
+            sides.setdefault(order, []).append(str(product["side"]))
+    seen = " ".join(f"At side {', '.join(at)}: {order}." for order, at in sides.items())
+    return cases.finding(seen)
+
+
+@claim(BENCH)
+def gap_means_utilisation(bench: Table) -> Finding:
+    """Of two sizes with clearly different gaps, the one with the larger uses the GPU better.
+
+    One pair that is the other way round refutes it, by 2 % of the time that the GPU is busy.
+    """
+    found = []
+    for product in products(bench):
+        control, row = (_loop(bench, product, line) for line in (ASYNC, SYNC))
+        if not (why_not(control) or why_not(row)):
+            # Share of an iteration without a wait in which the product runs.
+            used = quotient(time_of(product), time_of(control))
+            found.append((over_control(row), used, product))
+    if len(found) < 2:
+        return Finding(INCONCLUSIVE, "There are fewer than two sizes to compare.")
+    better, worse = [], []
+    for wide, narrow in permutations(found, 2):
+        if wide[0].low <= narrow[0].high * (1 + wide[0].floor + narrow[0].floor):
+            continue  # no larger gap
+        for ahead, behind, pairs in ((wide, narrow, better), (narrow, wide, worse)):
+            if quotient(ahead[1], behind[1]).at_least(AS_WELL_USED):
+                pairs.append((wide, narrow))
+    if not better and not worse:
+        return Finding(
+            INCONCLUSIVE,
+            "No two sizes are told apart both by their gap and by how busy they keep the GPU.",
+        )
+    wide, narrow = max(
+        worse or better, key=lambda pair: abs(log(pair[0][1].value / pair[1][1].value))
+    )
+    evidence = (
+        f"{_gap(wide)}, and {_gap(narrow)}. Of the pairs of sizes that differ in both, the larger "
+        f"gap goes with the busier GPU in {len(better)} and with the idler one in {len(worse)}."
+    )
+    return answer(not worse, evidence[0].upper() + evidence[1:])
+
+
+def _gap(size: tuple[Measured, Measured, Row]) -> str:
+    """A size with the ratio of its two loops, and how busy the one without a wait keeps the GPU."""
+    ratio, used, product = size
+    return (
+        f"behind products of {_time_and_side(product)} a synchronize makes an iteration take "
+        f"{ratio.text} of the time, and without it the GPU is busy for "
+        f"{units.percent(min(1.0, used.value))} of it"
+    )
+
+
+@claim(
+    BENCH,
+    statement="Where the GPU sets the pace, what a readback takes of an iteration falls as the "
+    "kernel grows, from more than half to less than a hundredth.",
+    topic="sync points",
+    measures="share of an iteration that a readback takes",
+)
+def readback_share_falls(bench: Table) -> Finding:
+    """Of the sizes at which the GPU sets the pace: over half at the first, under 1 % at the last.
+
+    With *q* to queue a kernel, *k* for the kernel and *r* for the line, the share is
+    (q + r) / (q + k + r): over half at k = q, and falling from there on.
+    """
+    points, paced = [], []
+    for product in products(bench):
+        row = _loop(bench, product, ITEM)
+        if not why_not(row):
+            points.append((product, share_of(row)))
+            paced.append(row.get("bound_by") == "GPU")
+    ruled = [point for point, gpu in zip(points, paced, strict=True) if gpu]
+    if len(ruled) < 2:
+        return Finding(INCONCLUSIVE, "The GPU sets the pace at fewer than two sizes.")
+    (first, most), (last, least) = ruled[0], ruled[-1]
+    evidence = (
+        f"It takes {_part(most)} of an iteration behind products of {_time_and_side(first)} and "
+        f"{_part(least)} behind those of {_time_and_side(last)}{_crossings(ruled)}."
+    )
+    if not paced[0]:
+        shortest, share = points[0]
+        evidence += (
+            f" Behind shorter ones, where the host sets the pace, it takes less: {_part(share)} at "
+            f"{_time_and_side(shortest)}."
+            if share.high < most.low
+            else f" Behind the shortest, where the host sets the pace, it takes {_part(share)}."
+        )
+    ends = [most.within(LEVELS[0], 1.0), least.at_most(LEVELS[-1])]
+    outcome = False if False in ends else None if None in ends else True
+    if outcome is None and ends[1] is None:
+        level = units.percent(LEVELS[-1])
+        evidence += (
+            f" Whether the share behind the longest is above {level} or below is not decided."
+        )
+    return answer(outcome, evidence, most)
+
+
+def _crossings(points: list[tuple[Row, Measured]]) -> str:
+    """Between which products the share falls through each of `LEVELS`, in words.
+
+    A level that no share is shown to be below, or above, is left out: medians that lie on its two
+    sides are no crossing.
+    """
+    found = []
+    for level in LEVELS:
+        above = [row["median_s"] for row, share in points if share.low > level]
+        below = [row["median_s"] for row, share in points if share.high < level]
+        at = crossing(((row["median_s"], share.value) for row, share in points), level)
+        if not above or not below or at is None or above[-1] > below[0]:
+            continue
+        ends = (1 - READ_OFF) * at, (1 + READ_OFF) * at
+        found.append(
+            f"{units.percent(level)} between {units.seconds(above[-1])} and "
+            f"{units.seconds(below[0])} ({units.seconds(at, *ends)} by the medians)"
+        )
+    return f"; it falls through {', and '.join(found)}" if found else ""
+
+
+def crossing(points: Iterable[tuple[float, float]], level: float) -> float | None:
+    """Where a falling line passes a level, between two points, along the logarithm of the first.
+
+    Args:
+        points: Positions, rising, and values.
+        level: The value asked for.
+
+    Returns:
+        The position, or None where no two neighbours lie on its two sides.
+    """
+    for (left, above), (right, below) in pairwise(points):
+        if above >= level > below:
+            part = (above - level) / (above - below)
+            return exp(log(left) + part * (log(right) - log(left)))
+    return None

@@ -1,0 +1,302 @@
+"""Hidden synchronizations: which lines make the host wait for the GPU, and what a wait costs.
+
+A GPU runs behind its host. A line that needs a value from the GPU makes the host wait until the
+GPU has caught up; nothing in the line says so. Whether that costs anything depends on what the
+host would have done meanwhile.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from anatomy.chapters.sync_points.candidates import CANDIDATES, Line, Tensors, tensors_on
+from anatomy.comparison import compare
+from anatomy.machine import host
+from anatomy.measure import stopwatch_for
+from anatomy.measure.stopwatch import Stopwatch
+from anatomy.numerics import formats
+from anatomy.parts import demands
+from anatomy.parts.grid import with_counts
+from anatomy.record.declare import experiment
+from anatomy.table import intervals
+
+Call = Callable[[], Tensor]
+
+# What the debug mode of PyTorch warns with, each time that it sees a wait.
+SEEN = "synchronizing CUDA operation"
+# A host that is interrupted once looks as if it had waited; so often it is asked.
+ASKED = 3
+# Seconds of one comparison, and of settling before it.
+BUDGET_S, SETTLE_CAP_S = 1.5, 0.4
+# Elements of the tensor that the kernels of a step add to, and kernels of a step.
+SIZES, COUNTS = (2**10, 2**20, 2**23, 2**26), (5, 50)
+FULL_SIZES, FULL_COUNTS = tuple(2**power for power in range(10, 28, 2)), (1, 5, 20, 100)
+
+NO_WAIT, EACH, LATE = "no readback", "item each step", "item a step late"
+
+
+@experiment(
+    "synchronizations.detected", page="axioms/syncs.md", command="syncs-detected", timeout_s=120
+)
+def detected(device: str = "cuda:0") -> pd.DataFrame:
+    """Ask which lines make the host wait for the GPU: PyTorch's debug mode, and a stopwatch.
+
+    Args:
+        device: Where to run, such as cuda:0.
+
+    Returns:
+        One row per line of code (`variant`) with its `kind`, without times. `debug_mode_says` is
+        `waits` or `nothing`: whether `torch.cuda.set_sync_debug_mode` warned, and
+        `warned` how often. `waits` says what was seen: behind a kernel that runs for 10 ms, the
+        line returned only once the kernel was over (true) or before (false), three times out of
+        three; null where the three disagreed. `agree` says whether both say the same.
+
+    Raises:
+        DeviceError: The device is not there.
+    """
+    where = formats.torch_device(device)
+    if where.type != "cuda":
+        note = f"needs a GPU that runs behind its host; this is {where.type}"
+        return pd.DataFrame(
+            [{"variant": v, "kind": kind, "note": note} for v, (kind, _) in CANDIDATES.items()]
+        )
+    watch, inputs = stopwatch_for(where), tensors_on(where)
+    return pd.DataFrame(
+        [
+            {"variant": variant, "kind": kind} | _asked(line, inputs, watch)
+            for variant, (kind, line) in CANDIDATES.items()
+        ]
+    )
+
+
+def _asked(line: Line, inputs: Tensors, watch: Stopwatch) -> dict:
+    """What the debug mode and the stopwatch say of one line; or why it could not be asked."""
+
+    def call() -> None:
+        line(inputs)
+
+    try:
+        call()  # the first call loads and allocates, which may wait for reasons of its own
+        call()
+        watch.drain()
+        warned = _warned(call)
+        waits = waits_for_gpu(watch, call)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        return {"note": f"could not be called here: {type(error).__name__}"}
+    return {
+        "debug_mode_says": "waits" if warned else "nothing",
+        "warned": warned,
+        "waits": waits,
+        "agree": None if waits is None else waits == bool(warned),
+        "note": None if waits is not None else f"waited in some of {ASKED} trials",
+    }
+
+
+def waits_for_gpu(watch: Stopwatch, call: Callable[[], object]) -> bool | None:
+    """Whether a call returns only when the work queued before it is over; None if in doubt."""
+    seen = {watch.synchronizes(call) for _ in range(ASKED)}
+    return seen.pop() if len(seen) == 1 else None
+
+
+def _warned(call: Callable[[], object]) -> int:
+    """How often the debug mode warns of a wait during one call."""
+    with warnings.catch_warnings(record=True) as caught, sync_debug_mode("warn"):
+        warnings.simplefilter("always")
+        call()
+    return sum(SEEN in str(each.message) for each in caught)
+
+
+@contextmanager
+def sync_debug_mode(mode: str) -> Iterator[None]:
+    """PyTorch's debug mode for synchronizations, which is the process's, put back afterwards."""
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode(mode)
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+
+
+@experiment("synchronizations.costs", page="axioms/syncs.md", command="syncs", timeout_s=300)
+def costs(
+    device: str = "cuda:0", scale: float = 1.0, iters: int = 12, full: bool = False
+) -> pd.DataFrame:
+    """Time a line that waits: alone with nothing to wait for, and once in each step of a loop.
+
+    Args:
+        device: Where to run, such as cuda:0 or cpu.
+        scale: Share of the tensors' elements that is used, from 1024 on; less for a small machine.
+        iters: Least number of timed samples of each.
+        full: Measure a finer map; takes minutes.
+
+    Returns:
+        Rows of op `readback`, as host_enqueue: the host's time for one line when the GPU has
+        nothing to do, against queueing one addition. Rows of an op for each `elements` and
+        `kernels_each`, as step_wall: a step of so many kernels that add to so many elements
+        without a readback (control), with one `.item()` at its end (`item each step`), and with
+        the result of the step before read instead (`item a step late`). `bound_by` says which of
+        the two set the pace of the control: the host, which needs `enqueue_s` to queue it, or
+        the GPU. `wait_s` is the time that one step takes more than without, from the same
+        blocks, with its 95 % interval.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there.
+        OutOfMemory: The tensors do not fit.
+    """
+    where = formats.torch_device(device)
+    demands.positive(scale=scale, iters=iters)
+    sizes = sorted({max(SIZES[0], int(n * scale)) for n in (FULL_SIZES if full else SIZES)})
+    host.require_bytes(where, 24 * sizes[-1], f"two tensors of {sizes[-1]} elements")
+    calls, exact = readbacks(torch.randn(1, device=where))
+    table = compare(
+        calls,
+        reference=exact,
+        quantity="host_enqueue",
+        op="readback",
+        device=where,
+        iters=iters,
+        budget_s=2 * BUDGET_S,
+        settle_cap_s=SETTLE_CAP_S,
+        profile=False,
+    ).table
+    found = pd.concat([table, *steps(where, sizes, iters, full)], ignore_index=True)
+    return with_counts(found, "elements", "kernels_each")
+
+
+def readbacks(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
+    """Ways to bring something of one element to the host, and what each must return.
+
+    Args:
+        x: One element.
+
+    Returns:
+        Callables by name and their references. `add` is what queues work and waits for nothing.
+    """
+    y, there = torch.empty_like(x), np.zeros(x.shape, dtype=np.float32)
+    read = torch.from_numpy(there)  # shares its memory, so that storing costs next to nothing
+
+    def stored(value: Callable[[], float]) -> Call:
+        def call() -> Tensor:
+            there[0] = value()
+            return read
+
+        return call
+
+    def formatted() -> Tensor:
+        str(x)
+        return x
+
+    calls = {
+        "add": lambda: torch.add(x, 1.0, out=y),
+        "t.item()": stored(x.item),
+        "bool(t.any())": stored(lambda: bool(x.any())),
+        "t.cpu()": x.cpu,
+        "t.nonzero()": x.nonzero,
+        "str(t), as print does": formatted,
+    }
+    on_host = x.cpu().double()
+    exact = {
+        "add": lambda: x.double() + 1,
+        "t.item()": lambda: on_host,
+        "bool(t.any())": lambda: torch.ones(1, dtype=torch.float64),
+        "t.cpu()": lambda: on_host,
+        "t.nonzero()": lambda: torch.zeros(1, 1, dtype=torch.float64, device=x.device),
+        "str(t), as print does": x.double,
+    }
+    return calls, exact
+
+
+def steps(where: torch.device, sizes: list[int], iters: int, full: bool) -> Iterator[pd.DataFrame]:
+    """One table for each size of a kernel and number of kernels in a step."""
+    for count in FULL_COUNTS if full else COUNTS:
+        for elements in sizes:
+            x = torch.randn(elements, device=where)
+            ways = step_ways(x, count)
+            table = compare(
+                ways,
+                reference=lambda x=x: x.double() + 1,
+                quantity="step_wall",
+                op=f"step {count} x {elements}",
+                # Each kernel reads and writes every element once.
+                bytes=2 * count * x.numel() * x.element_size(),
+                device=where,
+                iters=iters,
+                budget_s=BUDGET_S,
+                settle_cap_s=SETTLE_CAP_S,
+                profile=False,
+            ).table
+            yield with_wait(table).assign(
+                elements=elements, kernels_each=count, bound_by=_bound_by(table, where)
+            )
+
+
+def step_ways(x: Tensor, count: int) -> dict[str, Call]:
+    """A step of `count` additions to `x`, without a readback, with one, and with a late one."""
+    y = torch.empty_like(x)
+
+    def step() -> Tensor:
+        for _ in range(count):
+            torch.add(x, 1.0, out=y)
+        return y
+
+    def with_item() -> Tensor:
+        step()
+        y[0].item()
+        return y
+
+    return {NO_WAIT: step, EACH: with_item, LATE: _late(step, y)}
+
+
+def _late(step: Call, y: Tensor) -> Call:
+    """The step, and then the value that the step before it left: the GPU keeps one step of work."""
+    gpu = y.device.type == "cuda"
+    slots = [torch.zeros((), dtype=y.dtype, pin_memory=gpu) for _ in range(2)]
+    events = [torch.cuda.Event() if gpu else None for _ in range(2)]
+    turn = 0
+
+    def call() -> Tensor:
+        nonlocal turn
+        step()
+        slots[turn].copy_(y[0], non_blocking=True)
+        if gpu:
+            events[turn].record()
+        turn = 1 - turn
+        if gpu:
+            events[turn].synchronize()  # of the step before; at once, if there was none
+        slots[turn].item()  # in the host's memory already
+        return y
+
+    return call
+
+
+def with_wait(table: pd.DataFrame) -> pd.DataFrame:
+    """Add what each variant takes more than the control, block by block, with its interval.
+
+    Args:
+        table: Rows of one comparison.
+    """
+    base = np.asarray(table[table.role == "control"].iloc[0].blocks_s)
+    found = []
+    for row in table.itertuples():
+        if row.role != "variant":
+            found.append((None, None, None))
+            continue
+        extra = intervals.median_interval(np.asarray(row.blocks_s) - base)
+        found.append((extra.median, extra.low, extra.high))
+    columns = ("wait_s", "wait_low_s", "wait_high_s")
+    return table.assign(**dict(zip(columns, map(list, zip(*found, strict=True)), strict=True)))
+
+
+def _bound_by(table: pd.DataFrame, where: torch.device) -> str | None:
+    """What sets the pace of a step without a readback; None on a CPU, where both are one."""
+    if where.type != "cuda":
+        return None
+    control = table[table.role == "control"].iloc[0]
+    # As `gates.regime` says: a period that is the host's time to queue the step is the host's.
+    return "host" if control.enqueue_s >= 0.9 * control.median_s else "GPU"

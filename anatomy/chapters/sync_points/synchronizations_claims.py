@@ -1,0 +1,113 @@
+"""What the seed says of hidden synchronizations, put to lines that were watched waiting."""
+
+from collections import defaultdict
+
+from anatomy.claims import Cases, Finding, Need, Unmeasured, answer, claim
+from anatomy.claims.findings import span
+from anatomy.claims.table import Table, over_control
+from anatomy.table import units
+from anatomy.table.rows import Row
+
+DETECTED, COSTS = Need("synchronizations.detected"), Need("synchronizations.costs")
+TRANSFERS = Need("transfers.to_device")
+# The lines that the seed names, as the experiment writes them.
+NAMED = {".item()": "t[0].item()", "print": "print(t)", "if": "if (t > 0).any():"}
+# What one readback a step is called, at once and of the step before.
+EACH, LATE = "item each step", "item a step late"
+WAITS = {True: "waits", False: "does not wait", None: "is undecided"}
+
+
+def _waits(row: Row) -> bool | None:
+    """Whether the host waited behind a line.
+
+    Raises:
+        Unmeasured: Nobody could ask.
+    """
+    waits = row.get("waits")
+    if units.missing(waits) and row.get("note") and not row.get("debug_mode_says"):
+        raise Unmeasured(row["note"])
+    return None if units.missing(waits) else bool(waits)
+
+
+@claim(DETECTED)
+def hidden_synchronizations(detected: Table) -> Finding:
+    """Behind a kernel of 10 ms, each of the three returns only once that kernel is over."""
+    cases = Cases()
+    for name, line in NAMED.items():
+        with cases.at(line=name) as case:
+            case(_waits(detected.row(line)))
+    asked = [row for row in detected if not units.missing(row.get("waits"))]
+    waiting = sum(bool(row["waits"]) for row in asked)
+    missed = sum(bool(row["waits"]) and row.get("debug_mode_says") == "nothing" for row in asked)
+    seen = ", ".join(f"{case.where['line']} {WAITS[case.outcome]}" for case in cases)
+    return cases.finding(
+        f"Behind a kernel that still runs: {seen}. Of the {len(asked)} lines that were "
+        f"asked, {waiting} wait, {missed} of them without a warning of PyTorch's debug mode."
+    )
+
+
+@claim(TRANSFERS)
+def to_device_synchronizes(transfers: Table) -> Finding:
+    """At every size, a copy to the GPU without non_blocking returns only once the GPU is done."""
+    rows = transfers.select(direction="to the GPU")
+    once = {(row["variant"], row["bytes"]): row for row in rows}  # the same in every quantity
+    found: dict[str, Cases] = defaultdict(Cases)
+    for (way, size), row in once.items():
+        memory, _, how = way.partition(", ")
+        with found[how].at(memory=memory, size=units.byte_count(size)) as case:
+            case(_waits(row))
+    plain, beside = found[""], []
+    for memory in ("pageable", "pinned"):
+        each = found["non_blocking"].of(memory=memory)
+        beside.append(f"{each.true} of {len(each)} sizes from {memory} memory")
+    return plain.finding(
+        f"Copies to the GPU: without non_blocking the host waits in {plain.true} of "
+        f"{len(plain)} cases; with it, at {' and '.join(beside)}."
+    )
+
+
+def beginning(table: Table, op: str, *variants: str) -> list[Row]:
+    """The rows of these variants whose operation begins so."""
+    rows = table.select(variant=variants)
+    return [row for row in rows if str(row.get("op")).startswith(op)]
+
+
+@claim(COSTS)
+def measure_first(costs: Table) -> Finding:
+    """One change of one line costs time in some loops and none in others: which, only a clock says.
+
+    It fails if the change has the same verdict in every loop: then a rule would do.
+    """
+    cases = Cases()
+    for row in beginning(costs, "step ", EACH):
+        with cases.at() as case:
+            case(over_control(row).says("slower"), over_control(row))
+    there = cases.there
+    if not there:
+        return cases.finding("")
+    ratios, even = span(there.numbers), there.false
+    settled = len(there) in (there.true, even)
+    return answer(
+        True if there.true and even else False if settled else None,
+        f"Time of a step with one readback over that without: {ratios.text}. It is slower in "
+        f"{there.true} of {len(there)} loops, not slower in {even}, and undecided in the rest.",
+        ratios,
+    )
+
+
+@claim(
+    COSTS,
+    statement="To read the loss of the step before costs a loop less time than to read this one's.",
+    topic="sync points",
+    measures="time of a step with a late readback / with one at once",
+)
+def late_readback_costs_less(costs: Table) -> Finding:
+    """Block by block, a step that reads the value of the step before is quicker, in every loop."""
+    cases = Cases()
+    for row in beginning(costs, "step ", LATE):
+        pace = f"steps whose pace the {row.get('bound_by')} sets"
+        with cases.at(pace=pace, step=row["op"]) as case:
+            ratio = costs.ratio(LATE, EACH, op=row["op"])
+            case(ratio.at_most(1.0), ratio)
+    seen = cases.spans("pace")
+    return cases.finding(f"Time of a step with a late readback over one with it at once: {seen}.")

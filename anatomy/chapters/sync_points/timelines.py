@@ -1,0 +1,195 @@
+"""A traced run on a page: lanes of the host and the GPU, what each did, and the trace to download.
+
+The events are rows of a recording: `run`, `lane`, `kind`, `variant` (the name), `start_s`, `end_s`.
+"""
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from anatomy.figures import framing, tables
+from anatomy.figures.charts import figures, svg
+from anatomy.record.showing import Found, current
+from anatomy.table import kernel_names, units
+from anatomy.table.errors import BadParameter, UnknownName
+from anatomy.table.rows import Row
+
+# Lanes that are drawn, from above; others are in the download alone.
+DRAWN = ("CPU", "GPU")
+GPU = "GPU"
+LARGEST_BYTES = 300_000  # of a trace to download, compressed
+KINDS = ("launch", "wait", "kernel", "copy")
+
+
+def timeline(
+    experiment: str, *, runs: Sequence[str] | None = None, caption: str | None = None, **params: Any
+) -> str:
+    """A trace as lanes over time, a panel for each run, with a table and a Chrome trace.
+
+        timeline("sync_points.timeline", caption="Above the host's calls, below the kernels.")
+
+    Args:
+        experiment: Its name; its rows are events, with `run`, `lane`, `kind`, `variant`, `start_s`
+            and `end_s`.
+        runs: The runs shown, in this order; by default all.
+
+    Raises:
+        BadParameter: The trace is larger than a page may hold.
+    """
+    found = current().find(experiment, **params)
+    return framing.exhibit(found, caption, lambda: _shown(found, runs), kind="timeline")
+
+
+def by_run(table: Sequence[Row], runs: Sequence[str] | None = None) -> dict[str, list[Row]]:
+    """The events of each run, in order of their start; runs that have none are left out.
+
+    Raises:
+        UnknownName: The rows are no events, or there is no such run.
+    """
+    columns = {name for row in table for name in row}
+    if "run" not in columns:
+        raise UnknownName("column", "run", columns)
+    there = list(dict.fromkeys(row["run"] for row in table))
+    for run in runs or ():
+        if run not in there:
+            raise UnknownName("run", run, there)
+    events = [row for row in table if not units.missing(row.get("start_s"))]
+    events.sort(key=lambda row: (row["start_s"], row["end_s"]))
+    found = {run: [row for row in events if row["run"] == run] for run in runs or there}
+    return {run: each for run, each in found.items() if each}
+
+
+def still(events: Sequence[Row]) -> tuple[float, float, float]:
+    """How long the GPU had nothing to do, from its first event to its last; the span; the longest.
+
+    Returns:
+        Seconds without any event, seconds from the first start to the last end, and the longest
+        pause, of the lane `GPU`.
+    """
+    lane = [(row["start_s"], row["end_s"]) for row in events if row["lane"] == GPU]
+    if not lane:
+        return 0.0, 0.0, 0.0
+    pauses, reached = [0.0], lane[0][0]
+    for start, end in sorted(lane):
+        pauses.append(max(0.0, start - reached))
+        reached = max(reached, end)
+    return sum(pauses), reached - min(start for start, _ in lane), max(pauses)
+
+
+def chrome_trace(runs: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    """The events in the format that chrome://tracing and Perfetto read: a process for each run.
+
+    Source: Google, Trace Event Format: complete events (`X`), times in microseconds.
+    """
+    events: list[dict[str, Any]] = []
+    for process, (run, rows_of) in enumerate(runs.items(), start=1):
+        lanes = sorted({row["lane"] for row in rows_of})
+        named = {"ph": "M", "pid": process}
+        events.append(named | {"tid": 0, "name": "process_name", "args": {"name": run}})
+        for thread, lane in enumerate(lanes, start=1):
+            events.append(named | {"tid": thread, "name": "thread_name", "args": {"name": lane}})
+            events += [
+                {"ph": "X", "name": row["variant"], "cat": row["kind"], "pid": process}
+                | {"tid": thread, "ts": _us(row["start_s"])}
+                | {"dur": _us(row["end_s"] - row["start_s"])}
+                for row in rows_of
+                if row["lane"] == lane
+            ]
+    return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def _us(seconds: float) -> float:
+    return round(seconds * 1e6, 3)
+
+
+def _shown(found: Found, wanted: Sequence[str] | None) -> str:
+    table = found.recording.rows
+    runs = by_run(table, wanted)
+    if not runs:
+        reason = next((row["note"] for row in table if row.get("note")), "there are no events")
+        return f'<p class="why">{escape(reason)}</p>'
+    drawn = {run: [row for row in events if row["lane"] in DRAWN] for run, events in runs.items()}
+    each = figures.twin(_events(drawn)) + _download(found.name, runs)
+    return _chart(runs, drawn) + _summary(runs) + each
+
+
+def _chart(runs: Mapping[str, Sequence[Row]], drawn: Mapping[str, Sequence[Row]]) -> str:
+    longest = max(row["end_s"] for events in runs.values() for row in events)
+    size, unit = tables.time_unit([longest])
+    panels = []
+    for run, events in drawn.items():
+        boxes = [
+            {
+                "lane": row["lane"],
+                "kind": row["kind"],
+                "start": row["start_s"] / size,
+                "end": row["end_s"] / size,
+                "hover": f"{row['kind']} {_name(row)}: {_lasts(row)}",
+            }
+            for row in events
+        ]
+        arguments = (boxes, list(DRAWN), longest / size, unit)
+        panels.append((run, svg.Drawing("lanes.timeline", arguments)))
+    label = (
+        f"Lanes of the host and of the GPU over time, in the runs {', '.join(runs)}. The table "
+        "under them has the sums, and the one folded under that each event."
+    )
+    return svg.chart(panels, label)
+
+
+def _name(row: Row) -> str:
+    return kernel_names.short(row["variant"]) if row["lane"] == GPU else str(row["variant"])
+
+
+def _lasts(row: Row) -> str:
+    return units.seconds(row["end_s"] - row["start_s"])
+
+
+def _summary(runs: Mapping[str, Sequence[Row]]) -> str:
+    """For each run the kinds with count and time, and how long the GPU stood still."""
+    body = []
+    for run, events in runs.items():
+        cells = [tables.code(run)]
+        for kind in KINDS:
+            each = [row["end_s"] - row["start_s"] for row in events if row["kind"] == kind]
+            cells.append(f"{len(each)} · {units.seconds(sum(each))}" if each else tables.NONE)
+        idle, span, longest = still(events)
+        share = f" ({units.percent(idle / span)})" if span else ""
+        body.append([*cells, f"{units.seconds(idle)}{share}", units.seconds(longest)])
+    heads = ["run", "#launches", "#waits", "#kernels", "#copies", "#GPU still", "#longest pause"]
+    return tables.listed(heads, body, "What each run did: how many, and how long in all")
+
+
+def _events(drawn: Mapping[str, Sequence[Row]]) -> str:
+    columns = [
+        ("run", lambda row: tables.code(row["run"])),
+        ("lane", lambda row: escape(str(row["lane"]))),
+        ("kind", lambda row: escape(str(row["kind"]))),
+        ("name", lambda row: tables.code(_name(row))),
+        ("#start", lambda row: units.seconds(row["start_s"]) if row["start_s"] > 0 else "0"),
+        ("#duration", _lasts),
+    ]
+    events = [row for each in drawn.values() for row in each]
+    return tables.by_columns(columns, events, "Events in order of their start")
+
+
+def _download(name: str, runs: Mapping[str, Sequence[Row]]) -> str:
+    """A link that holds the trace itself, so that the page needs no second file."""
+    trace = chrome_trace(runs)
+    text = json.dumps(trace, separators=(",", ":"))
+    packed = gzip.compress(text.encode(), mtime=0)
+    if len(packed) > LARGEST_BYTES:
+        raise BadParameter(
+            f"the trace of {name} has {len(packed)} bytes, and a page may hold {LARGEST_BYTES}: "
+            "trace fewer steps."
+        )
+    count = sum(map(len, runs.values()))
+    address = f"data:application/gzip;base64,{b64encode(packed).decode()}"
+    return (
+        f'<p class="key"><a download="{escape(name)}.trace.json.gz" href="{address}">Chrome trace'
+        f"</a>, {count} events, {units.byte_count(len(packed))}: open it in Perfetto or in "
+        "chrome://tracing.</p>"
+    )

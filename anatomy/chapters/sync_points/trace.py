@@ -1,0 +1,139 @@
+"""A trace of a few steps: what the host called, where it waited, and what the GPU ran meanwhile."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import torch
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+from anatomy.diagnosis import profiles
+from anatomy.measure import stopwatch_for
+from anatomy.measure.stopwatch import Stopwatch
+from anatomy.table.errors import BadParameter
+
+# More steps make a trace long and show nothing new.
+MOST_STEPS = 5
+RUNS = ("no wait", "item each step")
+GPU, HOST, OPERATORS = "GPU", "CPU", "PyTorch"
+# Calls of the CUDA runtime and driver that queue a kernel or a copy.
+LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync")
+# Characters that are kept of a name; pages shorten it further.
+LONGEST = 160
+WARM_UPS = 3
+
+
+def traced(where: torch.device, side: int, kernels_each: int, steps: int) -> pd.DataFrame:
+    """The events of `steps` steps of products, without a wait and with `.item()` after each.
+
+    Args:
+        where: The device.
+        side: Rows and columns of the products.
+        kernels_each: Products of one step.
+        steps: Steps of one run.
+
+    Raises:
+        BadParameter: More steps than a recording keeps, or none.
+    """
+    if not 1 <= steps <= MOST_STEPS:
+        raise BadParameter(f"steps={steps}: a trace holds 1 to {MOST_STEPS} steps.")
+    if where.type != "cuda":
+        note = f"needs a GPU that runs behind its host; this is {where.type}"
+        return pd.DataFrame(
+            [{"run": run, "lane": None, "variant": run, "note": note} for run in RUNS]
+        )
+    watch = stopwatch_for(where)
+    a, b = (torch.randn(side, side, device=where).half() for _ in range(2))
+    y = torch.empty_like(a)
+    one = y[0, 0]
+
+    def step() -> None:
+        for _ in range(kernels_each):
+            torch.mm(a, b, out=y)
+
+    def with_item() -> None:
+        step()
+        one.item()
+
+    rows = []
+    for run, act in zip(RUNS, (step, with_item), strict=True):
+        rows += events_of(recorded(act, steps, watch), run)
+    return pd.DataFrame(rows)
+
+
+def recorded(act: Callable[[], None], steps: int, watch: Stopwatch) -> list[Any]:
+    """The profiler's events of `steps` calls of `act`.
+
+    Args:
+        act: One step.
+        steps: How many are profiled, after others that pay for the profiler's buffers.
+        watch: The stopwatch of the GPU.
+    """
+    for _ in range(WARM_UPS):
+        act()
+    watch.drain()
+    with warnings.catch_warnings():
+        # The profiler announces that events of one cycle are kept; there is only one here.
+        warnings.filterwarnings("ignore", message=".*Profiler clears events")
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+            act()
+            watch.drain()
+            with torch.profiler.record_function(profiles.STEP):
+                for _ in range(steps):
+                    act()
+            watch.drain()
+    return list(profiler.events())
+
+
+def events_of(events: list[Any], run: str) -> list[dict]:
+    """Rows of the events inside the marked steps, timed from the first of them, in order.
+
+    Args:
+        events: All of a profile, as `torch.profiler.profile.events` gives them.
+        run: Name of the run, kept on each row.
+    """
+    host = [event for event in events if event.device_type == DeviceType.CPU]
+    mark = next((event for event in host if event.name == profiles.STEP), None)
+    if mark is None:
+        return [{"run": run, "lane": None, "variant": run, "note": "the profiler lost its events"}]
+    began, ended = mark.time_range.start * 1e-6, mark.time_range.end * 1e-6
+    found = [(GPU, *span) for span in profiles.on_device(events, since_s=began)]
+    for event in host:
+        start, end = event.time_range.start * 1e-6, event.time_range.end * 1e-6
+        if event is mark or not (began <= start and end <= ended):
+            continue
+        if lane := _lane(event.name):
+            found.append((lane, start, end, event.name))
+    if not found:
+        return [{"run": run, "lane": None, "variant": run, "note": "the profiler saw nothing"}]
+    zero = min(start for _, start, _, _ in found)
+    return [
+        {
+            "run": run,
+            "lane": lane,
+            "kind": _kind(lane, name),
+            "variant": name[:LONGEST],
+            # To the nanosecond, which is what the profiler counts in.
+            "start_s": round(start - zero, 9),
+            "end_s": round(end - zero, 9),
+            "note": None,
+        }
+        for lane, start, end, name in sorted(found, key=lambda each: (each[1], -each[2]))
+    ]
+
+
+def _lane(name: str) -> str | None:
+    """Where an event of the host is shown; None of what is left out."""
+    if name.startswith("aten::"):
+        return OPERATORS
+    return HOST if name.startswith(LAUNCHES) or name in profiles.SYNC_CALLS else None
+
+
+def _kind(lane: str, name: str) -> str:
+    if lane == GPU:
+        return "copy" if name.startswith(("Memcpy", "Memset")) else "kernel"
+    if lane == OPERATORS:
+        return "operator"
+    return "wait" if name in profiles.SYNC_CALLS else "launch"

@@ -1,0 +1,344 @@
+"""Copies between host and GPU: what they cost the host, when they wait, and when they go wrong.
+
+A GPU copies by itself only from page-locked ("pinned") memory, which the system may not move. From
+ordinary, pageable memory the driver brings the bytes through a pinned buffer of its own. Whether
+`non_blocking=True` frees the host depends on that, in both directions.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from anatomy.chapters.sync_points.synchronizations import waits_for_gpu
+from anatomy.comparison import compare
+from anatomy.machine import host as machine
+from anatomy.measure import stopwatch_for
+from anatomy.measure.stopwatch import Stopwatch
+from anatomy.numerics import formats
+from anatomy.parts import demands
+from anatomy.record.declare import experiment
+from anatomy.table.errors import DisagreementError
+
+Call = Callable[[], Tensor]
+
+SIZES = (2**16, 2**19, 2**22, 2**25, 2**28)
+FULL_SIZES = tuple(2**power for power in range(12, 30))
+# Name of a way -> whether the host's memory is pinned, and whether non_blocking is asked for.
+WAYS = {
+    "pageable": (False, False),
+    "pageable, non_blocking": (False, True),
+    "pinned": (True, False),
+    "pinned, non_blocking": (True, True),
+}
+DIRECTIONS = ("to the GPU", "to the host")
+# Seconds of one comparison, and of settling before it; there are twenty and one of them.
+BUDGET_S, SETTLE_CAP_S = 0.6, 0.3
+# From so many bytes on it takes more: the few calls that only decide how to sample them take a
+# second, and what is left must do for twelve blocks.
+LARGE_BYTES, LARGE_BUDGET_S = 2**27, 4.0
+# Sides of the product that a copy runs beside, and bytes of the copy: each takes about as long.
+SIDE, BESIDE_BYTES = 8192, 2**26
+# Sleep in front of the copies that are watched going wrong; long against what the host does.
+HELD_S = 0.02
+EIGHT = range(8)  # blocks of memory
+# What stands in the memory before a copy, in the tensor that is copied, and after it.
+BEFORE, COPIED, AFTER = -1.0, 1.0, 2.0
+
+
+@experiment("transfers.to_device", page="axioms/syncs.md", command="transfers", timeout_s=300)
+def to_device(
+    device: str = "cuda:0", scale: float = 1.0, iters: int = 6, full: bool = False
+) -> pd.DataFrame:
+    """Time copies from the host and back, with pinned memory and without, asked to wait or not.
+
+    Args:
+        device: Where to copy to, such as cuda:0.
+        scale: Share of the bytes that is copied; less for a small machine.
+        iters: Least number of timed samples of each.
+        full: Measure more sizes; takes minutes.
+
+    Returns:
+        Rows of an op for each `direction` and `bytes`, for each way of memory (`pinned`) and call
+        (`non_blocking`), with `pageable`, which waits, as control. In host_enqueue: the host's
+        time until the call returns, with nothing else to do for the GPU. In step_wall: the time
+        of one copy in a row of them. `waits` says whether the host returns only once the GPU has
+        done what was queued before the copy; null where trials disagreed. Rows of op `beside a
+        product`, as step_wall: a matrix product and a copy to the GPU in one stream (control), and
+        in two.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there.
+        OutOfMemory: The tensors do not fit.
+    """
+    where = formats.torch_device(device)
+    demands.positive(scale=scale, iters=iters)
+    sizes = sorted({max(2**12, int(n * scale)) // 4 * 4 for n in (FULL_SIZES if full else SIZES)})
+    if where.type != "cuda":
+        return _not_here(where, sizes)
+    machine.require_bytes(where, 8 * sizes[-1] + 2**31, f"copies of {sizes[-1]} bytes")
+    watch = stopwatch_for(where)
+    tables = []
+    for direction in DIRECTIONS:
+        for size in sizes:
+            tables += copies(direction, size, watch, iters)
+    tables.append(beside(where, scale, iters))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _not_here(where: torch.device, sizes: list[int]) -> pd.DataFrame:
+    note = f"needs a GPU to copy to and from; this is {where.type}"
+    told = {"role": "variant", "quantity": "step_wall", "device": where.type, "note": note}
+    return pd.DataFrame(
+        [
+            told
+            | {"op": _op(direction, size), "variant": way, "direction": direction, "bytes": size}
+            for direction in DIRECTIONS
+            for size in sizes
+            for way in WAYS
+        ]
+    )
+
+
+def _op(direction: str, size: int) -> str:
+    whole = size % 2**20 == 0
+    return f"{direction} {size >> 20} MiB" if whole else f"{direction} {size / 2**10:g} KiB"
+
+
+def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[pd.DataFrame]:
+    """One table for each quantity of copies of `size` bytes in one direction.
+
+    Args:
+        direction: One of `DIRECTIONS`.
+        size: Bytes of one copy, a multiple of 4.
+        watch: The stopwatch of the GPU.
+        iters: Least number of timed samples of each.
+
+    Raises:
+        DisagreementError: A copy brought something else.
+    """
+    calls, exact = ways_of(direction, size, watch.device)
+    watch.wall([*calls.values()] * 2)  # first calls allocate, which may wait by itself
+    waits = {name: waits_for_gpu(watch, call) for name, call in calls.items()}
+    for quantity in ("host_enqueue", "step_wall"):
+        table = compare(
+            calls,
+            reference=exact,
+            quantity=quantity,
+            op=_op(direction, size),
+            device=watch.device,
+            iters=iters,
+            budget_s=LARGE_BUDGET_S if size >= LARGE_BYTES else BUDGET_S,
+            settle_cap_s=SETTLE_CAP_S,
+            profile=False,
+        ).table
+        names = [name.removesuffix(" (again)") for name in table.variant]
+        yield table.assign(
+            direction=direction,
+            bytes=size,  # after the comparison: no ceiling of the GPU's own memory bounds a bus
+            pinned=[WAYS[name][0] for name in names],
+            non_blocking=[WAYS[name][1] for name in names],
+            waits=[waits[name] for name in names],
+        )
+
+
+def ways_of(
+    direction: str, size: int, where: torch.device
+) -> tuple[dict[str, Call], Callable[[], Tensor]]:
+    """The four ways to copy `size` bytes, and what they return in higher precision.
+
+    A copy to the GPU is `host.to(device)`. A copy to the host goes into memory that is there
+    already, for `.to("cpu")` also asks the system for new memory; it returns its source, because
+    what it copied can't be looked at before a synchronization, and was looked at here.
+    """
+    x = torch.randn(size // 4, device=where)
+    calls: dict[str, Call] = {}
+    for name, (pinned, non_blocking) in WAYS.items():
+        host = torch.empty(size // 4, pin_memory=pinned and where.type == "cuda")
+        if direction == DIRECTIONS[0]:
+            host.copy_(x)
+            calls[name] = _uploaded(host, where, non_blocking)
+            continue
+        calls[name] = _downloaded(x, host, non_blocking)
+        host.fill_(float("nan"))
+        calls[name]()
+        if where.type == "cuda":
+            torch.cuda.synchronize(where)
+        if not torch.equal(host, x.cpu()):
+            raise DisagreementError(f"{name}: the copy to the host brought something else.")
+    return calls, x.double
+
+
+def _uploaded(host: Tensor, where: torch.device, non_blocking: bool) -> Call:
+    return lambda: host.to(where, non_blocking=non_blocking, copy=True)
+
+
+def _downloaded(x: Tensor, host: Tensor, non_blocking: bool) -> Call:
+    def call() -> Tensor:
+        host.copy_(x, non_blocking=non_blocking)
+        return x
+
+    return call
+
+
+def beside(where: torch.device, scale: float, iters: int) -> pd.DataFrame:
+    """A product and a copy to the GPU that do not need each other: in one stream, and in two.
+
+    Args:
+        where: The GPU.
+        scale: Share of the copy's bytes; the product has that share of its work.
+        iters: Least number of timed samples of each.
+    """
+    side = max(64, int(SIDE * scale ** (1 / 3)) // 64 * 64)
+    count = max(2**10, int(BESIDE_BYTES * scale) // 4)
+    a, b = (torch.randn(side, side, device=where, dtype=torch.bfloat16) for _ in range(2))
+    y = torch.empty(count, device=where)
+    pageable = torch.randn(count)
+    hosts = {"pageable": pageable, "pinned": pageable.pin_memory()}
+    second = torch.cuda.Stream(where)
+
+    def one(host: Tensor) -> Callable[[], tuple[Tensor, Tensor]]:
+        def call() -> tuple[Tensor, Tensor]:
+            y.copy_(host, non_blocking=True)
+            return a @ b, y
+
+        return call
+
+    def two(host: Tensor) -> Callable[[], tuple[Tensor, Tensor]]:
+        def call() -> tuple[Tensor, Tensor]:
+            first = torch.cuda.current_stream(where)
+            second.wait_stream(first)  # y is free only when the call before is done with it
+            with torch.cuda.stream(second):
+                y.copy_(host, non_blocking=True)
+            product = a @ b
+            first.wait_stream(second)
+            return product, y
+
+        return call
+
+    def alone() -> tuple[Tensor, Tensor]:
+        return a @ b, y
+
+    exact_y = pageable.to(where).double()
+    y.copy_(pageable)
+    return compare(
+        {
+            "pinned, one stream": one(hosts["pinned"]),
+            "pinned, two streams": two(hosts["pinned"]),
+            "pageable, one stream": one(pageable),
+            "pageable, two streams": two(pageable),
+            "the product alone": alone,
+        },
+        reference=lambda: (a.double() @ b.double(), exact_y),
+        quantity="step_wall",
+        op="beside a product",
+        flops=2 * side**3,
+        limit="matmul bf16",
+        device=where,
+        iters=iters,
+        budget_s=3 * BUDGET_S,
+        settle_cap_s=2 * SETTLE_CAP_S,
+        profile=False,
+    ).table.assign(bytes=4 * count)
+
+
+@experiment("transfers.hazard", page="axioms/syncs.md", command="transfers-hazard", timeout_s=120)
+def hazard(device: str = "cuda:0", elements: int = 1048576) -> pd.DataFrame:
+    """See what is read by a host that does not wait for a copy, and what an early reuse sends.
+
+    The GPU is kept busy in front of each copy, so that what happens does not depend on luck.
+
+    Args:
+        device: Where to copy to and from, such as cuda:0.
+        elements: Elements of the tensor that is copied.
+
+    Returns:
+        One row per `variant`, without times: what stood in the memory `before` the copy, what
+        should be `copied`, what was `read` at once, and what was there `later`, after a
+        synchronization. `stale` is true where what was read at once, or what arrived in the end,
+        is not what should have been copied.
+
+    Raises:
+        BadParameter: A number is not above 0.
+        DeviceError: The device is not there.
+    """
+    where = formats.torch_device(device)
+    demands.positive(elements=elements)
+    if where.type != "cuda":
+        note = f"needs a GPU to copy to and from; this is {where.type}"
+        return pd.DataFrame([{"variant": name, "note": note} for name in HAZARDS])
+    watch = stopwatch_for(where)
+    x = torch.full((elements,), COPIED, device=where)
+    return pd.DataFrame(
+        [{"variant": name} | _watched(way, x, watch) for name, way in HAZARDS.items()]
+    )
+
+
+def _watched(way: Callable[[Tensor, Stopwatch], tuple], x: Tensor, watch: Stopwatch) -> dict:
+    read, later = way(x, watch)
+    told = {"before": BEFORE, "copied": COPIED, "read": read, "later": later}
+    return told | {"stale": read not in (COPIED, None) or later != COPIED}
+
+
+def _read_into(pinned: bool, non_blocking: bool) -> Callable[[Tensor, Stopwatch], tuple]:
+    """Copy `x` into memory of the host that is there already, and look at it at once."""
+
+    def way(x: Tensor, watch: Stopwatch) -> tuple[float, float]:
+        host = torch.full(x.shape, BEFORE, dtype=x.dtype, pin_memory=pinned)
+        watch.drain()
+        watch.hold(HELD_S)
+        host.copy_(x, non_blocking=non_blocking)
+        read = float(host[-1])
+        watch.drain()
+        return read, float(host[-1])
+
+    return way
+
+
+def _to_cpu(non_blocking: bool) -> Callable[[Tensor, Stopwatch], tuple]:
+    """`.to("cpu")`, into memory that PyTorch hands out: with luck, that of the tensor before it."""
+
+    def way(x: Tensor, watch: Stopwatch) -> tuple[float, float]:
+        for pinned in {False, x.is_cuda}:
+            # Several, so that no block is left in which an earlier copy still stands.
+            poisoned = [
+                torch.full(x.shape, BEFORE, dtype=x.dtype, pin_memory=pinned) for _ in EIGHT
+            ]
+            del poisoned
+        watch.drain()
+        watch.hold(HELD_S)
+        host = x.to("cpu", non_blocking=non_blocking)
+        read = float(host[-1])
+        watch.drain()
+        return read, float(host[-1])
+
+    return way
+
+
+def _overwritten(pinned: bool) -> Callable[[Tensor, Stopwatch], tuple]:
+    """Copy to the GPU without waiting, and use the source's memory for something else at once."""
+
+    def way(x: Tensor, watch: Stopwatch) -> tuple[None, float]:
+        host = torch.full(x.shape, COPIED, dtype=x.dtype, pin_memory=pinned)
+        y = torch.full_like(x, BEFORE)
+        watch.drain()
+        watch.hold(HELD_S)
+        y.copy_(host, non_blocking=True)
+        host.fill_(AFTER)
+        watch.drain()
+        return None, float(y[-1])
+
+    return way
+
+
+HAZARDS = {
+    "pinned.copy_(t)": _read_into(True, False),
+    "pinned.copy_(t, non_blocking=True)": _read_into(True, True),
+    "pageable.copy_(t, non_blocking=True)": _read_into(False, True),
+    't.to("cpu")': _to_cpu(False),
+    't.to("cpu", non_blocking=True)': _to_cpu(True),
+    "t.copy_(pinned, non_blocking=True); pinned.fill_(2)": _overwritten(True),
+    "t.copy_(pageable, non_blocking=True); pageable.fill_(2)": _overwritten(False),
+}

@@ -1,0 +1,208 @@
+"""The ledger: every claim with its verdict on every machine, as rows, and as CSV and JSON.
+
+A row is a claim on one machine. What can be downloaded, what the page shows and what
+`pytorch-gpu-anatomy claims` prints are these rows and nothing else.
+"""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from anatomy import claims
+from anatomy.claims import Result
+from anatomy.record import recording
+from anatomy.record.showing import Showing
+from anatomy.table.errors import RecordingError, UnknownName
+
+# What a row of the ledger has, in this order.
+COLUMNS = (
+    *("row", "claim", "statement", "source", "topic", "machine", "verdict", "condition"),
+    *("claimed", "claimed_low", "claimed_high", "unit", "measured", "measured_low"),
+    *("measured_high", "measures", "cases", "deviation", "evidence", "fresh", "awaits"),
+)
+# The file of a machine's committed verdicts, beside its recordings.
+COMMITTED = "verdicts.json"
+PAGE = "ledger.md"
+DOWNLOADS = ("ledger.csv", "ledger.json")
+
+
+def results(showing: Showing, machines: Iterable[str] | None = None) -> list[Result]:
+    """Every claim on every machine, in the order of the ledger and then of the machines.
+
+    Args:
+        showing: The page; its own machine comes first, and on a GPU host is the one that is
+            measured. While it collects, only that one is asked, and the list is empty.
+        machines: Slugs. Default: the machine shown, and all others that claims are judged on.
+
+    Raises:
+        RecordingError: A recording can't be used.
+    """
+    if machines is None:
+        others = [] if showing.collecting else judged_machines(showing.root)
+        machines = dict.fromkeys([showing.machine, *others])
+    pages = {
+        slug: showing
+        if slug == showing.machine
+        # Another machine's recordings stand as they are: this host says nothing of them.
+        else replace(showing, machine=slug, here=None, found={}, asked=[], _looked_up={})
+        for slug in machines
+    }
+    found = [claims.evaluate(page, name) for name in claims.all_claims() for page in pages.values()]
+    # What was measured on a CPU is beside every GPU the same.
+    once = {(each.claim.name, each.machine): each for each in found}
+    return [] if showing.collecting else list(once.values())
+
+
+def judged_machines(root: Path) -> list[str]:
+    """Slugs of the machines that claims are judged on: GPUs, to each of which CPUs add theirs."""
+    known = recording.machines(root)
+    return [slug for slug in known if not recording.of_a_cpu(slug)] or known
+
+
+def row(result: Result) -> dict[str, Any]:
+    """One row with the columns of `COLUMNS`; numbers in SI units, what is missing None.
+
+    `fresh` is False where a recording behind the verdict is not current, None without any.
+    """
+    claim, seen = result.claim, result.measured
+    low, high = claim.claimed or (None, None)
+    recorded = [each.freshness.current for each in result.found if each.recording]
+    values = (
+        *(claim.row, claim.name, claim.statement, claim.place, claim.topic, result.machine),
+        *(result.word, result.condition or None, claim.number or None, low, high),
+        claim.unit or (seen.unit if seen else None),
+        *((seen.value, seen.low, seen.high) if seen else (None,) * 3),
+        *((claim.measures or None, seen.cases) if seen else (None, None)),
+        *(result.deviation, result.evidence, all(recorded) if recorded else None),
+        claim.awaits or None,
+    )
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def as_csv(found: Sequence[Result]) -> str:
+    """The rows as CSV, lines ended by a newline; what is missing is empty."""
+    held = io.StringIO()
+    writer = csv.DictWriter(held, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for result in found:
+        writer.writerow({name: _digits(value) for name, value in row(result).items()})
+    return held.getvalue()
+
+
+def as_json(found: Sequence[Result]) -> str:
+    """The rows as a JSON list of objects; what is missing is null."""
+    rows = [{name: _digits(value) for name, value in row(each).items()} for each in found]
+    return json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def link(showing: Showing, result: Result) -> str:
+    """Address of the evidence, relative to the page: its row in the ledger, else a recording."""
+    if PAGE in showing.pages:
+        up = "../" * showing.page.count("/")
+        return showing.page_link(f"{up}{PAGE}#{anchor(result)}")
+    there = next((each.recording for each in result.found if each.recording), None)
+    return showing.raw_link(there) if there else ""
+
+
+def brief(condition: str, most: int) -> str:
+    """A condition of at most so many characters: itself, else in how many cases it is met."""
+    counted = re.search(r"\d+ of \d+ cases", condition)
+    return f"in {counted[0]}" if counted and len(condition) > most else condition
+
+
+def anchor(result: Result) -> str:
+    """Id of a claim's row on the ledger's page."""
+    return f"claim-{result.claim.name}-{result.machine}"
+
+
+def counts(found: Iterable[Result]) -> dict[str, int]:
+    """How many results have each verdict, in the order of `claims.ALL_WORDS`, none left out."""
+    counted = Counter(result.word for result in found)
+    return {word: counted[word] for word in claims.ALL_WORDS}
+
+
+def verdicts(found: Iterable[Result]) -> dict[str, str]:
+    """Verdict by claim, of the results of one machine that have one."""
+    return {each.claim.name: each.word for each in found if each.word in claims.WORDS}
+
+
+def committed(root: Path, machine: str) -> dict[str, str]:
+    """The verdicts that were committed for a machine, by claim.
+
+    Raises:
+        RecordingError: There are none, or the file is not what `commit` writes.
+    """
+    path = root / machine / COMMITTED
+    mend = f"Write it: pytorch-gpu-anatomy claims --machine {machine} --write"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RecordingError(
+            f"There is no {machine}/{COMMITTED} to check against. {mend}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{machine}/{COMMITTED} can't be read: {error}. {mend}") from None
+    if not isinstance(data, dict) or not set(data.values()) <= set(claims.WORDS):
+        raise RecordingError(f"{machine}/{COMMITTED} holds something else than verdicts. {mend}")
+    return data
+
+
+def commit(root: Path, machine: str, now: Mapping[str, str]) -> Path:
+    """Write a machine's verdicts, one a line; returns the file.
+
+    Raises:
+        RecordingError: The disk refused.
+    """
+    path = root / machine / COMMITTED
+    text = json.dumps(dict(sorted(now.items())), indent=1, ensure_ascii=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RecordingError(f"{machine}/{COMMITTED}: {error.strerror}.") from None
+    return path
+
+
+def changes(before: Mapping[str, str], now: Sequence[Result]) -> list[str]:
+    """One sentence for each claim of a machine whose verdict is not the committed one."""
+    sentences = []
+    for result in now:
+        name, word = result.claim.name, result.word
+        then = before.get(name)
+        if word != then and (then is not None or word in claims.WORDS):
+            was = f"was {then!r}" if then else "had no verdict"
+            sentences.append(f"{name}: {was}, is {word!r}. {result.evidence}")
+    gone = [name for name in before if name not in {result.claim.name for result in now}]
+    return sentences + [
+        f"{name}: was {before[name]!r}, and there is no such claim now." for name in gone
+    ]
+
+
+def wanted(
+    found: Iterable[Result], verdict: str | None = None, topic: str | None = None
+) -> list[Result]:
+    """The results with one verdict (`-` may stand for a space) and of one topic.
+
+    Raises:
+        UnknownName: There is no such verdict or topic.
+    """
+    found = list(found)
+    verdict = verdict and verdict.replace("-", " ")
+    if verdict is not None and verdict not in claims.ALL_WORDS:
+        raise UnknownName("verdict", verdict, claims.ALL_WORDS)
+    topics = {result.claim.topic for result in found}
+    if topic is not None and topic not in topics:
+        raise UnknownName("topic", topic, topics)
+    return [
+        each for each in found if verdict in (None, each.word) and topic in (None, each.claim.topic)
+    ]
+
+
+def _digits(value: Any) -> Any:
+    """A float to six digits, as recordings keep them, so that machines agree on the bytes."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value

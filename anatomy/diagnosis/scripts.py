@@ -1,0 +1,171 @@
+"""A reader's own script, diagnosed in a fresh process: its `step()`, fed by its `batches()`.
+
+The parent starts this module as a script of its own; what it finds comes back as JSON in a file, so
+that the reader's script may print, and crash, as it likes.
+"""
+
+import importlib.util
+import inspect
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from anatomy.machine import host
+from anatomy.record import isolation
+from anatomy.table.errors import AnatomyError, BadParameter, MeasurementError, UnknownName
+
+# Where the child writes what it found.
+VARIABLE = "ANATOMY_DIAGNOSIS"
+# What a script may define beside its step.
+SETUP, BATCHES = "setup", "batches"
+# A script's module where another one has its name already, such as that of a script `random.py`.
+OTHER_NAME = "anatomy_diagnosis"
+
+
+def diagnose_script(
+    script: Path,
+    arguments: Sequence[str] = (),
+    *,
+    function: str = "step",
+    device: str = "cuda:0",
+    timeout_s: float | None = None,
+    heard: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Run a script in a fresh process, and diagnose a step that it defines.
+
+    Args:
+        script: The Python file. It defines the step, and may define `setup()`, which is called
+            once, and `batches()`, whose values the step is then given one after the other.
+        arguments: What it is called with.
+        function: Name of the step.
+        device: `cuda:0`, or `cpu` in a reduced way.
+        timeout_s: Seconds after which the process is ended. Default: never.
+        heard: Called with each line that the script prints.
+
+    Returns:
+        `text`, the diagnosis as it prints itself, and `diagnosis`, the same as plain values.
+
+    Raises:
+        BadParameter: There is no such script or device, or the step takes something else.
+        UnknownName: It has no such function.
+        DeviceError: The device is not there.
+        Busy: Another process measures on this machine.
+        MeasurementError: It failed; the error's `output` is the end of what it printed.
+    """
+    script = Path(script)
+    if not script.is_file():
+        raise BadParameter(
+            f"There is no script {script}. Name a Python file that defines {function}()."
+        )
+    host.parse_device(device)
+    command = ["-m", "anatomy.diagnosis.scripts", str(script), function, device, *arguments]
+    with (
+        isolation.only_recorder(),
+        isolation.script_run(
+            command,
+            name=str(script),
+            variable=VARIABLE,
+            # Modules come from beside the script, as ever, and not from the current folder.
+            environment={"PYTHONSAFEPATH": "1"},
+            timeout_s=timeout_s,
+            heard=heard,
+        ) as file,
+    ):
+        if not file.is_file():
+            raise MeasurementError(
+                f"{script} ended by itself before its {function}() could be diagnosed. Take out "
+                "what leaves the process, such as sys.exit()."
+            )
+        found = json.loads(file.read_text(encoding="utf-8"))
+    if "error" in found:
+        error = isolation.revive(found["error"], found["message"])
+        error.output = found["output"]
+        raise error
+    return found
+
+
+def main(arguments: Sequence[str]) -> None:
+    """The child: load the script, diagnose its step, and write what was found."""
+    script, function, device, *rest = arguments
+    file = Path(os.environ[VARIABLE])
+    try:
+        found = _diagnosed(script, function, device, rest)
+    except AnatomyError as error:
+        output = getattr(error, "output", "")
+        found = {"error": type(error).__name__, "message": str(error), "output": output}
+    file.write_text(json.dumps(found, allow_nan=False), encoding="utf-8")
+
+
+def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> dict[str, Any]:
+    """What there is to write of a script's step."""
+    host.require_device(device)  # before the script runs for minutes
+    sys.argv = [script, *rest]
+    sys.path.insert(0, str(Path(script).resolve().parent))
+    module = _or_failure(f"{script} could not be loaded", _loaded, Path(script))
+    found = vars(module)
+    step = found.get(function)
+    if not callable(step):
+        own = (each for each in found.values() if inspect.isfunction(each))
+        known = [each.__name__ for each in own if each.__module__ == module.__name__]
+        raise UnknownName(f"function in {script} called", function, known)
+    if callable(setup := found.get(SETUP)):
+        _or_failure(f"{SETUP}() of {script} failed", setup)
+    batches = found.get(BATCHES)
+    inputs = batches if callable(batches) else None
+    wanted = [
+        each
+        for each in inspect.signature(step).parameters.values()
+        if each.default is each.empty
+        and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(wanted) != (1 if inputs else 0):
+        needs = f"{function}() takes {', '.join(each.name for each in wanted) or 'nothing'}"
+        advice = (
+            f"with {BATCHES}() in the script it must take one batch"
+            if inputs
+            else f"it must take nothing, or one batch of a function {BATCHES}() that yields them"
+        )
+        raise BadParameter(f"{needs}; {advice}.")
+    from anatomy.diagnosis.steps import diagnose
+
+    name = f"{function}() of {Path(script).name}"
+    seen = _or_failure(f"{name} failed", diagnose, step, inputs=inputs, device=device, name=name)
+    return {"text": str(seen), "diagnosis": seen.as_dict()}
+
+
+def _loaded(script: Path) -> ModuleType:
+    """The script as a module, known by its name so that its classes reach a DataLoader's workers.
+
+    It is not `__main__`, so what would run the whole program does not run.
+    """
+    name = OTHER_NAME if script.stem in sys.modules else script.stem
+    spec = importlib.util.spec_from_file_location(name, script)
+    if spec is None or spec.loader is None:
+        raise BadParameter(f"{script} is no Python file: its name must end in .py.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _or_failure(what: str, act: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """What `act` returns; what it raises becomes one sentence with the end of its traceback."""
+    try:
+        return act(*given, **named)
+    except AnatomyError:
+        raise
+    except Exception as error:
+        first = next(iter(str(error).strip().splitlines()), "")
+        failure = MeasurementError(f"{what}: {type(error).__name__}: {first}")
+        lines = "".join(traceback.format_exception(error)).strip().splitlines()
+        failure.output = "\n".join(lines[-isolation.TAIL_LINES :])
+        raise failure from None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,286 @@
+"""Where a technique pays: the cells of a map, the line around those that pay, and break-even.
+
+Arithmetic on the rows of one recording that holds several comparisons, and nothing that prints
+markup. A cell pays where its verdict says faster, or less: what was not shown never pays.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import exp, log
+from numbers import Real
+from typing import Any
+
+from anatomy.judge import replication
+from anatomy.table import rows, units
+from anatomy.table.errors import BadParameter, UnknownName
+from anatomy.table.rows import Row
+
+# What is shown that has an interval; any other column is a count, which is exact.
+TIMED = ("ratio", "speedup")
+# Counts that differ by less are called the same: both print as 1.00.
+SAME_COUNT = 0.005
+PAYS, LOSES = ("faster", "less"), ("slower", "more")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What of a recording is shown; see `anatomy.page.payoff`."""
+
+    x: str
+    y: str | None
+    variants: Sequence[str]
+    value: str
+    op: str | None
+    quantity: str | None
+    where: Mapping[str, Any] | None
+
+    @property
+    def counted(self) -> bool:
+        """Whether a count is shown, which is exact, and not a time."""
+        return self.value not in TIMED
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One comparison: a variant at its coordinates.
+
+    Attributes:
+        variant: The variant.
+        x: Its value of the column along the axis.
+        y: Its value of the column up the axis, or None.
+        row: Its row.
+        control: The row of its control in the same comparison, or None.
+        value: Ratio, speed-up, or count over the control's count; None where it is not known.
+        low: Lower end of the interval; of a count, the value.
+        high: Upper end.
+        word: What is said of it: faster, slower, same, undecided, less, more; empty without value.
+        why: Why there is no value.
+    """
+
+    variant: str
+    x: Any
+    y: Any
+    row: Row
+    control: Row | None
+    value: float | None
+    low: float | None
+    high: float | None
+    word: str
+    why: str
+
+    @property
+    def pays(self) -> bool:
+        """Whether it was shown to pay."""
+        return self.word in PAYS
+
+    @property
+    def side(self) -> int:
+        """-1 where it pays, 1 where it loses, 0 where neither was shown."""
+        return -1 if self.pays else 1 if self.word in LOSES else 0
+
+    @property
+    def few(self) -> str:
+        """That its blocks are too few for a verdict, however far from 1 they are; else empty."""
+        blocks = 0 if self.row.get("runs") else len(self.row.get("blocks_s") or ())
+        if self.word != "undecided" or not 0 < blocks < replication.EXACT_FROM:
+            return ""
+        return f"{blocks} block{'s are' if blocks > 1 else ' is'} too few for a verdict"
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where a variant stops paying, or begins to: between two coordinates.
+
+    Attributes:
+        at: Interpolated along the logarithms of coordinate and ratio.
+        before: The last cell on this side of 1.
+        after: The first cell on the other side.
+    """
+
+    at: float
+    before: Cell
+    after: Cell
+
+
+def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
+    """The cells of a map, one for each variant and pair of coordinates.
+
+    Args:
+        table: All rows of a recording.
+        wanted: Which are shown.
+
+    Raises:
+        UnknownName: A column, variant, op, quantity or value of a column is in no row.
+        BadParameter: Several rows are in one cell; the message says what would tell them apart.
+    """
+    _known(table, wanted)
+    kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op)
+    for variant in wanted.variants:
+        if variant not in rows.names(kept, "variant"):
+            raise UnknownName("variant", variant, rows.names(kept, "variant"))
+    if wanted.quantity is not None:
+        # A row that says why there is no time may say nothing of a quantity either.
+        rows.select(kept, quantity=wanted.quantity)
+        kept = [row for row in kept if row.get("quantity") in (wanted.quantity, None)]
+    axes = [name for name in (wanted.x, wanted.y) if name]
+    kept = [row for row in kept if not any(units.missing(row.get(name)) for name in axes)]
+    found: dict[tuple, list[Cell]] = {}
+    for variant in wanted.variants:
+        for row in kept:
+            mine = row.get("variant") == variant and row.get("role") not in ("control", "again")
+            if mine and (cell := _cell(row, _control(table, row), wanted)):
+                found.setdefault((variant, cell.x, cell.y), []).append(cell)
+    if not found:
+        raise BadParameter(
+            f"no row of {', '.join(wanted.variants)} with {' and '.join(axes)} is compared with a "
+            "control."
+        )
+    for variant in wanted.variants:
+        for row in kept:
+            for place, cell in _untried(row, variant, wanted).items():
+                found.setdefault(place, [cell])
+    return [_only(several, wanted) for several in found.values()]
+
+
+def _only(several: Sequence[Cell], wanted: Wanted) -> Cell:
+    """The one cell of its coordinates."""
+    first = several[0]
+    # A comparison that failed may say so in several rows, such as that of its first call.
+    if len(several) == 1 or all(cell.value is None for cell in several):
+        return first
+    at = f"{wanted.x}={first.x}" + (f", {wanted.y}={first.y}" if wanted.y else "")
+    raise too_many([cell.row for cell in several], f"{first.variant!r} are in the cell {at}")
+
+
+def too_many(several: Sequence[Row], where: str) -> BadParameter:
+    """The error of several rows where there must be one; it says what would tell them apart."""
+    columns = rows.telling_apart(several)
+    advice = (
+        f"choose by op=, quantity= or where={{...}} of {columns}"
+        if columns
+        else "they differ in no column to choose them by"
+    )
+    return BadParameter(f"{len(several)} rows of {where}, and there must be one: {advice}.")
+
+
+def axis(values: Iterable[Any]) -> list:
+    """The different values of a coordinate: numbers rising, anything else as it comes."""
+    different = list(dict.fromkeys(values))
+    return sorted(different) if all(map(is_number, different)) else different
+
+
+def is_number(value: Any) -> bool:
+    """Whether a coordinate is a number; a flag is none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def contour(paying: Mapping[tuple[int, int], bool]) -> list[tuple[int, int, int, int]]:
+    """The edges between cells that pay and cells beside them that do not.
+
+    Args:
+        paying: Column and row of each cell with a value, and whether it pays. To a cell without
+            a value there is no edge: nothing is known there.
+
+    Returns:
+        Ends of each edge, x and y and x and y, in cells: cell (0, 0) reaches from 0 to 1.
+    """
+    edges = []
+    for (i, j), pays in sorted(paying.items()):
+        if paying.get((i + 1, j), pays) != pays:
+            edges.append((i + 1, j, i + 1, j + 1))
+        if paying.get((i, j + 1), pays) != pays:
+            edges.append((i, j + 1, i + 1, j + 1))
+    return edges
+
+
+def crossings(line: Sequence[Cell]) -> list[Crossing]:
+    """Where cells along a numeric coordinate change sides, faster to slower or the other way.
+
+    The cells between the two, of which nothing is decided, belong to the range in which break-even
+    lies. Along text there is nothing to interpolate, and the list is empty.
+    """
+    decided = [cell for cell in line if cell.side and cell.value]
+    if not all(is_number(cell.x) and cell.x > 0 for cell in decided):
+        return []
+    found = []
+    for before, after in pairwise(sorted(decided, key=lambda cell: cell.x)):
+        if before.side != after.side:
+            part = log(before.value) / (log(before.value) - log(after.value))
+            at = exp(log(before.x) + part * (log(after.x) - log(before.x)))
+            found.append(Crossing(at, before, after))
+    return found
+
+
+def _known(table: Sequence[Row], wanted: Wanted) -> None:
+    columns = {name for row in table for name in row}
+    for name in filter(None, (wanted.x, wanted.y)):
+        if name not in columns:
+            raise UnknownName("column", name, columns)
+    if wanted.value in TIMED:
+        return
+    numeric = {n for row in table for n, value in row.items() if is_number(value)}
+    if wanted.value not in numeric:
+        raise UnknownName("value to show", wanted.value, {*TIMED, *numeric})
+    if wanted.value in rows.INTERVALS:
+        raise BadParameter(f"{wanted.value} has an interval; show it as value='ratio'.")
+
+
+def _control(table: Sequence[Row], row: Row) -> Row | None:
+    """The row that a row is compared with: of the same op and quantity."""
+    name = row.get("control")
+    for other in table:
+        same = all(other.get(column) == row.get(column) for column in ("op", "quantity"))
+        if same and (other.get("variant") == name if name else other.get("role") == "control"):
+            return other
+    return None
+
+
+def _cell(row: Row, control: Row | None, wanted: Wanted) -> Cell | None:
+    """A row as a cell, or None of a row that is no comparison, such as a first call's time."""
+    timed = not units.missing(row.get("median_s"))
+    if timed and control is None and units.missing(row.get("ratio")):
+        return None
+    place = (row["variant"], row[wanted.x], row[wanted.y] if wanted.y else None, row, control)
+    found = _timed(row, wanted) if wanted.value in TIMED else _counted(row, control, wanted.value)
+    return Cell(*place, *found)
+
+
+def _untried(row: Row, variant: str, wanted: Wanted) -> dict[tuple, Cell]:
+    """The cell of a comparison that never began, of which only the control's row says why."""
+    control = row.get("role") == "control" or units.missing(row.get("variant"))
+    place = (variant, row[wanted.x], row[wanted.y] if wanted.y else None)
+    if not control or not row.get("note") or not units.missing(row.get("median_s")):
+        return {}
+    return {place: Cell(*place, row, None, *_without(row["note"]))}
+
+
+# Value, both ends of its interval, its word, and why there is none.
+Shown = tuple[float | None, float | None, float | None, str, str]
+
+
+def _without(why: str) -> Shown:
+    return None, None, None, "", why
+
+
+def _timed(row: Row, wanted: Wanted) -> Shown:
+    if units.missing(row.get("ratio")) or row.get("verdict") == "impossible":
+        return _without(row.get("note") or "not measured")
+    row = rows.derived(row, None)
+    ends = (row.get(name) for name in rows.INTERVALS[wanted.value])
+    low, high = (row[wanted.value] if units.missing(end) else end for end in ends)
+    return row[wanted.value], low, high, row.get("verdict") or "undecided", ""
+
+
+def _counted(row: Row, control: Row | None, column: str) -> Shown:
+    here, there = row.get(column), (control or {}).get(column)
+    if units.missing(here):
+        return _without(row.get("note") or "not counted")
+    if units.missing(there):
+        return _without((control or {}).get("note") or "the control's is not known")
+    if there <= 0:
+        return _without("the control needs none")
+    value = here / there
+    close = abs(here - there) < SAME_COUNT * there
+    word = "same" if close else "less" if here < there else "more"
+    return value, value, value, word, ""

@@ -1,0 +1,180 @@
+"""What several pages show: rows as table and chart, claims, kernels, and the seed's figures."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from anatomy.claims import NOT_RECORDED, Result, ledger
+from anatomy.claims.seeds import Figure
+from anatomy.figures import tables
+from anatomy.figures.charts import strips, svg
+from anatomy.judge.limits import Ceilings
+from anatomy.record.showing import Found, current
+from anatomy.table import rows, units
+from anatomy.table.rows import Row
+
+# Chart -> the function of `plain` that draws it, and its arguments after the rows.
+CHARTS = {
+    "times": ("times", ()),
+    "ratios": ("ratios", ()),
+    "rates": ("rates", ()),
+    "sweep": ("sweep", ("median_s",)),
+    "sweep-rates": ("sweep", ("rate",)),
+    "sweep-ratios": ("sweep", ("ratio",)),
+}
+
+
+def rows_of(
+    found: Found,
+    ceilings: Ceilings | None,
+    op: str | None,
+    quantity: str | None,
+    variants: Sequence[str] | None,
+    where: Mapping[str, Any] | None = None,
+) -> list[Row]:
+    """The rows of a recording that are wanted, with what follows from them."""
+    there = rows.meeting(found.recording.rows, where)
+    chosen = rows.select(there, op=op, quantity=quantity, variants=variants)
+    return [rows.derived(row, None if found.on_cpu else ceilings) for row in chosen]
+
+
+def shown(
+    table: Sequence[Row], columns: Sequence[str] | None, chart: str | None, *, unfold: bool
+) -> str:
+    """Rows as a table, or as a chart with the table under it."""
+    timed = any(row.get("median_s") for row in table)
+    body = tables.times(table, columns) if timed else tables.plain(table, columns)
+    return body if chart is None else _chart(table, chart) + twin(body, unfold=unfold)
+
+
+def twin(table: str, *, unfold: bool = False) -> str:
+    """A chart's table, which opens without a script."""
+    opened = " open" if unfold else ""
+    return f'<details class="twin"{opened}><summary>Table</summary>{table}</details>'
+
+
+def claims(results: Sequence[Result]) -> str:
+    """Statements with their sources, what was seen, and the verdicts."""
+    showing = current()
+    lines = []
+    for result in results:
+        claim = result.claim
+        name = showing.unique(f"claim-{claim.name}")
+        text = f'<span id="{name}">{escape(claim.statement)}</span>'
+        source = f'<span class="source">{escape(claim.place)}</span>' if claim.place else ""
+        row = ""
+        if claim.row:
+            row, address = f"ledger row {claim.row}", ledger.link(showing, result)
+            row = f'<a href="{escape(address)}">{row}</a>' if address else row
+            row = f'<span class="source">{row}</span>'
+        how = f' title="{escape(claim.test)}"' if claim.test else ""
+        seen = escape(result.evidence)
+        if claim.number:
+            seen = f'<span class="cited">{escape(claim.number)}</span> was claimed. {seen}'
+        if result.word == NOT_RECORDED:
+            first, more = strips.commands(result.found)
+            seen = f'<span class="gap-inline">{seen} <code>{first}</code>{more}</span>'
+        lines.append(
+            [f"{text} {source} {row}", f"<span{how}>{seen}</span>", tables.chip(result.word)]
+        )
+    head = ("the seed says", "here", "verdict")
+    return tables.listed(head, lines, "Claims", "claims")
+
+
+def beside(
+    found: Found,
+    ceilings: Ceilings | None,
+    cited: Sequence[Figure],
+    op: str,
+    quantity: str,
+    *,
+    chart: bool,
+) -> str:
+    """The seed's figures of one run beside ours."""
+    control, ours = "contiguous", {}
+    if found.recording is not None:
+        names = [figure.variant for figure in cited]
+        table = rows_of(found, ceilings, op, quantity, names)
+        ours = {row["variant"]: row for row in rows.against(table, control)}
+    size, unit = tables.time_unit([r["median_s"] for r in ours.values() if r.get("median_s")])
+    here = found.recording.data["machine"].get("gpu") if found.recording else current().machine
+    source, there = cited[0].place, cited[0].gpu
+
+    def row(figure: Figure) -> Row:
+        return ours.get(figure.variant, {})
+
+    def cite(text: str, title: str = "") -> str:
+        return f'<span class="cited"{title}>{text}</span>'
+
+    columns = [
+        ("variant", lambda f: tables.code(f.variant)),
+        (f"#{there} (cited)", lambda f: cite(escape(f.text), f' title="{f.place}"')),
+        ("#/ contiguous", lambda f: cite("" if f.variant == control else units.ratio(f.ratio))),
+        (f"#{here}, {unit}", lambda f: tables.interval(row(f), "median_s", size)),
+        (
+            "#/ contiguous",
+            lambda f: tables.interval(row(f), "ratio") if row(f).get("role") != "control" else "",
+        ),
+        ("verdict", lambda f: tables.chip(row(f)["verdict"]) if row(f).get("verdict") else ""),
+    ]
+    body = tables.by_columns(columns, cited, "The seed's figures beside ours", "beside")
+    if chart and ours:
+        body = _beside_chart(list(ours.values()), cited) + twin(body, unfold=True)
+    return (
+        f'{body}<p class="cite">{escape(there)}: cited from {escape(source)} and on, one '
+        "run without intervals; not measured by us.</p>"
+    )
+
+
+def kernels(table: Sequence[Row]) -> str:
+    """The kernels that one call of each variant launches."""
+    first: dict[tuple, Row] = {}
+    for row in table:
+        if row.get("role") != "again" and row.get("kernels") is not None:
+            first.setdefault((row.get("op"), row.get("variant")), row)
+    several = len(rows.names(table, "op")) > 1
+    columns = [
+        ("variant", lambda row: tables.code(row.get("variant"))),
+        *([("operation", lambda row: escape(str(row["op"])))] if several else []),
+        ("#kernels", lambda row: str(len(row["kernels"]))),
+        ("names", lambda row: "<br>".join(_runs(row["kernels"]))),
+    ]
+    lines = list(first.values())
+    return tables.by_columns(columns, lines, "Kernels by variant", "kernels") if lines else ""
+
+
+def _chart(table: Sequence[Row], chart: str) -> str:
+    if chart == "ratios":
+        table = rows.findings(table)
+    function, arguments = CHARTS[chart]
+    groups = [(rows.group_name(*group), members) for group, members in rows.groups_of(table)]
+    panels = [
+        (name if len(groups) > 1 else "", svg.Drawing(function, (members, *arguments)))
+        for name, members in groups
+    ]
+    which = ", ".join(name for name, _ in groups)
+    label = f"Chart of {chart} by variant: {which}. The table under it has the figures."
+    return svg.chart(panels, label)
+
+
+def _beside_chart(ours: Sequence[Row], cited: Sequence[Figure]) -> str:
+    theirs = [
+        {
+            "variant": figure.variant,
+            "ratio": figure.ratio,
+            "hover": f"{figure.gpu}, cited: {figure.variant} {units.ratio(figure.ratio)}",
+        }
+        for figure in cited
+        if figure.variant != "contiguous"
+    ]
+    title = f"Filled: here. Hollow: {cited[0].gpu}, cited."
+    label = f"Ratios here, filled, beside those cited of the {cited[0].gpu}, hollow."
+    return svg.chart([(title, svg.Drawing("ratios", (ours, theirs)))], label)
+
+
+def _runs(names: Sequence[str]) -> list[str]:
+    """Kernels in order, repetitions in a row counted."""
+    counted = ((name, len(list(each))) for name, each in groupby(names))
+    times = ' <span class="ci">× {}</span>'
+    return [tables.kernel(name) + (times.format(n) if n > 1 else "") for name, n in counted]

@@ -1,0 +1,63 @@
+"""Charts of what happened when: boxes in lanes over time."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from anatomy.figures.charts import grammar
+from anatomy.figures.charts.grammar import DESK, GRID, SERIES, TEXT, Spec
+
+# Kind of event -> its colour, and its height as a share of the lane: never colour alone.
+KINDS = {
+    "launch": (SERIES[0], 0.45),
+    "wait": (SERIES[1], 0.9),
+    "kernel": (SERIES[2], 0.9),
+    "copy": (SERIES[3], 0.45),
+}
+HOLLOW = ("wait",)  # drawn as a frame: nothing is done there
+LANE = 46  # pixels
+
+
+def timeline(
+    boxes: Sequence[dict[str, Any]], lanes: Sequence[str], longest: float, unit: str, *, width: int
+) -> Spec:
+    """Events as boxes, from their start to their end, each in its lane.
+
+    Args:
+        boxes: `lane`, `kind` (one of `KINDS`), `start`, `end` and `hover` of each event.
+        lanes: All lanes, from above.
+        longest: Where the axis ends, so that several runs have the same scale.
+        unit: Of the times.
+    """
+    cells = []
+    for box in boxes:
+        middle, half = len(lanes) - lanes.index(box["lane"]) - 0.5, KINDS[box["kind"]][1] / 2
+        cells.append(box | {"low": middle - half, "high": middle + half})
+    x = alt.X(
+        "start:Q",
+        scale=alt.Scale(domain=[0, longest], nice=False),
+        title=f"time since the first event, {unit}",
+        axis=alt.Axis(grid=True, tickCount=8 if width > DESK else 4),
+    )
+    middles = [place + 0.5 for place in range(len(lanes))]
+    axis = alt.Axis(
+        values=middles,
+        labelExpr=f"{json.dumps(list(reversed(lanes)))}[floor(datum.value)]",
+        minExtent=34,
+        **dict.fromkeys(("grid", "ticks", "domain"), False),
+    )
+    y = alt.Y("low:Q", scale=alt.Scale(domain=[0, len(lanes)], nice=False), title=None, axis=axis)
+    kinds = [kind for kind in KINDS if any(cell["kind"] == kind for cell in cells)]
+    legend = grammar.legend(symbolType="square", symbolSize=90)
+    colour, _ = grammar.series(kinds, legend, "kind", [KINDS[kind][0] for kind in kinds])
+    between = [{"at": place} for place in range(1, len(lanes))]
+    layers = [grammar.on(between, y=alt.Y("at:Q", title=None)).mark_rule(color=GRID)]
+    full = {"fillOpacity": 0.9, "strokeWidth": 0.5, "strokeDash": [1, 0], "stroke": None}
+    frame = {"fillOpacity": 0.18, "strokeWidth": 1.2, "strokeDash": [3, 2], "stroke": TEXT}
+    for look, hollow in ((full, False), (frame, True)):
+        if some := [cell for cell in cells if (cell["kind"] in HOLLOW) == hollow]:
+            box = grammar.on(some, x=x, x2="end:Q", y=y, y2="high:Q", description="hover:N")
+            layers.append(box.mark_rect(**look).encode(color=colour))
+    return grammar.framed(layers, width, LANE * len(lanes))

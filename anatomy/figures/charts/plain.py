@@ -1,0 +1,262 @@
+"""Charts of recorded rows as Vega-Lite specifications: bars, ratios, sweeps, and small multiples.
+
+Every chart shows 95 % intervals; ratios stand beside a band of the noise floor and a line at 1;
+rates under the machine's ceiling.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from anatomy.figures import tables
+from anatomy.figures.charts import grammar
+from anatomy.figures.charts.grammar import (
+    BAND,
+    BETTER,
+    DESK,
+    MUTED,
+    ROW,
+    SERIES,
+    TEXT,
+    TONE,
+    WORSE,
+    Spec,
+)
+from anatomy.table import rows, units
+from anatomy.table.errors import UnknownName
+from anatomy.table.rows import Row
+
+# Verdict -> colour and shape of its mark in a chart of ratios.
+MARKS = {
+    "slower": (WORSE, "triangle-right"),
+    "faster": (BETTER, "triangle-left"),
+    "same": (MUTED, "circle"),
+    "undecided": (MUTED, "diamond"),
+    "impossible": (WORSE, "cross"),
+}
+
+
+def times(table: Sequence[Row], *, width: int) -> Spec:
+    """Times from zero, each with its interval, and the value beside it."""
+    return _bars(table, "median_s", [], width)
+
+
+def rates(table: Sequence[Row], *, width: int) -> Spec:
+    """Work per second, under the machine's ceiling where that is known."""
+    measured = _measured(table, "rate")
+    ceilings = {row.get("share_of"): row for row in measured if row.get("limit_value")}
+    return _bars(table, "rate", list(ceilings.values()), width)
+
+
+def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Spec:
+    """Time over the control's time, with the noise band around 1.
+
+    Args:
+        table: Rows with a ratio; the control has none and is left out.
+        cited: Figures of somebody else for the same variants, drawn hollow and without interval.
+    """
+    table = _measured(table, "ratio")
+    floor = _floor(table)
+    data = []
+    for row in table:
+        colour, shape = MARKS.get(row.get("verdict"), (MUTED, "circle"))
+        data.append(_point(row, "ratio", 1.0) | {"colour": colour, "shape": shape})
+    others = [
+        {"label": row["variant"], "value": row["ratio"], "hover": row["hover"]} for row in cited
+    ]
+    label, beside = grammar.label_width(data, width), grammar.text_width(data)
+    ends = [1 - floor, 1 + floor, *grammar.ends_of(data), *grammar.ends_of(others, "value")]
+    after = 0.03 + beside / (width - label - beside)
+    how = grammar.ratio_axis(min(ends), max(ends), 0.05, after, width // 90)
+    x = alt.X("value:Q", title=f"time / control ({rows.interval_name(table)})", **how)
+    names, colour = grammar.row_names(data, label), alt.Color("colour:N", scale=None)
+    base = grammar.on(data, y=names, description="hover:N")
+    layers = [
+        grammar.noise(floor, "x"),
+        grammar.one("x"),
+        grammar.intervals(base, "x", 2, color=colour),
+        grammar.dots(base, x=x, color=colour, shape=alt.Shape("shape:N", scale=None)),
+        grammar.words(base, how={"align": "left", "dx": 9}, x="high:Q"),
+    ]
+    if others:
+        theirs = grammar.on(others, x="value:Q", y=names, description="hover:N")
+        layers.append(theirs.mark_point(size=60, color=SERIES[3], strokeWidth=1.6, yOffset=8))
+    return grammar.framed(layers, width, len(data) * ROW)
+
+
+def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec:
+    """A column against the alignment in bytes, one line for each factor.
+
+    Args:
+        table: Rows with `factor` and `alignment_bytes`; the one without alignment is the control
+            that the lines are compared with, drawn as a rule with its interval. Ratios have the
+            noise band around 1 in its place, and rates the machine's ceiling beside it.
+        column: `median_s`, `rate` or `ratio`.
+    """
+    floor = _floor(table)
+    control = next((str(row["variant"]) for row in table if row.get("role") == "control"), "1")
+    if column not in rows.INTERVALS:
+        raise UnknownName("column with an interval", column, rows.INTERVALS)
+    table = _measured(table, column)
+    size, title = _axis_of(table, column)
+    points, flat = [], []
+    for row in table:
+        point = _point(row, column, size) | {"factor": row.get("factor")}
+        if row.get("alignment_bytes"):
+            points.append(point | {"bytes": int(row["alignment_bytes"])})
+        elif row.get("role") == "control":
+            flat.append(point | {"name": f"{control}: {point['text']}", "dy": 11})
+    if column == "ratio":
+        flat.append({"value": 1, "low": 1 - floor, "high": 1 + floor, "name": control, "dy": 11})
+    limit = next((row for row in table if column == "rate" and row.get("limit_value")), None)
+    if limit:
+        ends = dict.fromkeys(("value", "low", "high"), limit["limit_value"] / size)
+        flat.append(ends | {"name": _limit_name(limit), "dy": -6})
+    return _lines(points, flat, title, width)
+
+
+def matrix(
+    cells: Sequence[dict[str, Any]], by: str, series: str, floor: float, *, width: int
+) -> Spec:
+    """Ratios of several recordings: a panel for each variant, a mark for each of a series.
+
+    Args:
+        cells: `variant`, `by`, `series`, `value`, `low`, `high` and `hover` of each mark.
+        by: Title of the horizontal axis.
+        series: Title of the legend.
+        floor: The largest noise floor of these rows, drawn as a band around 1.
+    """
+    data = [cell | {"panel": _broken(cell["variant"])} for cell in cells]
+    panels, kinds = grammar.members(data, "panel"), grammar.members(cells)
+    columns = len(panels) if width > DESK else 2
+    ends = [1 - floor, 1 + floor, *grammar.ends_of(cells)]
+    where = grammar.legend(title=series, symbolSize=60, titleOrient="left", offset=12)
+    colour, shape = grammar.series(kinds, where)
+    how = grammar.ratio_axis(min(ends), max(ends), 0.06, 0.06, 5)
+    y = alt.Y("value:Q", title="time / control (95% interval)", **how)
+    steps, axis = grammar.members(cells, "by"), alt.Axis(labelAngle=0, grid=False)
+    x = alt.X("by:O", sort=steps, title=by, axis=axis)
+    beside = alt.XOffset("series:N", sort=kinds)
+    base = alt.Chart().encode(x=x, xOffset=beside, description="hover:N")
+    band = alt.Chart().mark_rect(color=BAND, stroke=BAND)
+    one = alt.Chart().mark_rule(color=MUTED, strokeDash=[4, 3])
+    layers = alt.layer(
+        band.encode(y=alt.datum(1 - floor), y2=alt.datum(1 + floor)),
+        one.encode(y=alt.datum(1.0)),
+        grammar.intervals(base, color=colour),
+        grammar.dots(base, 45, y=y, color=colour, shape=shape),
+    ).properties(width=(width - 60) / columns - 16, height=170, data=alt.Data(values=data))
+    header = alt.Header(labelExpr="split(datum.value, '\\n')", labelColor=TEXT)
+    facet = alt.Facet("panel:N", sort=panels, title=None, header=header)
+    return grammar.configured(layers.facet(facet=facet, columns=columns, spacing=14))
+
+
+def _broken(variant: str) -> str:
+    """A name over two lines."""
+    return variant.replace("_", "_\n", 1)
+
+
+def _measured(table: Sequence[Row], column: str) -> list[Row]:
+    def has(name: str) -> list[Row]:
+        return [row for row in table if not units.missing(row.get(name))]
+
+    if not (found := has(column)):
+        raise UnknownName("column with values to draw", column, filter(has, rows.INTERVALS))
+    return found
+
+
+def _floor(table: Sequence[Row]) -> float:
+    return max((row.get("noise_floor") or 0.0 for row in table), default=0.0)
+
+
+def _limit_name(row: Row) -> str:
+    return f"{row['share_of']} {rows.printed(row, 'limit_value')} ({row['limit_kind']})"
+
+
+def _point(row: Row, column: str, size: float) -> dict[str, Any]:
+    """A row's mark, its value and interval in units of `size`."""
+    value, text = row[column] / size, rows.printed(row, column)
+    ends = [row.get(name) for name in rows.INTERVALS[column]]
+    low, high = (value if units.missing(end) else end / size for end in ends)
+    hover = f"{row.get('variant')}: {text}"
+    if not units.missing(ends[0]):
+        span = units.with_interval(value, low, high).partition(" ")[2]
+        hover += f", {rows.interval_name([row])} {span}"
+    mark = {"label": str(row.get("variant")), "value": value, "low": low, "high": high}
+    return mark | {"text": text, "hover": hover}
+
+
+def _axis_of(table: Sequence[Row], column: str, beside: Sequence[Row] = ()) -> tuple[float, str]:
+    """Size and title of the unit in which a column, with the limits beside it, is drawn."""
+    if column == "ratio":
+        return 1.0, "time / control"
+    if column == "rate":
+        top = max([row["rate"] for row in table] + [row["limit_value"] for row in beside])
+        size, prefix = next(step for step in reversed(units.PREFIXES) if top >= step[0])
+        return size, f"{prefix}{table[0]['rate_unit']}"
+    size, unit = tables.time_unit([row["median_s"] for row in table])
+    return size, f"time, {unit}"
+
+
+def _bars(table: Sequence[Row], column: str, ceilings: Sequence[Row], width: int) -> Spec:
+    """Bars from zero with the value beside each, under the ceilings that rows have."""
+    table = _measured(table, column)
+    size, title = _axis_of(table, column, ceilings)
+    data = [
+        _point(row, column, size) | {"tone": row.get("role") in ("control", "again")}
+        for row in table
+    ]
+    rules = [{"value": row["limit_value"] / size, "text": _limit_name(row)} for row in ceilings]
+    label, beside = grammar.label_width(data, width), grammar.text_width(data)
+    longest = max(grammar.ends_of(data, "high") + grammar.ends_of(rules, "value"))
+    domain = [0, longest * (1 + beside / (width - label - beside))]
+    base = grammar.on(data, y=grammar.row_names(data, label), description="hover:N")
+    x = alt.X(
+        "value:Q",
+        scale=alt.Scale(domain=domain, nice=False),
+        title=f"{title} ({rows.interval_name(table)})",
+        axis=alt.Axis(tickCount=width // 90),
+    )
+    colour = alt.condition("datum.tone", alt.value(TONE), alt.value(SERIES[0]))
+    layers = [
+        base.mark_bar(height=12, cornerRadiusEnd=2).encode(x=x, color=colour),
+        base.mark_rule(color=TEXT, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
+        grammar.words(base, how={"align": "left", "dx": 6}, x="high:Q"),
+    ]
+    for rule in rules:
+        how = {"align": "right", "dx": -4, "y": -8, "color": MUTED}
+        layers.append(grammar.dashed([rule], x="value:Q"))
+        layers.append(grammar.words(grammar.on([rule]), how=how, x="value:Q"))
+    return grammar.framed(layers, width, len(data) * ROW)
+
+
+def _lines(points, flat, title, width) -> Spec:
+    """Lines over the alignment; what is `flat` holds for every one of them."""
+    factors = grammar.members(points, "factor")
+    steps = sorted({point["bytes"] for point in points})
+    low, high = (choose(grammar.ends_of(points + flat)) for choose in (min, max))
+    axis = alt.Axis(labelAngle=0, grid=False)
+    x = alt.X("bytes:O", sort=steps, title="aligned to at most, bytes", axis=axis)
+    scale = alt.Scale(domain=[0, high * 1.08], nice=True) if low > 0 else alt.Scale()
+    y = alt.Y("value:Q", title=f"{title} (95% interval)", scale=scale)
+    colour, shape = grammar.series(factors, grammar.legend(), "factor")
+    # Side by side, because factors that cost nothing would cover each other.
+    beside = alt.XOffset("factor:N", sort=factors, scale=alt.Scale(paddingOuter=1))
+    base = grammar.on(points, x=x, xOffset=beside, description="hover:N")
+    layers = [
+        base.mark_line(strokeWidth=1.6).encode(y=y, color=colour),
+        grammar.intervals(base, color=colour),
+        grammar.dots(base, y=y, color=colour, shape=shape),
+    ]
+    for each in flat:
+        band = grammar.on([each], y="low:Q", y2="high:Q").mark_rect(color=BAND, stroke=BAND)
+        named = grammar.on([each], y="value:Q", text="name:N")
+        end = alt.expr("width - 4")
+        layers = [
+            band,
+            *layers,
+            grammar.dashed([each], y="value:Q"),
+            named.mark_text(align="right", dy=each["dy"], x=end, color=MUTED),
+        ]
+    return grammar.framed(layers, width, 240)

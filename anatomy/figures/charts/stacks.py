@@ -1,0 +1,93 @@
+"""Charts of the ladder: what a step's time is made of, and what each rung adds to the speed-up."""
+
+from collections.abc import Sequence
+from math import exp, log
+from typing import Any
+
+import altair as alt
+
+from anatomy.figures.charts import grammar
+from anatomy.figures.charts.grammar import BAND, DESK, LOG_TICKS, ROW, SERIES, TEXT, Spec
+
+PAPER = "var(--md-default-bg-color)"  # the page's own colour: text on what is coloured
+LEAST = 30  # pixels of a part that has room for its share
+BAR = 15  # pixels
+SHARE = 10.5  # pixels of type; a phone is a little narrower than its picture
+# Verdict of a rung over the one before it -> colour of its bar.
+COLOURS = {"faster": grammar.BETTER, "slower": grammar.WORSE}
+
+
+def parts(
+    bars: Sequence[dict[str, Any]],
+    ends: Sequence[dict[str, Any]],
+    kinds: Sequence[str],
+    title: str,
+    *,
+    width: int,
+) -> Spec:
+    """Bars that are made of parts, each with its share where there is room, and a tick.
+
+    Args:
+        bars: `label`, `kind`, `start`, `end`, `share` (a text) and `hover` of each part.
+        ends: `label`, `value` (where the tick is), `reach` (that, or the bar's end if it is
+            farther) and `text`, which stands behind that.
+        kinds: All kinds of parts in order; the last is what nothing ran in.
+        title: Of the axis.
+    """
+    label, beside = grammar.label_width(ends, width), grammar.text_width(ends)
+    longest, room = max(grammar.ends_of(ends, "reach")), width - label - beside
+    scale = alt.Scale(domain=[0, longest * (1 + beside / room)], nice=False)
+    x = alt.X("start:Q", scale=scale, title=title, axis=alt.Axis(tickCount=width // 90))
+    rows = grammar.row_names(ends, label)
+    columns = len(kinds) if width > DESK else 2
+    where = alt.Legend(orient="top", title=None, symbolType="square", columns=columns)
+    colour, _ = grammar.series(kinds, where, "kind", [*SERIES[: len(kinds) - 1], BAND])
+    base = grammar.on(bars, x=x, x2="end:Q", y=rows, color=colour, description="hover:N")
+    layers = [base.mark_bar(height=BAR, stroke=PAPER, strokeWidth=1)]
+    told = [
+        bar | {"middle": (bar["start"] + bar["end"]) / 2}
+        for bar in bars
+        if room * (bar["end"] - bar["start"]) / longest >= LEAST
+    ]
+    for gap, ink in ((False, PAPER), (True, TEXT)):
+        if some := [bar for bar in told if (bar["kind"] == kinds[-1]) is gap]:
+            how = {"color": ink, "fontSize": SHARE, "baseline": "middle"}
+            layers.append(grammar.words(grammar.on(some, x="middle:Q", y=rows), "share", how))
+    ticks = grammar.on(ends, y=rows)
+    marks = ticks.mark_tick(color=TEXT, thickness=2, size=BAR + 6)
+    layers += [
+        marks.encode(x="value:Q", description="text:N"),
+        grammar.words(ticks, how={"align": "left", "dx": 7}, x="reach:Q"),
+    ]
+    return grammar.framed(layers, width, len(ends) * ROW)
+
+
+def climb(steps: Sequence[dict[str, Any]], title: str, *, width: int) -> Spec:
+    """Each rung's speed-up over the first as a bar that begins where the rung before it ended.
+
+    Args:
+        steps: Of each rung `label`; `start`, `value`, `low` and `high`, speed-ups over the first
+            one; `reach`, what its text stands behind; `verdict` over the rung before it; `text`,
+            `short` (the same for a phone) and `hover`.
+        title: Of the axis.
+    """
+    data = [step | {"colour": COLOURS.get(step["verdict"], grammar.TONE)} for step in steps]
+    text = "text" if width > DESK else "short"
+    label, beside = grammar.label_width(data, width), grammar.text_width(data, text, 16)
+    ends = [1.0, *grammar.ends_of(data, "start", "low", "high")]
+    span = log(max(ends) / min(ends)) or 0.1
+    low, high = min(ends) * exp(-0.03 * span), max(ends)
+    shown = [tick for tick in LOG_TICKS if low <= tick <= high]
+    high *= exp(span * beside / (width - label - beside))
+    axis = alt.Axis(values=shown, format="~g", labelOverlap="greedy", labelSeparation=5)
+    x = alt.X("start:Q", scale=grammar.log_scale(low, high), title=title, axis=axis)
+    base = grammar.on(data, y=grammar.row_names(data, label))
+    colour, bar = alt.Color("colour:N", scale=None), base.mark_bar(height=BAR)
+    layers = [
+        grammar.one("x"),
+        bar.encode(x=x, x2="value:Q", color=colour, description="hover:N"),
+        base.mark_rule(color=TEXT, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
+        base.mark_tick(color=TEXT, thickness=2, size=BAR + 4).encode(x="value:Q"),
+        grammar.words(base, text, {"align": "left", "dx": 8}, x="reach:Q"),
+    ]
+    return grammar.framed(layers, width, len(data) * ROW)

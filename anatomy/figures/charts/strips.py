@@ -1,0 +1,213 @@
+"""The run strip under a figure, and what stands in its place when there is no current recording.
+
+A strip says what the figures were made on and where the raw file is. A gap says that nothing was
+recorded, a badge that what was recorded no longer speaks for the code or the machine; both name
+the command that mends it. None of them ever hides a figure's age.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from anatomy.record.recording import Recording
+from anatomy.record.showing import Found, Showing
+from anatomy.table import units
+
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16, is none
+
+
+def strip(showing: Showing, found: Sequence[Found]) -> str:
+    """The line that says where figures come from, for one recording or for several together.
+
+    GPU, torch, CUDA, driver, clocks, power and temperature seen, noise floor, date, commit, and a
+    link to each raw file. On a narrow screen all but the GPU and the date folds away.
+    """
+    seen = {each.recording.path: each.recording for each in found if each.recording is not None}
+    there = list(seen.values())
+    if not there:
+        return ""
+    facts = _facts(there) + _card_notes(there, showing.here)
+    line = " · ".join(f"<span>{_marked(name, value)}</span>" for name, value in facts)
+    files = _files(showing, there)
+    short = f"{escape(facts[0][1])} · {escape(dict(facts)['recorded'])}"
+    return (
+        '<div class="strip" data-search-exclude>'
+        f'<div class="strip-line">{line} · {files}</div>'
+        f'<details class="strip-fold"><summary>{short}</summary>'
+        f"<div>{line} · {files}</div></details>"
+        f"{_warnings(there)}</div>"
+    )
+
+
+def notices(showing: Showing, found: Iterable[Found]) -> str:
+    """Gaps and badges of recordings that are missing or not current; empty if all are.
+
+    A page says once what mends them; later ones that the same commands mend are a line each.
+    """
+    parts = {}
+    for each in found:
+        if not each.freshness.current:
+            parts.setdefault(each.freshness.state, []).append(each)
+    return "".join(_notice(showing, state, each) for state, each in parts.items())
+
+
+def commands(found: Iterable[Found]) -> tuple[str, str]:
+    """The first of the commands that mend what is not current, as markup, and how many follow."""
+    each = list(dict.fromkeys(f.command for f in found if not f.freshness.current))
+    return escape(each[0]) if each else "", f" and {len(each) - 1} more" if each[1:] else ""
+
+
+def _notice(showing: Showing, state: str, found: list[Found]) -> str:
+    commands = list(dict.fromkeys(each.command for each in found))
+    several = len(commands) > 1
+    kind, what, why = "badge", "Out of date", f" {escape(found[0].freshness.reason)}"
+    if state == "missing":
+        what = f"{len(commands)} recordings are missing" if several else "Not recorded yet"
+        kind, why = "gap", ""
+    if showing.commands_named.issuperset(commands):
+        return (
+            f'<p class="notice {kind} again" role="note" title="{escape("; ".join(commands))}" '
+            f"data-search-exclude><b>{what}.</b></p>"
+        )
+    showing.commands_named.update(commands)
+    where = "" if all(each.on_cpu for each in found) else " on the GPU host"
+    return (
+        f'<div class="notice {kind}" role="note" data-search-exclude><p><b>{what}.</b>{why} '
+        f"Record {'them' if several else 'it'}{where}:</p>"
+        f"<pre><code>{escape(chr(10).join(commands))}</code></pre></div>"
+    )
+
+
+def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
+    data = [each.data for each in there]
+    machines = [each["machine"] for each in data]
+    gpu = _several(m.get("gpu") or m.get("cpu") or m["slug"] for m in machines)
+    facts = [
+        ("GPU" if machines[0].get("gpu") else "CPU", gpu),
+        ("torch", _several(each["software"].get("torch") for each in data)),
+        ("CUDA", _several(each["software"].get("cuda") for each in data)),
+        ("driver", _several(m.get("driver") for m in machines)),
+        ("SM clock", _span(_seen(there, "sm_clock_mhz"), " MHz")),
+        ("power", _span(_seen(there, "power_w"), " W")),
+        ("temperature", _span(_seen(there, "temperature_c"), " °C")),
+        ("noise floor", _floors(there)),
+        ("measured in", _processes(data)),
+        ("recorded", _dates(data)),
+        ("commit", _several(_commit(each["code"]) for each in data)),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _marked(name: str, value: str) -> str:
+    """One fact; the GPU, the date and the clocks speak for themselves and need no name."""
+    text = escape(value)
+    return f"<b>{text}</b>" if name in ("GPU", "CPU") else f"{name} {text}"
+
+
+def _several(values: Iterable[str | None]) -> str:
+    return " / ".join(dict.fromkeys(value for value in values if value))
+
+
+def _seen(there: Sequence[Recording], name: str) -> list[float]:
+    """What was seen while measuring, or before and after where the rows do not say."""
+    conditions = [each.data.get("conditions") or {} for each in there]
+    around = [each.get(when) or {} for each in conditions for when in ("before", "after")]
+    rows = [row for each in there for row in each.rows]
+    seen, beside = ([r[name] for r in some if r.get(name) is not None] for some in (rows, around))
+    return seen or beside
+
+
+def _span(values: Sequence[float], unit: str) -> str:
+    ends = [float(units.significant(choose(values), 4)) for choose in (min, max) if values]
+    return _from_to([f"{end:.0f}" for end in ends]) + unit if ends else ""
+
+
+def _floors(there: Sequence[Recording]) -> str:
+    floors = [floor for each in there for floor in each.noise_floor.values()]
+    return _from_to([units.percent(choose(floors), 2) for choose in (min, max) if floors])
+
+
+def _from_to(ends: Sequence[str]) -> str:
+    return "–".join(dict.fromkeys(ends))
+
+
+def _processes(data: Sequence[dict]) -> str:
+    """How many fresh processes, where that was not one."""
+    names = sorted({str(each["method"].get("process", "")) for each in data})
+    return _several(names) if any(each["method"].get("processes") for each in data) else ""
+
+
+def _dates(data: Sequence[dict]) -> str:
+    days = [each["started_at"][:10] for each in data]
+    return " to ".join(dict.fromkeys((min(days), max(days))))
+
+
+def _commit(code: dict[str, Any]) -> str:
+    if not code.get("commit"):
+        return "not recorded"
+    return code["commit"][:7] + (" with uncommitted changes" if code.get("dirty") else "")
+
+
+def _card_notes(there: Sequence[Recording], here: dict | None) -> list[tuple[str, str]]:
+    """A note where another card of the model was accepted in place of this host's."""
+    if here is None or os.environ.get("ANATOMY_CARD") != "any":
+        return []
+    cards = {each.data["machine"].get("card") for each in there} - {None}
+    if not cards or cards == {here.get("card")}:
+        return []
+    return [("card:", "another one of this model, accepted by ANATOMY_CARD=any")]
+
+
+def _files(showing: Showing, there: Sequence[Recording]) -> str:
+    links = [(showing.raw_link(each), f"{each.experiment}/{each.path.name}") for each in there]
+    if len(links) == 1:
+        return f'<a class="raw" href="{escape(links[0][0])}">raw JSON</a>'
+    items = "".join(
+        f'<li><a class="raw" href="{escape(link)}">{escape(name)}</a></li>'
+        for link, name in dict.fromkeys(links)
+    )
+    return (
+        f'<details class="strip-files"><summary>{len(links)} raw JSON files</summary>'
+        f"<ul>{items}</ul></details>"
+    )
+
+
+def _warnings(there: Sequence[Recording]) -> str:
+    texts = list(dict.fromkeys(text for each in there for text in each.warnings))
+    if not texts:
+        return ""
+    operations = {row.get("op") for each in there for row in each.rows} - {None}
+    items = "".join(f"<li>{escape(text)}</li>" for text in _grouped(texts, operations))
+    word = "1 warning" if len(texts) == 1 else f"{len(texts)} warnings"
+    return (
+        f'<details class="strip-warnings"><summary>{word} while recording</summary>'
+        f"<ul>{items}</ul></details>"
+    )
+
+
+def _grouped(warnings: Sequence[str], operations: set[str]) -> list[str]:
+    """Warnings that say the same of several operations, but for their numbers, as one."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for text in warnings:
+        op, _, rest = text.partition(": ")
+        op, rest = (op, rest) if rest and op in operations else ("", text)
+        groups.setdefault(_NUMBER.sub("#", rest) if op else text, []).append((op, rest))
+    lines = []
+    for group in groups.values():
+        names, texts = zip(*group, strict=True)
+        if len(group) == 1:
+            lines.append(": ".join(filter(None, group[0])))
+        else:
+            text = _with_ranges(texts)
+            text = f"{text[:1].upper()}{text[1:]} So in {len(group)} comparisons"
+            lines.append(f"{text}: {', '.join(names)}.")
+    return lines
+
+
+def _with_ranges(texts: Sequence[str]) -> str:
+    """One text for several that differ in numbers: each number as its range."""
+    numbers = zip(*(map(float, _NUMBER.findall(text)) for text in texts), strict=True)
+    spans = (_from_to([f"{min(each):g}", f"{max(each):g}"]) for each in numbers)
+    return _NUMBER.sub(lambda _: next(spans), texts[0])

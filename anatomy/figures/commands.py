@@ -1,0 +1,86 @@
+"""How a reader runs an experiment: the command line, its flags, and what it will take."""
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+from anatomy.figures import tables
+from anatomy.figures.charts import strips
+from anatomy.record.showing import Found, Showing
+from anatomy.record.signatures import Parameter, Signature
+from anatomy.table import units
+from anatomy.table.errors import BadParameter, UnknownName
+
+PROGRAM = "pytorch-gpu-anatomy"
+WIDEST = 76  # characters that fit a page's column
+
+
+def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) -> str:
+    """The command that runs an experiment with `params`, writing out the options named.
+
+    Raises:
+        BadParameter: The experiment has no command.
+        UnknownName: An option is none of its parameters.
+    """
+    if declared.command is None:
+        raise BadParameter(
+            f"{declared.name} has no command of its own; its decorator declares none. "
+            f"It is measured by `{PROGRAM} record {declared.name}`."
+        )
+    words = [PROGRAM, declared.command]
+    for name in options:
+        if name not in params:
+            raise UnknownName(f"parameter of {declared.name} called", name, params)
+        words.append(f"--{name.replace('_', '-')} {params[name]}")
+    return " ".join(words)
+
+
+def shown(showing: Showing, declared: Signature, found: Found, command: str) -> str:
+    """The command to copy, the table of its flags, and the seconds it took when recorded."""
+    ident = showing.unique("command-" + declared.name.replace(".", "-").replace("_", "-"))
+    block = (
+        f'<div class="language-sh highlight"><pre id="{ident}"><span></span>'
+        f"<code>{escape(_broken(command))}\n</code></pre></div>"
+    )
+    flags = [
+        ("option", lambda p: f"<code>--{p.name.replace('_', '-')}</code>"),
+        ("what it is", lambda p: escape(p.help.rstrip("."))),
+        ("values", _values),
+        ("default", lambda p: tables.code(p.default)),
+    ]
+    label = f"Options of {declared.command}"
+    table = tables.by_columns(flags, declared.parameters, label, "flags")
+    return f'<div class="command">{block}{_took(showing, found)}{table}</div>'
+
+
+def _broken(command: str) -> str:
+    """A long command over several lines, in the way that a shell reads as one."""
+    if len(command) <= WIDEST:
+        return command
+    first, *options = command.split(" --")
+    lines = [first]
+    for option in options:
+        if len(lines) > 1 and len(lines[-1]) + len(option) + 3 <= WIDEST:
+            lines[-1] += f" --{option}"
+        else:
+            lines.append(f"  --{option}")
+    return " \\\n".join(lines)
+
+
+def _took(showing: Showing, found: Found) -> str:
+    if found.recording is None:
+        return strips.notices(showing, [found])
+    data = found.recording.data
+    where = data["machine"].get("gpu") or data["machine"]["slug"]
+    peaks = [row["peak_bytes"] for row in found.recording.rows if row.get("peak_bytes")]
+    memory = f" and at most {units.byte_count(max(peaks))} of GPU memory" if peaks else ""
+    return (
+        f'<p class="took">Took <span class="measured">{units.seconds(data["seconds"])}</span>'
+        f"{memory} on {escape(where)}, start of the process included.</p>"
+    )
+
+
+def _values(parameter: Parameter) -> str:
+    if parameter.choices:
+        return " ".join(map(tables.code, parameter.choices))
+    return {int: "whole number", float: "number", str: "text", bool: "on or off"}[parameter.type]

@@ -1,0 +1,186 @@
+"""Which variants of a comparison nothing beats in both time and a count: the Pareto frontier.
+
+A variant is *beaten* by another that needs no more of what is counted and is shown to be faster, or
+that needs less of it in the same time. Times of two variants are compared block by block, as those
+of a variant and its control are: two medians alone beat nobody. The frontier is drawn through the
+variants that nothing beats; one above it is beaten in the median, and that was not shown.
+Arithmetic on the rows of one recording, and nothing that prints markup.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anatomy.figures import breakeven
+from anatomy.figures.breakeven import Cell
+from anatomy.judge import replication
+from anatomy.table import rows
+from anatomy.table.errors import BadParameter, MeasurementError
+from anatomy.table.rows import Row
+
+# Whether a variant is on the frontier: nothing is lower in both; in the median something is, which
+# was not shown; something was shown to be.
+YES, OPEN, NO = "yes", "undecided", "no"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What of a recording is shown; see `anatomy.page.frontier`."""
+
+    x: str
+    where: Mapping[str, Any] | None
+    series: str | None
+    variants: Sequence[str] | None
+    quantity: str | None
+    op: str | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """A variant by its count and its time, each over its control's.
+
+    Attributes:
+        time: The cell of its time.
+        count: The cell of its count.
+        standing: `yes`, `undecided` or `no`: whether it is on the frontier; empty without a place.
+        beaten_by: The variants that beat it; of an undecided one, those below it in the median.
+    """
+
+    time: Cell
+    count: Cell
+    standing: str = ""
+    beaten_by: tuple[str, ...] = ()
+
+    @property
+    def variant(self) -> str:
+        """Its name."""
+        return self.time.variant
+
+    @property
+    def row(self) -> Row:
+        """Its row."""
+        return self.time.row
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is the control, at 1 by 1."""
+        return self.time.word == "control"
+
+    @property
+    def placed(self) -> bool:
+        """Whether both are known."""
+        return self.time.value is not None and self.count.value is not None
+
+    @property
+    def why(self) -> str:
+        """Why it has no place."""
+        return self.time.why or self.count.why
+
+
+def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
+    """The variants of each series, the control first, with how each stands to the frontier.
+
+    Args:
+        table: All rows of a recording.
+        wanted: Which are shown.
+
+    Raises:
+        UnknownName: A column, variant, op, quantity or value of a column is in no row.
+        BadParameter: There are several comparisons, or several rows of a variant in one of them.
+    """
+    variants = list(wanted.variants or _variants(table, wanted))
+    by = wanted.series or "op"
+    both = []
+    for value in ("ratio", wanted.x):
+        asked = (by, None, variants, value, wanted.op, wanted.quantity, wanted.where)
+        cells = breakeven.cells(table, breakeven.Wanted(*asked))
+        both.append({(cell.x, cell.variant): cell for cell in cells})
+    times, counts = both
+    found: dict[Any, list[Point]] = {}
+    places = breakeven.axis(name for name, _ in times)
+    if wanted.series is None and len(places) > 1:
+        raise BadParameter(
+            f"frontier() shows one comparison unless series= says what tells several apart: "
+            f"choose by op= or where={{...}} of {', '.join(places)}."
+        )
+    for each in places:
+        mine = [Point(times[each, v], counts[each, v]) for v in variants if (each, v) in times]
+        found[each] = _standing([*_control(mine, each), *mine])
+    return found
+
+
+def _variants(table: Sequence[Row], wanted: Wanted) -> list[str]:
+    """All that are compared with a control among the rows wanted."""
+    kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op)
+    mine = [row for row in kept if row.get("role") not in ("control", "again")]
+    found = [row for row in mine if row.get("ratio") is not None or row.get("note")]
+    if not found:
+        raise BadParameter("no row of these is compared with a control.")
+    return rows.names(found, "variant")
+
+
+def _control(mine: Sequence[Point], place: Any) -> list[Point]:
+    """The control as a point: at 1 by 1, where its count is known."""
+    controls = [point.time.control for point in mine if point.time.control]
+    if not controls:
+        return []
+    names = rows.names(controls, "variant")
+    if len(names) > 1:
+        raise BadParameter(
+            f"frontier() shows variants of one control, and these have {', '.join(names)}: choose "
+            "them by variants=."
+        )
+    row, one = controls[0], (1.0, 1.0, 1.0, "control", "")
+    known = any(point.count.value is not None for point in mine)
+    count = one if known else (None, None, None, "", "not counted")
+    cells = (Cell(row["variant"], place, None, row, row, *shown) for shown in (one, count))
+    return [Point(*cells)]
+
+
+def _standing(several: Sequence[Point]) -> list[Point]:
+    """Points of one comparison with how each stands to the frontier."""
+    placed = [point for point in several if point.placed]
+    found = []
+    for point in several:
+        others = [other for other in placed if other is not point and point.placed]
+        beaters = tuple(other.variant for other in others if beats(other, point))
+        standing = (NO if beaters else YES) if point.placed else ""
+        found.append(replace(point, standing=standing, beaten_by=beaters))
+    left = [point for point in found if point.standing == YES]
+    for index, point in enumerate(found):
+        below = tuple(o.variant for o in left if point.standing == YES and _below(o, point))
+        if below:
+            found[index] = replace(point, standing=OPEN, beaten_by=below)
+    return found
+
+
+def beats(one: Point, other: Point) -> bool:
+    """Whether a variant needs no more and is shown to be faster, or less and is as fast."""
+    if one.count.value > other.count.value:
+        return False
+    word = _faster(one, other)
+    return word == "faster" or (word == "same" and one.count.value < other.count.value)
+
+
+def _faster(one: Point, other: Point) -> str:
+    """The verdict on the time of a variant over that of another one of the same comparison."""
+    if other.is_control:
+        return one.time.word
+    floor = one.row.get("noise_floor")
+    try:
+        return replication.verdict(replication.ratio(one.row, other.row), floor)
+    except (KeyError, TypeError, MeasurementError):  # rows without blocks, or of other processes
+        apart = one.time.high < other.time.low, one.time.low > other.time.high
+        return "faster" if apart[0] else "slower" if apart[1] else "undecided"
+
+
+def _below(one: Point, other: Point) -> bool:
+    """Whether a point is lower than another in the median of time, and no higher in its count."""
+    pairs = [(p.count.value, p.time.value) for p in (one, other)]
+    return pairs[0] != pairs[1] and all(a <= b for a, b in zip(*pairs, strict=True))
+
+
+def line(several: Sequence[Point]) -> list[Point]:
+    """The points that the frontier is drawn through, by rising count."""
+    found = [point for point in several if point.standing == YES]
+    return sorted(found, key=lambda point: (point.count.value, -point.time.value))

@@ -1,0 +1,209 @@
+"""What memory costs in time, on a page: every variant by both, and the frontier of those worth it.
+
+Which of them are on it is `anatomy.figures.dominance`'s to say.
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from anatomy.figures import framing, payoffs, tables
+from anatomy.figures.charts import figures, svg
+from anatomy.figures.dominance import NO, OPEN, Point, Wanted, line, points
+from anatomy.record.showing import current, selectors
+from anatomy.table import rows, units
+from anatomy.table.errors import BadParameter
+from anatomy.table.rows import Row
+
+MOST_NAMED = 14  # marks that have room for their names on a desk; more have numbers
+
+
+def frontier(
+    experiment: str,
+    *,
+    x: str = "peak_bytes",
+    where: Mapping[str, Any] | None = None,
+    series: str | None = None,
+    variants: Sequence[str] | None = None,
+    quantity: str | None = None,
+    op: str | None = None,
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """Time against a count, both over the control's, and the frontier of what nothing beats.
+
+        frontier("checkpointing.frontier", op="train C=2048 L=8 T=8x1024")
+        frontier("checkpointing.frontier", x="total_peak_bytes", series="depth",
+                 where={"width": 2048, "tokens": 8192})
+
+    Args:
+        x: Column of the count along the axis, such as `peak_bytes` or `total_peak_bytes`.
+        series: Column whose values are comparisons of their own, with a frontier each. Without it
+            there must be one comparison.
+        variants: Variants shown beside the control, in this order; by default all.
+        quantity: There must be one: give it where there are several.
+
+    Raises:
+        BadParameter: There are several comparisons, or several rows of a variant in one of them.
+    """
+    params = selectors(experiment, params, op, quantity)
+    if x in rows.INTERVALS:
+        raise BadParameter(f"{x} has an interval; frontier() has a count along its axis.")
+    wanted = Wanted(x, where, series, variants, quantity, op)
+    found = current().find(experiment, **params)
+    return framing.exhibit(
+        found, caption, lambda: _shown(found.recording.rows, wanted), kind="frontier"
+    )
+
+
+def _shown(table: Sequence[Row], wanted: Wanted) -> str:
+    by_series = points(table, wanted)
+    table = _table(by_series, wanted)
+    if not any(point.placed for several in by_series.values() for point in several):
+        return table
+    return _chart(by_series, wanted) + figures.twin(table)
+
+
+def _name(wanted: Wanted, place: Any) -> str:
+    """A series as its legend has it; the only comparison needs no name."""
+    if wanted.series is None:
+        return ""
+    return f"{rows.heading(wanted.series)} {payoffs.label(wanted.series, place)}"
+
+
+def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
+    """The picture, what its marks mean, and what is on the frontier in words."""
+    several = len(by_series) > 1
+    drawn = [point for mine in by_series.values() for point in mine if point.placed]
+    numbers = {name: str(number) for number, name in enumerate(_names(drawn), 1)}
+    marks, steps = [], []
+    series = {place: _name(wanted, place) for place in by_series}
+    for place, mine in by_series.items():
+        # The control, which is at 1 by 1 in every series, is drawn once.
+        repeated = any(mark["control"] for mark in marks)
+        shown = [p for p in mine if p.placed and not (p.is_control and repeated)]
+        marks += [_mark(point, numbers, wanted, series[place]) for point in shown]
+        steps += [
+            {"series": series[place], "x": p.count.value, "value": p.time.value} for p in line(mine)
+        ]
+    floor = max((p.row.get("noise_floor") or 0.0 for p in drawn), default=0.0)
+    titles = (payoffs.title(wanted.x), payoffs.title("ratio", [point.row for point in drawn]))
+    series = list(series.values())
+    names = len(marks) <= MOST_NAMED
+    drawing = svg.Drawing("tradeoffs.frontier", (marks, steps, floor, titles, series, names))
+    named = (
+        f"{titles[1]} against {titles[0]} of {', '.join(_names(drawn, control=True))}"
+        f"{f' by {rows.heading(wanted.series)}' if several else ''}, with the frontier of those "
+        "that none beats in both. The table under it has the figures."
+    )
+    return (
+        svg.chart([("", drawing)], named)
+        + _numbers(numbers, drawn, always=not names)
+        + _key(drawn, wanted, several=several)
+        + _worth(by_series, wanted)
+    )
+
+
+def _mark(point: Point, numbers: Mapping[str, str], wanted: Wanted, series: str) -> dict[str, Any]:
+    """A point as `tradeoffs.frontier` draws it."""
+    control, time = point.is_control, point.time
+    mark = {"series": series, "x": point.count.value, "value": time.value}
+    mark |= {"low": time.low, "high": time.high, "control": control}
+    mark["name"] = f"{point.variant}, the control" if control else point.variant
+    mark["number"] = "" if control else numbers[point.variant]
+    return mark | {"beaten": point.standing == NO, "hover": _described(point, wanted, series)}
+
+
+def _names(drawn: Sequence[Point], *, control: bool = False) -> list[str]:
+    return list(dict.fromkeys(p.variant for p in drawn if control or not p.is_control))
+
+
+def _described(point: Point, wanted: Wanted, series: str) -> str:
+    """A point in words, for whoever points at it."""
+    if point.is_control:
+        return f"{point.variant}: the control"
+    where = f", {series}" if series else ""
+    time = units.ratio_range(point.time.value, point.time.low, point.time.high)
+    beaten = f"; beaten by {', '.join(point.beaten_by)}" if point.standing == NO else ""
+    return (
+        f"{point.variant}{where}: {rows.heading(wanted.x)} {units.ratio(point.count.value)}, "
+        f"time {time}, {point.time.word}{beaten}"
+    )
+
+
+def _numbers(numbers: Mapping[str, str], drawn: Sequence[Point], *, always: bool) -> str:
+    """Which number is which variant, where the picture has no room for their names."""
+    kind = "key numbered" if always else "key numbered narrow"
+    control = next((tables.code(p.variant) for p in drawn if p.is_control), "")
+    parts = [
+        f"<span><b>{number}</b> {tables.code(name)}</span> " for name, number in numbers.items()
+    ]
+    parts += [f"<span><b>●</b> {control}, the control</span>"] if control else []
+    return f'<p class="{kind}">{"".join(parts)}</p>'
+
+
+def _key(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
+    """How to read it."""
+    kind = "edge" if several else "edge first"
+    what = escape(rows.heading(wanted.x))
+    parts = [f"left: less {what}; down: faster"]
+    parts.append(f'<span class="{kind}"></span> the frontier: nothing is shown to beat these')
+    if any(point.standing == NO for point in drawn):
+        parts.append("hollow: beaten; the table says by what")
+    if any(point.standing == OPEN for point in drawn):
+        parts.append("filled, above the line: not shown to be beaten, but the medians say so")
+    return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
+
+
+def _worth(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
+    """What is on each frontier, from the least count to the most."""
+    alike: dict[str, list[str]] = {}
+    for place, several in by_series.items():
+        on = ", ".join(tables.code(point.variant) for point in line(several))
+        alike.setdefault(on, []).append(payoffs.label(wanted.series or "op", place))
+    lines = []
+    for on, places in alike.items():
+        where = f"{rows.heading(wanted.series)} {', '.join(places)}: on" if wanted.series else "on"
+        said = f"{where[0].upper()}{where[1:]} the frontier, from left to right"
+        if on:
+            lines.append(f"<li>{escape(said)}: {on}.</li>")
+    return f'<ul class="breaks">{"".join(lines)}</ul>'
+
+
+def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
+    """One row for each point: both ratios, the verdict, and whether it is on the frontier."""
+    heading = rows.heading(wanted.x)
+
+    def place(point: Point) -> str:
+        return escape(payoffs.label(wanted.series, point.time.x))
+
+    def time(point: Point) -> str:
+        ends = () if point.is_control else (point.time.low, point.time.high)
+        return tables.figure(point.time.value, *ends)
+
+    def standing(point: Point) -> str:
+        if point.standing == OPEN:
+            return f"undecided: {_beaters(point)} beats it by the median alone"
+        if point.standing == NO:
+            return f"no: beaten by {_beaters(point)}"
+        return point.standing or tables.why(point.why)
+
+    columns = [
+        ("variant", lambda point: tables.code(point.variant)),
+        (f"#{heading}", lambda point: tables.cell(point.row, wanted.x)),
+        ("#/ control", lambda point: tables.figure(point.count.value)),
+        ("#time / control", time),
+        ("verdict", lambda p: tables.chip(p.time.word) if p.time.word else tables.NONE),
+        ("on the frontier", standing),
+    ]
+    if wanted.series:
+        columns.insert(0, (f"#{rows.heading(wanted.series)}", place))
+    every = [point for several in by_series.values() for point in several]
+    return tables.by_columns(columns, every, f"Time against {heading}", "payoffs")
+
+
+def _beaters(point: Point) -> str:
+    """The variants that beat a point, at most two of them."""
+    shown = ", ".join(map(tables.code, point.beaten_by[:2]))
+    more = len(point.beaten_by) - 2
+    return f"{shown} and {more} more" if more > 0 else shown

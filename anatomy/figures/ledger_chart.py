@@ -1,0 +1,167 @@
+"""How far off the inherited numbers are: a sentence, and claimed against measured as a chart.
+
+Only statements of the seed are counted here, and only on the machine shown.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from anatomy import claims
+from anatomy.claims import Result
+from anatomy.figures import tables
+from anatomy.figures.charts import svg
+from anatomy.record.showing import Showing
+
+# Within the first factor a claim is called close; beyond the second one, far off.
+NEAR, FAR = 1.25, 2.0
+# Units that share a chart: a count is a number as a ratio is one.
+PLAIN = ("x", "count")
+TITLES = {"s": "Times", "B/s": "Bandwidths", "share": "Shares of a whole"}
+# Why a statement is not in the chart, after the count of such statements.
+REASONS = (
+    "state no number",
+    "can't be put to the test on this machine",
+    "wait for their measurement",
+    "state a number of another kind than the measured one",
+)
+NONE_YET = '<p class="notice gap">No claimed number has a measured one beside it yet.</p>'
+
+
+def inherited(showing: Showing, found: Sequence[Result]) -> list[Result]:
+    """The statements of the seed, on the machine shown."""
+    here = showing.machine
+    return [each for each in found if each.machine == here and each.claim.row is not None]
+
+
+def comparable(found: Sequence[Result]) -> list[Result]:
+    """Those with a claimed number and a measured one of this machine to hold it against."""
+    return [each for each in found if each.deviation and each.word != claims.NOT_MEASURABLE]
+
+
+def left_out(found: Sequence[Result]) -> dict[str, int]:
+    """Why the others are not among the comparable ones, and how many for each reason."""
+    kept = {each.claim.name for each in comparable(found)}
+    none, elsewhere, waiting, other = REASONS
+
+    def reason(result: Result) -> str:
+        if result.claim.claimed is None:
+            return none
+        if result.word == claims.NOT_MEASURABLE:
+            return elsewhere
+        return waiting if result.word in (claims.NOT_RECORDED, claims.NOT_YET) else other
+
+    counted = Counter(reason(each) for each in found if each.claim.name not in kept)
+    return {each: counted[each] for each in REASONS}
+
+
+def _factor(result: Result) -> float:
+    """How far off the claimed number is, in whichever direction."""
+    return max(result.deviation, 1 / result.deviation)
+
+
+def accuracy(showing: Showing, found: Sequence[Result]) -> str:
+    """How often, and by how much, the inherited numbers are off, in a sentence."""
+    here = comparable(inherited(showing, found))
+    if not here:
+        return NONE_YET + "\n"
+    close = sum(_factor(each) <= NEAR for each in here)
+    far = [each for each in here if _factor(each) > FAR]
+    less = sum(each.deviation < 1 for each in far)
+    several = [each for each in here if each.measured.cases > 1]
+    single = sum(_farthest(each) > FAR for each in several)
+    sentence = (
+        f"<p>Of {len(here)} inherited numbers that were measured on "
+        f"{tables.code(showing.machine)}, {close} {'is' if close == 1 else 'are'} "
+        f"within a factor of {NEAR:g} of the claim, {len(here) - close - len(far)} more within a "
+        f"factor of {FAR:g}, and {len(far)} further off, {less} of these below the claim and "
+        f"{len(far) - less} above it."
+    )
+    if several:
+        sentence += (
+            f" That is by the median. Off by more than a factor of {FAR:g} in some case: {single} "
+            f"of the {len(several)} numbers that were measured in several cases."
+        )
+    return sentence + "</p>\n"
+
+
+def _farthest(result: Result) -> float:
+    """By which factor the claimed number is off in the case that is farthest from it."""
+    low, high = result.claim.claimed
+    seen = result.measured
+    below = low / seen.low if seen.low > 0 else float("inf")
+    return max(below, seen.high / high, 1.0)
+
+
+def chart(showing: Showing, found: Sequence[Result]) -> str:
+    """Claimed against measured: numbers without a unit first, then a panel for each unit."""
+    statements = inherited(showing, found)
+    here = comparable(statements)
+    if not here:
+        return NONE_YET
+    words = [word for word in claims.WORDS if any(each.word == word for each in here)]
+    by_unit = {unit: [each for each in here if each.claim.unit == unit] for unit in TITLES}
+    others = {unit: some for unit, some in by_unit.items() if some}
+    body = ""
+    if plain := [each for each in here if each.claim.unit in PLAIN]:
+        panels = [("Ratios and counts", _drawing(plain, words, "x"))]
+        body += svg.chart(panels, _label("ratios and counts", len(plain)))
+    if others:
+        panels = [(TITLES[unit], _drawing(some, [], unit)) for unit, some in others.items()]
+        what = " and ".join(TITLES[unit].lower() for unit in others)
+        label = _label(what, sum(map(len, others.values())))
+        body += svg.chart(panels, label, abreast=len(panels))
+    return f'<div class="against">{body}</div>' + _note(statements, len(here))
+
+
+def _label(what: str, count: int) -> str:
+    return (
+        f"Claimed against measured {what} of {count} claims, with the diagonal on which they "
+        "are equal; the table has the figures."
+    )
+
+
+def _note(found: Sequence[Result], drawn: int) -> str:
+    """What is not in the chart, and why."""
+    reasons = [f"{count} {reason}" for reason, count in left_out(found).items() if count]
+    if not reasons:
+        return ""
+    joined = " and ".join(filter(None, (", ".join(reasons[:-1]), reasons[-1])))
+    return (
+        f'<p class="left-out">{drawn} of {len(found)} inherited statements are drawn. Of the '
+        f"others, {joined}.</p>"
+    )
+
+
+def _drawing(some: Sequence[Result], words: Sequence[str], unit: str) -> svg.Drawing:
+    points = [point(each) for each in some]
+    return svg.Drawing("diagonals.against", (points, list(words), unit, [NEAR, FAR]))
+
+
+def point(result: Result) -> dict:
+    """A claim's mark; those that are close to the diagonal go without a name."""
+    low, high = result.claim.claimed
+    seen = result.measured
+    claim, row = result.claim, str(result.claim.row)
+    close = _factor(result) <= NEAR
+    return {
+        "claimed_low": low,
+        "claimed_high": high,
+        "value": seen.value,
+        "low": seen.low if seen.low > 0 else None,
+        "high": seen.high,
+        "many": seen.cases > 1,
+        "verdict": result.word,
+        "name": "" if close else f"{claim.name} {row}",
+        "number": "" if close else row,
+        "hover": described(result),
+    }
+
+
+def described(result: Result) -> str:
+    """What a reader sees who points at a mark."""
+    seen = result.measured
+    number = f"median {seen.middle}, {seen.text}" if seen.cases > 1 else seen.text
+    return (
+        f"{result.claim.row} {result.claim.statement} Claimed: {result.claim.number}. "
+        f"Measured: {number}. Verdict: {result.word}."
+    )

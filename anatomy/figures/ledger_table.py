@@ -1,0 +1,259 @@
+"""The ledger on a page: its counts, its table, and its charts."""
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+
+from anatomy import claims
+from anatomy.claims import Result
+from anatomy.claims import ledger as ledger_rows
+from anatomy.figures import ledger_chart, tables
+from anatomy.figures.charts import strips, svg
+from anatomy.record.showing import Showing, current
+from anatomy.references import inline, spans
+from anatomy.table import units
+from anatomy.table.errors import UnknownName
+
+HEADS = ("#row", "verdict", "claim", "#claimed", "#measured", "#deviation", "topic", "machine")
+# Verdict -> what so many claims do.
+SAID = {
+    claims.HOLDS: "hold",
+    claims.ONLY_WHERE: "hold only under a condition",
+    claims.FAILS: "fail",
+    claims.INCONCLUSIVE: "stay open",
+    claims.NOT_MEASURABLE: "can't be measured there",
+}
+# Characters of a condition under a verdict; a longer one is told with the evidence.
+MOST_SAID = 60
+# Recordings that a row links to one by one; more are counted.
+MOST_LINKED = 12
+# An interval that reaches 0 has no end on a logarithmic axis: there it ends at this part of it.
+BEYOND = 10
+
+
+def ledger(part: str = "table", *, caption: str | None = None) -> str:
+    """The ledger of claims, or one part of it, on every machine with recordings.
+
+        ledger("chart", caption="On the diagonal the seed was right.")
+
+    Args:
+        part: `table`, `answer` (a sentence), `counts` (of verdicts), `accuracy` (how far off the
+            inherited numbers are, in a sentence), `chart` (claimed against measured), `names`
+            (measured over claimed, a row for each claim) or `downloads`.
+    """
+    showing = current()
+    if part not in PARTS:
+        raise UnknownName("part of the ledger", part, PARTS)
+    found = ledger_rows.results(showing)
+    text = inline.render_text(showing, caption) if caption else ""
+    if showing.collecting:
+        return ""
+    body = PARTS[part](showing, found)
+    if part not in FIGURES:
+        return body
+    says = f"<figcaption>{text}</figcaption>" if text else ""
+    # No run strip: behind it stand the recordings of all claims, which each row links to.
+    return f'<figure class="shown ledger" data-search-exclude>{body}{says}</figure>\n'
+
+
+def _downloads(showing: Showing, found: Sequence[Result]) -> str:
+    links = (
+        f'<a href="{escape(posixpath.relpath(name, showing.url or "."))}" download>'
+        f"{name.rpartition('.')[2].upper()}</a>"
+        for name in ledger_rows.DOWNLOADS
+    )
+    return f'<p class="downloads">All of it as {" and as ".join(links)}.</p>\n'
+
+
+def _answer(showing: Showing, found: Sequence[Result]) -> str:
+    """How many hold on the machine shown, in a sentence."""
+    here = [result for result in found if result.machine == showing.machine]
+    counted = ledger_rows.counts(here)
+    judged = sum(counted[word] for word in claims.WORDS)
+    parts = [f"{counted[word]} {verb}" for word, verb in SAID.items() if counted[word]]
+    if not parts:
+        answer = f"None of {len(here)} claims has a verdict yet."
+    elif len(parts) == 1:
+        answer = f"Of {len(here)} claims, {parts[0]}."
+    else:
+        answer = (
+            f"Of {judged} claims that have a verdict on {tables.code(showing.machine)}, "
+            f"{', '.join(parts[:-1])} and {parts[-1]}. "
+            f"Another {len(here) - judged} wait for theirs."
+        )
+    return f"<p><strong>Answer.</strong> {answer}</p>\n"
+
+
+def _counts(showing: Showing, found: Sequence[Result]) -> str:
+    lines = []
+    for machine in dict.fromkeys(result.machine for result in found):
+        counted = ledger_rows.counts(result for result in found if result.machine == machine)
+        lines.append([tables.code(machine), *map(str, counted.values())])
+    heads = ("machine", *(f"#{word}" for word in claims.ALL_WORDS))
+    return tables.listed(heads, lines, "Verdicts by machine", "counts")
+
+
+def _table(showing: Showing, found: Sequence[Result]) -> str:
+    heads = "".join(
+        f'<th scope="col"{" class=n" if head.startswith("#") else ""}>{head.lstrip("#")}</th>'
+        for head in HEADS
+    )
+    body = "".join(_row(showing, result) for result in found)
+    markup = f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
+    return tables.wrapped(markup, "The ledger of claims", "claims-ledger")
+
+
+def _row(showing: Showing, result: Result) -> str:
+    """A claim on one machine; `data-` attributes are what a script filters and sorts by."""
+    claim = result.claim
+    source = claim.place.partition(":")[0] if claim.row else "papers" if claim.place else "ours"
+    marks = {"topic": claim.topic, "verdict": result.word, "machine": result.machine}
+    data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
+    number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE
+    where = (
+        f'<span class="remarks">{escape(ledger_rows.brief(result.condition, MOST_SAID))}</span>'
+        if result.condition and claim.settled is None
+        else ""
+    )
+    chip = tables.chip(result.word) + spans.stale(*result.found) + where
+    cells = [
+        ("n", claim.row, "" if claim.row is None else str(claim.row)),
+        ("", claims.ALL_WORDS.index(result.word), chip),
+        ("", claim.row, _statement(showing, result)),
+        ("n", claim.claimed and claim.claimed[0], number),
+        ("n", result.measured and result.measured.value, _seen(result)),
+        ("n", _off(result), _deviation(result)),
+        ("", None, escape(claim.topic)),
+        ("", None, f"{tables.code(result.machine)}"),
+    ]
+    markup = "".join(
+        _cell(head.lstrip("#"), *cell) for head, cell in zip(HEADS, cells, strict=True)
+    )
+    return f'<tr id="{ledger_rows.anchor(result)}" {data}>{markup}</tr>'
+
+
+def _cell(head: str, kind: str, key: float | None, text: str) -> str:
+    """A cell; on a phone, where the table's head is not shown, `data-head` says what it is."""
+    classes = " ".join(filter(None, (kind, "none" if text == tables.NONE else "")))
+    marks = f' class="{classes}"' if classes else ""
+    marks += "" if key is None else f' data-key="{key:.6g}"'
+    marks += f' data-head="{head}"'
+    return f'<th scope="row"{marks}>{text}</th>' if head == "claim" else f"<td{marks}>{text}</td>"
+
+
+def _seen(result: Result) -> str:
+    """The measured number with its interval, or the span of its cases; and what it is."""
+    seen = result.measured
+    if seen is None:
+        return tables.NONE
+    text = tables.lighter(seen.text)
+    if seen.cases > 1:
+        ends = text.rpartition(" in ")[0]
+        text = f'{escape(seen.middle)} <span class="ci">median of {seen.cases}: {ends}</span>'
+    what = result.claim.measures
+    return text + (f'<span class="remarks">{escape(what)}</span>' if what else "")
+
+
+def _statement(showing: Showing, result: Result) -> str:
+    """What was claimed and where; folded under it what was seen, and the recordings."""
+    claim = result.claim
+    place = f'<span class="source">{escape(claim.place or "ours")}</span>'
+    if result.word == claims.NOT_YET:
+        later = f'<span class="remarks">{escape(result.evidence)}</span>'
+        return f"{escape(claim.statement)} {place}{later}"
+    parts = [escape(result.evidence)]
+    if claim.test:
+        test = re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(claim.test))
+        parts.append(f'<span class="how">Test: {test}</span>')
+    command, more = strips.commands(result.found)
+    if command:
+        old = "missing" if result.word == claims.NOT_RECORDED else "out of date"
+        parts.append(f'<span class="gap-inline">{old}: <code>{command}</code>{more}</span>')
+    if links := _recordings(showing, result):
+        parts.append(f"Recordings: {links}")
+    inside = "".join(f"<p>{each}</p>" for each in parts)
+    return (
+        f'<details class="twin seen"><summary>{escape(claim.statement)} {place}</summary>'
+        f"{inside}</details>"
+    )
+
+
+def _recordings(showing: Showing, result: Result) -> str:
+    there = [each for each in result.found if each.recording is not None]
+    links = [
+        f'<a class="raw" href="{escape(showing.raw_link(each.recording))}" '
+        f'title="{escape(each.name)}, {escape(each.recording.path.stem)}">{number}</a>'
+        for number, each in enumerate(there[:MOST_LINKED], start=1)
+    ]
+    more = f" and {len(there) - MOST_LINKED} more" if len(there) > MOST_LINKED else ""
+    return ", ".join(links) + more
+
+
+def _meets(result: Result) -> bool:
+    """Whether the interval of one number reaches what was claimed."""
+    low, high = result.claim.claimed
+    seen = result.measured
+    return seen.cases == 1 and low <= seen.high and seen.low <= high
+
+
+def _off(result: Result) -> float | None:
+    """What deviations are sorted by: none is 0, and it is no matter in which direction."""
+    if result.deviation is None:
+        return None
+    return 0.0 if _meets(result) else result.distance
+
+
+def _deviation(result: Result) -> str:
+    """`within`, or how many times above or below the nearest end of the claimed number it is."""
+    if result.deviation is None:
+        return tables.NONE
+    if _meets(result):
+        return '<span title="The interval and the claimed number meet.">meets it</span>'
+    of = "the median of its cases" if result.measured.cases > 1 else "what was measured"
+    if result.deviation == 1:
+        return f'<span title="{of} lies within what was claimed">within</span>'
+    above = result.deviation > 1
+    times = units.ratio(result.deviation if above else 1 / result.deviation)
+    title = f"{of}, against the nearest end of what was claimed"
+    return f'<span title="{title}">{times} {"above" if above else "below"}</span>'
+
+
+def _names(showing: Showing, found: Sequence[Result]) -> str:
+    several = len({each.machine for each in found}) > 1
+    points = [_point(each, several) for each in found if each.deviation]
+    if not points:
+        return ledger_chart.NONE_YET
+    label = "Measured numbers over claimed ones; the table has the figures."
+    return svg.chart([("", svg.Drawing("loglog.claimed", (points,)))], label)
+
+
+def _point(result: Result, several: bool = False) -> dict:
+    """A claimed number's mark: all as shares of the claimed one, of a range its middle."""
+    claim, seen = result.claim, result.measured
+    low, high = claim.claimed
+    middle = (low * high) ** 0.5
+    least = seen.low if seen.low > 0 else seen.value / BEYOND
+    number = str(claim.row or "")
+    machine = f" ({result.machine})" if several else ""
+    numbers = {"claimed_low": low, "claimed_high": high, "value": seen.value, "low": least}
+    shares = {name: each / middle for name, each in (numbers | {"high": seen.high}).items()}
+    return shares | {
+        "label": f"{claim.name} {number}".rstrip() + machine,
+        "many": seen.cases > 1,
+        "verdict": result.word,
+        "hover": f"{number} {claim.name} ({result.machine}): claimed {claim.number}, "
+        f"measured {seen.text}, {result.word}",
+    }
+
+
+PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
+    "table": _table,
+    "answer": _answer,
+    "counts": _counts,
+    "accuracy": ledger_chart.accuracy,
+    "chart": ledger_chart.chart,
+    "names": _names,
+    "downloads": _downloads,
+}
+FIGURES = ("table", "counts", "chart", "names")

@@ -1,0 +1,366 @@
+"""Where a technique pays, on a page: a heat map with its break-even line, or a line over a size."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from math import ceil, log2
+from typing import Any
+
+from anatomy.figures import breakeven, framing, tables
+from anatomy.figures.breakeven import Cell, Wanted
+from anatomy.figures.charts import figures, svg
+from anatomy.record.showing import current, selectors
+from anatomy.table import rows, units
+from anatomy.table.errors import BadParameter
+from anatomy.table.rows import Row
+
+# A place of the map that no row of the recording is about.
+UNTRIED = "untried"
+# Verdict -> (tone of its cell, what it says of the technique).
+WORDS = {
+    "faster": ("better", "pays"),
+    "less": ("better", "than the control"),
+    "slower": ("worse", "loses"),
+    "more": ("worse", "than the control"),
+    "same": ("even", "costs the same"),
+    "undecided": ("open", "too close to tell"),
+}
+# What the same verdicts say where the number shown is a speed-up, or a count.
+SPEEDS = {"faster": "(above 1) pays", "slower": "(below 1) loses"}
+COUNTS = {"same": "as the control"}
+FEW = "or too few blocks"  # beside what is undecided, where that is why
+# Pixels of a panel's axis and of a column in which a cell's verdict is written in a word: as many
+# panels stand side by side as have these.
+BESIDE, LETTER, COLUMN = 30, 6.3, 70
+DEEPEST = 4.0  # from this factor on, a cell's colour is no deeper
+LONG = 100_000  # coordinates from here on are printed with a prefix
+
+
+def payoff(
+    experiment: str,
+    *,
+    x: str,
+    y: str | None = None,
+    variant: str | Sequence[str],
+    value: str = "ratio",
+    quantity: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    op: str | None = None,
+    caption: str | None = None,
+    chart: bool = True,
+    **params: Any,
+) -> str:
+    """Where a variant pays, over one or two coordinates of a recording of several comparisons.
+
+        payoff("compilation.map", x="width", y="tokens", variant="compiled", value="speedup",
+               quantity="step_wall", where={"mode": "train", "dtype": "bf16"})
+        payoff("compilation.map", x="tokens", variant=["compiled", "graphed"],
+               where={"width": 1024, "op": "train *"})
+        payoff("checkpointing.map", x="layers", y="tokens", variant="every block",
+               value="peak_bytes")
+
+    With `y` it is a heat map with the line around the cells that pay; without, a line over `x` for
+    each variant, with its break-even.
+
+    Args:
+        x: Column along the axis; numbers or texts.
+        y: Column up the axis, of a heat map.
+        variant: The variant, or variants: a heat map each, or a line each.
+        value: `ratio` (time over the control's), `speedup` (its inverse), or a column of counts
+            such as `peak_bytes`, shown over the control's.
+        quantity: There must be one: give it where there are several.
+        chart: Whether it is drawn, with the table folded under it; otherwise the table alone.
+
+    Raises:
+        BadParameter: Several rows are in one cell.
+    """
+    params = selectors(experiment, params, op, quantity)
+    variants = [variant] if isinstance(variant, str) else list(variant)
+    if not variants:
+        raise BadParameter("payoff() needs a variant, or a list of them.")
+    wanted = Wanted(x, y, variants, value, op, quantity, where)
+    found = current().find(experiment, **params)
+
+    def draw() -> str:
+        cells = breakeven.cells(found.recording.rows, wanted)
+        drawn = (_map if y else _over)(cells, wanted) if chart else ""
+        table = _table(cells, wanted)
+        return drawn + figures.twin(table) if drawn else table
+
+    return framing.exhibit(found, caption, draw, kind="payoff")
+
+
+def label(column: str, value: Any) -> str:
+    """A coordinate as an axis or a table's first column has it: with its unit, and short."""
+    if column.endswith(("_bytes", "_s")) or not breakeven.is_number(value):
+        return rows.printed({column: value}, column)
+    if column == "bytes" and isinstance(value, int):
+        for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+            if value % size == 0:
+                return f"{value // size} {unit}"
+    if isinstance(value, int) and value >= LONG:
+        for size, prefix in ((2**20, "Mi"), (10**6, "M"), (2**10, "Ki"), (10**3, "k")):
+            if value % size == 0:
+                return f"{value // size}{prefix}"
+    return units.format_value(value)
+
+
+def title(value: str, table: Sequence[Row] = ()) -> str:
+    """What is shown: time, speed-up or count, over the control's."""
+    if value in breakeven.TIMED:
+        name = "speed-up, control / time" if value == "speedup" else "time / control"
+        return f"{name} ({rows.interval_name(table)})"
+    return f"{rows.heading(value)} / control (a count)"
+
+
+def _text(cell: Cell) -> str:
+    exact = cell.low == cell.high  # a count, of which three digits are enough
+    return units.ratio(cell.value, *(() if exact else (cell.low, cell.high)))
+
+
+def _described(cell: Cell, wanted: Wanted) -> str:
+    """One cell in words, for whoever points at it."""
+    at = [(c, v) for c, v in ((wanted.x, cell.x), (wanted.y, cell.y)) if c]
+    where = ", ".join(f"{rows.heading(column)} {label(column, value)}" for column, value in at)
+    if cell.value is None:
+        return f"{cell.variant}, {where}: not shown: {cell.why}"
+    ends = (None, None) if wanted.counted else (cell.low, cell.high)
+    few = f": {cell.few}" if cell.few else ""
+    return f"{cell.variant}, {where}: {units.ratio_range(cell.value, *ends)}, {cell.word}{few}"
+
+
+def _map(cells: Sequence[Cell], wanted: Wanted) -> str:
+    """A heat map of each variant, and the key under them."""
+    panels, words, edges = [], [], 0
+    few = any(cell.few for cell in cells)
+    for variant in wanted.variants:
+        mine = [cell for cell in cells if cell.variant == variant]
+        across, up = breakeven.axis(c.x for c in mine), breakeven.axis(c.y for c in mine)
+        places = {(across.index(cell.x), up.index(cell.y)): cell for cell in mine}
+        line = breakeven.contour({p: c.pays for p, c in places.items() if c.value is not None})
+        edges += len(line)
+        words += [cell.word for cell in places.values()]
+        words += [UNTRIED] * (len(across) * len(up) - len(places))
+        squares = [
+            _square(place, places.get(place), wanted)
+            for place in ((i, j) for j in range(len(up)) for i in range(len(across)))
+        ]
+        axes = [
+            (rows.heading(column), [label(column, value) for value in values])
+            for column, values in ((wanted.x, across), (wanted.y, up))
+        ]
+        name = variant if len(wanted.variants) > 1 else ""
+        panels.append((name, svg.Drawing("heatmaps.heat", (squares, *axes, line))))
+    counted = ", ".join(f"{words.count(w)} {w}" for w in WORDS if w in words)
+    named = (
+        f"Heat map of {title(wanted.value, [c.row for c in cells])} of "
+        f"{', '.join(wanted.variants)} by {rows.heading(wanted.x)} and {rows.heading(wanted.y)}: "
+        f"{len(words)} cells{f', {counted}' if counted else ''}. "
+        "The table under it has the figures."
+    )
+    abreast = _abreast(panels)
+    return svg.chart(panels, named, abreast=abreast) + _key(words, edges, wanted, few=few)
+
+
+def _abreast(panels: Sequence[tuple[str, svg.Drawing]]) -> int:
+    """How many panels stand side by side on a desk: rows of equal length, if that can be."""
+    least = 0.0
+    for _, drawing in panels:
+        _, (_, across), (_, up), _ = drawing.arguments
+        least = max(least, BESIDE + LETTER * max(map(len, up)) + COLUMN * len(across))
+    most = next((n for n in range(len(panels), 1, -1) if svg.share(n) >= least), 1)
+    return ceil(len(panels) / ceil(len(panels) / most))
+
+
+def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[str, Any]:
+    """One cell as it is drawn: text, word, mark, tone, and depth of the tone from 0 to 1."""
+    square = {"i": place[0], "j": place[1], "text": "–", "word": "", "mark": "", "tone": "none"}
+    if cell is None:
+        return square | {"depth": 0.0, "hover": "not in the recording"}
+    square["hover"] = _described(cell, wanted)
+    if cell.value is None:
+        return square | {"depth": 0.0}
+    far = (abs(log2(cell.value)) / log2(DEEPEST)) ** 0.5 if cell.value > 0 else 1.0
+    return square | {
+        "text": _text(cell),
+        "word": cell.word,
+        "mark": tables.CHIPS[cell.word][0],
+        "tone": WORDS[cell.word][0],
+        "depth": min(far, 1.0),
+    }
+
+
+def _key(words: Sequence[str], edges: int, wanted: Wanted, *, few: bool) -> str:
+    """What marks and line mean, of those that are drawn."""
+    counted = wanted.counted
+    shown = escape(title(wanted.value)).partition(" (")[0]
+    exact = ", counts without an interval" if counted else ""
+    parts = [f"{shown}{exact}; colour deepens away from 1, up to {DEEPEST:g}×"]
+    means = {word: said for word, (_, said) in WORDS.items()} | (COUNTS if counted else {})
+    means |= SPEEDS if wanted.value == "speedup" else {}
+    means |= {"undecided": f"{means['undecided']}, {FEW}"} if few else {}
+    parts += [f"{tables.chip(word)} {said}" for word, said in means.items() if word in words]
+    if "" in words:
+        parts.append(f"– not {'counted' if counted else 'measured'}; the table says why")
+    elif UNTRIED in words:
+        parts.append("– not tried")
+    gain = "needs less" if counted else "shown to be faster"
+    shown_at = [word in breakeven.PAYS for word in words if word not in ("", UNTRIED)]
+    if edges:
+        line = "" if counted else "break-even: "
+        parts.append(f'<span class="edge"></span> {line}{gain} on one side only')
+    elif any(shown_at) and not all(shown_at):
+        parts += [] if counted else ["no break-even between neighbours"]
+    elif shown_at:
+        every = "every" if all(shown_at) else "no"
+        line = "" if counted else "no break-even: "
+        parts.append(f"{line}{gain} in {every} cell {'counted' if counted else 'measured'}")
+    return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
+
+
+def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
+    """A line over x for each variant, and what is said of break-even; empty without a value."""
+    drawn = [cell for cell in cells if cell.value]
+    if not drawn:
+        return ""
+    steps = breakeven.axis(cell.x for cell in cells)
+    numeric = all(breakeven.is_number(step) and step > 0 for step in steps)
+    points = [
+        {
+            "series": cell.variant,
+            "x": cell.x if numeric else label(wanted.x, cell.x),
+            "value": cell.value,
+            "low": cell.low,
+            "high": cell.high,
+            "hover": _described(cell, wanted),
+            "shown": bool(cell.side),
+        }
+        for cell in sorted(drawn, key=lambda cell: steps.index(cell.x))
+    ]
+    ranges, said = [], []
+    for variant in wanted.variants:
+        line = [cell for cell in cells if cell.variant == variant]
+        found = breakeven.crossings(line) if numeric else []
+        for each in found:
+            ends = sorted((each.before.x, each.after.x))
+            ranges.append({"series": variant, "at": each.at, "low": ends[0], "high": ends[1]})
+        said.append(f"<li>{tables.code(variant)} {_sentence(line, found, wanted)}</li>")
+    counted = wanted.counted
+    floor = max((c.row.get("noise_floor") or 0.0 for c in drawn), default=0.0)
+    ticks = [(step if numeric else label(wanted.x, step), label(wanted.x, step)) for step in steps]
+    heads = (rows.heading(wanted.x), title(wanted.value, [cell.row for cell in drawn]))
+    band = 0.0 if counted else floor
+    drawing = svg.Drawing("loglog.payoff", (points, ranges, ticks, band, heads, numeric))
+    named = (
+        f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}. "
+        "The table under it has the figures."
+    )
+    what = "it needs as much as the control" if counted else "break-even lies"
+    within = "somewhere in it" if counted else "in it"
+    key = [f"shaded: {what} {within}, at the dotted line if the ratio bends nowhere"] * bool(ranges)
+    unlike = "the same as the control" if counted else "no difference was shown"
+    unlike += f", {FEW}" if any(cell.few for cell in drawn) else ""
+    key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]
+    if key:
+        said.append(f"<li>{'; '.join(key).capitalize()}.</li>")
+    if band:
+        each = "each comparison is judged by its own"
+        said.append(f"<li>Band: the largest noise floor, {units.percent(band)}; {each}.</li>")
+    return svg.chart([("", drawing)], named) + f'<ul class="breaks">{"".join(said)}</ul>'
+
+
+def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted: Wanted) -> str:
+    """What is shown of one variant's break-even, in words."""
+    name = rows.heading(wanted.x)
+    counted = wanted.counted
+    known = [cell for cell in line if cell.value is not None]
+    yes, no, few, never = (
+        ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in some))
+        for some in (
+            [cell for cell in known if cell.pays],
+            [cell for cell in known if not cell.pays],
+            [cell for cell in known if cell.few],
+            [cell for cell in line if cell.value is None],
+        )
+    )
+    if found:
+        each = [
+            f"at {name} ≈ {_near(wanted.x, one.at)}, between {label(wanted.x, one.before.x)} "
+            f"({one.before.word}) and {label(wanted.x, one.after.x)} ({one.after.word})"
+            for one in found
+        ]
+        said = f"{'needs as much as the control' if counted else 'breaks even'} "
+        said += f"{' and '.join(each)}."
+    elif known and counted:
+        said = _needs(known, wanted)
+    elif yes and no:
+        said = f"is shown to pay at {name} {yes}; not at {no}"
+        said += ", where blocks are too few for a verdict." if few == no else "."
+    elif known:
+        said = f"is {'' if yes else 'not '}shown to pay at {'every' if yes else 'any'} {name} "
+        said += f"measured ({yes or no})."
+    else:
+        said = "has no value."
+    said += f" Too few blocks for a verdict at {few}." if few and not (yes and few == no) else ""
+    how = "counted" if counted else "measured"
+    return escape(said + (f" Not {how} at {never}; the table says why." if never else ""))
+
+
+def _needs(known: Sequence[Cell], wanted: Wanted) -> str:
+    """Where a variant needs less, the same or more of what is counted; a count has no doubt."""
+    name = rows.heading(wanted.x)
+    places = {word: [c.x for c in known if c.word == word] for word in ("less", "same", "more")}
+    found = [
+        (
+            "the same" if word == "same" else word,
+            ", ".join(label(wanted.x, x) for x in breakeven.axis(at)),
+        )
+        for word, at in places.items()
+        if at
+    ]
+    if len(found) == 1:
+        return f"needs {found[0][0]} at every {name} counted ({found[0][1]})."
+    return f"needs {'; '.join(f'{word} at {name} {at}' for word, at in found)}."
+
+
+def _near(column: str, at: float) -> str:
+    """An interpolated coordinate, with the two digits that it is worth."""
+    plain = float(f"{at:.1e}")
+    return label(column, int(plain) if plain == int(plain) else plain)
+
+
+def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
+    """One row for each cell: what was compared, the ratio, the verdict, and why there is none."""
+    counted = wanted.counted
+    column = wanted.value if counted else "peak_bytes"
+    heading = rows.heading(column)
+
+    def ratio(cell: Cell) -> str:
+        return tables.figure(cell.value, *(() if counted else (cell.low, cell.high)))
+
+    def verdict(cell: Cell) -> str:
+        parts = [tables.chip(cell.word) if cell.word else tables.why(cell.why)]
+        parts += [tables.why(cell.few)] if cell.few else []
+        parts += [tables.why(cell.row["note"])] if cell.word and cell.row.get("note") else []
+        return " ".join(parts)
+
+    columns = [(f"#{rows.heading(wanted.x)}", lambda cell: escape(label(wanted.x, cell.x)))]
+    if wanted.y:
+        columns.append((f"#{rows.heading(wanted.y)}", lambda cell: escape(label(wanted.y, cell.y))))
+    if len(wanted.variants) > 1:
+        columns.append(("variant", lambda cell: tables.code(cell.variant)))
+    if not counted and any(cell.row.get("median_s") for cell in cells):
+        columns += [
+            ("#control", lambda cell: tables.time(cell.control)),
+            ("#time", lambda cell: tables.time(cell.row)),
+        ]
+    shown = "speed-up" if wanted.value == "speedup" else "/ control"
+    columns += [(f"#{shown}", ratio), ("verdict", verdict)]
+    if counted or any(cell.row.get("peak_bytes") is not None for cell in cells):
+        columns += [
+            (f"#control's {heading}", lambda cell: tables.cell(cell.control or {}, column)),
+            (f"#{heading}", lambda cell: tables.cell(cell.row, column)),
+        ]
+    across, up = (breakeven.axis(getattr(cell, name) for cell in cells) for name in ("x", "y"))
+    lines = sorted(cells, key=lambda cell: (across.index(cell.x), up.index(cell.y)))
+    named = f"{title(wanted.value)} of {', '.join(wanted.variants)}"
+    return tables.by_columns(columns, lines, named, "payoffs")

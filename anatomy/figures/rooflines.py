@@ -1,0 +1,253 @@
+"""Figures of the page on limits: the cache curve, the roofline, and what asking a GPU costs."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+from anatomy.figures import curves, tables
+from anatomy.figures.charts import figures, svg
+from anatomy.judge import limits
+from anatomy.judge.limits import Ceilings
+from anatomy.record.showing import Found, Showing, current
+from anatomy.table import rows, units
+from anatomy.table.errors import UnknownName
+from anatomy.table.intervals import Interval
+from anatomy.table.rows import Row
+
+BANDWIDTH, FLOORS = "limits.bandwidth", "limits.floors"
+# Part of the page -> the experiment that it is made of.
+PARTS = {
+    "ceilings": limits.EXPERIMENT,
+    "roofline": limits.EXPERIMENT,
+    "bandwidth": BANDWIDTH,
+    "floors": FLOORS,
+    "graphs": FLOORS,
+}
+TERA = 1e12
+# What the rows of the floors are, in words: operation and variant -> what is asked.
+ASKED = {
+    ("launch", "nothing"): "call a Python function that does nothing",
+    ("launch", "record event"): "record an event",
+    ("launch", "empty kernel"): "launch the emptiest kernel",
+    ("launch", "add"): "add to one element, result in place",
+    ("launch", "add, new result"): "add to one element, new tensor",
+    ("wait", "synchronize"): "synchronize with nothing to wait for",
+    ("wait", "add, synchronize"): "add to one element and synchronize",
+    ("wait", "item"): "read one element with <code>.item()</code>",
+    ("wait", "cpu"): "read one element with <code>.cpu()</code>",
+}
+FLOOR_HEADS = {
+    "host_enqueue": "until the call returns",
+    "step_wall": "from call to call, wall",
+    "gpu_warm": "from call to call, GPU",
+}
+FLOOR_QUANTITIES = tuple(FLOOR_HEADS)
+FLOOR_QUANTITIES = tuple(FLOOR_HEADS)
+
+
+def calls(showing: Showing, part: str) -> tuple[Found, Ceilings | None]:
+    """The recording of a part, noted as the page's, and the ceilings where it draws them.
+
+    Raises:
+        UnknownName: There is no such part.
+    """
+    if part not in PARTS:
+        raise UnknownName("part of the limits", part, PARTS)
+    ceilings = None if part in ("floors", "graphs") else showing.ceilings
+    return showing.find(PARTS[part]), ceilings
+
+
+def shown(found: Found, part: str, ceilings: Ceilings | None) -> str:
+    """One part of the page as HTML; empty where its recording is missing or has nothing of it."""
+    table = found.recording.rows if found.recording else []
+    if part == "ceilings":  # the maker's figures stand there without any recording
+        return _ceilings(table, ceilings)
+    draw: dict[str, Callable[[], str]] = {
+        "bandwidth": lambda: _bandwidth(table),
+        "roofline": lambda: _roofline(ceilings),
+        "floors": lambda: _floors(table),
+        "graphs": lambda: _graphs(table),
+    }
+    return draw[part]() if table else ""
+
+
+def formats(ceilings: Ceilings) -> list[str]:
+    """Number formats that a machine has a ceiling of products for, the fastest last."""
+    names = [each for each in ceilings if each.name.startswith(limits.MATMUL)]
+    return [each.name for each in sorted(names, key=lambda each: each.value)]
+
+
+def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
+    """Each ceiling beside the maker's figure and the clock that it holds at."""
+    sheet = _datasheet()
+    theirs = limits.stated(sheet.slug) if sheet else {}
+    refused = {row["limit"]: row["note"] for row in table if row.get("note")}
+    lines = []
+    for name in dict.fromkeys([*theirs, *(each.name for each in ceilings), *refused]):
+        found, maker = ceilings.get(name), theirs.get(name)
+        here, share = tables.NONE, ""
+        if found is not None and found.kind == "measured":
+            here = units.rate(found.value, found.unit)
+            share = units.percent(found.value / maker.value) if maker else ""
+        elif name in refused:
+            here = tables.why(refused[name])
+        stated = units.rate(maker.value, maker.unit) if maker else tables.NONE
+        clock = sheet.peak_clock_mhz.get(name.removeprefix(limits.MATMUL)) if sheet else None
+        lines.append([escape(name), here, stated, share, f"{clock:g} MHz" if clock else ""])
+    if not lines:
+        return ""
+    head = ("ceiling", "#measured here", "#maker's figure", "#reached", "#which holds at")
+    sources = "; ".join(dict.fromkeys(escape(each.source) for each in theirs.values()))
+    cited = f'<p class="cite">Maker\'s figures: {sources}.</p>' if sources else ""
+    return tables.listed(head, lines, "Ceilings of the machine") + cited
+
+
+def _bandwidth(table: Sequence[Row]) -> str:
+    best = curves.fastest(table)
+    if not best:
+        return _unmeasured(table)
+    points = []
+    for row in best:
+        value, low, high = _rates(row)
+        size = units.byte_count(row["working_set_bytes"])
+        hover = f"{row['op']} of {size}: {_rate(row)}, {row['way']}"
+        point = {"bytes": row["working_set_bytes"], "series": row["op"], "hover": hover}
+        points.append(point | {"value": value / TERA, "low": low / TERA, "high": high / TERA})
+    rules = []
+    if sheet := _datasheet():
+        name = f"memory, datasheet: {units.rate(sheet.dram_bytes_per_s, 'B/s')}"
+        rules.append({"value": sheet.dram_bytes_per_s / TERA, "name": name})
+    cache = best[0]["cache_bytes"]
+    edge = {"bytes": cache, "name": f"cache, {units.byte_count(cache)}"}
+    drawn = svg.Drawing("loglog.bandwidth", (points, rules, edge))
+    label = "Bandwidth of copy, read and write over working-set size. The tables have the figures."
+    picture = svg.chart([("", drawn)], label)
+    return picture + figures.twin(_steps(table, cache), unfold=True) + figures.twin(_curve(best))
+
+
+def _steps(table: Sequence[Row], cache: int) -> str:
+    """Plateaus and knee of each operation."""
+
+    def times(step: curves.Step) -> str:
+        if not step.cache or not step.memory:
+            return tables.NONE
+        return units.ratio(curves.rate(step.cache) / curves.rate(step.memory))
+
+    def knee(step: curves.Step) -> str:
+        if step.knee_bytes is None:
+            return tables.NONE
+        share = f'<span class="ci">{units.percent(step.knee_bytes / cache, 2)} of it</span>'
+        return f"{units.byte_count(step.knee_bytes)} {share}"
+
+    columns = [
+        ("operation", lambda step: escape(step.op)),
+        ("#best within the cache", lambda step: _rate(step.cache)),
+        ("#several caches", lambda step: _rate(step.memory)),
+        ("#one over the other", times),
+        ("#half way down at", knee),
+    ]
+    return tables.by_columns(columns, curves.steps(table), "Plateaus and knee")
+
+
+def _curve(best: Sequence[Row]) -> str:
+    """The twin of the chart: rate by working set and operation."""
+    ops = rows.names(best, "op")
+    lines = []
+    for size in sorted({row["working_set_bytes"] for row in best}):
+        by_op = {row["op"]: row for row in best if row["working_set_bytes"] == size}
+        ways = ", ".join(escape(by_op[op]["way"]) if op in by_op else "" for op in ops)
+        rates = (_rate(by_op.get(op)) for op in ops)
+        lines.append([units.byte_count(size), *rates, f'<span class="ci">{ways}</span>'])
+    head = ("working set", *(f"#{op}" for op in ops), "fastest way of each")
+    return tables.listed(head, lines, "Bandwidth by working set")
+
+
+def _roofline(ceilings: Ceilings) -> str:
+    memory = ceilings.get("copy")
+    roofs, lines = [], []
+    for name in formats(ceilings) if memory else ():
+        peak, ridge = ceilings.get(name), limits.ridge(ceilings, name)
+        rate, corner = units.rate(peak.value, "FLOP/s"), units.significant(ridge)
+        dtype, at = name.removeprefix(limits.MATMUL), f"{corner} FLOP/B"
+        roof = {"series": dtype, "peak": peak.value, "ridge": ridge, "text": corner}
+        roofs.append(roof | {"hover": f"{dtype}: {rate} ({peak.kind}), corner at {at}"})
+        lines.append([escape(dtype), rate, at, escape(peak.kind)])
+    if not roofs:
+        return ""
+    bandwidth = units.rate(memory.value, "B/s")
+    slope = {"bandwidth": memory.value, "name": f"slope: copy, {bandwidth} ({memory.kind})"}
+    drawn = svg.Drawing("loglog.roofline", (roofs, slope))
+    label = "Roofline by number format. The table under it has the peaks and the corners."
+    head = ("format", "#most operations", f"#corner, with copies at {bandwidth}", "peak is")
+    table = tables.listed(head, lines, "Corners of the roofline")
+    return svg.chart([("", drawn)], label) + figures.twin(table, unfold=True)
+
+
+def _floors(table: Sequence[Row]) -> str:
+    if not any(row.get("median_s") for row in table):
+        return _unmeasured(table)
+    own = [row for row in table if row.get("role") != "again"]
+    by = {(row["op"], row["variant"], row["quantity"]): row for row in own}
+    cells = [row for row in by.values() if row["op"] in ("launch", "wait")]
+    size, unit = tables.time_unit([row["median_s"] for row in cells if row.get("median_s")])
+    lines = []
+    for (op, variant), words in ASKED.items():
+        there = [by.get((op, variant, quantity), {}) for quantity in FLOOR_HEADS]
+        if any(there):
+            lines.append([words, *(tables.interval(row, "median_s", size) for row in there)])
+    head = ("what is asked", *(f"#{name}, {unit}" for name in FLOOR_HEADS.values()))
+    return tables.listed(head, lines, "What asking the GPU costs")
+
+
+def _graphs(table: Sequence[Row]) -> str:
+    graphs = [r for r in table if r.get("op") == "graph" and r.get("role") != "again"]
+    if not any(row.get("median_s") for row in graphs):
+        return _unmeasured(table)
+    by = {(row["kernel_count"], row["quantity"]): row for row in graphs}
+    lines = [
+        [
+            f"{length} kernel{'s' if length > 1 else ''}",
+            *(tables.time(by.get((length, quantity))) for quantity in FLOOR_HEADS),
+        ]
+        for length in dict.fromkeys(row["kernel_count"] for row in graphs)
+    ]
+    fits = [curves.graph_line(table, quantity) for quantity in FLOOR_HEADS]
+    lines += [
+        ["each kernel adds", *(_interval(fit and fit.each) for fit in fits)],
+        ["fixed cost of a replay", *(_interval(fit and fit.fixed) for fit in fits)],
+        ["farthest from that line"]
+        + [units.percent(fit.strays, 2) if fit else tables.NONE for fit in fits],
+    ]
+    head = ("graph of", *(f"#{name}" for name in FLOOR_HEADS.values()))
+    return tables.listed(head, lines, "Replays of CUDA graphs")
+
+
+def _datasheet() -> limits.Datasheet | None:
+    """What the maker says of the machine that is shown."""
+    showing = current()
+    found = showing.find(limits.EXPERIMENT).recording
+    gpu = found.data["machine"].get("gpu") if found else None
+    return limits.datasheet(gpu) or limits.datasheet(showing.machine)
+
+
+def _rates(row: Row) -> tuple[float, float, float]:
+    """Bytes per second of a row, with its interval."""
+    return curves.rate(row), row["bytes"] / row["high_s"], row["bytes"] / row["low_s"]
+
+
+def _rate(row: Row | None) -> str:
+    if row is None:
+        return tables.NONE
+    value, low, high = _rates(row)
+    return units.rate(value, "B/s", low, high)
+
+
+def _interval(found: Interval | None) -> str:
+    if found is None:
+        return tables.NONE
+    return tables.lighter(units.seconds_range(found.median, found.low, found.high))
+
+
+def _unmeasured(table: Sequence[Row]) -> str:
+    """What a recording without times says of itself."""
+    notes = rows.names(table, "note")
+    return "".join(f'<p class="gap">{escape(note)}</p>' for note in notes)

@@ -1,0 +1,372 @@
+"""Tables as HTML: rows of a recording, with units in the header and intervals in a lighter tone."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from html import escape
+from itertools import compress
+from typing import Any
+
+from anatomy.table import kernel_names, rows, units
+from anatomy.table.columns import ALWAYS, aside
+from anatomy.table.errors import UnknownName
+from anatomy.table.rows import Row
+
+# Verdict -> (mark, class). The mark and the word say it; the colour only repeats it.
+CHIPS = {
+    "slower": ("▲", "worse"),
+    "faster": ("▼", "better"),
+    "less": ("▼", "better"),
+    "more": ("▲", "worse"),
+    "same": ("=", "even"),
+    "undecided": ("?", "open"),
+    "impossible": ("!", "worse"),
+    "control": ("●", "even"),
+    "again": ("↺", "even"),
+    "holds": ("✓", "better"),
+    "fails": ("✗", "worse"),
+    "holds only where": ("◐", "mixed"),
+    "inconclusive": ("?", "open"),
+    "not measurable here": ("–", "open"),
+    "not recorded": ("○", "open"),
+    "not measured yet": ("…", "open"),
+    "passes": ("✓", "better"),
+    "void": ("✗", "worse"),
+}
+# What keeps a call from being bound by its kernels, and what that means.
+BOUND = {
+    "launch-bound": "The host needs about as long to ask for this call as the GPU to run it.",
+    "gap-bound": "The GPU stands still for more than a tenth of the span.",
+}
+# Columns that a table of times shows by itself, where any row has them.
+TIMED = ("variant", "median_s", "ratio", "verdict", "share", "kernels_per_call")
+# Columns of a report without times, in the order in which they are read; others come after these.
+REPORTED = (
+    *("variant", "shape", "strides", "storage_offset", "offset_bytes", "base_mod_128", "ld_bytes"),
+    *("is_contiguous", "is_view", "blas"),
+)
+# Columns that stand beside another column or make no sense to a reader.
+HIDDEN = aside(ALWAYS)
+
+# Longest over shortest time from which a table's times have no unit in common that reads well.
+FAR = 5e3
+Tag = tuple[str, str]  # a remark in a word, and what it means
+Cell = tuple[str, str]  # the markup in a cell, and the cell's class
+NONE = '<span class="none">—</span>'  # a cell without a value
+
+
+def chip(word: str, text: str | None = None, title: str = "") -> str:
+    """A verdict with its mark: word (or `text` in its place), colour and mark say the same.
+
+    `title` is shown on hover.
+    """
+    mark, kind = CHIPS.get(word, ("", "open"))
+    hover = f' title="{escape(title)}"' if title else ""
+    return (
+        f'<span class="chip {kind}"{hover}><span class="mark" aria-hidden="true">{mark}</span>'
+        f"{escape(text or word)}</span>"
+    )
+
+
+def figure(
+    value: float | None, low: float | None = None, high: float | None = None, size: float = 1.0
+) -> str:
+    """A number in SI units with its interval in a lighter tone, in a column of units of `size`."""
+    if units.missing(value):
+        return NONE
+    ends = (None if units.missing(x) else x / size for x in (low, high))
+    return lighter(units.with_interval(value / size, *ends))
+
+
+def interval(row: Mapping[str, Any], column: str, size: float = 1.0) -> str:
+    """`figure` of a row's column that has an interval."""
+    return figure(*(row.get(name) for name in (column, *rows.INTERVALS[column])), size)
+
+
+def lighter(text: str) -> str:
+    """A printed number with its interval, if it has one, in a lighter tone."""
+    number, bracket, rest = text.partition(" [")
+    return escape(number) + (f' <span class="ci">[{escape(rest)}</span>' if bracket else "")
+
+
+def time(row: Mapping[str, Any] | None) -> str:
+    """A row's time with its interval, in the unit that suits it."""
+    ends = [(row or {}).get(name) for name in ("median_s", "low_s", "high_s")]
+    return NONE if units.missing(ends[0]) else lighter(units.seconds_range(*ends))
+
+
+def cell(row: Mapping[str, Any], column: str) -> str:
+    """A row's value without its interval, or a dash."""
+    return NONE if units.missing(row.get(column)) else escape(rows.printed(row, column))
+
+
+def percent(share: float | None) -> str:
+    """A share of 1 as a percentage, or a dash."""
+    return NONE if units.missing(share) else units.percent(share)
+
+
+def code(name: Any) -> str:
+    """A name as it is written in code."""
+    return f"<code>{escape(str(name))}</code>"
+
+
+def why(text: str) -> str:
+    """Why there is no value, in its place."""
+    return f'<span class="why">{escape(text)}</span>'
+
+
+def kernel(name: str) -> str:
+    """A GPU kernel by its short name, the whole one on hover."""
+    short = escape(kernel_names.short(name))
+    return f'<code class="kernel" title="{escape(name)}">{short}</code>'
+
+
+def time_unit(values: Sequence[float]) -> tuple[float, str]:
+    """Size and name of the unit in which a column of seconds reads best."""
+    longest = max(values, default=1.0)
+    return next(step for step in reversed(units.TIMES) if longest >= step[0] or step[0] == 1e-9)
+
+
+def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
+    """Rows with times, one body for each operation and quantity.
+
+    Args:
+        table: Rows with what follows from them (`rows.derived`).
+        columns: Columns wanted, by name; by default `TIMED`, without those that are empty.
+
+    Raises:
+        UnknownName: There is no such column.
+    """
+    _known(columns, {name for row in table for name in row} | {"remarks"})
+    wanted = list(columns or _filled(table, TIMED))
+    took = [row["median_s"] for row in table if row.get("median_s")]
+    apart = max(took, default=0.0) > FAR * min(took, default=0.0)
+    size, unit = (0.0, "") if apart else time_unit(took)
+    limits, ends = rows.names(table, "share_of"), rows.interval_name(table)
+    named = {  # column -> its heading, and a note beside that
+        "median_s": (f"time, {unit}" if unit else "time", ends),
+        "ratio": ("time / control", ends),
+        "share": ("% of limit", limits[0] if len(limits) == 1 else ""),
+        "kernels_per_call": ("kernels", "per call"),
+    }
+    numeric = {name for name in wanted if _is_number(table, name)}
+    heads = [
+        _head(*named.get(name, (rows.heading(name),)), number=name in numeric) for name in wanted
+    ]
+    special: dict[str, Callable[[Row], Cell]] = {
+        "median_s": lambda row: (interval(row, "median_s", size) if size else time(row), "n"),
+        "ratio": lambda row: (interval(row, "ratio"), "n"),
+        "share": lambda row: (_share(row, several=len(limits) > 1), "n"),
+        "verdict": lambda row: (_verdict(row), ""),
+        "remarks": lambda row: (remarks(row), ""),
+    }
+    bodies = []
+    for group, members in rows.groups_of(table):
+        title = rows.group_name(*group)
+        shared = _shared(members) if title and "remarks" not in wanted else []
+        title = " ".join([escape(title), *map(_tag, shared)])
+        lines = [across("group", title, len(wanted))] if title else []
+        # Where the control stands in the group, every reader sees what the others are held against.
+        controls = [row["variant"] for row in members if row.get("role") == "control"]
+        known = [*shared, *map(against, controls)]
+        for row in members:
+            cells = [
+                special[name](row) if name in special else _cell(row, name, name in numeric)
+                for name in wanted
+            ]
+            if "variant" in wanted and "remarks" not in wanted:
+                at = wanted.index("variant")
+                cells[at] = (code(row.get("variant")) + under(row, known), "")
+            lines.append(_line(cells, row.get("role")))
+        bodies.append(f"<tbody>{''.join(lines)}</tbody>")
+    return wrapped(f"<thead><tr>{''.join(heads)}</tr></thead>{''.join(bodies)}", "Measured times")
+
+
+def plain(table: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
+    """Rows without times, such as a layout report: every column that has a value.
+
+    Args:
+        table: The rows.
+        columns: Columns wanted, by name, in this order.
+
+    Raises:
+        UnknownName: There is no such column.
+    """
+    present = list(dict.fromkeys([*REPORTED, *(name for row in table for name in row)]))
+    _known(columns, present)
+    wanted = list(columns or (n for n in _filled(table, present) if n not in HIDDEN))
+    numeric = {name for name in wanted if _is_number(table, name)}
+    heads = [_head(rows.heading(name), number=name in numeric) for name in wanted]
+    lines = [[_cell(row, name, name in numeric) for name in wanted] for row in table]
+    return _whole(heads, lines, "Recorded rows")
+
+
+def listed(heads: Sequence[str], lines: Sequence[Sequence[str]], label: str, kind: str = "") -> str:
+    """A table of ready markup: one header cell a column, the first cell of a line its header.
+
+    A header that begins with `#` is of a column of numbers, set flush right.
+    """
+    top = [_head(head.removeprefix("#"), number=head.startswith("#")) for head in heads]
+    kinds = ["n" if head.startswith("#") else "" for head in heads]
+    return _whole(top, [list(zip(line, kinds, strict=True)) for line in lines], label, kind)
+
+
+def by_columns(
+    columns: Sequence[tuple[str, Callable[[Any], str]]],
+    items: Iterable[Any],
+    label: str,
+    kind: str = "",
+    *,
+    sparse: bool = False,
+) -> str:
+    """`listed`, from each column's header and what gives its cell of an item.
+
+    Args:
+        columns: Header and function, in order.
+        items: Of each line one.
+        label: What the table is.
+        kind: Further class of it.
+        sparse: Leave out the columns in which no line has a value, and a table without lines.
+    """
+    heads, gives = zip(*columns, strict=True)
+    lines = [[give(item) for give in gives] for item in items]
+    if sparse and not lines:
+        return ""
+    if sparse:
+        kept = [any(cell != NONE for cell in cells) for cells in zip(*lines, strict=True)]
+        heads, *lines = ([*compress(each, kept)] for each in (heads, *lines))
+    return listed(heads, lines, label, kind)
+
+
+def across(kind: str, text: str, width: int) -> str:
+    """A row that names the rows under it, over `width` columns."""
+    return f'<tr class="{kind}"><th colspan="{width}" scope="rowgroup">{text}</th></tr>'
+
+
+def wrapped(markup: str, label: str, kind: str = "") -> str:
+    """A table's parts in a table that scrolls by itself on a narrow screen."""
+    kinds = " ".join(filter(None, ("figures", kind)))
+    return (
+        f'<div class="table-scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
+        f'<table class="{kinds}">{markup}</table></div>'
+    )
+
+
+def remarks(row: Row, shared: Sequence[Tag] = ()) -> str:
+    """What a reader must know of a row beside its figures, as small tags.
+
+    Those that are `shared` by all rows of a group stand at its head instead.
+    """
+    found = [_tag(tag) for tag in _tags(row) if tag not in shared]
+    if row.get("note"):
+        found.append(why(row["note"]))
+    return " ".join(found)
+
+
+def _tags(row: Row) -> list[Tag]:
+    tags = []
+    if row.get("throttle") == "power-limited":
+        tags.append(("power-limited", "The power cap lowered the clock in some blocks."))
+    if row.get("wide"):
+        tags.append(("wide", "The interval is wider than aimed at; the time budget ran out."))
+    if row.get("launch_inclusive"):
+        tags.append(("launch-inclusive", "The call synchronizes: its launch is included."))
+    if row.get("regime") in BOUND:
+        tags.append((row["regime"], BOUND[row["regime"]]))
+    if row.get("role") == "variant" and row.get("control"):
+        tags.append(against(row["control"]))
+    return tags
+
+
+def against(control: str) -> Tag:
+    """Whom a row is held against."""
+    return f"vs {control}", "The control of this row, which does the same work."
+
+
+def _tag(tag: Tag) -> str:
+    return f'<span class="tag" title="{escape(tag[1])}">{escape(tag[0])}</span>'
+
+
+def _shared(members: Sequence[Row]) -> list[Tag]:
+    """Tags that every row of a group has, where there are several rows."""
+    first, *others = (_tags(row) for row in members)
+    return [tag for tag in first if others and all(tag in tags for tags in others)]
+
+
+def under(row: Row, shared: Sequence[Tag] = ()) -> str:
+    """The remarks on a row, on a line of their own under its name."""
+    found = remarks(row, shared)
+    return f'<span class="remarks">{found}</span>' if found else ""
+
+
+def _known(columns: Sequence[str] | None, present: Collection[str]) -> None:
+    for column in columns or ():
+        if column not in present:
+            raise UnknownName("column", column, present)
+
+
+def _filled(table: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> list[str]:
+    return [name for name in columns if any(not units.missing(row.get(name)) for row in table)]
+
+
+def _is_number(table: Sequence[Mapping[str, Any]], column: str) -> bool:
+    values = [row.get(column) for row in table]
+    return any(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+
+
+def _head(name: str, note: str = "", *, number: bool = False) -> str:
+    small = f' <span class="ci">{note}</span>' if note else ""
+    flush = ' class="n"' if number else ""
+    return f'<th scope="col"{flush}>{escape(name)}{small}</th>'
+
+
+def _whole(
+    heads: Sequence[str], lines: Sequence[Sequence[Cell]], label: str, kind: str = ""
+) -> str:
+    body = "".join(map(_line, lines))
+    top = f"<thead><tr>{''.join(heads)}</tr></thead>"
+    return wrapped(f"{top}<tbody>{body}</tbody>", label, kind)
+
+
+def _line(cells: Sequence[Cell], role: str | None = None) -> str:
+    """A row whose first cell is its header."""
+    (name, _), *others = cells
+    kinds = [f' class="{kind}"' if kind else "" for _, kind in others]
+    inside = "".join(f"<td{kind}>{cell[0]}</td>" for kind, cell in zip(kinds, others, strict=True))
+    opened = f'<tr class="{role}">' if role else "<tr>"
+    return f'{opened}<th scope="row">{name}</th>{inside}</tr>'
+
+
+def _verdict(row: Row) -> str:
+    """The verdict with what it rests on, on hover."""
+    if not row.get("verdict"):
+        return ""
+    if row.get("ratio") is None:
+        return chip(row["verdict"], title="The others are compared with it.")
+    found = units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
+    floor = row.get("noise_floor")
+    beside = "" if floor is None else f"; noise floor {units.percent(floor, 2)}"
+    return chip(row["verdict"], title=f"{found} of the control's time{beside}")
+
+
+def _share(row: Row, *, several: bool) -> str:
+    if units.missing(row.get("share")):
+        return NONE
+    name = f' <span class="ci">{escape(row["share_of"])}</span>' if several else ""
+    return of_limit(row, units.percent(row["share"]).removesuffix("%")) + name
+
+
+def of_limit(row: Row, text: str) -> str:
+    """A share of a limit, with that limit on hover."""
+    limit = f"{row['share_of']}, {rows.printed(row, 'limit_value')}, {row['limit_kind']}"
+    return f'<span title="of {escape(limit)}">{text}</span>'
+
+
+def _cell(row: Mapping[str, Any], name: str, number: bool) -> Cell:
+    """A value as it is printed, and the kind of its cell."""
+    value = row.get(name)
+    text = cell(row, name)
+    if name in ("variant", "blas") and text != NONE:
+        text = f"<code>{text}</code>"
+    elif name == "kernel" and text != NONE:
+        text = kernel(str(value))
+    whole = isinstance(value, list) and len(value) <= 3  # a shape is not broken over lines
+    return text, "n" if number else "whole" if whole else ""

@@ -1,0 +1,143 @@
+"""What each technique of the axioms gives at its best and at its worst, in one table.
+
+A first look for who has not read the pages yet: the two ends of each pay-off map with the cell they
+belong to, the memory, the cost that is paid once, and the verdict on the factor that was promised.
+Which techniques there are, the front matter of their pages says (`frontmatter.Technique`).
+Cells of fewer blocks than an interval of 95 % takes are left out, and so is what has no ratio.
+"""
+
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from anatomy.chapters.ladder.shown import rungs
+from anatomy.claims import Result, evaluate
+from anatomy.figures import framing, tables
+from anatomy.judge import replication
+from anatomy.record.showing import Found, Showing, current
+from anatomy.references import frontmatter, inline
+from anatomy.references.frontmatter import Technique
+from anatomy.table import rows, units
+from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
+from anatomy.table.rows import Row
+
+# Column of bytes -> what it tells of a technique's memory.
+MEMORY = {
+    "total_peak_bytes": "peak, with weights",
+    "peak_bytes": "peak of the call",
+    "reserved_bytes": "held of the card",
+}
+
+
+def techniques(*, caption: str | None = None) -> str:
+    """The techniques of the axioms: best and worst cell, memory, cost paid once, verdict."""
+    showing = current()
+    asked = [
+        (page, each, *_looked_up(showing, page, each))
+        for page, front in frontmatter.of_site(showing).items()
+        for each in front.techniques
+    ]
+    columns = [
+        ("technique", lambda row: _link(row[1], _address(showing, row[0]))),
+        ("speed-up at its best", lambda row: _cell(row[1], row[3], best=True)),
+        ("at its worst", lambda row: _cell(row[1], row[3], best=False)),
+        ("memory", lambda row: _memory(row[1], row[3])),
+        ("once", lambda row: _once(row[1], row[3])),
+        ("promised", lambda row: _promised(row[2])),
+    ]
+    found = {id(one): one for *_, several in asked for one in several}
+    return framing.exhibit(
+        list(found.values()),
+        caption,
+        lambda: tables.by_columns(columns, asked, "Techniques", "techniques"),
+    )
+
+
+def _address(showing: Showing, page: str) -> str:
+    return showing.page_link(posixpath.relpath(page, posixpath.dirname(showing.page) or "."))
+
+
+def _looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | None, list[Found]]:
+    """The verdict on what a technique promises, and its recordings."""
+    try:
+        if each.memory not in MEMORY:
+            raise UnknownName("column of memory", each.memory, MEMORY)
+        result = evaluate(showing, each.claim) if each.claim else None
+        calls = map(inline.called, each.reads)
+        return result, [showing.find(name, **params) for name, params in calls]
+    except AnatomyError as error:
+        told = f"{page}: the front matter's technique {each.name!r}: {error}"
+        raise BadParameter(told) from None
+
+
+def _link(each: Technique, address: str) -> str:
+    return f'<a href="{escape(address)}">{escape(each.name)}</a>'
+
+
+def _promised(result: Result | None) -> str:
+    if result is None:
+        return tables.NONE
+    return f'<span class="cited">{escape(result.claim.number)}</span> {tables.chip(result.word)}'
+
+
+def _groups(found: Iterable[Found]) -> Iterator[list[Row]]:
+    """The rows of each comparison of steps on the wall."""
+    for each in found:
+        if each.recording is not None:
+            for (_, quantity), members in rows.groups_of(each.recording.rows):
+                if quantity == "step_wall":
+                    yield members
+
+
+def _cells(each: Technique, found: Iterable[Found]) -> Iterator[Row]:
+    """The rows of a technique that have a ratio with an interval."""
+    for members in _groups(found):
+        for row in rows.against(members, each.control) if each.control else members:
+            if row.get("variant") not in each.variants or units.missing(row.get("ratio")):
+                continue
+            if row.get("runs") or len(row.get("blocks_s") or ()) >= replication.EXACT_FROM:
+                yield row
+
+
+def _cell(each: Technique, found: Iterable[Found], *, best: bool) -> str:
+    """The best or the worst speed-up with its interval, its verdict, and where it was seen."""
+    cells = sorted(_cells(each, found), key=lambda row: row["ratio"])
+    if not cells:
+        return tables.NONE
+    row = cells[0 if best else -1]
+    text = tables.lighter(units.ratio_range(*rungs.speedup(row)))
+    name = f"{row['variant']}, {row['op']}" if len(each.variants) > 1 else row["op"]
+    return f'{text} {tables.chip(row["verdict"])} <span class="spot">{escape(name)}</span>'
+
+
+def _memory(each: Technique, found: Iterable[Found]) -> str:
+    """The least and the most that the technique needs over what the ordinary way needs."""
+    column = each.memory
+    shares = []
+    for members in _groups(found):
+        base = next((row for row in members if row.get("role") == "control"), {})
+        if each.control:
+            base = next((row for row in members if row["variant"] == each.control), {})
+        for row in members:
+            counted = not units.missing(row.get(column)) and base.get(column)
+            if row.get("variant") in each.variants and counted:
+                shares.append(row[column] / base[column])
+    if not shares:
+        return tables.NONE
+    return f'{_from_to(shares, units.ratio)} <span class="spot">{MEMORY[column]}</span>'
+
+
+def _once(each: Technique, found: Iterable[Found]) -> str:
+    """The shortest and the longest of the first calls, as rows of their own or in `setup_s`."""
+    took = []
+    for row in (row for members in _groups(found) for row in members if each.once):
+        if row["op"].startswith("first call") and row["variant"] == each.once:
+            took.append(row["median_s"])
+        elif row["variant"] in each.variants and not units.missing(row.get("setup_s")):
+            took.append(row["setup_s"])
+    return _from_to(took, units.seconds) if took else tables.NONE
+
+
+def _from_to(values: Sequence[float], printed) -> str:
+    low, high = printed(min(values)), printed(max(values))
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,138 @@
+"""Exponents of power laws, fitted to a few measured points, with what the points prove of them.
+
+A cost that grows as a power of a size is a straight line in logarithms, and the exponent is its
+slope. With x' = ln x and y' = ln y of n points the slope of least squares is
+
+    b = sum((x' - mean x') * y') / sum((x' - mean x')**2)
+
+and with s**2 = sum of squared residuals / (n - 2) its interval is b -+ t * s / sqrt(sum((x' -
+mean x')**2)), t being the quantile of Student's distribution with n - 2 degrees of freedom. The
+residuals hold both the noise of the figures and whatever is no power law, so that a curve which
+bends has a wide interval however little noise it has.
+
+Source: Draper and Smith, Applied Regression Analysis, 3rd ed. (1998), chapter 1; Student's
+distribution from Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import cos, exp, inf, isfinite, pi, sin, sqrt, tan
+
+import numpy as np
+
+from anatomy.table.errors import MeasurementError
+
+# The normal quantile that turns the half-width of a 95 % interval into a standard error.
+NORMAL = 1.959964
+LEAST_POINTS = 3  # of two points the line through them is the fit, and nothing is left to judge it
+
+
+@dataclass(frozen=True)
+class PowerFit:
+    """y = factor * x ** median, with the interval of the exponent; used as an `Interval` is.
+
+    Attributes:
+        median: The exponent.
+        low: Lower end of its interval; minus infinity where the points prove nothing.
+        high: Upper end; plus infinity likewise.
+        exact: Whether there were points enough for an interval.
+        coverage: Confidence of the interval.
+        factor: y at x = 1, as the fitted line has it.
+        points: How many points the fit rests on.
+        strays: Largest distance of a point from the fitted line, as a share of the line.
+    """
+
+    median: float
+    low: float
+    high: float
+    exact: bool
+    coverage: float
+    factor: float
+    points: int
+    strays: float
+
+
+def power_fit(
+    x: Sequence[float],
+    y: Sequence[float],
+    low: Sequence[float] | None = None,
+    high: Sequence[float] | None = None,
+    beyond: float | None = None,
+) -> PowerFit:
+    """The exponent of `y` as a power of `x`, by least squares of the logarithms.
+
+    The standard error is the larger of two: the one that the residuals give, and the one that the
+    intervals of `y` alone would give. By the second, few points that happen to lie on a line prove
+    no more than their noise allows.
+
+    Args:
+        x: Sizes, positive.
+        y: Costs, positive: medians, or counts, which are exact.
+        low: Lower ends of the 95 % intervals of `y`; None for counts.
+        high: Upper ends.
+        beyond: Points with a smaller x are left out; None keeps them all. What is fixed in a cost
+            rules at small sizes, where its exponent says nothing about large ones.
+
+    Returns:
+        The fit. Of two points it has an exponent and no interval: `exact` is False, and `low` and
+        `high` are infinite.
+
+    Raises:
+        MeasurementError: Fewer than two sizes, lists of different lengths, or a value that is not
+            positive and finite.
+    """
+    columns = [np.asarray(each, dtype=np.float64) for each in (x, y, low, high) if each is not None]
+    if (low is None) != (high is None) or len({len(each) for each in columns}) > 1:
+        raise MeasurementError("A fit needs equally many sizes, costs and ends of intervals.")
+    kept = columns[0] >= (-inf if beyond is None else beyond)
+    columns = [each[kept] for each in columns]
+    for values in columns:
+        if not (np.isfinite(values) & (values > 0)).all():
+            raise MeasurementError("A power law is fitted to positive, finite values only.")
+    count = len(columns[0])
+    if len(set(columns[0])) < 2:
+        raise MeasurementError(f"A power law needs two sizes or more; got {len(set(columns[0]))}.")
+    sizes, costs = np.log(columns[0]), np.log(columns[1])
+    away = sizes - sizes.mean()
+    spread = float((away**2).sum())
+    slope = float((away * costs).sum()) / spread
+    start = float(costs.mean() - slope * sizes.mean())
+    residuals = costs - (start + slope * sizes)
+    strays = float(np.max(np.abs(np.expm1(residuals))))
+    if count < LEAST_POINTS:
+        return PowerFit(slope, -inf, inf, False, 0.0, exp(start), count, strays)
+    error = student(count - 2) * sqrt(float((residuals**2).sum()) / (count - 2) / spread)
+    if len(columns) == 4:
+        # Each cost's own error, carried through the weights that it has in the slope.
+        errors = (np.log(columns[3]) - np.log(columns[2])) / (2 * NORMAL)
+        error = max(error, NORMAL * sqrt(float(((away / spread * errors) ** 2).sum())))
+    return PowerFit(slope, slope - error, slope + error, True, 0.95, exp(start), count, strays)
+
+
+def student(freedom: int, confidence: float = 0.95) -> float:
+    """The t that encloses `confidence` of Student's distribution between -t and t.
+
+    Raises:
+        MeasurementError: There is no degree of freedom.
+    """
+    if freedom < 1 or not isfinite(freedom):
+        raise MeasurementError(f"Student's distribution has no {freedom} degrees of freedom.")
+    below, above = 0.0, pi / 2
+    for _ in range(200):  # bisection, to the last bit
+        middle = (below + above) / 2
+        if _within(middle, freedom) < confidence:
+            below = middle
+        else:
+            above = middle
+    return sqrt(freedom) * tan(below)
+
+
+def _within(angle: float, freedom: int) -> float:
+    """Probability of |t| < sqrt(freedom) * tan(angle), by the finite series for whole degrees."""
+    odd = freedom % 2
+    term = cos(angle) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for step in range(2 + odd, freedom - 1, 2):
+        term *= cos(angle) ** 2 * (step - 1) / step
+        total += term
+    return 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total

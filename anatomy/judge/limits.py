@@ -1,0 +1,331 @@
+"""Ceilings: what a machine can give at most, and the share of it that a row reached.
+
+A ceiling is measured on the machine itself (its recording of `limits.ceilings`), or else it is the
+maker's figure from limits.toml. Each says which, because the two differ: a datasheet multiplies a
+width by a clock that the power budget may not allow.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from anatomy.record import recording
+from anatomy.table.units import missing
+
+TABLE = Path(__file__).with_name("limits.toml")
+EXPERIMENT = "limits.ceilings"
+# Ceilings of the memory: bytes both ways, read alone, or written alone.
+DRAM = ("copy", "read", "write")
+MATMUL = "matmul "  # prefix of the ceiling of a product; the number format follows
+
+
+@dataclass(frozen=True)
+class Datasheet:
+    """What the maker states of one GPU; dense peaks.
+
+    Attributes:
+        slug: Name of the entry in limits.toml.
+        name: The GPU's name for a reader.
+        source: Where the figures stand.
+        dram_bytes_per_s: Peak bandwidth of the memory, bytes per second.
+        flops_per_s: Peak of products by number format (fp16, bf16, tf32, fp8, fp32), FLOP/s; a
+            format that the GPU has no unit for is absent.
+        peak_clock_mhz: SM clock at which each of these peaks holds; absent where not known.
+        max_clock_mhz: Highest SM clock of the card, None where it is not known.
+        sm_count: Multiprocessors.
+        shared_bytes_per_sm: Shared memory of one of them, bytes.
+        registers_per_sm: 32-bit registers of one of them.
+        derived: Names of the figures that no datasheet states.
+        derivation: How these were computed.
+    """
+
+    slug: str
+    name: str
+    source: str
+    dram_bytes_per_s: float
+    flops_per_s: Mapping[str, float]
+    peak_clock_mhz: Mapping[str, float] = field(default_factory=dict)
+    max_clock_mhz: float | None = None
+    sm_count: int | None = None
+    shared_bytes_per_sm: int | None = None
+    registers_per_sm: int | None = None
+    derived: tuple[str, ...] = ()
+    derivation: str = ""
+    match: tuple[str, ...] = ()
+
+    def peak_at_max_clock(self, dtype: str, max_clock_mhz: float | None = None) -> float | None:
+        """FLOP/s that no product of `dtype` can exceed: the peak at the highest clock.
+
+        A datasheet's figure may hold at a lower clock than the card reaches (H200: 1830 of
+        1980 MHz), so the figure itself bounds nothing.
+
+        Args:
+            dtype: Number format: fp16, bf16, tf32, fp8 or fp32.
+            max_clock_mhz: Highest SM clock as the driver reports it, where that is known.
+
+        Returns:
+            FLOP/s; None where the peak or one of the clocks is not known, for then a figure
+            above the datasheet's may well be true.
+        """
+        peak, at = self.flops_per_s.get(dtype), self.peak_clock_mhz.get(dtype)
+        highest = max_clock_mhz or self.max_clock_mhz
+        if peak is None or at is None or highest is None:
+            return None
+        return peak * max(highest / at, 1.0)
+
+    def cite(self, figure: str) -> str:
+        """Source of one figure (`dram_bytes_per_s` or a number format), labelled if derived."""
+        return (
+            f"derived from {self.source}: {self.derivation}"
+            if figure in self.derived
+            else (self.source)
+        )
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """One upper bound.
+
+    Attributes:
+        name: What it bounds: `copy`, `read`, `write` or `matmul <format>`.
+        value: In `unit`.
+        unit: `B/s` or `FLOP/s`.
+        kind: `measured` on the machine, or `datasheet`.
+        source: The recording it was measured in, or where the maker states it.
+    """
+
+    name: str
+    value: float
+    unit: str
+    kind: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """All ceilings of one machine, by name; empty for a machine that nobody knows."""
+
+    machine: str
+    by_name: Mapping[str, Ceiling] = field(default_factory=dict)
+
+    def get(self, name: str | None) -> Ceiling | None:
+        """The ceiling called `name`, or None."""
+        return self.by_name.get(name)
+
+    def __iter__(self) -> Iterator[Ceiling]:
+        return iter(self.by_name.values())
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    @property
+    def measured(self) -> bool:
+        """Whether any of them was measured on the machine."""
+        return any(ceiling.kind == "measured" for ceiling in self)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What holds one call back on a machine, and the least time that it can take there.
+
+    Attributes:
+        kind: `compute-bound` or `memory-bound`.
+        least_s: Seconds that the call takes at the least: the longer of the next two.
+        compute_s: Seconds that its operations take at the machine's best rate of products.
+        memory_s: Seconds that its bytes take at the machine's best bandwidth.
+        measured: Whether both rates were measured on the machine; otherwise at least one is the
+            maker's, and the machine may sustain less.
+    """
+
+    kind: str
+    least_s: float
+    compute_s: float
+    memory_s: float
+    measured: bool
+
+
+def bound(
+    flops: float | None,
+    bytes_: float | None,
+    ceilings: Ceilings | None,
+    matmul: str | None,
+    memory: str = "copy",
+) -> Bound | None:
+    """The roofline's answer for one call: do its operations or its bytes take longer?
+
+    Args:
+        flops: Floating-point operations of one call; 0 for one that only moves bytes.
+        bytes_: Least bytes that one call must move.
+        ceilings: Those of the machine that it runs on.
+        matmul: The ceiling of its operations: `matmul fp16`, or the number format `fp16` alone.
+        memory: The ceiling of its bytes: `copy`, `read` or `write`.
+
+    Returns:
+        None where a count or a ceiling is missing, for a guess would name the wrong cause. Where
+        both take equally long (at the ridge) the call is `compute-bound`.
+
+    Source: Williams, Waterman and Patterson 2009, Roofline, doi:10.1145/1498765.1498785.
+    """
+    if missing(flops) or missing(bytes_) or missing(matmul) or ceilings is None:
+        return None
+    peak = ceilings.get(matmul if matmul.startswith(MATMUL) else MATMUL + matmul)
+    bandwidth = ceilings.get(memory)
+    if peak is None or bandwidth is None:
+        return None
+    compute_s, memory_s = flops / peak.value, bytes_ / bandwidth.value
+    return Bound(
+        kind="compute-bound" if compute_s >= memory_s else "memory-bound",
+        least_s=max(compute_s, memory_s),
+        compute_s=compute_s,
+        memory_s=memory_s,
+        measured=peak.kind == bandwidth.kind == "measured",
+    )
+
+
+def ridge(ceilings: Ceilings, matmul: str, memory: str = "copy") -> float | None:
+    """FLOP per byte from which on a call is compute-bound: the corner of the roofline.
+
+    Args:
+        ceilings: Those of the machine.
+        matmul: `matmul fp16`, or the number format `fp16` alone.
+        memory: `copy`, `read` or `write`.
+
+    Returns:
+        None where one of the two ceilings is not known.
+    """
+    found = bound(1.0, 1.0, ceilings, matmul, memory)
+    return found.memory_s / found.compute_s if found else None
+
+
+@cache
+def datasheets() -> dict[str, Datasheet]:
+    """Every GPU of limits.toml by its slug there."""
+    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    sheets = {}
+    for slug, entry in table.items():
+        lists = {name: tuple(entry[name]) for name in ("match", "derived")}
+        sheets[slug] = Datasheet(slug=slug, **(entry | lists))
+    return sheets
+
+
+def datasheet(gpu_name: str | None) -> Datasheet | None:
+    """The datasheet of a GPU.
+
+    Args:
+        gpu_name: Name as the driver gives it (`NVIDIA H200`), or the slug of a machine
+            (`nvidia-h200`, `nvidia-h200-x4`).
+
+    Returns:
+        None where limits.toml does not have exactly this GPU: the peaks of a relative with
+        another memory or power budget would be wrong.
+    """
+    wanted = _bare(gpu_name or "")
+    for sheet in datasheets().values():
+        if wanted in map(_bare, (*sheet.match, sheet.name, sheet.slug)):
+            return sheet
+    return None
+
+
+def _bare(name: str) -> str:
+    """A GPU's name without maker, family, spelling, and the number of cards in a slug."""
+    words = re.sub(r"[^a-z0-9]+", " ", name.casefold()).split()
+    if words and re.fullmatch(r"x\d+", words[-1]):
+        words.pop()
+    return " ".join(word for word in words if word not in ("nvidia", "geforce"))
+
+
+def ceilings(recordings_root: Path, machine: str) -> Ceilings:
+    """Ceilings of a machine: measured where recorded, the maker's for the rest.
+
+    Of the rows of one ceiling the best counts. A machine of several GPUs has the ceilings of one.
+
+    Args:
+        recordings_root: Folder of all recordings.
+        machine: Slug of the machine.
+
+    Raises:
+        RecordingError: There is a recording of ceilings, and it can't be used.
+    """
+    one = _single(machine)
+    folder = Path(recordings_root) / one / EXPERIMENT
+    recorded = [recording.load(file, recordings_root) for file in sorted(folder.glob("*.json"))]
+    gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
+    rows = [
+        (row, f"{one}/{EXPERIMENT}/{each.path.name}")
+        for each in recorded
+        for row in each.data["rows"]
+    ]
+    return Ceilings(machine, (stated(gpu) or stated(one)) | measured(rows))
+
+
+def measured(rows: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Ceiling]:
+    """The best of each ceiling among rows of `limits.ceilings`, each beside its source."""
+    best: dict[str, Ceiling] = {}
+    for row, source in rows:
+        ceiling = _reached(row, source)
+        if ceiling and (ceiling.name not in best or ceiling.value > best[ceiling.name].value):
+            best[ceiling.name] = ceiling
+    return best
+
+
+def stated(gpu: str | None) -> dict[str, Ceiling]:
+    """The ceilings that the maker states of a GPU; none of one that limits.toml does not have.
+
+    Args:
+        gpu: Name as the driver gives it, or the slug of a machine.
+    """
+    sheet = datasheet(gpu)
+    return {each.name: each for each in _stated(sheet)} if sheet else {}
+
+
+def _single(machine: str) -> str:
+    """Slug of one of a machine's GPUs: `nvidia-h200` of `nvidia-h200-x4`."""
+    return machine if machine.startswith("cpu-") else re.sub(r"-x\d+$", "", machine)
+
+
+def _stated(sheet: Datasheet) -> Iterator[Ceiling]:
+    """Ceilings that a datasheet gives."""
+    memory = sheet.cite("dram_bytes_per_s")
+    for name in DRAM:
+        yield Ceiling(name, sheet.dram_bytes_per_s, "B/s", "datasheet", memory)
+    for dtype, peak in sheet.flops_per_s.items():
+        yield Ceiling(MATMUL + dtype, peak, "FLOP/s", "datasheet", sheet.cite(dtype))
+
+
+def _reached(row: Mapping[str, Any], source: str) -> Ceiling | None:
+    """What one row of `limits.ceilings` reached, or None if it was not measured."""
+    name = row.get("limit") or row.get("op")
+    if name is None or row.get("note") is not None or row.get("verdict") == "impossible":
+        return None
+    value = _rate(row, name)
+    unit = "B/s" if name in DRAM else "FLOP/s"
+    return None if value is None else Ceiling(name, value, unit, "measured", source)
+
+
+def _rate(row: Mapping[str, Any], name: str) -> float | None:
+    """Bytes per second, or for a product FLOP/s, from what a row has counted and timed."""
+    work, seconds = row.get("bytes" if name in DRAM else "flops"), row.get("median_s")
+    return None if missing(work) or missing(seconds) or not work else work / seconds
+
+
+def share(row: Mapping[str, Any], ceilings: Ceilings) -> tuple[float, Ceiling] | None:
+    """The share of its limit that a row reached.
+
+    Args:
+        row: A row of a table: `limit` names the ceiling; `flops` (of a product) or `bytes` per
+            call over `median_s` is the rate.
+        ceilings: Those of the machine that the row was measured on.
+
+    Returns:
+        The share, 1 for all of it (a row may exceed a measured ceiling a little), and the
+        ceiling; None where the row names none, was not measured, or the ceiling is not known.
+    """
+    name = row.get("limit")
+    if missing(name) or (ceiling := ceilings.get(name)) is None:
+        return None
+    rate = _rate(row, name)
+    return None if rate is None else (rate / ceiling.value, ceiling)

@@ -1,0 +1,311 @@
+"""Which machine this is, and what it did meanwhile.
+
+A device is named as torch names it, `cuda:0` or `cpu`, as text or as a `torch.device`. Its card is
+found by UUID: CUDA_VISIBLE_DEVICES renumbers what torch sees and leaves NVML's numbers alone.
+torch is imported only by the functions that ask it something, so that a plan or a check can learn
+which machine this is (`here`) without waiting for it. No host name, user name or serial number is
+ever read; a card is known by a hash of its UUID.
+"""
+
+import functools
+import hashlib
+import os
+import platform
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from anatomy.machine import driver, versions
+from anatomy.table import units
+from anatomy.table.errors import BadParameter, DeviceError, OutOfMemory
+
+Device = Any  # str or torch.device, and this module must not import torch to say so
+
+NO_CUDA = "CUDA requested but torch.cuda.is_available() is False."
+
+
+def parse_device(device: Device) -> tuple[str, int]:
+    """Kind (`cuda` or `cpu`) and index of a device; "cuda" alone is its first card.
+
+    Raises:
+        BadParameter: It is no device's name.
+        DeviceError: It is a device of a kind that is not measured here.
+    """
+    text = str(device)
+    if match := re.fullmatch(r"(cuda|cpu)(?::(\d+))?", text):
+        return match[1], int(match[2] or 0)
+    if text.split(":")[0] in ("mps", "xpu", "hpu", "mtia", "npu", "vulkan", "xla"):
+        raise DeviceError(
+            f"device={text!r} is not measured here: NVIDIA GPUs are (cuda:0), and the CPU (cpu). "
+            "Its clock, cache flush and throttle counters would have to be written first."
+        )
+    raise BadParameter(f"device={text!r} is not a device. Use cuda:0, another cuda:N, or cpu.")
+
+
+def require_device(device: Device) -> tuple[str, int]:
+    """`parse_device`, and the device is there.
+
+    Raises:
+        BadParameter: It is no device's name.
+        DeviceError: This process has no such device; says what to do.
+    """
+    kind, index = parse_device(device)
+    if kind == "cpu":
+        return kind, index
+    import torch
+
+    if torch.version.hip:
+        raise _rocm(torch.__version__)
+    if not torch.cuda.is_available():
+        raise DeviceError(f"{NO_CUDA} {_why_no_cuda(torch.__version__, torch.version.cuda)}")
+    if index >= (count := torch.cuda.device_count()):
+        raise DeviceError(
+            f"device='{device}' does not exist: {count} GPU{'s are' if count > 1 else ' is'} "
+            f"visible, cuda:0{f' to cuda:{count - 1}' if count > 1 else ''}."
+        )
+    return kind, index
+
+
+def no_cuda() -> DeviceError:
+    """The error of a command that needs a GPU where there is none; does not import torch."""
+    build = versions.require_torch()
+    if build.hip:
+        return _rocm(build.version)
+    return DeviceError(f"{NO_CUDA} {_why_no_cuda(build.version, build.cuda)}")
+
+
+def _rocm(version: str) -> DeviceError:
+    return DeviceError(
+        f"This PyTorch ({version}) is a ROCm build; NVIDIA GPUs are measured here, and the CPU: "
+        "--device cpu."
+    )
+
+
+def _why_no_cuda(version: str, cuda: str | None) -> str:
+    if cuda is None:
+        return (
+            f"This PyTorch ({version}) is built for the CPU alone: install one built for CUDA, "
+            "or measure the CPU with --device cpu."
+        )
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
+        return "CUDA_VISIBLE_DEVICES hides every GPU: unset it, or measure with --device cpu."
+    return (
+        f"This PyTorch ({version}) is built for CUDA {cuda}, so look at the driver: `nvidia-smi` "
+        "must list a GPU and a driver at least that new. Or measure the CPU with --device cpu."
+    )
+
+
+def describe(device: Device = "cuda:0", count: int = 1) -> dict[str, Any]:
+    """The machine block of a recording.
+
+    Args:
+        device: What is measured on.
+        count: How many GPUs of this kind the experiment uses; more than one ends the slug.
+
+    Returns:
+        `slug`, `gpu` (its name), `count`, `capability` ("9.0"), `sm_count`, `memory_bytes`,
+        `l2_bytes`, `card` (12 hex digits of a hash of the UUID), `driver`, `max_sm_clock_mhz`,
+        `max_memory_clock_mhz`, `power_limit_w`, `cpu` (its model), `cpu_count`. What a CPU has
+        not is None; there `memory_bytes` is the host's.
+
+    Raises:
+        BadParameter, DeviceError: See `require_device`.
+    """
+    kind, index = require_device(device)
+    return dict(_describe(kind, index, count))
+
+
+@functools.cache
+def _describe(kind: str, index: int, count: int) -> dict[str, Any]:
+    cpu = _cpu_model()
+    here = {"cpu": cpu, "cpu_count": os.cpu_count()}
+    if kind == "cpu":
+        nothing = ("gpu", "count", "capability", "sm_count", "l2_bytes", "card", "driver")
+        bounds = ("max_sm_clock_mhz", "max_memory_clock_mhz", "power_limit_w")
+        memory = _host_memory_bytes()
+        return {
+            "slug": cpu_slug(),
+            "memory_bytes": memory,
+            **here,
+            **dict.fromkeys(nothing + bounds),
+        }
+    import torch
+
+    told = torch.cuda.get_device_properties(index)
+    identity = _uuid("cuda", index)
+    return here | {
+        "slug": _slug(told.name) + (f"-x{count}" if count > 1 else ""),
+        "gpu": told.name,
+        "count": count,
+        "capability": f"{told.major}.{told.minor}",
+        "sm_count": told.multi_processor_count,
+        "memory_bytes": told.total_memory,
+        "l2_bytes": told.L2_cache_size or None,
+        "card": card_hash(identity),
+        "driver": driver.version(),
+        **driver.boundaries(identity),
+    }
+
+
+def here() -> dict[str, str | None] | None:
+    """What a recording made here now would be compared with, without importing torch.
+
+    Returns:
+        `slug`, `card`, `torch`, `driver` and `cuda` of the first GPU that torch would see, and
+        `cpu`, the slug of its host's CPU; None where torch would see none: no driver, every card
+        hidden, or a torch built for the CPU.
+    """
+    build = versions.torch_build()
+    cards = driver.visible_cards() if build.cuda else []
+    if not cards:
+        return None
+    return {
+        "slug": _slug(cards[0].name),
+        "card": card_hash(cards[0].uuid),
+        "torch": build.version,
+        "driver": driver.version(),
+        "cuda": build.cuda,
+        "cpu": cpu_slug(),
+    }
+
+
+def cpu_slug() -> str:
+    """The slug under which this host's CPU is recorded."""
+    return f"cpu-{_slug(_cpu_model())}"
+
+
+def gpu_present() -> bool:
+    """Whether measuring on a GPU can be tried here, without importing torch."""
+    return here() is not None
+
+
+def conditions(device: Device) -> dict[str, Any] | None:
+    """Clocks (MHz), power (W), temperature (°C) and throttle counters (ns) of a device now.
+
+    None on a CPU and without NVML; see `driver.conditions`.
+    """
+    kind, index = parse_device(device)
+    return driver.conditions(_uuid(kind, index)) if kind == "cuda" else None
+
+
+class Throttle:
+    """The cumulative throttle counters of one device: what slowed it down, and for how long."""
+
+    def __init__(self, device: Device) -> None:
+        """Remember which card `device` is."""
+        kind, index = parse_device(device)
+        self._card = _uuid(kind, index) if kind == "cuda" else None
+
+    def read(self) -> dict[str, int | None] | None:
+        """Nanoseconds by cause (`driver.THROTTLE_FIELDS`); None on a CPU and without NVML."""
+        return driver.throttle_counters(self._card) if self._card else None
+
+    def since(self, before: dict[str, int | None] | None) -> dict[str, int | None] | None:
+        """Nanoseconds by cause since an earlier `read`; None where either reading has none."""
+        now = self.read()
+        if now is None or before is None:
+            return None
+        pairs = {name: (before.get(name), counter) for name, counter in now.items()}
+        return {n: None if None in pair else pair[1] - pair[0] for n, pair in pairs.items()}
+
+
+def foreign_processes(device: Device) -> list[int] | None:
+    """Other processes that compute on the device's card; None on a CPU and without NVML."""
+    kind, index = parse_device(device)
+    found = driver.compute_processes(_uuid(kind, index)) if kind == "cuda" else None
+    if found is None:
+        return None
+    others = [pid for pid in found if pid != os.getpid()]
+    torch = sys.modules.get("torch")
+    if len(others) == len(found) and torch is not None and torch.cuda.is_initialized():
+        # We hold a context and are not on the list: it counts in another PID namespace, and one
+        # of the numbers that mean nothing here is ours.
+        unknown = [pid for pid in others if not Path(f"/proc/{pid}").exists()]
+        if unknown:
+            others.remove(unknown[0])
+    return others
+
+
+def free_bytes(device: Device) -> int | None:
+    """Bytes that can still be allocated on a device; None where the system does not say."""
+    kind, index = parse_device(device)
+    if kind == "cpu":
+        return _free_host_bytes()
+    import torch
+
+    # What torch holds in reserve is free for torch, though not for the driver.
+    reserve = torch.cuda.memory_reserved(index) - torch.cuda.memory_allocated(index)
+    return torch.cuda.mem_get_info(index)[0] + reserve
+
+
+def require_bytes(device: Device, needed: int, what: str) -> None:
+    """Refuse what cannot fit, before anything is allocated.
+
+    Args:
+        device: Where it would be allocated.
+        needed: Bytes at the worst moment.
+        what: What needs them, as the subject of a sentence.
+
+    Raises:
+        OutOfMemory: Fewer are free.
+    """
+    free = free_bytes(device)
+    if free is not None and needed > free:
+        raise OutOfMemory(
+            f"{what} needs {units.byte_count(needed)} on {device}, and "
+            f"{units.byte_count(free)} are free. Take smaller sizes, or free memory there."
+        )
+
+
+def card_hash(identity: str) -> str:
+    """Twelve hex digits that tell cards of one model apart and do not give the UUID away."""
+    return hashlib.sha256(f"anatomy:GPU-{identity.lower()}".encode()).hexdigest()[:12]
+
+
+@functools.cache
+def _uuid(kind: str, index: int) -> str:
+    """The bare UUID of a device. The driver and torch agree on it; torch is asked if loaded."""
+    if torch := sys.modules.get("torch"):
+        return str(torch.cuda.get_device_properties(f"{kind}:{index}").uuid)
+    cards = {card.index: card.uuid for card in driver.visible_cards()}
+    if index not in cards:
+        raise DeviceError(f"{kind}:{index} does not exist: {len(cards)} GPUs are visible.")
+    return cards[index]
+
+
+def _slug(name: str) -> str:
+    plain = re.sub(r"\((?:r|tm|c)\)|\bCPU\b|@.*", " ", name, flags=re.IGNORECASE)
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+
+
+def _cpu_model() -> str:
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
+    except OSError:
+        found = None
+    return found[1].strip() if found else platform.processor() or platform.machine()
+
+
+def _host_memory_bytes() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+        return None
+
+
+def _free_host_bytes() -> int | None:
+    """What the kernel says is available, or less where a container is allowed less (Linux)."""
+    try:
+        told = Path("/proc/meminfo").read_text()
+        free = [int(re.search(r"^MemAvailable:\s*(\d+) kB", told, re.M)[1]) * 1024]
+    except (OSError, TypeError):
+        return None
+    try:
+        group = Path("/sys/fs/cgroup")
+        limit = (group / "memory.max").read_text().strip()
+        if limit != "max":
+            free.append(int(limit) - int((group / "memory.current").read_text()))
+    except (OSError, ValueError):
+        pass  # no such group, or no limit
+    return max(min(free), 0)

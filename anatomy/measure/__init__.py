@@ -1,0 +1,24 @@
+"""How a number is made: the only clock of the package, and the order in which it is used.
+
+It takes times and says what clocks, counters and checks said. What may be concluded from that is
+none of its business: `anatomy.comparison.compare` judges what `compare_raw` measures, and is what
+experiments call, and readers on their own code. What each step is for stands in the module that
+does it, from the lowest to the highest:
+
+* `cache` how large the L2 cache is that a cold call must find empty
+* `clock` the hot path: CUDA events behind a queue that hides dispatch, or the host's counter
+* `census` which kernels ran, by name, as CUPTI saw them
+* `calibration` what the clock itself costs, which is taken off
+* `stopwatch` a clock with its calibration and its counters; `patient` one for long calls
+* `sampling` decides how one sample of a callable is taken, and takes it
+* `blocks` the order in which variants alternate, when to look, what to throw away
+* `comparison` puts the steps together
+
+METHOD.json has the id of all this. It changes where a number could, and not where a word does;
+`anatomy.record.provenance.method` says how that is known.
+"""
+
+from anatomy.measure.comparison import RawComparison, compare_raw
+from anatomy.measure.stopwatch import account, stopwatch_for
+
+__all__ = ["RawComparison", "account", "compare_raw", "stopwatch_for"]

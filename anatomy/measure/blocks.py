@@ -1,0 +1,200 @@
+"""Blocks: every variant once, in balanced order, again and again, and looks at fixed counts.
+
+A clock that drifts by a percent during a measurement makes whichever variant comes later look
+different. In a block all variants are measured within milliseconds of each other, and over the
+blocks each comes equally often before and after each other. What a block disturbed by a recorded
+cause says is thrown away, counted, and measured again; an outlier without a cause is kept.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median, median_grouped
+
+from anatomy.measure.sampling import Sampler
+from anatomy.table.errors import MeasurementError
+
+# When to look whether the figures are narrow enough. Looking after every block would stop at a
+# lucky moment, and the intervals would then cover less often than they say.
+LOOKS = (12, 24, 48)
+# A spent budget ends the blocks once the samples asked for are taken. It ends them earlier only if
+# single samples up to the first look would take so many budgets; this many blocks are taken anyway,
+# and a figure from fewer than 6 of them says `wide`.
+PATIENCE, LEAST_BLOCKS = 4, 3
+# A variant's part of one block lasts about this long, unless more samples are asked for.
+PART_S = 4e-3
+# Counters which, if they rise during a block, make its figures somebody else's.
+INVALIDATING = ("software_thermal", "hardware_thermal", "power_brake", "sync_boost")
+
+
+@dataclass
+class Measured:
+    """What the blocks gave. Times in seconds per call, one list per variant, in order.
+
+    `medians[i][b]` is the median of variant i's samples in block b, `raw[i]` all its samples.
+    `discarded` counts thrown-away blocks by cause. `power_limited[i]` says whether the power cap
+    held variant i back; None where no counter tells. `clocks[i]` are the readings beside it.
+    """
+
+    medians: list[list[float]]
+    raw: list[list[float]]
+    discarded: Counter = field(default_factory=Counter)
+    power_limited: list[bool | None] = field(default_factory=list)
+    conditions: list[dict[str, float | None]] = field(default_factory=list)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks were kept."""
+        return len(self.medians[0])
+
+
+def balanced_orders(count: int, seed: int) -> list[list[int]]:
+    """Orders of `count` variants in which each follows each other equally often.
+
+    Williams' design: `count` orders if that is even, twice as many if it is odd; shuffled by
+    `seed`.
+
+    Source: E. J. Williams 1949, Australian Journal of Scientific Research A 2, 149-168.
+    """
+    first = [0]
+    for step in range(1, count):
+        first.append((first[-1] + (step if step % 2 else -step)) % count)
+    orders = [[(place + shift) % count for place in first] for shift in range(count)]
+    if count % 2:
+        orders += [order[::-1] for order in orders]
+    random.Random(seed).shuffle(orders)
+    return orders
+
+
+def run(
+    samplers: Mapping[str, Sampler],
+    *,
+    narrow_enough: Callable[[list[list[float]]], bool],
+    least_samples: int,
+    budget_s: float,
+    seed: int,
+    looks: Sequence[int] = LOOKS,
+    company: int | None = None,
+) -> Measured:
+    """Measure all variants in interleaved blocks until they are narrow enough, or time is up.
+
+    Args:
+        samplers: One per variant, by name; the control stands there twice.
+        narrow_enough: Whether block medians (one list per variant) suffice; asked at the looks.
+        least_samples: Least number of samples of each variant.
+        budget_s: Seconds after which no further block is begun; but see `PATIENCE`.
+        seed: Of the order of variants.
+        looks: Numbers of blocks at which to ask.
+        company: Other processes on the device that were there before and are allowed.
+
+    Raises:
+        MeasurementError: More blocks had to be thrown away than could be kept.
+    """
+    names, samplers = list(samplers), list(samplers.values())
+    watch = samplers[0].watch
+    count = len(samplers)
+    orders = balanced_orders(count, seed)
+    # Many short parts rather than few long ones: what is compared is then closer in time.
+    least_a_block = -(-least_samples // looks[-1])
+    per_block = [max(least_a_block, round(PART_S / s.sample_s), 1) for s in samplers]
+    patient = looks[0] * sum(s.sample_s for s in samplers) <= PATIENCE * budget_s
+    measured = Measured([[] for _ in samplers], [[] for _ in samplers])
+    seen: list[list[dict]] = [[] for _ in samplers]
+    caps: list[list[float]] = [[] for _ in samplers]
+    started = watch.now()
+    attempts = 0
+    while measured.blocks < looks[-1]:
+        order = orders[attempts % len(orders)]
+        parts, causes = _block(names, samplers, order, per_block, company)
+        attempts += 1
+        if causes:
+            measured.discarded.update(causes)
+            late = watch.now() - started > PATIENCE * budget_s
+            _refuse_if_hopeless(measured, attempts, looks[0], late=late)
+            continue
+        for index, (samples, after, capped) in parts.items():
+            measured.medians[index].append(_middle(samples, samplers[index]))
+            measured.raw[index] += samples
+            if after:
+                seen[index].append(after)
+                caps[index].append(capped)
+        enough = measured.blocks >= looks[0] and all(
+            len(samples) >= least_samples for samples in measured.raw
+        )
+        if enough and measured.blocks in looks and narrow_enough(measured.medians):
+            break
+        spent = watch.now() - started > budget_s
+        if spent and (enough or (not patient and measured.blocks >= min(LEAST_BLOCKS, looks[0]))):
+            break
+    measured.power_limited = [any(c) if c and None not in c else None for c in caps]
+    measured.conditions = [_typical(readings) for readings in seen]
+    return measured
+
+
+def _middle(samples: list[float], sampler: Sampler) -> float:
+    """The median of one part's samples, between the steps of the clock where it counts in steps.
+
+    Most samples of a short kernel fall on one or two steps, and their plain median jumps between
+    them; how many lie on either side says where in the step the median is.
+    """
+    step = sampler.resolution_s if sampler.way == "alone" else 0.0
+    return median_grouped(samples, interval=step) if step else median(samples)
+
+
+def _block(names, samplers, order, per_block, company):
+    """Every variant's part of one block, and the causes (if any) for throwing it away."""
+    watch = samplers[0].watch
+    causes: set[str] = set()
+    parts = {}
+    if asking := [sampler for sampler in samplers if sampler.asks_the_clock]:
+        clock_s = watch.clock_now()
+        for sampler in asking:
+            sampler.clock_s = clock_s
+    counts = watch.disturbances()
+    if company is not None:  # who came before this block, and stayed, disturbs it as well
+        counts["foreign processes"] = company
+    before = watch.conditions()
+    for index in order:
+        try:
+            samples = samplers[index].take(per_block[index])
+        except Exception as error:
+            error.add_note(f"This was raised while {names[index]!r} was being measured.")
+            raise
+        # Reading takes about half a millisecond, in which the GPU rests: a product that the power
+        # cap would slow down in steady use runs at a higher clock here, and a steadier one.
+        after = watch.conditions()
+        causes |= {name for name in INVALIDATING if _moved(before, after, name)}
+        parts[index] = (samples, after, _moved(before, after, "power_cap"))
+        before = after
+    for name, value in watch.disturbances().items():
+        if value is not None and counts[name] is not None and value > counts[name]:
+            causes.add(name)
+    return parts, sorted(causes)
+
+
+def _moved(before: dict | None, after: dict | None, counter: str) -> bool | None:
+    """Whether a throttle counter rose between two readings; None where there is no counter."""
+    old = ((before or {}).get("throttle") or {}).get(counter)
+    new = ((after or {}).get("throttle") or {}).get(counter)
+    return None if old is None or new is None else new > old
+
+
+def _refuse_if_hopeless(measured: Measured, attempts: int, least: int, *, late: bool) -> None:
+    thrown = attempts - measured.blocks
+    if thrown > max(least, measured.blocks) or (
+        # A single disturbed block is no reason to give up, however little time there was.
+        late and thrown > max(LEAST_BLOCKS, measured.blocks)
+    ):
+        causes = ", ".join(f"{cause} ({n})" for cause, n in measured.discarded.most_common())
+        raise MeasurementError(
+            f"{thrown} of {attempts} blocks were disturbed: {causes}. No figure can be given; "
+            "remove the cause (cool the GPU, stop the other process, fix shapes) and try again."
+        )
+
+
+def _typical(readings: list[dict]) -> dict[str, float | None]:
+    """The median of each reading beside a variant's samples."""
+    names = ("sm_clock_mhz", "power_w", "temperature_c")
+    values = {n: [r[n] for r in readings if r.get(n) is not None] for n in names}
+    return {name: median(found) if found else None for name, found in values.items()}

@@ -1,0 +1,363 @@
+"""The map of torch.compile: one transformer layer in each cell, run eagerly and compiled.
+
+Everything that a cell needs is made for it and let go afterwards, compiled code and the memory
+pools of CUDA graphs included, so that a cell says the same wherever it stands in the map.
+"""
+
+import copy
+import gc
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from anatomy.comparison import compare
+from anatomy.machine import memory
+from anatomy.measure import census, stopwatch_for
+from anatomy.measure.stopwatch import Stopwatch
+from anatomy.numerics import formats
+from anatomy.parts import demands, models
+from anatomy.parts.graphs import held_before
+from anatomy.table import intervals
+from anatomy.table.errors import AnatomyError
+
+Call = Callable[[], tuple[Tensor, ...]]
+
+EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
+# Way -> the mode of torch.compile; eager has none.
+MODES = {COMPILED: None, GRAPHS: "reduce-overhead", TUNED: "max-autotune"}
+# Ways that hold CUDA graphs, which a CPU has not.
+WITH_GRAPHS = (GRAPHS, TUNED)
+# (width C, tokens T) of the cells, from a layer that the host can hardly keep up with to one whose
+# kernels last for a millisecond; and those of them in which CUDA graphs are tried as well. Each
+# compilation takes seconds, and all of them together must fit into a minute.
+WIDTHS, TOKENS = (256, 1024, 4096), (256, 4096)
+GRAPH_CELLS = ((256, 256), (4096, 256), (4096, 4096))
+FULL_WIDTHS, FULL_TOKENS = (256, 512, 1024, 2048, 4096, 8192), (64, 256, 1024, 4096, 16384)
+TUNED_CELL = (1024, 256)
+# Calls that set a way up: a mode with CUDA graphs compiles and warms up in the first, records its
+# graphs in the second, and replays them in the third.
+FIRST_CALLS = 3
+# Seconds that settling may take, or the budget if that is less; all ways have run before.
+SETTLE_S = 1.0
+# Relative error allowed of the loss and of each matrix's gradient in 16 bits: an output's 2**-6
+# (see `agreement.ALLOWED`), twice, because they come after a forward and a backward pass.
+ALLOWED_GRADIENT = {"bf16": 2**-5, "fp32": 2**-12, "tf32": 2**-7}
+ALLOWED_OUTPUT = {"bf16": 2**-6, "fp32": 2**-14, "tf32": 2**-9}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One layer size, and the ways that it is run in.
+
+    Attributes:
+        width: C.
+        tokens: T, of one sequence.
+        ways: Without eager, which is always there.
+    """
+
+    width: int
+    tokens: int
+    ways: tuple[str, ...]
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """The coordinates as columns of a table."""
+        return {"width": self.width, "tokens": self.tokens}
+
+
+def cells(scale: float, full: bool) -> list[Cell]:
+    """The cells of the map, all different.
+
+    Args:
+        scale: Factor on every width and number of tokens.
+        full: All ways in a finer map, and max-autotune in one cell.
+    """
+    made = []
+    for tokens in FULL_TOKENS if full else TOKENS:
+        for width in FULL_WIDTHS if full else WIDTHS:
+            ways = [COMPILED]
+            ways += [GRAPHS] if full or (width, tokens) in GRAPH_CELLS else []
+            ways += [TUNED] if full and (width, tokens) == TUNED_CELL else []
+            wide, many = demands.heads_of(width * scale), max(1, int(tokens * scale))
+            made.append(Cell(wide, many, tuple(ways)))
+    return made
+
+
+def measure(
+    cells: Sequence[Cell],
+    training: bool,
+    where: torch.device,
+    dtype: str,
+    backend: str,
+    iters: int,
+    budget_s: float,
+) -> pd.DataFrame:
+    """The table of all cells; one that can't be measured here is a row that says why.
+
+    Args:
+        cells: What to measure.
+        training: Forward and backward pass, or the forward pass alone.
+        where: The device.
+        dtype: Number format.
+        backend: Of torch.compile.
+        iters: Least number of samples.
+        budget_s: Seconds of timed blocks for each cell.
+    """
+    watch = stopwatch_for(where)
+    task = "training" if training else "inference"
+    with formats.products_in(dtype), torch.set_grad_enabled(training), without_caches():
+        x = torch.ones(8, device=where)
+        run = torch.compile(torch.add, backend=backend)
+        seconds = watch.wall([lambda: run(x, x)])
+        found = [pd.DataFrame([_first_call("compiler", {}, seconds)])]
+        for cell in cells:
+            try:
+                found.append(_cell(cell, watch, task, dtype, backend, iters, budget_s))
+            except Exception as error:  # the other cells can be measured all the same
+                ways, why = (EAGER, *cell.ways), reason_of(error)
+                found.append(pd.DataFrame([_refused(way, cell, task, why) for way in ways]))
+            let_go(where)
+    table = pd.concat(found, ignore_index=True)
+    return table.assign(task=task, dtype=dtype)
+
+
+def _cell(
+    cell: Cell, watch: Stopwatch, task: str, dtype: str, backend: str, iters: int, budget_s: float
+) -> pd.DataFrame:
+    """The comparison of one cell, and what its compilations took."""
+    where, training = watch.device, task == "training"
+    held = held_before(where) if where.type == "cuda" else 0
+    model = models.transformer(cell.width, 1, where, formats.storage(dtype))
+    x = torch.randn(1, cell.tokens, cell.width, device=where).to(formats.storage(dtype))
+    calls = {EAGER: _call(model, model, x, training)}
+    watch.wall(list(calls.values()) * FIRST_CALLS)
+    # Each way's memory is read before the next one exists: pools of CUDA graphs stay reserved.
+    peaks = {EAGER: memory.peak(calls[EAGER], where)}
+    setup_s: dict[str, float] = {}
+    refused, first = [], []
+    kernels = None
+    for way in cell.ways:
+        if way in WITH_GRAPHS and where.type != "cuda":
+            why = f"CUDA graphs need a GPU; this is {where.type}"
+            refused.append(_refused(way, cell, task, why))
+            continue
+        if way in WITH_GRAPHS and kernels is None:
+            kernels = _kernels(calls, watch)
+        try:
+            call = _call(_compiled(model, way, backend), model, x, training, way in WITH_GRAPHS)
+            seconds = watch.wall([call] * FIRST_CALLS)
+            peaks[way] = memory.peak(call, where)
+        except Exception as error:  # the other ways can be measured all the same
+            refused.append(_refused(way, cell, task, reason_of(error)))
+            continue
+        calls[way], setup_s[way] = call, seconds
+        first.append(_first_call(way, cell.columns, seconds))
+    flops = models.layer_flops(cell.width, cell.tokens, cell.tokens) * (3 if training else 1)
+
+    def compared(calls: dict[str, Call]) -> pd.DataFrame:
+        return compare(
+            calls,
+            control=EAGER,
+            reference=_reference(model, x, training),
+            allowed=(ALLOWED_GRADIENT if training else ALLOWED_OUTPUT)[dtype],
+            quantity="step_wall",
+            op=f"{task} C={cell.width} T={cell.tokens}",
+            flops=flops,
+            limit=f"matmul {dtype}",
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=min(SETTLE_S, budget_s),
+            profile=kernels or _kernels(calls, watch) or False,
+        ).table
+
+    table, absent = or_without_graphs(compared, calls)
+    refused += [_refused(way, cell, task, why) for way, why in absent.items()]
+    setup_s = {way: seconds for way, seconds in setup_s.items() if way not in absent}
+    table = with_break_even(table, setup_s)
+    needs = {way: memory_of(way, found, held) for way, found in peaks.items()}
+    origin = [name.removesuffix(" (again)") for name in table.variant]
+    for column in memory.columns(None):
+        values = [needs[name][column] for name in origin]
+        table[column] = pd.Series(values, table.index, dtype=object)
+    added = pd.DataFrame([*first, *refused])
+    return pd.concat([table.assign(**cell.columns), added], ignore_index=True)
+
+
+def or_without_graphs(
+    compared: Callable[[dict[str, Call]], pd.DataFrame], calls: dict[str, Call]
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The table of all calls; if they can't be compared, that of those without CUDA graphs.
+
+    Returns:
+        The table, and why each way that is not in it is not.
+    """
+    try:
+        return compared(calls), {}
+    except AnatomyError as error:
+        left = {way: call for way, call in calls.items() if way not in WITH_GRAPHS}
+        if len(left) == len(calls):
+            raise
+        return compared(left), {way: reason_of(error) for way in calls if way not in left}
+
+
+def memory_of(way: str, found: memory.Peak | None, held: int) -> dict[str, int | None]:
+    """The memory of a way as columns, without what was `held` before its cell; of CUDA graphs only
+    what is reserved.
+
+    A graph's tensors lie in a pool that the account of tensors does not see while it is replayed,
+    so their peak would be far too small.
+    """
+    told = memory.columns(found)
+    if found:
+        told["reserved_bytes"] = found.reserved_bytes - held
+    return told | {"peak_bytes": None, "total_peak_bytes": None} if way in WITH_GRAPHS else told
+
+
+def _kernels(calls: dict[str, Call], watch: Stopwatch) -> dict[str, census.Census]:
+    """The kernels of the ways that launch them one by one.
+
+    They are listed before a CUDA graph exists: a profiler that comes and goes beside one has
+    crashed before (github.com/pytorch/pytorch/issues/75504).
+    """
+    listed = {way: call for way, call in calls.items() if way not in WITH_GRAPHS}
+    return census.take(listed, watch, 1) or {}
+
+
+def _compiled(model: torch.nn.Module, way: str, backend: str) -> Callable[[Tensor], Tensor]:
+    """The model compiled for this one shape; `backend` other than inductor knows no modes."""
+    mode = MODES[way] if backend == "inductor" else None
+    return torch.compile(model, backend=backend, mode=mode, dynamic=False)
+
+
+def _call(
+    run: models.Layer, model: torch.nn.Module, x: Tensor, training: bool, graphs: bool = False
+) -> Call:
+    """One step: the output alone, or the loss with the gradients of all matrices.
+
+    The backward pass computes the gradients of the vectors (biases, weights of norms) as well.
+    They are not returned: as sums over all tokens of terms that cancel, they are mostly rounding
+    in 16 bits, and could not be checked.
+    """
+    parameters = list(model.parameters())
+    shown = [0, *(1 + i for i, each in enumerate(parameters) if each.ndim > 1)]
+    step = models.gradients_of(run, parameters, x) if training else None
+
+    def call() -> tuple[Tensor, ...]:
+        if graphs:  # what an earlier replay returned may now be overwritten
+            torch.compiler.cudagraph_mark_step_begin()
+        if step is None:
+            return (run(x),)
+        found = step()
+        return tuple(found[i] for i in shown)
+
+    return call
+
+
+def _reference(model: torch.nn.Module, x: Tensor, training: bool) -> Call:
+    """The same step, eagerly, in float32 without TF32; float64 has no fused attention."""
+
+    def exact() -> tuple[Tensor, ...]:
+        with formats.products_in("fp32"):
+            wide = copy.deepcopy(model).to(torch.float32)
+            return _call(wide, wide, x.to(torch.float32), training)()
+
+    return exact
+
+
+def with_break_even(table: pd.DataFrame, setup_s: dict[str, float]) -> pd.DataFrame:
+    """Add what each way took to set up, and the steps after which that is paid back.
+
+    Args:
+        table: Of one comparison with eager as its control.
+        setup_s: Way -> seconds of its first calls.
+    """
+    blocks = dict(zip(table.variant, table.blocks_s, strict=True))
+    added = []
+    for row in table.itertuples():
+        if row.variant not in setup_s:
+            added.append((None, None, None, None, None))
+            continue
+        found = intervals.break_even(setup_s[row.variant], blocks[EAGER], blocks[row.variant])
+        pays = {"faster": True, "undecided": None}.get(row.verdict, False)
+        known = (found.median, found.low, found.high) if pays else (None, None, None)
+        steps = [None if x == float("inf") else x for x in known]
+        added.append((setup_s[row.variant], *steps, pays))
+    columns = list(zip(*added, strict=True))
+    names = ("setup_s", "uses", "uses_low", "uses_high", "pays")
+    for name, values in zip(names, columns, strict=True):
+        table[name] = pd.Series(values, table.index, dtype=object)
+    return table
+
+
+def _first_call(way: str, columns: dict, seconds: float) -> dict:
+    calls = 1 if way == "compiler" else FIRST_CALLS
+    return {
+        "op": "first call",
+        # Not the way's own name: it would be taken for a step of that cell.
+        "variant": f"{way}, first call{'s' * (calls > 1)}",
+        "role": "variant",
+        "quantity": "step_wall",
+        "median_s": seconds,
+        "samples": 1,
+        "blocks_s": [seconds],
+        "method": f"host clock around {calls} first call{'s' * (calls > 1)} and a synchronize",
+    } | columns
+
+
+def _refused(way: str, cell: Cell, task: str, why: str) -> dict:
+    told = {"op": f"{task} C={cell.width} T={cell.tokens}", "variant": way, "role": "variant"}
+    return told | {"quantity": "step_wall", "note": why} | cell.columns
+
+
+def reason_of(error: BaseException) -> str:
+    """An error as one sentence without the folders of this machine: recordings name none."""
+    first = next((line for line in str(error).strip().splitlines() if line.strip()), "")
+    plain = re.sub(r"(?:~|\.{1,2})?(?:/[\w.@+-]+)+/([\w.@+-]+)", r"\1", first)
+    return f"{type(error).__name__}: {plain}"[:300].rstrip()
+
+
+@contextmanager
+def without_caches() -> Iterator[None]:
+    """Compile everything anew: what an earlier process left on the disk would hide the cost."""
+    switch = "TORCHINDUCTOR_FORCE_DISABLE_CACHES"
+    before = os.environ.get(switch)
+    os.environ[switch] = "1"  # read when the compiler is imported
+    import torch._inductor.config as config  # takes seconds, which listing experiments should not
+
+    try:
+        with config.patch(force_disable_caches=True):
+            yield
+    finally:
+        del os.environ[switch]
+        os.environ |= {switch: before} if before is not None else {}
+
+
+def let_go(where: torch.device) -> None:
+    """Forget all compiled code, and give its memory back."""
+    torch.compiler.reset()
+    gc.collect()
+    if where.type == "cuda":
+        torch.cuda.synchronize(where)
+        torch.cuda.empty_cache()
+
+
+def cost_per_break(
+    breaks: Sequence[int], blocks_s: Sequence[Sequence[float]]
+) -> intervals.Interval:
+    """Seconds that one break adds: the slope of time over breaks in each block, and its interval.
+
+    Args:
+        breaks: Of each variant.
+        blocks_s: Of each variant, its seconds in each block; the blocks are paired.
+    """
+    n = np.asarray(breaks, dtype=np.float64)
+    seconds = np.asarray(blocks_s, dtype=np.float64)  # (variants, blocks)
+    return intervals.median_interval(np.polyfit(n, seconds, 1)[0])

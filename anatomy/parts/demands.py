@@ -1,0 +1,89 @@
+"""Numbers that an experiment can't take, refused before anything is allocated or timed."""
+
+from anatomy.machine import host
+from anatomy.parts import models
+from anatomy.table.errors import BadParameter
+
+# What a layer takes beside its weights, as Python's objects: about so much.
+LAYER_BYTES = 2**15
+
+
+def positive(**given: float) -> None:
+    """Refuse what is not above 0.
+
+    Args:
+        given: Parameters by name; whole numbers count something, others are factors or seconds.
+
+    Raises:
+        BadParameter: One is 0 or less.
+    """
+    for name, number in given.items():
+        if number <= 0:
+            wanted = "it must be 1 or more" if isinstance(number, int) else "it must be above 0"
+            raise BadParameter(f"{name}={number}: {wanted}.")
+
+
+def at_least(least: int, why: str, **given: int) -> None:
+    """Refuse what is less than an experiment needs.
+
+    Args:
+        least: The smallest number that will do.
+        why: What the experiment could not do with less, as a sentence without its point.
+        given: Parameters by name.
+
+    Raises:
+        BadParameter: One is smaller.
+    """
+    for name, number in given.items():
+        if number < least:
+            raise BadParameter(f"{name}={number}: it must be {least} or more; {why}.")
+
+
+def multiple(of: int, **given: int) -> None:
+    """Refuse what is no multiple, or not above 0.
+
+    Args:
+        of: What it must be a multiple of.
+        given: Parameters by name.
+
+    Raises:
+        BadParameter: One is no multiple; the message names the nearest that is.
+    """
+    for name, number in given.items():
+        if number <= 0 or number % of:
+            good = max(1, round(number / of)) * of
+            raise BadParameter(f"{name}={number} is not a multiple of {of}; try {name}={good}.")
+
+
+def width(number: int) -> None:
+    """Refuse the width C of a transformer that is no whole number of its heads.
+
+    Args:
+        number: C.
+
+    Raises:
+        BadParameter: It is not above 0, or more than one head and no multiple of it.
+    """
+    positive(width=number)
+    if number > models.HEAD_WIDTH:
+        multiple(models.HEAD_WIDTH, width=number)
+
+
+def weights(width: int, layers: int) -> None:
+    """Refuse a transformer that would not fit the host, where its weights are drawn.
+
+    Args:
+        width: C.
+        layers: How many.
+
+    Raises:
+        OutOfMemory: It needs more than is free there.
+    """
+    need = layers * (12 * width * width * 4 + LAYER_BYTES)  # in float32
+    host.require_bytes("cpu", need, f"A transformer of {layers} layers of width {width}")
+
+
+def heads_of(number: float) -> int:
+    """A width made by a factor, as one that `width` accepts: rounded down to whole heads."""
+    whole = int(number) // models.HEAD_WIDTH * models.HEAD_WIDTH
+    return whole or max(1, int(number))

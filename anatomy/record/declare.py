@@ -1,0 +1,113 @@
+"""The decorator that makes a function an experiment, and the list of those that are loaded.
+
+An experiment's name, parameters, defaults and help are its own signature and docstring, read by
+`anatomy.record.signatures` without importing it; this half imports it and runs it. The decorator's
+arguments must therefore be literals, and the function must give every parameter a type and a
+default.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pandas as pd
+
+from anatomy.record import signatures
+from anatomy.table.errors import AnatomyError
+
+Function = TypeVar("Function", bound=Callable[..., pd.DataFrame])
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment that is loaded: its name `topic.function`, and what its decorator was told.
+
+    Attributes:
+        name: `topic.function`, as pages and commands write it.
+        function: What measures; called with keywords, it returns one tidy table.
+        page: The page that explains it, relative to docs/, or None.
+        command: The command that runs it, such as `c01 contiguity-bench`, or None.
+        timeout_s: Seconds after which the recorder gives up on it.
+        files: Files it depends on beside the package's code, relative to the checkout.
+        processes: Fresh processes that the recorder measures it in, one after the other.
+        on_request: Whether only who names it has it measured.
+    """
+
+    name: str
+    function: Callable[..., pd.DataFrame]
+    page: str | None = None
+    command: str | None = None
+    timeout_s: float = 300
+    files: tuple[str, ...] = ()
+    processes: int = 1
+    on_request: bool = False
+
+
+LOADED: dict[str, Experiment] = {}
+
+
+def experiment(
+    name: str,
+    *,
+    page: str | None = None,
+    command: str | None = None,
+    timeout_s: float = 300,
+    files: Sequence[str] = (),
+    processes: int = 1,
+    on_request: bool = False,
+) -> Callable[[Function], Function]:
+    """Register a function as an experiment, and leave it as it is: tests call it directly.
+
+    Args:
+        name: `topic.what`, as pages and commands write it.
+        page: The page that explains it, relative to docs/.
+        command: The command that runs it, such as `c01 contiguity-bench`.
+        timeout_s: Seconds after which the recorder gives up on it; on each process, of several.
+        files: Files it depends on beside the package's code, relative to the checkout.
+        processes: Fresh processes that the recorder measures it in. Their tables become one, and
+            three or more may claim a difference under 2 %; see `anatomy.judge.replication`.
+        on_request: Whether it is measured only where somebody names it: too long for a site build.
+
+    Raises:
+        AnatomyError: Two modules claim one name.
+    """
+
+    def register(function: Function) -> Function:
+        known = LOADED.get(name)
+        if known and known.function.__module__ != function.__module__:
+            raise AnatomyError(
+                f"Two experiments are called {name}: in {known.function.__module__} and in "
+                f"{function.__module__}. Rename one of them."
+            )
+        LOADED[name] = Experiment(
+            name, function, page, command, timeout_s, tuple(files), processes, on_request
+        )
+        return function
+
+    return register
+
+
+def load(name: str, root: Path | None = None) -> Experiment:
+    """Import the module of an experiment, and torch with it, and return the experiment.
+
+    Args:
+        name: `topic.function`.
+        root: Folder of another package with an experiments/ folder; its parent joins `sys.path`.
+
+    Raises:
+        UnknownName: There is no such experiment.
+        AnatomyError: Its module was imported and did not register it.
+    """
+    declared = signatures.signature(name, root)
+    if root is not None and str(Path(root).resolve().parent) not in sys.path:
+        sys.path.insert(0, str(Path(root).resolve().parent))
+    importlib.import_module(declared.module)
+    if name not in LOADED:
+        raise AnatomyError(
+            f"{declared.module} defines {declared.function}, and importing it did not register "
+            f"{name}: decorate it with anatomy.record.declare.experiment, at the module's top level."
+        )
+    return LOADED[name]

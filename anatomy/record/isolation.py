@@ -1,0 +1,267 @@
+"""A worker process: started fresh, given a time limit, and ended with everything it started.
+
+An experiment may print, hang, crash, or be killed for its memory. Here each of these becomes one
+sentence, and none of them reaches the process that asked.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from anatomy.table import errors
+from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
+
+# How often to look whether a worker has ended. Rare enough to cost a measurement nothing.
+LOOK_S = 0.05
+# Lines of a crashed worker's output that are kept to show.
+TAIL_LINES = 15
+
+POSIX = os.name == "posix"
+
+
+class TimeLimit(MeasurementError):
+    """A worker took longer than it was given."""
+
+
+def ask(
+    spec: Mapping[str, Any], *, timeout_s: float, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Start `anatomy.record.worker`, give it a task, and return what it wrote.
+
+    Args:
+        spec: The task, see `worker.measure`.
+        timeout_s: Seconds after which the worker and all its children are killed.
+        environment: Variables set for the worker beside those of this process.
+
+    Raises:
+        MeasurementError: It took too long, crashed, or failed in a way it did not foresee; the
+            error's `output` is the end of what it printed.
+        OutOfMemory: It ran out of memory, or was killed for it.
+        AnatomyError: What the experiment itself refused, by the same name.
+    """
+    with _temporary_folder() as folder:
+        result = Path(folder) / "result.json"
+        task = {**spec, "result": str(result), "recorder": os.getpid(), "spawned": time.time()}
+        # A file called torch.py in the current folder must not be imported, hence PYTHONSAFEPATH.
+        own = {"PYTHONSAFEPATH": "1", **(environment or {})}
+        worker = _start(["-m", "anatomy.record.worker"], own, subprocess.PIPE)
+        output = _followed(worker, timeout_s, None, json.dumps(task).encode())
+        if worker.returncode != 0 or not result.is_file():
+            raise _with_output(_crash(worker.returncode), output)
+        outcome = json.loads(result.read_text(encoding="utf-8"))
+    if "error" in outcome:
+        raise _with_output(revive(outcome["error"], outcome["message"]), outcome["trace"])
+    return outcome
+
+
+@contextlib.contextmanager
+def script_run(
+    command: Sequence[str],
+    *,
+    name: str,
+    variable: str,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float | None = None,
+    heard: Callable[[str], None] | None = None,
+) -> Iterator[Path]:
+    """Run a reader's script in a fresh process, wait for it, and end whatever it leaves behind.
+
+    Args:
+        command: The file and its arguments.
+        name: How errors call it.
+        variable: Variable that names the file in which the process leaves what it found; that is
+            what this gives, and it may not be there.
+        environment: Variables set for it beside those of this process.
+        timeout_s: Seconds after which it and all its children are killed. Default: never.
+        heard: Called with each line that it prints, from another thread.
+
+    Raises:
+        MeasurementError: It took too long, crashed, or left with a status other than 0; the
+            error's `output` is the end of what it printed.
+        OutOfMemory: It was killed for its memory.
+    """
+    with _temporary_folder() as folder:
+        file = Path(folder) / "found"
+        own = {"PYTHONUNBUFFERED": "1", variable: str(file), **(environment or {})}
+        script = _start(list(command), own, subprocess.DEVNULL)
+        try:
+            output = _followed(script, timeout_s, heard)
+            if script.returncode > 0:
+                left = MeasurementError(f"It left with status {script.returncode}.")
+                raise _with_output(left, output)
+            if script.returncode < 0:
+                raise _with_output(_crash(script.returncode), output)
+        except MeasurementError as error:
+            error.args = (f"{name} failed. {error}",)
+            raise
+        yield file
+
+
+def _followed(
+    process: subprocess.Popen, timeout_s: float | None, heard, task: bytes | None = None
+) -> str:
+    """Give a process its task, wait until it ends, and return the end of what it printed."""
+    tail: deque[str] = deque(maxlen=TAIL_LINES)
+    reader = threading.Thread(target=_keep_tail, args=(process.stdout, tail, heard), daemon=True)
+    reader.start()
+    try:
+        if task is not None:
+            with contextlib.suppress(OSError):  # it may have crashed before it read its task
+                process.stdin.write(task)
+                process.stdin.close()
+        deadline = inf if timeout_s is None else time.monotonic() + timeout_s
+        in_time = _ended(process, deadline)
+    finally:
+        _kill_group(process)
+    reader.join(timeout=1)
+    output = "\n".join(tail)
+    if not in_time:
+        late = TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended.")
+        raise _with_output(late, output)
+    return output
+
+
+def revive(name: str, message: str) -> AnatomyError:
+    """The error that a worker met, by its name; one this process has no name for keeps its text."""
+    kind = getattr(errors, name, MeasurementError)
+    if kind is errors.UnknownName:  # it is made from what was looked for, and that stayed behind
+        kind = errors.BadParameter
+    return kind(message)
+
+
+@contextlib.contextmanager
+def only_recorder() -> Iterator[None]:
+    """Hold the right to measure on this machine; two at once would slow each other down.
+
+    Raises:
+        Busy: Another process of this user holds it; names its number.
+        MeasurementError: There is no room for temporary files.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    try:
+        folder = Path(tempfile.gettempdir()) / f"pytorch-gpu-anatomy-{user}"
+        holder = folder / "measuring.json"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        lock = FileLock(folder / "measuring.lock", timeout=0)
+        lock.acquire()
+    except Timeout:
+        raise Busy(_who(holder)) from None
+    except OSError as error:
+        raise _no_temporary(error) from None
+    try:
+        now = datetime.now().astimezone().strftime("%H:%M:%S")
+        with contextlib.suppress(OSError):  # a full disk must not keep anybody from measuring
+            holder.write_text(json.dumps({"pid": os.getpid(), "since": now}))
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _temporary_folder() -> tempfile.TemporaryDirectory:
+    try:
+        return tempfile.TemporaryDirectory(prefix="anatomy-")
+    except OSError as error:
+        raise _no_temporary(error) from None
+
+
+def _no_temporary(error: OSError) -> MeasurementError:
+    return MeasurementError(
+        f"The folder for temporary files can't be used: {error.strerror}. Make room or give write "
+        "access there, or name another in the environment as TMPDIR."
+    )
+
+
+def _who(holder: Path) -> str:
+    try:
+        held = json.loads(holder.read_text())
+        who = f"Process {held['pid']} has been measuring on this machine since {held['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        who = "Another process is measuring on this machine"
+    return f"{who}. Two at once would slow each other down: wait for it, or end it."
+
+
+def _start(command: list[str], environment: Mapping[str, str], stdin: int) -> subprocess.Popen:
+    """Python with a command, in a group of its own; what it prints comes by its stdout."""
+    checkout = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
+    # A session of its own makes the worker and its children one group, which can be killed as
+    # one, and keeps a Ctrl-C meant for this process from reaching them half-way.
+    return subprocess.Popen(
+        [sys.executable, *command],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        start_new_session=POSIX,
+    )
+
+
+def _keep_tail(stream: Any, tail: deque[str], heard: Callable[[str], None] | None) -> None:
+    with stream:
+        for line in stream:
+            text = line.decode(errors="replace").rstrip()
+            tail.append(text[:500])
+            if heard:
+                heard(text)
+
+
+def _ended(worker: subprocess.Popen, deadline: float) -> bool:
+    """Wait until the worker ends, without reaping it: its number must stay taken (`_kill_group`).
+
+    Returns False when the deadline came first.
+    """
+    while time.monotonic() < deadline:
+        if POSIX:
+            flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            if os.waitid(os.P_PID, worker.pid, flags) is not None:
+                return True
+        elif worker.poll() is not None:
+            return True
+        time.sleep(LOOK_S)
+    return False
+
+
+def _kill_group(worker: subprocess.Popen) -> None:
+    """Kill the worker with all it started, and reap it. What is left of a finished one goes too."""
+    if POSIX:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(worker.pid, signal.SIGKILL)
+    elif worker.poll() is None:
+        subprocess.run(["taskkill", "/F", "/T", "/PID", str(worker.pid)], capture_output=True)
+    worker.wait()
+    if worker.stdin and not worker.stdin.closed:
+        with contextlib.suppress(OSError):
+            worker.stdin.close()
+
+
+def _crash(status: int) -> AnatomyError:
+    if status == -signal.SIGKILL.value if POSIX else False:
+        return OutOfMemory(
+            "The system killed it, as it does when the host's memory runs out. Take smaller sizes, "
+            "or free host memory."
+        )
+    if status < 0:
+        name = signal.Signals(-status).name
+        return MeasurementError(f"It crashed ({name}), and its process with it.")
+    return MeasurementError(f"Its process ended with status {status} and left no result.")
+
+
+def _with_output(error: AnatomyError, output: str) -> AnatomyError:
+    error.output = output
+    return error

@@ -1,0 +1,143 @@
+"""A hash of the code that makes a number, by content, the same on every Python from 3.11 on.
+
+A recording is stale when the code that measured it has changed, and only then: not when a file
+was touched or moved, a helper renamed, an error reworded, or another experiment in the same file
+edited. So the hash is taken definition by definition. A definition hashes to its normalised syntax
+(`anatomy.record.provenance.syntax`), in which each name of this package is replaced by the hash of what it
+names; the statements that run when a reached module is imported count with what is in it. Names and
+places of modules and helpers therefore do not count; names of parameters, methods and columns do.
+
+Three edges are not followed. Behind a name of the measuring room stands METHOD, one id for how a
+number is taken. What words, keeps or judges numbers makes none: it stands in `Layout.unfollowed`.
+And what another package is, is told by its dotted name.
+
+A name that is used in a way that can't be followed (a module passed as a value, `getattr`) counts
+as a use of everything in that module: hashing too much costs a measurement, too little the truth.
+For the same reason functions that are handed on as values count with their names where code that
+is reached reads a `__name__`: it may become the name of a row.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from anatomy.record import signatures
+from anatomy.record.provenance import method
+from anatomy.record.provenance.content import UNFOLLOWED, Definitions, Layout, digest
+from anatomy.record.provenance.definitions import parsed
+from anatomy.record.provenance.syntax import is_text, normalised
+from anatomy.table.errors import AnatomyError
+
+# Raised when the hash of unchanged code would come out otherwise; recordings carry it.
+SCHEME = 2
+PACKAGE_NAME = signatures.PACKAGE.name
+# The door that judges what the measuring room took; it stands for the method as the room does.
+JUDGED_COMPARISON = "comparison"
+
+
+def present(root: Path) -> Layout:
+    """How this version of the package is laid out, and the method that the one in `root` follows.
+
+    Code of the measuring room that differs from what METHOD.json was made of has an id of its own.
+    """
+    standing = method.standing(root)
+    number = standing.id if standing.differences else standing.id.partition("-")[0]
+    return Layout((method.ROOM, JUDGED_COMPARISON), UNFOLLOWED, number)
+
+
+@dataclass(frozen=True)
+class CodeHash:
+    """Hash of the code behind an experiment.
+
+    Attributes:
+        hash: sha256 in hexadecimal.
+        files: Files that hold that code, relative to the checkout, sorted.
+    """
+
+    hash: str
+    files: list[str]
+
+
+def code_hash(
+    name: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    root: Path | None = None,
+    layout: Layout | None = None,
+) -> CodeHash:
+    """Hash of the experiment `name`: all code that it reaches, its files and its parameters.
+
+    Args:
+        name: The experiment.
+        parameters: Parameters other than the defaults.
+        root: Folder of the package, the one that holds experiments/. Default: this package.
+        layout: Which parts of it stand for the method and which make no number. Default: those of
+            this version of the package.
+
+    Raises:
+        UnknownName: There is no such experiment or parameter.
+        BadParameter: A parameter's value is not possible.
+        AnatomyError: A file that the experiment declares is missing, or one does not parse.
+    """
+    root = Path(root or signatures.PACKAGE).resolve()
+    declared = signatures.signature(name, root)
+    module = declared.module.partition(".")[2]
+    bound = declared.bind(**(parameters or {}))
+    return hash_at(root, layout or present(root), module, declared.function, declared.files, bound)
+
+
+def hash_at(
+    root: Path,
+    layout: Layout,
+    module: str,
+    function: str,
+    declared_files: Sequence[str],
+    parameters: Mapping[str, Any],
+) -> CodeHash:
+    """Hash of a function of the package in `root`, wherever that package has its experiments.
+
+    Args:
+        root: Folder of the package.
+        layout: Which parts of it stand for the method and which make no number.
+        module: The function's module, without the package's name.
+        function: Its name.
+        declared_files: Files that it depends on beside the package, relative to the checkout.
+        parameters: All of its parameters.
+
+    Raises:
+        AnatomyError: A declared file is missing, or a file does not parse.
+    """
+    reached = _package(root.name, signatures.sources(root), layout).reached(module, function)
+    parts = [str(SCHEME), reached.hash]
+    files = {f"{root.name}/{file}" for file in reached.files}
+    for file in sorted(set(declared_files)):
+        try:
+            content = (root.parent / file).read_bytes()
+        except OSError as error:
+            raise AnatomyError(
+                f"{module}.{function} declares the file {file}, which can't be read: "
+                f"{error.strerror}. It is part of a checkout of the project; looked for it in "
+                f"{root.parent}."
+            ) from None
+        parts.append(_file_hash(file, content))
+        files.add(file)
+    return CodeHash(digest(*parts, json.dumps(dict(parameters), sort_keys=True)), sorted(files))
+
+
+@lru_cache(maxsize=256)
+def _file_hash(file: str, content: bytes) -> str:
+    """Hash of a declared file: of a script its normalised syntax, of anything else its bytes."""
+    if not file.endswith(".py"):
+        return sha256(content).hexdigest()
+    statements = [each for each in parsed(content, file).body if not is_text(each)]
+    return digest(",".join(normalised(each, package=PACKAGE_NAME) for each in statements))
+
+
+@lru_cache(maxsize=8)
+def _package(name: str, sources: tuple[tuple[str, bytes], ...], layout: Layout) -> Definitions:
+    """A package with these sources; only an edit makes a new one."""
+    return Definitions(name, sources, layout)

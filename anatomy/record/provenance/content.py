@@ -1,0 +1,232 @@
+"""Definitions of a package, hashed by their content and by that of all that they reach."""
+
+import ast
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from anatomy.record.provenance.definitions import Modules, Target
+from anatomy.record.provenance.syntax import FUNCTIONS, NAMED_MODULE, Chain, normalised
+
+CALLABLE = (*FUNCTIONS, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which parts of a package stand for the method, and which make no number.
+
+    A part is a module, a package with all in it, or one definition as `module:name`.
+
+    Attributes:
+        method: The measuring room.
+        unfollowed: What words, keeps or judges numbers.
+        method_id: The id of the method that `method` holds.
+    """
+
+    method: tuple[str, ...]
+    unfollowed: tuple[str, ...]
+    method_id: str
+
+    def stands_for_method(self, target: Target) -> bool:
+        """Whether a definition is one of the measuring room."""
+        return _within(target, self.method)
+
+    def is_unfollowed(self, target: Target) -> bool:
+        """Whether a definition makes no number."""
+        return _within(target, self.unfollowed)
+
+
+def _within(target: Target, parts: tuple[str, ...]) -> bool:
+    module, name = target
+    return any(
+        part in (module, f"{module}:{name}") or module.startswith(f"{part}.") for part in parts
+    )
+
+
+# Rewording an error, adding a field to recordings or a better statistic costs no measurement.
+UNFOLLOWED = (
+    *("judge", "record", "table.errors", "table.printing", "table.units"),
+    *(f"table.intervals:{n}" for n in ("ratio_interval", "noise_floor", "verdict", "break_even")),
+)
+
+
+def digest(*parts: str) -> str:
+    """sha256 of texts with their lengths, so that no two sequences give the same bytes."""
+    framed = "".join(f"{len(part.encode())} {part}" for part in parts)
+    return sha256(framed.encode()).hexdigest()
+
+
+@dataclass
+class Definition:
+    """A definition without names and places.
+
+    Attributes:
+        text: Its normalised syntax, with `<0>`, `<1>`, ... for what it refers to.
+        uses: What these are.
+        values: Definitions that it hands on rather than calls.
+        uses_method: Whether it refers to the measuring room.
+        reads_names: Whether it reads a `__name__` that may be a function's.
+    """
+
+    text: str = ""
+    uses: list[Target] = field(default_factory=list)
+    values: set[Target] = field(default_factory=set)
+    uses_method: bool = False
+    reads_names: bool = False
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a definition reaches: its hash, and the files that hold it."""
+
+    hash: str
+    files: frozenset[str]
+
+
+class Definitions(Modules):
+    """The definitions of a package with their hashes."""
+
+    def __init__(self, name: str, sources: tuple[tuple[str, bytes], ...], layout: Layout) -> None:
+        super().__init__(name, sources)
+        self.layout = layout
+        self._definitions: dict[Target, Definition] = {}
+        self._hashes: dict[Target, str] = {}
+        self._reached: dict[Target, Reached] = {}
+
+    def reached(self, module: str, function: str) -> Reached:
+        """The hash of a function with all that it reaches."""
+        start = (module, function)
+        if start not in self._reached:
+            self._reached[start] = self._follow(start)
+        return self._reached[start]
+
+    def _follow(self, start: Target) -> Reached:
+        definitions: dict[Target, Definition] = {}
+        waiting = [target for target, _ in self.targets(start[0], (start[1],))]
+        origins = list(waiting)
+        while waiting:
+            if (target := waiting.pop()) not in definitions:
+                definitions[target] = self.definition(target)
+                waiting += definitions[target].uses
+        parts = sorted(self.hash(target) for target in origins)
+        if any(each.uses_method for each in definitions.values()):
+            parts.append(f"METHOD {self.layout.method_id}")
+        if any(each.reads_names for each in definitions.values()):
+            values = set().union(*(each.values for each in definitions.values()))
+            parts += sorted(f"{name} {self.hash((at, name))}" for at, name in values)
+        files = frozenset(self.files[at] for at, _ in definitions)
+        return Reached(digest(*parts), files)
+
+    def hash(self, target: Target) -> str:
+        """Hash of a definition by its content, and by that of all that it reaches."""
+        if target not in self._hashes:
+            for group in self._groups(target):
+                self._hash_group(group)
+        return self._hashes[target]
+
+    def _hash_group(self, group: list[Target]) -> None:
+        """Hash definitions that refer to each other in a circle, or a single one.
+
+        Each starts as its own text, and in each round takes in what it refers to. Two circles of
+        n definitions that differ at all do so after 2 n rounds.
+        """
+        labels = {target: self.definition(target).text for target in group}
+        for _ in 2 * group:
+            labels = {
+                target: digest(
+                    self.definition(target).text,
+                    *(labels.get(use) or self._hashes[use] for use in self.definition(target).uses),
+                )
+                for target in group
+            }
+        size = str(len(group))
+        self._hashes |= {target: digest(size, label) for target, label in labels.items()}
+
+    def _groups(self, start: Target) -> list[list[Target]]:
+        """Definitions reached from `start` and not hashed yet, those that refer to each other in
+        one group, and a group after all that it refers to (Tarjan 1972, without recursion)."""
+        groups: list[list[Target]] = []
+        order: dict[Target, int] = {}
+        lowest: dict[Target, int] = {}
+        path: list[Target] = []  # visited, and in no group yet
+        calls = [(start, iter(()))]
+        while calls:
+            target, uses = calls[-1]
+            if target not in order:
+                order[target] = lowest[target] = len(order)
+                path.append(target)
+                uses = iter([u for u in self.definition(target).uses if u not in self._hashes])
+                calls[-1] = (target, uses)
+            for use in uses:
+                if use not in order:
+                    calls.append((use, iter(())))
+                    break
+                if use in path:
+                    lowest[target] = min(lowest[target], order[use])
+            else:
+                calls.pop()
+                if calls:
+                    above = calls[-1][0]
+                    lowest[above] = min(lowest[above], lowest[target])
+                if lowest[target] == order[target]:
+                    place = path.index(target)
+                    groups.append(path[place:])
+                    del path[place:]
+        return groups
+
+    def of_module(self, module: str) -> list[Target]:
+        """All definitions of a module."""
+        source = self.module(module)
+        return [(module, name) for name in source.names] + [(module, "*")] * bool(source.loose)
+
+    def statements(self, target: Target) -> list[ast.stmt]:
+        """The statements that make a definition."""
+        source = self.module(target[0])
+        return source.loose if target[1] == "*" else source.names[target[1]]
+
+    def definition(self, target: Target) -> Definition:
+        """A definition without names and places."""
+        if target not in self._definitions:
+            self._definitions[target] = self._normalised(*target)
+        return self._definitions[target]
+
+    def _normalised(self, at: str, name: str) -> Definition:
+        source, inside = self.module(at), self.layout.stands_for_method((at, name))
+        statements = self.statements((at, name))
+        found = Definition(reads_names=any(map(_reads_a_name, statements)))
+        # What runs on import counts with whichever part of the module is used.
+        if name != "*" and source.loose:
+            found.uses.append((at, "*"))
+
+        def refer(chain: Chain, called: bool) -> str:
+            texts = []
+            for target, rest in sorted(self.targets(at, chain)):
+                if self.layout.is_unfollowed(target):
+                    continue
+                if self.layout.stands_for_method(target) and not inside:
+                    found.uses_method = True
+                    texts.append(".".join(("METHOD", target[1], *rest)))
+                    continue
+                if not called and isinstance(self.module(target[0]).names[target[1]][0], CALLABLE):
+                    found.values.add(target)
+                found.uses.append(target)
+                texts.append(".".join((f"<{len(found.uses) - 1}>", *rest)))
+            if texts:
+                return "&".join(texts)
+            if chain[0] in source.imports or chain[0] == NAMED_MODULE:
+                return "unfollowed"
+            outside = source.foreign.get(chain[0])
+            return ".".join((outside, *chain[1:])) if outside else ".".join(chain)
+
+        texts = [normalised(each, name, refer, self.name) for each in statements]
+        found.text = "\n".join(texts)
+        return found
+
+
+def _reads_a_name(statement: ast.stmt) -> bool:
+    """Whether a `__name__` is read, other than that of a type."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Attribute) and node.attr in ("__name__", "__qualname__"):
+            holder = node.value.func if isinstance(node.value, ast.Call) else None
+            if not (isinstance(holder, ast.Name) and holder.id == "type"):
+                return True
+    return False

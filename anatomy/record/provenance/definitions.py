@@ -1,0 +1,159 @@
+"""Which definition a dotted name means, in a package that is read and never imported."""
+
+import ast
+from collections.abc import Iterator
+
+from anatomy.record.provenance.syntax import NAMED_MODULE, Chain, bound_names, is_text
+from anatomy.table.errors import AnatomyError
+
+NEVER_ON_IMPORT = ("__name__ == '__main__'", "TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+Target = tuple[str, str]  # module of the package, and a name in it; "*" is what runs on import
+
+
+def parsed(text: bytes, place: str) -> ast.Module:
+    """The syntax tree of a file.
+
+    Raises:
+        AnatomyError: It does not parse.
+    """
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise AnatomyError(f"{place}:{error.lineno} does not parse: {error.msg}.") from None
+
+
+class Modules:
+    """The modules of a package, by name without the package's own: `experiments.contiguity`."""
+
+    def __init__(self, name: str, sources: tuple[tuple[str, bytes], ...]) -> None:
+        self.name = name
+        self._modules: dict[str, Module] = {}
+        self.files: dict[str, str] = {}  # module -> its file, relative to the package
+        self._texts: dict[str, bytes] = {}
+        for file, text in sources:
+            module = file.removesuffix(".py").replace("/", ".")
+            module = "" if module == "__init__" else module.removesuffix(".__init__")
+            self.files[module], self._texts[module] = file, text
+
+    def module(self, name: str) -> "Module | None":
+        """The module, parsed when first asked for, or None where the package has none such."""
+        if name not in self.files:
+            return None
+        if name not in self._modules:
+            file = self.files[name]
+            tree = parsed(self._texts[name], f"{self.name}/{file}")
+            self._modules[name] = Module(tree, name, self.name, file.endswith("__init__.py"))
+        return self._modules[name]
+
+    def targets(self, at: str, chain: Chain) -> set[tuple[Target, Chain]]:
+        """Definitions that a dotted name means in module `at`, each with what of the name is left
+        behind it: `counts.Row.width` is the definition `Row` of `counts`, and `width` is left."""
+        if chain[0] == NAMED_MODULE:
+            return self.everything(chain[1], ())
+        found: set[tuple[Target, Chain]] = set()
+        seen = set()
+        waiting = [(at, chain)]
+        while waiting:
+            at, chain = waiting.pop()
+            if (at, chain) in seen or (source := self.module(at)) is None:
+                continue
+            seen.add((at, chain))
+            head, rest = chain[0], chain[1:]
+            if head in source.names:
+                found.add(((at, head), rest))
+            for origin, imported in source.imports.get(head, ()):
+                inner, left = origin, rest if imported is None else (imported, *rest)
+                # Walk down as far as the chain names submodules rather than definitions.
+                while (
+                    left and not self.has(inner, left[0]) and _below(inner, left[0]) in self.files
+                ):
+                    inner, left = _below(inner, left[0]), left[1:]
+                if left and self.has(inner, left[0]):
+                    waiting.append((inner, left))
+                else:  # a module used as a value, or a name made at run time
+                    found |= self.everything(inner, left)
+        return found
+
+    def has(self, module: str, name: str) -> bool:
+        """Whether a module defines or imports a name."""
+        source = self.module(module)
+        return source is not None and (name in source.names or name in source.imports)
+
+    def everything(self, module: str, rest: Chain) -> set[tuple[Target, Chain]]:
+        """All definitions of a module, each with its name, by which they may be asked for."""
+        source = self.module(module)
+        return {((module, name), (name, *rest)) for name in source.names} if source else set()
+
+
+class Module:
+    """Top-level definitions and imports of one file."""
+
+    def __init__(self, tree: ast.Module, name: str, package: str, is_package: bool) -> None:
+        self.name, self.package, self.is_package = name, package, is_package
+        self.names: dict[str, list[ast.stmt]] = {}
+        # Local name -> (module of this package, name in it or None); from all imports of it.
+        self.imports: dict[str, list[tuple[str, str | None]]] = {}
+        self.foreign: dict[str, str] = {}  # local name -> what of another package it is
+        self.loose: list[ast.stmt] = []  # runs on import and defines nothing
+        for node in ast.walk(tree):
+            # Those inside functions too: a name that several import means each of them.
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self._import(node)
+        for statement in tree.body:
+            self._sort(statement)
+
+    def _sort(self, statement: ast.stmt) -> None:
+        """Put one top-level statement under the names that it binds."""
+        if isinstance(statement, ast.Import | ast.ImportFrom) or is_text(statement):
+            return
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) in NEVER_ON_IMPORT:
+            for inner in statement.orelse:
+                self._sort(inner)
+            return
+        bound = bound_names([statement])
+        for name in bound:
+            self.names.setdefault(name, []).append(statement)
+        if not bound or isinstance(statement, ast.For | ast.While | ast.With):
+            self.loose.append(statement)  # a loop may fill a table that it does not define
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for name, origin, imported, text in _imported(node, self):
+            if name == "*" and origin is not None:
+                raise AnatomyError(
+                    f"{self.name}, line {node.lineno}: `import *` of the package hides what is "
+                    "used; name it."
+                )
+            if origin is None:
+                self.foreign[name] = " ".join(filter(None, (self.foreign.get(name), text)))
+            else:
+                self.imports.setdefault(name, []).append((origin, imported))
+
+
+def _imported(
+    node: ast.Import | ast.ImportFrom, within: Module
+) -> Iterator[tuple[str, str | None, str | None, str]]:
+    """Names that an import binds: (name, module of this package or None, name in it, text)."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            parts = alias.name.split(".")
+            origin = None
+            if parts[0] == within.package:  # `import anatomy.table.formulas` binds anatomy itself
+                origin = ".".join(parts[1:]) if alias.asname else ""
+            yield alias.asname or parts[0], origin, None, alias.name
+        return
+    parts = node.module.split(".") if node.module else []
+    inside = bool(node.level) or parts[:1] == [within.package]
+    if node.level:
+        here = within.name.split(".") if within.name else []
+        here = here if within.is_package else here[:-1]
+        parts = here[: len(here) - node.level + 1] + parts
+    elif inside:
+        parts = parts[1:]
+    for alias in node.names:
+        origin = ".".join(parts) if inside else None
+        yield alias.asname or alias.name, origin, alias.name, f"{node.module} {alias.name}"
+
+
+def _below(module: str, name: str) -> str:
+    return f"{module}.{name}" if module else name

@@ -1,0 +1,112 @@
+"""Whether a recording still speaks for the code and the machine at hand. Never by file times."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anatomy.record import signatures
+from anatomy.record.provenance.codehash import SCHEME, code_hash
+from anatomy.table.errors import BadParameter, UnknownName
+
+STATES = ("current", "code-changed", "software-other", "machine-other", "missing")
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How a recording stands, and why.
+
+    Attributes:
+        state: current, code-changed, software-other, machine-other or missing.
+        reason: One sentence for a badge or a plan.
+    """
+
+    state: str
+    reason: str
+
+    @property
+    def current(self) -> bool:
+        """Whether nothing needs to be measured."""
+        return self.state == "current"
+
+
+def freshness(
+    recording: Any | None,
+    here: Mapping[str, Any] | None = None,
+    *,
+    package: Path | None = None,
+    processes: int | None = None,
+) -> Freshness:
+    """Compare a recording with the code, and with the GPU host if this is one.
+
+    Args:
+        recording: A `Recording`, or None where there is none.
+        here: `slug`, `card`, `torch`, `driver` of this GPU host; None where there is no GPU, and
+            then the code alone is compared. What a value of None can't tell is not held against
+            the recording.
+        package: Folder of the package whose code is compared. Default: this package.
+        processes: Fresh processes it must have been measured in, at least. Default: as many as
+            the experiment declares. More than that prove more, and are current too.
+    """
+    if recording is None:
+        return Freshness("missing", "It has not been measured.")
+    try:
+        now = code_hash(recording.experiment, recording.params, root=package).hash
+    except (UnknownName, BadParameter) as error:
+        return Freshness("code-changed", f"The experiment is not what it was: {error}")
+    scheme = recording.data["code"].get("scheme", 1)
+    if scheme != SCHEME:
+        return Freshness(
+            "code-changed", f"Its code was hashed by scheme {scheme}, and is now by {SCHEME}."
+        )
+    if now != recording.data["code"]["hash"]:
+        return Freshness("code-changed", "The code that measures it has changed since.")
+    wanted = processes or signatures.signature(recording.experiment, package).processes
+    if (had := processes_of(recording)) < wanted:
+        several = "es" if had > 1 else ""
+        return Freshness(
+            "code-changed", f"It was measured in {had} process{several}, and is to be in {wanted}."
+        )
+    if here is None:
+        return Freshness("current", "The code is the one that measured it.")
+    machine, software = recording.data["machine"], recording.data["software"]
+    if _differ(machine["slug"], here.get("slug")):
+        return Freshness(
+            "machine-other", f"It was measured on {machine['slug']}; this is {here['slug']}."
+        )
+    any_card = os.environ.get("ANATOMY_CARD") == "any"
+    if not any_card and _differ(machine["card"], here.get("card")):
+        return Freshness(
+            "machine-other",
+            f"It was measured on another card of this model ({machine['card']}; this is "
+            f"{here['card']}). ANATOMY_CARD=any accepts it.",
+        )
+    for what, then, this in (
+        ("PyTorch", _minor(software["torch"]), _minor(here.get("torch"))),
+        ("driver branch", _branch(machine["driver"]), _branch(here.get("driver"))),
+    ):
+        if _differ(then, this):
+            return Freshness(
+                "software-other", f"It was measured with {what} {then}; this is {this}."
+            )
+    return Freshness("current", "Code, machine and software are those that measured it.")
+
+
+def processes_of(recording: Any) -> int:
+    """Fresh processes that a recording was measured in; a recording of one need not say so."""
+    return recording.data["method"].get("processes", 1)
+
+
+def _differ(then: str | None, this: str | None) -> bool:
+    return then is not None and this is not None and then != this
+
+
+def _minor(version: str | None) -> str | None:
+    """`2.11` of `2.11.0+cu130`: a patch release changes no kernel on purpose."""
+    return None if version is None else ".".join(version.split("+")[0].split(".")[:2])
+
+
+def _branch(version: str | None) -> str | None:
+    """`580` of `580.159.03`."""
+    return None if version is None else version.split(".")[0]

@@ -1,0 +1,261 @@
+"""The method's id: one name for how every number here is taken, kept in METHOD.json.
+
+A recording depends on the measuring room through this id alone, so that the room can be mended
+without a GPU as long as it does the same. Three things say whether it does:
+
+* the constants of the room and of what it reaches, by name, with all defaults of parameters;
+* the hot path, one module whose syntax counts as it stands, since a virtual clock can't see what
+  the host does between two readings; names of local variables and comments are free;
+* golden traces: all that the room asks of a virtual GPU in some fifty scenarios, and what it makes
+  of the answers. A test, or `python3 make.py method`, runs them; they need torch and no GPU.
+
+The first two are compared here, by reading the sources. The third can't be, so the file also keeps
+a hash of all code that was there when the traces were last compared. Code that differs from it may
+be harmless and is not known to be: its id is another one, and recordings are stale, until
+`make.py method -- --verify` has seen the same traces. Only `--raise --because ...` makes a new
+method, which every timed recording must then be measured with. Both seal the file.
+"""
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from anatomy.record import signatures
+from anatomy.record.provenance.content import UNFOLLOWED, Definitions, Layout
+from anatomy.record.provenance.definitions import Target
+from anatomy.record.provenance.syntax import FUNCTIONS
+from anatomy.table.errors import AnatomyError
+
+ROOM = "measure"  # the room's folder in the package, the one place that names it
+HOT_PATH = f"{ROOM}.clock"
+FILE = f"{ROOM}/METHOD.json"
+NO_ROOM = "none"  # the id of a package in which nothing is timed
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What of the method can be read from the sources.
+
+    Attributes:
+        constants: Value of each constant and default, as text, by name.
+        hot_path: Hash of the module of the hot path.
+        code: Hash of the room and of all that it reaches.
+    """
+
+    constants: Mapping[str, str]
+    hot_path: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The id of the method that the sources follow, and how they differ from METHOD.json's.
+
+    Attributes:
+        id: That of METHOD.json where nothing differs, else one of its own.
+        differences: What differs, one phrase each: of the method, or not known to be none of it.
+        verified: Whether the code is that which the traces were last compared with.
+    """
+
+    id: str
+    differences: tuple[str, ...] = field(default=())
+    verified: bool = True
+
+
+def method_id(root: Path | None = None) -> str:
+    """The id of the method that the sources of a package follow.
+
+    Args:
+        root: Folder of the package. Default: this package.
+    """
+    return standing(root).id
+
+
+def standing(root: Path | None = None) -> Standing:
+    """Compare the sources of a package with its METHOD.json.
+
+    Args:
+        root: Folder of the package. Default: this package.
+    """
+    root = Path(root or signatures.PACKAGE).resolve()
+    if not (root / ROOM).is_dir():
+        return Standing(NO_ROOM)
+    now = read(root)
+    try:
+        golden = load(root)
+    except AnatomyError as error:
+        return Standing(f"none-{_digest(vars(now))[:8]}", (str(error),), verified=False)
+    changed = changes(golden, now)
+    verified = golden["code"] == now.code
+    if not changed and verified:
+        return Standing(golden["id"])
+    unknown = () if verified else ("code that the traces were not compared with",)
+    return Standing(
+        f"{golden['number']}-not-{_digest(vars(now))[:8]}", (*changed, *unknown), verified
+    )
+
+
+def changes(golden: Mapping[str, Any], now: Sources) -> tuple[str, ...]:
+    """Constants that differ from the file's, and the hot path if it does; a phrase for each."""
+    before = golden["constants"]
+    found = [
+        f"{name} is {now.constants.get(name, 'gone')}, was {before.get(name, 'not there')}"
+        for name in sorted({*before, *now.constants})
+        if before.get(name) != now.constants.get(name)
+    ]
+    if golden["hot_path"] != now.hot_path:
+        found.append(f"the hot path, {HOT_PATH}")
+    return tuple(found)
+
+
+def load(root: Path) -> dict[str, Any]:
+    """What METHOD.json says.
+
+    Raises:
+        AnatomyError: There is none, or its seal is broken: somebody wrote it by hand.
+    """
+    try:
+        golden = json.loads((root / FILE).read_text(encoding="utf-8"))
+        sealed = golden.pop("seal")
+    except (OSError, ValueError, KeyError) as error:
+        raise AnatomyError(f"{FILE} can't be read: {error}.") from None
+    if sealed != seal(golden):
+        raise AnatomyError(
+            f"{FILE} is not as `make.py method` wrote it: its seal does not fit. Put back the "
+            "version that does; the file is never edited by hand."
+        )
+    return golden
+
+
+def save(root: Path, golden: Mapping[str, Any]) -> None:
+    """Write METHOD.json and seal it. For `make.py method` alone."""
+    text = json.dumps({**golden, "seal": seal(golden)}, indent=1, sort_keys=True)
+    (root / FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def seal(golden: Mapping[str, Any]) -> str:
+    """What shows that the file was written by the command."""
+    return _digest(golden)
+
+
+def read(root: Path) -> Sources:
+    """Read the method from the sources of a package.
+
+    Raises:
+        AnatomyError: A file does not parse.
+    """
+    return read_files(root.name, signatures.sources(root))
+
+
+@lru_cache(maxsize=8)
+def read_files(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
+    """As `read`, of files by path in the package; only an edit makes it be done again."""
+    package = Definitions(name, files, Layout((), UNFOLLOWED, ""))
+    room = [each for each in package.files if each == ROOM or each.startswith(f"{ROOM}.")]
+    elsewhere = tuple(each for each in package.files if each != HOT_PATH and each)
+    alone = Definitions(name, files, Layout((), elsewhere, ""))
+    constants: dict[str, set[str]] = {}
+    waiting = [target for module in room for target in package.of_module(module)]
+    seen: set[Target] = set()
+    while waiting:
+        if (target := waiting.pop()) in seen:
+            continue
+        seen.add(target)
+        waiting += package.definition(target).uses
+        for statement in package.statements(target):
+            for constant, value in _constants(statement):
+                constants.setdefault(constant, set()).add(value)
+    return Sources(
+        # Two of one name, in two modules, are told by both of their values.
+        {constant: " and ".join(sorted(values)) for constant, values in sorted(constants.items())},
+        _digest(sorted({alone.hash(target) for target in alone.of_module(HOT_PATH)})),
+        _digest(sorted({package.hash(t) for module in room for t in package.of_module(module)})),
+    )
+
+
+def _constants(statement: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Name and value of every constant, field and default that a top-level statement gives."""
+    if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            yield from _assigned(target, statement.value)
+    elif isinstance(statement, ast.ClassDef):
+        for inner in statement.body:
+            if isinstance(inner, ast.AnnAssign) and inner.value is not None:
+                yield from _given(ast.unparse(inner.target), inner.value)
+            elif isinstance(inner, FUNCTIONS):
+                yield from _defaults(inner)
+    elif isinstance(statement, FUNCTIONS):
+        yield from _defaults(statement)
+
+
+def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
+    """Names in capitals that are given a value."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for one, its in zip(target.elts, value.elts, strict=True):
+            yield from _assigned(one, its)
+    elif isinstance(target, ast.Name) and target.id.isupper():
+        yield target.id, _value(value)
+
+
+def _defaults(outer: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:
+    """Parameters with a default, of a function and of those inside it, by their own names."""
+    for function in ast.walk(outer):
+        if not isinstance(function, FUNCTIONS):
+            continue
+        given = function.args
+        ordered = [*given.posonlyargs, *given.args]
+        last = ordered[len(ordered) - len(given.defaults) :]
+        for parameter, value in (
+            *zip(last, given.defaults, strict=True),
+            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+        ):
+            if value is not None:
+                yield from _given(parameter.arg, value)
+
+
+def _given(name: str, value: ast.expr) -> Iterator[tuple[str, str]]:
+    """A default; not one that is another constant, has to be computed, or is a phrase of words."""
+    with suppress(ValueError):
+        computed = _computed(value)
+        if not isinstance(computed, str) or " " not in computed:
+            yield name, ascii(computed)
+
+
+def _value(node: ast.expr) -> str:
+    """A value as text: numbers are computed, so that `2**20` and `1048576` are the same."""
+    try:
+        return ascii(_computed(node))
+    except ValueError:
+        return ast.unparse(node)
+
+
+def _computed(node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Tuple | ast.List):
+        return tuple(_computed(each) for each in node.elts)
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        keys = [k.value if isinstance(k, ast.Constant) else ast.unparse(k) for k in node.keys]
+        return dict(zip(keys, map(_computed, node.values), strict=True))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_computed(node.operand)
+    if isinstance(node, ast.BinOp):
+        left, right = _computed(node.left), _computed(node.right)
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        if isinstance(node.op, ast.Pow):
+            return left**right
+        if isinstance(node.op, ast.Div):
+            return left / right
+    raise ValueError
+
+
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]

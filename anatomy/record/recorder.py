@@ -1,0 +1,399 @@
+"""Runs experiments in isolated processes, one after the other, and writes their recordings.
+
+`plan` says what is missing or stale, `run` measures one experiment, `record` measures all that a
+plan asks for. Nothing here imports torch: the worker does, in a process of its own.
+
+`python -m anatomy.record.recorder` records what it is told on standard input, for a caller that has a
+list already, such as a site build:
+
+    {"shown": [["contiguity.bench", {"dtype": "fp16"}, "benchmarks/page.md:12"], ...],
+     "root": "recordings", "mode": "auto", "budget_s": null}
+
+It leaves with status 0 if everything could be measured, 1 if something could not, or that of the
+error that stopped it.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from anatomy.judge import merging
+from anatomy.machine import host, versions
+from anatomy.record import isolation, recording, signatures
+from anatomy.record.progress import Reporter, duration, expected_s
+from anatomy.record.provenance.codehash import SCHEME, code_hash
+from anatomy.record.provenance.freshness import Freshness, processes_of
+from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError
+
+# The machine's own ceilings come first: the physics gate and every share of a limit need them.
+CEILINGS = "limits.ceilings"
+# Importing torch and starting CUDA, beside an experiment's own time limit.
+START_S = 60.0
+# No experiment is worth starting with less than this left of a budget: torch alone takes seconds.
+LEAST_S = 1.0
+
+Mode = Literal["auto", "remeasure"]
+
+
+class OverBudget(isolation.TimeLimit):
+    """A worker ran, or was about to, when the recorder's own time was up."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One call of an experiment that somebody wants recorded.
+
+    Attributes:
+        name: The experiment.
+        params: All of its parameters.
+        freshness: How its recording on this machine stands.
+        last_seconds: Seconds that measuring it took last time, all processes together, or None.
+        places: Where it is shown, as `page.md:line`.
+        title: The experiment and what is not its default: `contiguity.bench dtype=bf16`.
+        processes: Fresh processes to measure it in; None: as many as it declares.
+    """
+
+    name: str
+    params: dict[str, Any]
+    freshness: Freshness
+    last_seconds: float | None = None
+    places: tuple[str, ...] = ()
+    title: str = ""
+    processes: int | None = None
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether it measures on a GPU."""
+        return not recording.on_cpu(self.params)
+
+
+@dataclass
+class Outcome:
+    """What a recorder did: files saved, items that failed and why, items left for next time."""
+
+    saved: list[Path] = field(default_factory=list)
+    failed: list[tuple[Item, AnatomyError]] = field(default_factory=list)
+    left: list[Item] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def report(self) -> str:
+        """A few lines for a person: how many, how long, and what is wrong with each failure."""
+        if not (self.saved or self.left or self.failed):
+            return "Everything is current; nothing was measured."
+        lines = [f"{len(self.saved)} measured in {duration(self.seconds)}."]
+        if self.left:
+            lines.append(f"{len(self.left)} left for the next call, which goes on from there:")
+            lines += [f"  {item.title}" for item in self.left]
+        if self.failed:
+            lines.append(f"{len(self.failed)} could not be measured:")
+            lines += [f"  {item.title}: {error}" for item, error in self.failed]
+        return "\n".join(lines)
+
+
+def plan(
+    shown: Iterable[Sequence[Any]],
+    root: Path,
+    here: Mapping[str, Any] | None,
+    *,
+    slug: str | None = None,
+    package: Path | None = None,
+    processes: int | None = None,
+) -> list[Item]:
+    """What is to be recorded and how each of it stands, ceilings first, nothing twice.
+
+    Args:
+        shown: (experiment, parameters) or (experiment, parameters, place), as pages show them.
+        root: Folder of all recordings.
+        here: This GPU host as `machine.here` tells it; None elsewhere.
+        slug: The machine whose recordings are looked at, of what runs on a CPU any CPU's, as pages
+            do. Default: this one, and its CPU.
+        package: Folder of another package that has the experiments.
+        processes: Fresh processes to measure each in. Default: as many as each declares.
+
+    Raises:
+        UnknownName, BadParameter: A page asks for what does not exist.
+    """
+    wanted: dict[str, tuple[str, dict, list[str]]] = {}
+    for name, params, *places in shown:
+        full = signatures.signature(name, package).bind(**params)
+        entry = wanted.setdefault(json.dumps([name, full], sort_keys=True), (name, full, []))
+        entry[2].extend(place for place in places if place not in entry[2])
+    items = [
+        _item(name, params, tuple(places), Path(root), here, slug, package, processes)
+        for name, params, places in wanted.values()
+    ]
+    return sorted(items, key=lambda item: item.name != CEILINGS)
+
+
+def unasked(shown: Iterable[Sequence[Any]], package: Path | None = None) -> list[Sequence[Any]]:
+    """Those of the calls that pages show which are measured without being named."""
+    return [call for call in shown if not signatures.signature(call[0], package).on_request]
+
+
+def _item(name, params, places, root, here, slug, package, processes) -> Item:
+    on_cpu, shown = recording.on_cpu(params), slug is not None
+    slug = host.cpu_slug() if on_cpu else slug or (here and here["slug"])
+    declared = signatures.signature(name, package)
+    found, broken = None, None
+    if slug:
+        file = recording.path(root, slug, name, recording.key(params, declared.defaults))
+        try:
+            if package is None and on_cpu and shown:
+                found = recording.find_on_cpu(root, slug if here else None, name, **params)
+            elif package is None:
+                found = recording.find(root, slug, name, **params)
+            elif file.is_file():
+                found = recording.load(file, root)
+        except RecordingError as error:
+            broken = Freshness("missing", str(error))
+    fresh = broken or recording.freshness(
+        found, None if on_cpu else here, package=package, processes=processes
+    )
+    last_seconds = None
+    if found:
+        more = (processes or declared.processes) / processes_of(found)
+        last_seconds = found.data["seconds"] * more
+    return Item(name, params, fresh, last_seconds, places, declared.title(params), processes)
+
+
+def run(
+    name: str,
+    params: Mapping[str, Any],
+    *,
+    timeout_s: float | None = None,
+    allow_foreign: bool = False,
+    root: Path | None = None,
+    package: Path | None = None,
+    processes: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Measure one experiment in fresh processes and return its recording, not yet saved.
+
+    Args:
+        name: The experiment.
+        params: Parameters other than the defaults.
+        timeout_s: Seconds after which a process is ended. Default: what the experiment declares.
+        allow_foreign: Measure although another process computes on the card.
+        root: Folder of all recordings, where the worker finds this machine's ceilings.
+        package: Folder of another package that has the experiment.
+        processes: How many fresh processes, one after the other; their tables become one.
+            Default: as many as the experiment declares.
+        tell: Called with what begins when a process does: `toy.fine, process 2 of 3`.
+
+    Raises:
+        UnknownName, BadParameter: There is no such experiment or parameter.
+        Busy: Another process measures here, or computes on the card.
+        DeviceError, OutOfMemory, MeasurementError: It could not be measured; says why.
+    """
+    with isolation.only_recorder():
+        return _measure(
+            name, params, timeout_s, allow_foreign, root, package, processes=processes, tell=tell
+        )
+
+
+def _measure(
+    name, params, timeout_s, allow_foreign, root, package, *, processes, tell, within_s=None
+) -> dict[str, Any]:
+    """`run`, for a caller that holds the right to measure, and has `within_s` seconds for it."""
+    declared = signatures.signature(name, package)
+    full = declared.bind(**params)
+    host.parse_device(full.get("device", "cpu"))  # a wrong name need not wait for torch
+    versions.require_torch()
+    code = code_hash(name, full, root=package)
+    commit, dirty = source_state(package)
+    spec = {
+        "experiment": name,
+        "params": full,
+        "package": None if package is None else str(package),
+        "allow_foreign": allow_foreign,
+    }
+    environment = {} if root is None else {"ANATOMY_RECORDINGS": str(Path(root).absolute())}
+    limit = declared.timeout_s + START_S if timeout_s is None else timeout_s
+    started = time.monotonic()
+    outcomes = []
+    count = processes or declared.processes
+    for number in range(1, count + 1):
+        left = limit if within_s is None else within_s - (time.monotonic() - started)
+        try:
+            if tell:
+                which = f", process {number} of {count}" if count > 1 else ""
+                tell(declared.title(full) + which)
+            if left <= 0:
+                raise OverBudget("The time was up before it began.")
+            allowed = min(limit, left)
+            outcomes.append(isolation.ask(spec, timeout_s=allowed, environment=environment))
+        except AnatomyError as error:
+            if isinstance(error, isolation.TimeLimit) and left < limit:
+                raise OverBudget(str(error)) from None
+            if count > 1:
+                error.args = (f"Process {number} of {count}: {error}",)
+            raise
+    if code_hash(name, full, root=package) != code:
+        raise MeasurementError(
+            f"The code of {name} was edited while it was measured, so the result belongs to "
+            "neither version. Measure it again."
+        )
+    return {
+        "experiment": name,
+        "params": full,
+        **merging.merged_outcomes(outcomes),
+        "code": {
+            "hash": code.hash,
+            "scheme": SCHEME,
+            "files": code.files,
+            "commit": commit,
+            "dirty": dirty,
+        },
+        "seconds": round(time.monotonic() - started, 3),
+    }
+
+
+def record(
+    items: Sequence[Item],
+    *,
+    root: Path,
+    mode: Mode = "auto",
+    budget_s: float | None = None,
+    allow_foreign: bool = False,
+    package: Path | None = None,
+) -> Outcome:
+    """Measure what is not current, or everything, and save each recording as soon as it is there.
+
+    What fails costs itself alone. What does not fit into the budget is left for the next call: an
+    item that took longer last time is not begun, and one that overruns is ended. All processes of
+    an item count together, and of an item that is ended or fails none is kept.
+
+    Args:
+        items: A plan.
+        root: Folder of all recordings.
+        mode: `auto` measures what is not current; `remeasure` measures everything.
+        budget_s: Seconds in which to be done.
+        allow_foreign: Measure although another process computes on the card.
+        package: Folder of another package that has the experiments.
+
+    Raises:
+        DeviceError: Something needs a GPU, and there is none.
+        Busy: Another process measures here.
+        RecordingError: The disk refuses; nothing more could be kept.
+    """
+    todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
+    if any(item.needs_gpu for item in todo) and not host.gpu_present():
+        raise host.no_cuda()
+    started = time.monotonic()
+    outcome = Outcome()
+    with isolation.only_recorder(), Reporter([i.last_seconds for i in todo]) as reporter:
+        for item in todo:
+            remaining = None if budget_s is None else budget_s - (time.monotonic() - started)
+            if remaining is not None and remaining < max(item.last_seconds or 0.0, LEAST_S):
+                outcome.left.append(item)
+                reporter.end(item.title, "left for the next call")
+                continue
+            _record_one(item, outcome, reporter, Path(root), remaining, allow_foreign, package)
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def _record_one(item, outcome, reporter, root, remaining, allow_foreign, package) -> None:
+    declared = signatures.signature(item.name, package)
+    limit = declared.timeout_s + START_S
+    try:
+        found = _measure(
+            item.name,
+            item.params,
+            limit,
+            allow_foreign,
+            root,
+            package,
+            processes=item.processes,
+            tell=reporter.begin,
+            within_s=remaining,
+        )
+        outcome.saved.append(recording.save(found, root, defaults=declared.defaults))
+    except AnatomyError as error:
+        if isinstance(error.__context__, OSError) and isinstance(error, RecordingError):
+            raise  # a full disk: whatever else is measured would be lost as well
+        if isinstance(error, OverBudget):
+            outcome.left.append(item)
+            reporter.end(item.title, "did not fit into the budget; left for the next call")
+            return
+        outcome.failed.append((item, error))
+        reporter.end(item.title, f"failed: {error}")
+        if output := getattr(error, "output", ""):
+            reporter.line("\n".join(f"    {line}" for line in output.splitlines()))
+        return
+    start_s = found["method"]["start_s"]
+    reporter.end(item.title, f"{duration(found['seconds'])}, of which {duration(start_s)} to start")
+
+
+def estimate_s(items: Sequence[Item]) -> float | None:
+    """Seconds that measuring what is not current will take; None if nothing was measured yet."""
+    return expected_s([item.last_seconds for item in items if not item.freshness.current])
+
+
+def describe(device: str, timeout_s: float = 120.0) -> dict[str, Any]:
+    """The `machine` and `software` blocks of a device, asked of a worker that has torch.
+
+    Raises:
+        BadParameter, DeviceError: There is no such device; says what to do.
+    """
+    host.parse_device(device)
+    versions.require_torch()
+    return isolation.ask({"describe": device}, timeout_s=timeout_s)
+
+
+def source_state(package: Path | None = None) -> tuple[str | None, bool | None]:
+    """Commit of the measuring code, and whether it differs from that commit.
+
+    From git where the package stands in its own checkout, else from ANATOMY_COMMIT and
+    ANATOMY_DIRTY, else None. Recordings and pages may differ: they do not measure.
+    """
+    root = (package or signatures.PACKAGE).resolve().parent
+    top = _git(root, "rev-parse", "--show-toplevel")
+    if top and Path(top).resolve() == root:
+        commit = _git(root, "rev-parse", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--", "anatomy", "snippets")
+        return commit, None if changed is None else bool(changed)
+    commit = os.environ.get("ANATOMY_COMMIT") or None
+    told = os.environ.get("ANATOMY_DIRTY", "").strip().lower()
+    return commit, told not in ("0", "false", "no") if told else None
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    # Without optional locks a reading `git status` can't stand in the way of another git.
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def main() -> int:
+    """Record what standard input asks for; see the module's docstring. Returns the status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        told = json.load(sys.stdin)
+        root = Path(told["root"])
+        items = plan(unasked(told["shown"]), root, host.here())
+        outcome = record(
+            items, root=root, mode=told.get("mode", "auto"), budget_s=told.get("budget_s")
+        )
+    except AnatomyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print("Interrupted. What was finished is kept; the next call goes on.", file=sys.stderr)
+        return 130
+    print(outcome.report(), file=sys.stderr)
+    return 1 if outcome.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

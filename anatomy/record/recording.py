@@ -1,0 +1,395 @@
+"""The file in which measuring and reading meet: its key, its form, saving and loading it.
+
+A recording is the table that an experiment returned with everything needed to trust it:
+RECORDINGS/MACHINE/EXPERIMENT/KEY.json. It is plain JSON with sorted fields, stable rounding and
+one row a line, so that git shows which rows moved; names of kernels and other long texts that recur
+stand once. It carries the hash of its own content, so that a number changed by hand is noticed.
+"""
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from anatomy.record import signatures
+from anatomy.record.provenance import schema
+from anatomy.record.provenance.canonical import (
+    compacted,
+    content_sha,
+    expanded,
+    plain_fields,
+    render,
+    restored,
+    shared,
+)
+from anatomy.record.provenance.freshness import Freshness, freshness
+from anatomy.record.provenance.schema import SCHEMA
+from anatomy.table.errors import RecordingError
+
+__all__ = [
+    "SCHEMA",
+    "Freshness",
+    "Recording",
+    "all_recordings",
+    "default_root",
+    "find",
+    "freshness",
+    "key",
+    "load",
+    "machines",
+    "path",
+    "save",
+    "written_out",
+]
+
+LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
+_SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
+_EXPERIMENT = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One recording as loaded.
+
+    Attributes:
+        data: The file's fields; `rows` are what the file keeps, and `Recording.rows` what follows.
+        path: Where it was read, or None where it never was in a file.
+    """
+
+    data: dict = field(repr=False)
+    path: Path | None = None
+
+    @property
+    def machine(self) -> str:
+        """Slug of the machine that it was measured on."""
+        return self.data["machine"]["slug"]
+
+    @property
+    def experiment(self) -> str:
+        """Name of the experiment."""
+        return self.data["experiment"]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """All parameters that the experiment was called with."""
+        return self.data["params"]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What went on that a reader should know."""
+        return self.data["warnings"]
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows with all that follows from them; what was not measured is None."""
+        from anatomy.record.reading import rows_of  # it reads the recording of a machine's ceilings
+
+        return rows_of(self)
+
+    @cached_property
+    def noise_floor(self) -> dict[str, float]:
+        """The noise floor of each comparison, by "op quantity"."""
+        from anatomy.judge import noise_floors
+
+        return noise_floors(self.rows)
+
+    @property
+    def judged(self) -> dict[str, Any]:
+        """The fields with these rows and floors in place of what the file keeps."""
+        return self.data | {"rows": self.rows, "noise_floor": self.noise_floor}
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The same rows as a table of its own; what was not measured is null."""
+        return pd.DataFrame(self.rows)
+
+
+def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """File name (without .json) of a recording: the parameters that are not the default.
+
+    `default` if all are; else `dtype=bf16,m=2048`, sorted, safe on every file system. A hash is
+    added where shortening, or a character that no file name may hold, would lose the difference.
+    """
+    given = {name: value for name, value in parameters.items() if value != defaults.get(name)}
+    if not given:
+        return "default"
+    exact = ",".join(f"{name}={_plain(given[name])}" for name in sorted(given))
+    safe = re.sub(r"[^A-Za-z0-9_.,=+-]", "-", exact)
+    if safe == exact and len(safe) <= LONGEST_KEY:
+        return safe
+    return f"{safe[: LONGEST_KEY - 9]}-{sha256(exact.encode()).hexdigest()[:8]}"
+
+
+def path(root: Path, machine: str, experiment: str, key: str) -> Path:
+    """Where a recording stands.
+
+    Raises:
+        RecordingError: The machine or the experiment can't be the name of a folder.
+    """
+    if not _SLUG.fullmatch(machine):
+        raise RecordingError(
+            f"The machine {machine!r} can't name a folder; a slug is like nvidia-h200."
+        )
+    if not _EXPERIMENT.fullmatch(experiment):
+        raise RecordingError(
+            f"The experiment {experiment!r} can't name a folder; a name is like contiguity.bench."
+        )
+    return Path(root) / machine / experiment / f"{key}.json"
+
+
+def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None = None) -> Path:
+    """Write a recording, whole or not at all.
+
+    Args:
+        recording: The fields of a recording; `rows` may be a DataFrame. `schema` and
+            `content_sha` are filled in.
+        root: Folder of all recordings.
+        defaults: Default parameters of the experiment, which decide the file's name. Default:
+            those that the experiment's source declares.
+
+    Returns:
+        The file written.
+
+    Raises:
+        RecordingError: A field is missing or malformed, a text tells who or where, or the disk
+            refused. An older file is then as it was, and no half-written one is left.
+        UnknownName: There is no such experiment, and no `defaults` were given.
+    """
+    name = recording.get("experiment")
+    try:
+        data = plain_fields(recording)
+        schema.check(data)
+        schema.scrub(data)
+    except ValueError as error:
+        raise RecordingError(
+            f"The recording of {name} was not written, because {error}. Mend the experiment, or "
+            "what describes the machine."
+        ) from None
+    if defaults is None:
+        defaults = signatures.signature(name).defaults
+    target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
+    data = compacted(data)
+    data["content_sha"] = content_sha(data)
+    _replace(target, render(shared(data)))
+    return target
+
+
+def _replace(target: Path, text: str) -> None:
+    """Put `text` in the place of `target` in one step, so that no reader sees a part of it."""
+    # In the same folder, because a rename is only atomic within one file system.
+    temporary = target.parent / f".{target.stem[:40]}.{secrets.token_hex(4)}.tmp"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        _discard(temporary)
+        raise RecordingError(
+            f"The recording {target.parent.parent.name}/{target.parent.name}/{target.name} could "
+            f"not be written: {error.strerror or error}. Nothing was changed. Make room or "
+            "give write access there, or choose another folder with --save DIR."
+        ) from None
+    except BaseException:  # Ctrl-C above all
+        _discard(temporary)
+        raise
+
+
+def _discard(temporary: Path) -> None:
+    with suppress(OSError):  # the first error says what is wrong with this folder
+        temporary.unlink(missing_ok=True)
+
+
+def load(path: Path, root: Path | None = None) -> Recording:
+    """Read a recording and check all of it.
+
+    Args:
+        path: The file.
+        root: Folder of all recordings, which messages name the file relative to. Default: three
+            folders up, where `save` puts it.
+
+    Raises:
+        RecordingError: It can't be read, is cut off, was edited, is no recording, or is one of a
+            newer schema. The message names the command that makes it anew.
+    """
+    path = Path(path)
+    place = _place(path, root)
+    mend = f"Make it anew: pytorch-gpu-anatomy record {_experiment_of(path)}"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RecordingError(f"There is no recording {place}. {mend}") from None
+    except OSError as error:
+        raise RecordingError(
+            f"{place} can't be read: {error.strerror}. Give read access to it. {mend}"
+        ) from None
+    except UnicodeDecodeError:
+        raise RecordingError(f"{place} is no text, so it is no recording. {mend}") from None
+    try:
+        data = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        state = (
+            "is empty" if not text.strip() else f"breaks off or is no JSON (line {error.lineno})"
+        )
+        raise RecordingError(f"{place} {state}. {mend}") from None
+    except ValueError as error:
+        raise RecordingError(f"{place}: {error}. {mend}") from None
+    except RecursionError:
+        raise RecordingError(f"{place} is nested too deeply for a recording. {mend}") from None
+    try:
+        data = restored(data)
+        schema.check(data)
+        if not isinstance(data.get("content_sha"), str):
+            raise ValueError("the field content_sha is missing")
+    except ValueError as error:
+        raise RecordingError(f"{place} can't be used: {error}. {mend}") from None
+    if data["content_sha"] != content_sha(data):
+        raise RecordingError(
+            f"{place} was changed after it was recorded: its content does not match its "
+            f"content_sha. Undo the change. {mend}"
+        )
+    return Recording(expanded(data), path)
+
+
+def written_out(text: str) -> str:
+    """The text of a recording's file with every text of its rows in full, as readers get it.
+
+    Args:
+        text: Of a file; one that is no recording is left as it is, for `load` says what is wrong.
+    """
+    try:
+        data = json.loads(text)
+        full = restored(data)
+    except (ValueError, RecursionError):
+        return text
+    return text if full is data else render(full)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"it holds {name}, which is no JSON; a missing value is null")
+
+
+def _place(path: Path, root: Path | None) -> str:
+    """The file relative to the recordings' folder, so that no message shows a builder's path."""
+    try:
+        return path.relative_to(root).as_posix() if root else "/".join(path.parts[-3:])
+    except ValueError:
+        return "/".join(path.parts[-3:])
+
+
+def _experiment_of(path: Path) -> str:
+    """The experiment's name, from the folder: the content may be what is broken."""
+    folder = path.parent.name
+    return folder if _EXPERIMENT.fullmatch(folder) else "EXPERIMENT"
+
+
+def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | None:
+    """The recording of one call on one machine, or None.
+
+    Args:
+        root: Folder of all recordings.
+        machine: Slug of the machine.
+        name: The experiment.
+        params: Parameters other than the defaults; texts are converted.
+
+    Raises:
+        UnknownName: There is no such experiment or parameter.
+        BadParameter: A parameter's value is not possible.
+        RecordingError: There is a recording, and it can't be used.
+    """
+    declared = signatures.signature(name)
+    wanted = declared.bind(**params)
+    expected = path(root, machine, name, key(wanted, declared.defaults))
+    if expected.is_file():
+        found = load(expected, root)
+        if found.params == wanted:
+            return found
+    # After a default has changed, older files keep the names that the old defaults gave them. One
+    # that can't be read is reported when it is asked for itself.
+    for other in sorted(expected.parent.glob("*.json")):
+        with suppress(RecordingError):
+            if other != expected and (found := load(other, root)).params == wanted:
+                return found
+    return None
+
+
+def on_cpu(params: Mapping[str, Any]) -> bool:
+    """Whether a call with these parameters measures on a CPU, which is a machine of its own."""
+    return str(params.get("device", "cpu")).startswith("cpu")
+
+
+def of_a_cpu(slug: str) -> bool:
+    """Whether a machine is a CPU: what runs there is shown beside the figures of any GPU."""
+    return slug.startswith("cpu-")
+
+
+def find_on_cpu(root: Path, first: str | None, name: str, /, **params: Any) -> Recording | None:
+    """The recording of one call on a CPU, or None; of the CPU `first` if that has one.
+
+    Raises:
+        UnknownName, BadParameter, RecordingError: As for `find`.
+    """
+    cpus = sorted(filter(of_a_cpu, machines(root)), key=lambda slug: (slug != first, slug))
+    there = (find(root, slug, name, **params) for slug in cpus)
+    return next(filter(None, there), None)
+
+
+def all_recordings(
+    root: Path, machine: str | None = None, *, broken: list[RecordingError] | None = None
+) -> list[Recording]:
+    """Every recording, in order of machine, experiment and key.
+
+    Args:
+        root: Folder of all recordings.
+        machine: Slug of the only machine wanted.
+        broken: Where given, errors of files that can't be used are added to it, not raised.
+    """
+    found = []
+    for file in sorted(Path(root).glob(f"{machine or '*'}/*/*.json")):
+        try:
+            found.append(load(file, root))
+        except RecordingError as error:
+            if broken is None:
+                raise
+            broken.append(error)
+    return found
+
+
+def machines(root: Path) -> list[str]:
+    """Slugs of the machines that have recordings."""
+    return sorted({file.parent.parent.name for file in Path(root).glob("*/*/*.json")})
+
+
+def default_root() -> Path:
+    """Folder of the recordings: ANATOMY_RECORDINGS, else recordings/ of the checkout.
+
+    Raises:
+        RecordingError: The package runs outside a checkout and nothing says where to.
+    """
+    if given := os.environ.get("ANATOMY_RECORDINGS"):
+        return Path(given)
+    checkout = signatures.PACKAGE.parent
+    if (checkout / "mkdocs.yml").is_file():
+        return checkout / "recordings"
+    raise RecordingError(
+        "This is no checkout of the project, so there is no folder of recordings. Go to a "
+        "checkout, or name a folder of recordings in the environment as ANATOMY_RECORDINGS."
+    )
+
+
+def _plain(value: Any) -> str:
+    """A parameter's value as a file's name shows it."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

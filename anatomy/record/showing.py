@@ -1,0 +1,301 @@
+"""What is being shown, where, and from which machine's recordings, while a page is rendered.
+
+Pages call functions that return markup; this module is what those functions know without being
+told: the page and line they stand on, the machine the site shows, and whether the page is being
+rendered or only asked what it will show. Blocks of a page are run here too, for both purposes.
+"""
+
+import io
+import os
+import posixpath
+import re
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anatomy.judge import limits
+from anatomy.record import recording, signatures
+from anatomy.record.provenance.freshness import Freshness, freshness
+from anatomy.table.errors import AnatomyError, UnknownName
+
+if TYPE_CHECKING:
+    from anatomy.references.frontmatter import Fronts
+
+# Folder of the built site that holds the raw files, laid out as the folder of recordings.
+PUBLISHED = "recordings"
+
+
+class PageError(AnatomyError):
+    """Something on a page is wrong; the message begins with `page.md:line`."""
+
+
+class Asked(NamedTuple):
+    """One recording that a page shows: experiment, all its parameters, and `page.md:line`."""
+
+    name: str
+    params: dict[str, Any]
+    place: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """A recording a page asked for, which may be missing or not current.
+
+    Attributes:
+        name: The experiment.
+        params: All its parameters.
+        recording: What was recorded, or None.
+        freshness: How that stands.
+    """
+
+    name: str
+    params: dict[str, Any]
+    recording: recording.Recording | None
+    freshness: Freshness
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether it measures a CPU; no ceilings are known of one."""
+        return recording.on_cpu(self.params)
+
+    @property
+    def command(self) -> str:
+        """The command that makes the recording, or makes it anew."""
+        return record_command(self.name, self.params)
+
+
+@dataclass
+class Showing:
+    """One page (or none, in a plain Python session) and the recordings it draws on.
+
+    Attributes:
+        root: Folder of all recordings.
+        machine: Slug of the machine whose recordings are shown.
+        here: What this GPU host is, for freshness; None where there is none.
+        page: The page's source relative to docs/, such as `benchmarks/summary.md`.
+        url: Its address relative to the site, such as `benchmarks/summary/`.
+        line: Where the block or reference being rendered starts.
+        collecting: Whether functions only note what they would show.
+        asked: What has been noted.
+        shown: What the page as a whole shows, known before it is rendered.
+        pages: Address, relative to the site, of every page by its source.
+        fronts: Front matter of every page by its source, in their order; None outside of a build.
+        found: What was looked up before, by this page or an earlier one of the build.
+        commands_named: Commands that the page has named, which make what is missing or old.
+    """
+
+    root: Path
+    machine: str
+    here: dict[str, Any] | None = None
+    page: str = ""
+    url: str = ""
+    line: int = 0
+    collecting: bool = False
+    asked: list[Asked] = field(default_factory=list)
+    shown: list[Asked] = field(default_factory=list)
+    pages: Mapping[str, str] = field(default_factory=dict)
+    fronts: "Fronts | None" = None
+    sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _used: Counter = field(default_factory=Counter)
+    found: dict[tuple, Found] = field(default_factory=dict)
+    commands_named: set[str] = field(default_factory=set)
+    _looked_up: dict[tuple, Found] = field(default_factory=dict)
+    _ceilings: limits.Ceilings | None = None
+
+    @property
+    def place(self) -> str:
+        """`page.md:line` of what is being rendered."""
+        return f"{self.page}:{self.line}" if self.page else "here"
+
+    def find(self, name: str, /, **params: Any) -> Found:
+        """The recording of one call; while collecting, it is only noted and never looked for.
+
+        It is the shown machine's. A call on a CPU has it from a CPU: this host's where a GPU host
+        builds and has one, else the first that has.
+
+        Raises:
+            UnknownName: No such experiment or parameter.
+            BadParameter: A value that the parameter can't take.
+            RecordingError: There is a file, and it can't be trusted.
+        """
+        wanted = _signature(name).bind(**params)
+        self.asked.append(Asked(name, wanted, self.place))
+        if self.collecting:
+            return Found(name, wanted, None, Freshness("missing", "Only noted so far."))
+        key = (name, *sorted(wanted.items()))
+        if key not in self.found:
+            here = self.here
+            if recording.on_cpu(wanted):
+                own, here = (here or {}).get("cpu"), None
+                there = recording.find_on_cpu(self.root, own, name, **wanted)
+            else:
+                there = recording.find(self.root, self.machine, name, **wanted)
+            self.found[key] = Found(name, wanted, there, freshness(there, here))
+        self._looked_up[key] = self.found[key]
+        return self.found[key]
+
+    def looked_up(self) -> list[Found]:
+        """The recordings that this page looked up so far, each once."""
+        return list(self._looked_up.values())
+
+    @property
+    def ceilings(self) -> limits.Ceilings | None:
+        """The machine's ceilings, which every share is of; None while collecting.
+
+        Whoever asks for them shows them, so their recording is noted as the page's.
+        """
+        self.find(limits.EXPERIMENT)
+        if self.collecting:
+            return None
+        if self._ceilings is None:
+            self._ceilings = limits.ceilings(self.root, self.machine)
+        return self._ceilings
+
+    def unique(self, name: str) -> str:
+        """`name`, or `name-2` and so on where this page has used it for another element."""
+        self._used[name] += 1
+        return name if self._used[name] == 1 else f"{name}-{self._used[name]}"
+
+    def raw_link(self, found: recording.Recording) -> str:
+        """Address of a recording's file, relative to the page."""
+        return self._relative(posixpath.join(PUBLISHED, *found.path.parts[-3:]))
+
+    def page_link(self, target: str) -> str:
+        """Address of another page, relative to this one, for a target such as `other.md#part`.
+
+        Raises:
+            UnknownName: There is no such page.
+        """
+        source, _, part = target.partition("#")
+        source = posixpath.normpath(posixpath.join(posixpath.dirname(self.page), source))
+        if not self.pages:  # in a plain Python session, or while collecting
+            return target
+        if source not in self.pages:
+            raise UnknownName("page", source, self.pages)
+        address = self.pages[source]
+        slash = "/" if address.endswith("/") else ""
+        return self._relative(address) + slash + (f"#{part}" if part else "")
+
+    def _relative(self, inside: str) -> str:
+        here = self.url if self.url.endswith("/") or not self.url else posixpath.dirname(self.url)
+        return posixpath.relpath(inside or ".", here or ".")
+
+    def run(self, code: str, line: int, session: str = "") -> str:
+        """Run one block of the page and return what it printed.
+
+        Args:
+            code: The block's text.
+            line: Line of its opening fence in the page.
+            session: Blocks of one page with one session name share their variables.
+
+        Raises:
+            PageError: It failed; the message names the line of the page.
+        """
+        self.line = line
+        filename = f"<{self.page}:{line}>"
+        names = self.sessions.setdefault(session, {}) if session else {}
+        printed = io.StringIO()
+        # Only the block's own print is caught: what a package prints belongs to the build's log.
+        names |= {"__name__": "__page__", "print": _printer(printed)}
+        try:
+            with using(self):
+                exec(compile(code, filename, "exec"), names)
+        except (Exception, SystemExit) as error:
+            at = line + _line_of(error, filename)
+            raise PageError(f"{self.page}:{at}: {_in_words(error)}") from error
+        return printed.getvalue()
+
+
+_current: ContextVar[Showing | None] = ContextVar("anatomy_showing", default=None)
+
+
+def current() -> Showing:
+    """What is being shown; outside of a build, the checkout's recordings of its site's machine."""
+    return _current.get() or Showing(root=recording.default_root(), machine=shown_machine())
+
+
+@contextmanager
+def using(showing: Showing) -> Iterator[Showing]:
+    """Have the functions of `anatomy.page` work for `showing`."""
+    token = _current.set(showing)
+    try:
+        yield showing
+    finally:
+        _current.reset(token)
+
+
+def shown_machine(checkout: Path | None = None) -> str:
+    """Slug of the machine whose recordings are shown: ANATOMY_MACHINE, else mkdocs.yml's.
+
+    Raises:
+        AnatomyError: Neither says.
+    """
+    if given := os.environ.get("ANATOMY_MACHINE"):
+        return given
+    settings = (checkout or signatures.PACKAGE.parent) / "mkdocs.yml"
+    # Not by a YAML parser: a GPU host that only measures has none.
+    text = settings.read_text(encoding="utf-8") if settings.is_file() else ""
+    if extra := re.search(r"^extra:\n(?:[ \t]+.*\n|\n)*?[ \t]+machine:[ \t]*([\w.-]+)", text, re.M):
+        return extra[1]
+    raise AnatomyError(
+        "Nothing says which machine's recordings to show. Name it in ANATOMY_MACHINE, such as "
+        "nvidia-h200, or as extra.machine in mkdocs.yml."
+    )
+
+
+def record_command(name: str, params: dict[str, Any]) -> str:
+    """`pytorch-gpu-anatomy record ...` for one recording, with the parameters worth saying."""
+    return f"pytorch-gpu-anatomy record {_signature(name).words(params)}"
+
+
+@cache
+def _signature(name: str) -> signatures.Signature:
+    # A page asks a hundred times, and each time all sources would be read. `mkdocs serve` imports
+    # this module anew when one of them changes.
+    return signatures.signature(name)
+
+
+def selectors(
+    experiment: str, params: dict[str, Any], op: str | None, quantity: str | None
+) -> dict[str, Any]:
+    """Parameters, with those of the selectors op and quantity that the experiment has too."""
+    known, given = _signature(experiment).defaults, {"op": op, "quantity": quantity}
+    return params | {n: value for n, value in given.items() if value is not None and n in known}
+
+
+def unique(asked: Iterable[Asked]) -> list[Asked]:
+    """`asked` without repetition; the first place of each stands."""
+    seen = {}
+    for each in asked:
+        seen.setdefault((each.name, *sorted(each.params.items())), each)
+    return list(seen.values())
+
+
+def _printer(target: io.StringIO):
+    def say(*values: Any, **options: Any) -> None:
+        options.setdefault("file", target)
+        print(*values, **options)
+
+    return say
+
+
+def _line_of(error: BaseException, filename: str) -> int:
+    """Line of the block, from 1, at which it failed; 0 where the traceback does not say."""
+    if isinstance(error, SyntaxError) and error.filename == filename:
+        return error.lineno or 0
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f.lineno or 0 for f in reversed(frames) if f.filename == filename), 0)
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, AnatomyError):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return f"the block ended with SystemExit({error.code!r}); a page block may not end a build."
+    return f"the block failed with {type(error).__name__}: {' '.join(str(error).split())}"

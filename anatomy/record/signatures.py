@@ -1,0 +1,368 @@
+"""Experiments as their source declares them, read by ast and never imported.
+
+The half of the package that reads must not load torch, yet pages, commands and parameter tables
+need every experiment's name, parameters, defaults and help. All of that stands in the source of
+the package as literals. A test compares what is read here with what `inspect` sees.
+"""
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from anatomy.record.docstrings import arguments, summary
+from anatomy.table.errors import AnatomyError, BadParameter, close_names, lookup
+
+PACKAGE = Path(__file__).parents[1]
+DECORATOR = "experiment"
+NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")  # of an experiment: `topic.what`
+TIMEOUT_S = 300  # the decorator's default, which test_signatures compares with it
+PROCESSES = 1  # likewise
+TYPES = {"int": int, "float": float, "str": str, "bool": bool}
+FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an experiment.
+
+    Attributes:
+        name: As in the function's signature.
+        type: int, float, str or bool; for a choice, the type of the choices.
+        default: The value used when none is given.
+        choices: The values of a `Literal`, or None where any value of the type will do.
+        help: The parameter's line in the docstring's Args section, with its unit.
+        optional: Whether None is a value too, as in `int | None`.
+    """
+
+    name: str
+    type: type
+    default: Any
+    choices: tuple | None = None
+    help: str = ""
+    optional: bool = False
+
+    def convert(self, value: Any) -> Any:
+        """`value`, which may be text from a command line, as this parameter's type.
+
+        Raises:
+            BadParameter: It can't be that; the message says what could.
+        """
+        if value is None or (self.optional and value in ("none", "None")):
+            if self.optional:
+                return None
+            raise BadParameter(f"{self.name} is None; {self._wanted()}.")
+        if self.choices is not None:
+            for choice in self.choices:
+                if str(choice) == value or (type(choice) is type(value) and choice == value):
+                    return choice
+            near = close_names(str(value), [str(choice) for choice in self.choices])
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise BadParameter(f"{self.name}={value!r}: {self._wanted()}.{hint}")
+        try:
+            return self._converted(value)
+        except (ValueError, TypeError, KeyError, OverflowError):
+            raise BadParameter(f"{self.name}={value!r}: {self._wanted()}.") from None
+
+    def _converted(self, value: Any) -> Any:
+        if self.type is bool:
+            return value if isinstance(value, bool) else FLAGS[_text(value).strip().casefold()]
+        if self.type is str:
+            return _text(value)
+        if isinstance(value, bool):
+            raise TypeError
+        number = self.type(value)
+        if not isfinite(number) or (not isinstance(value, str) and number != value):
+            raise ValueError
+        return number
+
+    def _wanted(self) -> str:
+        if self.choices is not None:
+            return f"it must be one of {', '.join(str(choice) for choice in self.choices)}"
+        kinds = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+        return f"it must be {kinds[self.type]}{' or none' if self.optional else ''}"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What the source of one experiment declares.
+
+    Attributes:
+        name: `topic.function`, as pages and commands write it.
+        module: Dotted name of the module, such as `anatomy.chapters.memory_layout.contiguity`.
+        function: Name of the function in it.
+        summary: First paragraph of the docstring.
+        parameters: In the order of the signature.
+        page: The page that explains it, relative to docs/, or None.
+        command: The command that runs it, such as `c01 contiguity-bench`, or None.
+        timeout_s: Seconds after which the recorder gives up on it.
+        files: Files it depends on beside the package, relative to the checkout.
+        processes: Fresh processes that the recorder measures it in.
+        on_request: Whether only who names it has it measured: a site build leaves it alone.
+        source_line: Line of `def` in the module's file.
+    """
+
+    name: str
+    module: str
+    function: str
+    summary: str
+    parameters: list[Parameter] = field(default_factory=list)
+    page: str | None = None
+    command: str | None = None
+    timeout_s: float = TIMEOUT_S
+    files: tuple[str, ...] = ()
+    processes: int = PROCESSES
+    on_request: bool = False
+    source_line: int = 0
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Every parameter with its default."""
+        return {parameter.name: parameter.default for parameter in self.parameters}
+
+    def not_default(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the parameters whose value is not the default."""
+        defaults = self.defaults
+        return {name: value for name, value in params.items() if value != defaults.get(name)}
+
+    def title(self, params: Mapping[str, Any]) -> str:
+        """One call for a person: `contiguity.bench dtype=bf16`."""
+        given = self.not_default(params).items()
+        return " ".join([self.name, *(f"{name}={value}" for name, value in given)])
+
+    def words(self, params: Mapping[str, Any]) -> str:
+        """One call as commands take it: `contiguity.bench --dtype bf16`."""
+        given = self.not_default(params).items()
+        options = (f"--{name.replace('_', '-')} {value}" for name, value in given)
+        return " ".join([self.name, *options])
+
+    def bind(self, /, **given: Any) -> dict[str, Any]:
+        """All parameters: those given, converted to their types, and the defaults of the rest.
+
+        Raises:
+            UnknownName: A parameter is none of this experiment's.
+            BadParameter: A value has the wrong type or is none of the choices.
+        """
+        known = {parameter.name: parameter for parameter in self.parameters}
+        kind = f"parameter of {self.name} called"
+        asked = [(lookup(kind, name, known), value) for name, value in given.items()]
+        try:
+            converted = {parameter.name: parameter.convert(value) for parameter, value in asked}
+        except BadParameter as error:
+            raise BadParameter(f"{self.name}: {error}") from None
+        return self.defaults | converted
+
+
+def signature(name: str, root: Path | None = None) -> Signature:
+    """The experiment called `name`.
+
+    Raises:
+        UnknownName: There is none; the message has the closest and the list.
+    """
+    return lookup("experiment", name, experiments(root))
+
+
+def experiments(root: Path | None = None) -> dict[str, Signature]:
+    """Every experiment of the package by name, in order of name.
+
+    Args:
+        root: Folder of the package, of any package with experiments. Default: this package.
+
+    Raises:
+        AnatomyError: A file does not parse, or declares something that is not a literal.
+    """
+    root = Path(root or PACKAGE).resolve()
+    return dict(_experiments(root.name, sources(root)))
+
+
+def sources(root: Path) -> tuple[tuple[str, bytes], ...]:
+    """Every Python file of a package: path relative to it, and content; sorted."""
+    files = sorted(root.rglob("*.py"))
+    return tuple((path.relative_to(root).as_posix(), path.read_bytes()) for path in files)
+
+
+@lru_cache(maxsize=8)
+def _experiments(package: str, files: tuple[tuple[str, bytes], ...]) -> dict[str, Signature]:
+    """Experiments of a package with these files; only an edit makes them be read again."""
+    texts = dict(files)
+    found: dict[str, Signature] = {}
+    for file, text in texts.items():
+        if f"@{DECORATOR}".encode() not in text:
+            continue
+        scope = _Scope(file, package, texts)
+        for node in scope.tree.body:
+            if isinstance(node, ast.FunctionDef):
+                for decorator in filter(is_experiment, node.decorator_list):
+                    declared = _read(node, decorator, scope)
+                    if known := found.get(declared.name):
+                        raise scope.error(
+                            node, f"{known.module} has an experiment called {known.name} already"
+                        )
+                    found[declared.name] = declared
+    return dict(sorted(found.items()))
+
+
+def is_experiment(decorator: ast.expr) -> bool:
+    """Whether a decorator is `@experiment`, called or bare, plain or as an attribute."""
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", None)
+    return name == DECORATOR
+
+
+def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signature:
+    """The signature of one decorated function."""
+    arguments_given = decorator.args if isinstance(decorator, ast.Call) else []
+    name = scope.value(arguments_given[0]) if len(arguments_given) == 1 else None
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise scope.error(
+            node, f'{node.name} needs a name of two words: @{DECORATOR}("topic.{node.name}")'
+        )
+    doc = ast.get_docstring(node) or ""
+    helps = arguments(doc)
+    plain = node.args
+    if plain.vararg or plain.kwarg or plain.posonlyargs:
+        raise scope.error(node, f"{name} must name every parameter (no *args, **kwargs or /)")
+    defaults = [None] * (len(plain.args) - len(plain.defaults)) + plain.defaults + plain.kw_defaults
+    parameters = []
+    for argument, default in zip(plain.args + plain.kwonlyargs, defaults, strict=True):
+        if default is None or argument.annotation is None:
+            raise scope.error(argument, f"{name}({argument.arg}) needs a type and a default")
+        parameters.append(_parameter(argument, default, helps.get(argument.arg, ""), scope))
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    declared = {keyword.arg: scope.value(keyword.value) for keyword in keywords}
+    processes = declared.get("processes", PROCESSES)
+    if type(processes) is not int or processes < 1:
+        raise scope.error(node, f"{name} has processes={processes!r}; it must be 1 or more")
+    return Signature(
+        name=name,
+        module=scope.module,
+        function=node.name,
+        summary=summary(doc),
+        parameters=parameters,
+        page=declared.get("page"),
+        command=declared.get("command"),
+        timeout_s=declared.get("timeout_s", TIMEOUT_S),
+        files=tuple(declared.get("files", ())),
+        processes=processes,
+        on_request=bool(declared.get("on_request", False)),
+        source_line=node.lineno,
+    )
+
+
+def _parameter(argument: ast.arg, default: ast.expr, help: str, scope: "_Scope") -> Parameter:
+    """One parameter from its annotation and default."""
+    kinds, optional = _members(argument.annotation, scope)
+    choices = tuple(value for kind in kinds if isinstance(kind, tuple) for value in kind)
+    names = {type(value).__name__ for value in choices} or {k for k in kinds if k in TYPES}
+    if len(names) != 1 or len(kinds) != 1:
+        raise scope.error(
+            argument,
+            f"the type of {argument.arg}, {ast.unparse(argument.annotation)}, is none of int, "
+            "float, str, bool, Literal[...] of one type, or one of these with | None",
+        )
+    value = scope.value(default)
+    kind = TYPES[names.pop()]
+    possible = optional if value is None else type(value) is kind
+    if not possible or (choices and value is not None and value not in choices):
+        raise scope.error(argument, f"the default {value!r} of {argument.arg} is not of its type")
+    return Parameter(argument.arg, kind, value, choices or None, help, optional)
+
+
+def _members(annotation: ast.expr, scope: "_Scope") -> tuple[list[str | tuple], bool]:
+    """Members of an annotation (a type's name, or the values of a Literal), and if None is one."""
+    if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
+        left, left_none = _members(annotation.left, scope)
+        right, right_none = _members(annotation.right, scope)
+        return left + right, left_none or right_none
+    if isinstance(annotation, ast.Constant) and annotation.value is None:
+        return [], True
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return _members(ast.parse(annotation.value, mode="eval").body, scope)  # a quoted type
+    if isinstance(annotation, ast.Subscript):
+        target = annotation.value
+        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+        if name == "Optional":
+            return _members(annotation.slice, scope)[0], True
+        if name == "Literal":
+            values = scope.value(annotation.slice)
+            values = values if isinstance(values, tuple) else (values,)
+            return [tuple(v for v in values if v is not None)], None in values
+    if isinstance(annotation, ast.Name) and annotation.id in TYPES:
+        return [annotation.id], False
+    if isinstance(annotation, ast.Name) and (found := scope.definition(annotation.id)):
+        return _members(*found)
+    return [ast.unparse(annotation)], False
+
+
+class _Scope:
+    """Module-level names of one file, and through imports those of its package."""
+
+    def __init__(self, file: str, package: str, texts: Mapping[str, bytes]) -> None:
+        self.file, self.package, self.texts = file, package, texts
+        try:
+            self.tree = ast.parse(texts[file])
+        except SyntaxError as error:
+            raise AnatomyError(
+                f"{package}/{file}:{error.lineno} does not parse: {error.msg}."
+            ) from None
+
+    @property
+    def module(self) -> str:
+        """Dotted name of the file's module."""
+        return f"{self.package}.{self.file.removesuffix('.py').replace('/', '.')}"
+
+    def error(self, node: ast.AST, what: str) -> AnatomyError:
+        """An error that names the line of `node`."""
+        return AnatomyError(f"{self.package}/{self.file}:{node.lineno}: {what}.")
+
+    def definition(self, name: str) -> "tuple[ast.expr, _Scope] | None":
+        """The expression that a module-level name stands for, and the scope to read it in."""
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign):
+                if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+                    return node.value, self
+            elif isinstance(node, ast.AnnAssign) and node.value is not None:
+                if isinstance(node.target, ast.Name) and node.target.id == name:
+                    return node.value, self
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name and (file := self._module(node)):
+                        return _Scope(file, self.package, self.texts).definition(alias.name)
+        return None
+
+    def _module(self, node: ast.ImportFrom) -> str | None:
+        """The package's file that `from ... import` reads, or None when it is another package."""
+        parts = node.module.split(".") if node.module else []
+        if node.level:
+            parts = self.file.split("/")[: -node.level] + parts
+        elif parts[:1] == [self.package]:
+            parts = parts[1:]
+        else:
+            return None
+        path = "/".join(parts)
+        files = (f"{path}.py", f"{path}/__init__.py".lstrip("/"))
+        return next((file for file in files if file in self.texts), None)
+
+    def value(self, node: ast.expr) -> Any:
+        """The value of a literal, of a tuple of literals, or of a constant's name."""
+        if isinstance(node, ast.Name) and (found := self.definition(node.id)):
+            expression, scope = found
+            return scope.value(expression)
+        if isinstance(node, ast.Tuple | ast.List):
+            return tuple(self.value(item) for item in node.elts)
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            raise self.error(
+                node, f"{ast.unparse(node)} is not a literal, so it can't be read without running"
+            ) from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value

@@ -1,0 +1,256 @@
+"""One experiment in one process of its own: `python -m anatomy.record.worker`, started by the recorder.
+
+What to measure comes as JSON on standard input; what came of it goes as JSON into the file that it
+names. Standard output is left to the experiment, which may print, crash, or run out of memory
+without touching another experiment's CUDA context, allocator or result.
+"""
+
+import ctypes
+import json
+import math
+import os
+import re
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from anatomy import judge
+from anatomy.machine import host, versions
+from anatomy.record import declare, reading
+from anatomy.table import columns, units
+from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
+
+# Said in a plain RuntimeError when there is no memory left: by the CUDA runtime, cuBLAS, and
+# torch on the CPU; and by torch of a tensor whose bytes or elements can't even be counted.
+NO_MEMORY = (
+    "out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "can't allocate memory",
+    "Storage size calculation overflowed",
+    "Overflow when unpacking long",
+)
+
+
+def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Run one experiment and return everything of its recording that this process knows.
+
+    Args:
+        spec: `experiment`, `params` (all of them), `package` (folder of another package that has
+            the experiment, or None), `spawned` (time.time() at the start of this process) and
+            `allow_foreign` (measure although another process computes on the card).
+
+    Returns:
+        The blocks `machine`, `software`, `method`, `conditions`, `noise_floor`, `rows`,
+        `warnings` and `started_at` of a recording.
+
+    Raises:
+        Busy: Another process computes on the card.
+        AnatomyError: The experiment refused, or returned something that is no table.
+    """
+    name, params = spec["experiment"], spec["params"]
+    device = params.get("device", "cpu")
+    host.require_device(device)
+    found = declare.load(name, spec["package"] and Path(spec["package"]))
+    if spec["allow_foreign"]:
+        os.environ["ANATOMY_ALLOW_FOREIGN"] = "1"  # compare asks again, for callers without us
+    else:
+        _refuse_company(device)
+    started = datetime.now(UTC)
+    before = host.conditions(device)
+    start_s = time.time() - spec["spawned"]
+    clock = time.monotonic()
+    table = found.function(**params)
+    measured_s = time.monotonic() - clock
+    after = host.conditions(device)
+    rows = rows_of(table, name)
+    _warn_of_undeclared(name, rows)
+    account = _account(device)
+    known = {
+        "experiment": name,
+        "machine": host.describe(device, int(table.attrs.get("gpus", 1))),
+        "method": {
+            **account["method"],
+            **table.attrs.get("method", {}),
+            "process": "one fresh process",
+            "start_s": round(start_s, 3),  # interpreter, torch and the experiment's imports
+            "measured_s": round(measured_s, 3),
+        },
+    }
+    # What follows from the rows is computed when they are read, and not kept.
+    rows = judge.kept(rows, reading.circumstances(known))
+    return {
+        "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "machine": known["machine"],
+        "software": versions.installed(),
+        "method": known["method"],
+        "conditions": {"before": before, "after": after},
+        "noise_floor": judge.noise_floors(rows),
+        "rows": rows,
+        "warnings": [*account["warnings"], *table.attrs.get("warnings", [])],
+    }
+
+
+def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
+    """The rows of a table as plain JSON values; NaN, NaT, NA and infinities become None.
+
+    A table whose attribute `sparse` is set has rows of several kinds, each with a few of the
+    columns: there a row leaves out what it lacks.
+
+    Raises:
+        MeasurementError: It is no table, is empty, or holds something JSON has no word for.
+    """
+    if not isinstance(table, pd.DataFrame):
+        raise MeasurementError(f"{name} returned a {type(table).__name__}, not a DataFrame.")
+    if table.empty:
+        raise MeasurementError(f"{name} returned no rows.")
+    if not table.columns.is_unique:
+        raise MeasurementError(f"{name} returned a table with two columns of one name.")
+    plain = table.astype(object)
+    for column in table.select_dtypes("float"):
+        # A gap has turned whole numbers into 240.0; they are whole again here.
+        known = table[column].dropna()
+        if len(known) < len(table) and (known % 1 == 0).all():
+            whole = [None if pd.isna(x) else int(x) for x in table[column]]
+            plain[column] = pd.Series(whole, table.index, dtype=object)
+    rows = []
+    for _, row in plain.iterrows():
+        try:
+            rows.append({str(column): _plain(value) for column, value in row.items()})
+        except TypeError as error:
+            raise MeasurementError(f"{name} returned a row with {error}.") from None
+    if table.attrs.get("sparse"):
+        return [{key: value for key, value in row.items() if value is not None} for row in rows]
+    return rows
+
+
+def _warn_of_undeclared(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Say which columns nobody declared: they are kept, and a test refuses their recording."""
+    unknown = columns.undeclared(name, [column for row in rows for column in row])
+    if unknown:
+        warnings.warn(
+            f"{name} returned columns that nobody declared: {', '.join(unknown)}. Say what they "
+            "mean in the file of columns of its topic.",
+            stacklevel=2,
+        )
+
+
+def _plain(value: Any) -> Any:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device"):
+        return str(value)
+    raise TypeError(f"a {type(value).__name__} in it, which a recording can't keep")
+
+
+def _refuse_company(device: str) -> None:
+    others = host.foreign_processes(device)
+    if others:
+        several = len(others) > 1
+        raise Busy(
+            f"{'Processes' if several else 'Process'} {', '.join(map(str, others))} "
+            f"{'compute' if several else 'computes'} on {device} too, and would share its time, "
+            "cache and power. Wait, or end it, or measure all the same with --allow-foreign."
+        )
+
+
+def _account(device: str) -> dict[str, Any]:
+    """What the clock says of itself; an experiment that timed nothing has loaded none."""
+    if "anatomy.measure" not in sys.modules:
+        return {"method": {}, "warnings": []}
+    from anatomy.measure import account
+
+    return account(device)
+
+
+def _failure(error: Exception) -> dict[str, str]:
+    """A failure as the recorder wants it: the error's name, its sentence, and, where nobody
+    foresaw it, the traceback."""
+    if isinstance(error, AnatomyError):
+        return {"error": type(error).__name__, "message": str(error), "trace": ""}
+    if _is_out_of_memory(error):
+        return {"error": OutOfMemory.__name__, "message": _out_of_memory(error), "trace": ""}
+    first = next(iter(str(error).strip().splitlines()), "")
+    return {
+        "error": MeasurementError.__name__,
+        "message": f"{type(error).__name__}: {first}{_place(error)}",
+        "trace": "".join(traceback.format_exception(error)),
+    }
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """By its type where there is one; the text alone tells where a library has none."""
+    torch = sys.modules.get("torch")  # an experiment that failed may not have come to load it
+    if isinstance(error, (MemoryError, *((torch.OutOfMemoryError,) if torch else ()))):
+        return True
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
+
+
+def _out_of_memory(error: Exception) -> str:
+    """What an allocator says, as one sentence."""
+    asked = re.search(r"tried to allocate ([\d.]+) (\w+)", str(error), re.IGNORECASE)
+    free = re.search(r"of which ([\d.]+ \w+) is free", str(error))
+    amount = "more"
+    if asked:
+        bytes_ = asked[2] == "bytes"  # torch's allocator on the CPU counts them out
+        amount = units.byte_count(int(asked[1])) if bytes_ else f"{asked[1]} {asked[2]}"
+    return (
+        f"It ran out of memory when it asked for {amount}{f', with {free[1]} free' if free else ''}"
+        f"{_place(error)}. Take smaller sizes, or free memory there."
+    )
+
+
+def _place(error: BaseException) -> str:
+    """Where in an experiment's file an unexpected error arose."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [f for f in frames if Path(f.filename).parent.name == "experiments"]
+    return f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""
+
+
+def _die_with_the_recorder() -> None:
+    """Ask Linux to end this process with its parent, so that no killed build leaves a GPU busy."""
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1  # linux/prctl.h
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+def main() -> None:
+    """Read the task, measure, write the outcome. Status 0 however the experiment fared."""
+    _die_with_the_recorder()
+    spec = json.load(sys.stdin)
+    if os.getppid() != spec["recorder"]:
+        return  # it went before it could be asked about
+    try:
+        if spec.get("describe"):
+            device = spec["describe"]
+            outcome = {"machine": host.describe(device), "software": versions.installed()}
+        else:
+            outcome = measure(spec)
+    except Exception as error:
+        outcome = _failure(error)
+    text = json.dumps(outcome, allow_nan=False)
+    Path(spec["result"]).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

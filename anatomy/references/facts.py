@@ -1,0 +1,188 @@
+"""References in prose that are not to a row: claims, limits, cited figures, and the machine."""
+
+from collections.abc import Callable
+from typing import Any
+
+from anatomy import claims
+from anatomy.chapters.harnesses.contest import boards, scoreboard
+from anatomy.claims import ledger, seeds
+from anatomy.figures import tables
+from anatomy.judge import limits
+from anatomy.record import recording
+from anatomy.record.showing import Showing
+from anatomy.references import spans
+from anatomy.site import listings
+from anatomy.table import units
+from anatomy.table.errors import BadParameter, UnknownName
+
+
+def claim(showing: Showing, name: str, spec: str) -> str:
+    """`[[claim:ID]]`: the sentence, its number, ours, the verdict, and a link to the evidence.
+
+    `| verdict`, `| evidence`, `| statement`, `| claimed`, `| measured` and `| condition` are parts
+    of it.
+    """
+    if spec not in ("", *CLAIM_PARTS):
+        raise BadParameter(f"a claim has {', '.join(CLAIM_PARTS)}; got {spec!r}.")
+    result = claims.evaluate(showing, name)
+    if showing.collecting:
+        return ""
+    if spec == "statement":
+        return spans.literal(result.claim.statement)
+    if spec == "claimed":
+        if not result.claim.number:
+            raise BadParameter(f"the claim {result.claim.name} states no number.")
+        return spans.cited(result.claim.number, result.claim.place)
+    if not spec:
+        return _whole_claim(showing, result)
+    if result.word == claims.NOT_RECORDED:
+        return spans.gap(*result.found)
+    if spec == "measured":
+        if result.measured is None:
+            return spans.gap_because(f"no number, {result.word}: {result.evidence}")
+        return _measured(result)
+    if spec in ("evidence", "condition"):
+        text = result.evidence if spec == "evidence" else result.condition
+        return spans.literal(text) + spans.stale(*result.found)
+    return tables.chip(result.word, title=result.evidence) + spans.stale(*result.found)
+
+
+def _whole_claim(showing: Showing, result: claims.Result) -> str:
+    """One claim in a sentence of a page, as an element that stands in a paragraph."""
+    parts = [f'<q title="{spans.literal(result.claim.place)}">'
+             f"{spans.literal(result.claim.statement)}</q>"]  # fmt: skip
+    if result.claim.number:
+        parts.append(f"claimed {spans.cited(result.claim.number, result.claim.place)}")
+    if result.word == claims.NOT_RECORDED:
+        parts.append(spans.gap(*result.found))
+    else:
+        if result.measured is not None:
+            parts.append(f"here {_measured(result)}")
+        condition = ledger.brief(result.condition, MOST_SAID)
+        where = f" {spans.literal(condition)}" if condition else ""
+        parts.append(tables.chip(result.word, title=result.evidence) + where)
+    if address := ledger.link(showing, result):
+        parts.append(f'<a href="{spans.literal(address)}">evidence</a>')
+    return f'<span class="claim">{" · ".join(parts)}{spans.stale(*result.found)}</span>'
+
+
+def _measured(result: claims.Result) -> str:
+    return spans.measured(result.measured.text, f"{result.evidence} On {result.machine}.")
+
+
+def cited(showing: Showing, text: str, source: str) -> str:
+    """`[[cited: 1.8× | NVIDIA, H200 datasheet]]`, a figure of somebody else with its source."""
+    if not text or not source:
+        raise BadParameter("a cited figure has a source: [[cited: FIGURE | WHERE IT STANDS]].")
+    return "" if showing.collecting else spans.cited(text, source)
+
+
+def given(showing: Showing, text: str, reason: str) -> str:
+    """`[[given: 0.3 s | the budget]]`, a figure that was chosen or follows by arithmetic."""
+    if not text or not reason:
+        raise BadParameter("a given figure has a reason: [[given: FIGURE | WHY IT IS SO]].")
+    if showing.collecting:
+        return ""
+    return f'<span class="given" title="{spans.literal(reason)}">{spans.literal(text)}</span>'
+
+
+def limit(showing: Showing, name: str, spec: str) -> str:
+    """`[[limit:matmul fp16]]`, a ceiling of the machine shown, measured or else the maker's.
+
+    `| reached` is the share of the maker's figure that was measured, `| maker` that figure, and
+    `| ridge` the operations per byte from which on a product of this format is compute-bound.
+    """
+    ceilings = showing.ceilings
+    if ceilings is None:
+        return ""
+    ceiling = ceilings.get(name)
+    if ceiling is None:
+        raise UnknownName("limit", name, [each.name for each in ceilings])
+    stated = limits.stated(showing.machine).get(name)
+    if spec in ("reached", "maker") and stated is None:
+        return spans.gap_because(f"no datasheet of {showing.machine} is known")
+    if spec == "maker":
+        return spans.cited(units.rate(stated.value, stated.unit), stated.source)
+    if spec == "reached" and ceiling.kind != "measured":
+        return spans.gap(showing.find(limits.EXPERIMENT))
+    if spec == "reached":
+        text = units.percent(ceiling.value / stated.value)
+    elif spec == "ridge":
+        corner = limits.ridge(ceilings, name)
+        if corner is None:
+            raise BadParameter(f"{name} has no ridge: only products have, and only beside copies.")
+        text = f"{units.significant(corner)} FLOP/B"
+    else:
+        whole = units.rate(ceiling.value, ceiling.unit)
+        text = units.format_value(ceiling.value, spec) if spec else whole
+    title = f"{ceiling.name}, {ceiling.kind}: {ceiling.source}"
+    if ceiling.kind == "datasheet":
+        return spans.cited(text, title)
+    return spans.measured(text, title)
+
+
+def seed(showing: Showing, name: str, spec: str) -> str:
+    """`[[seed:RUN.OP.VARIANT]]`, a time that the seed published; `| ratio`, over its control's."""
+    parts = name.split(".")
+    if len(parts) != 3:
+        raise BadParameter("a cited figure is seed:RUN.OP.VARIANT, as fp16-2048.matmul.contiguous.")
+    figure = seeds.figure(*parts)
+    if spec == "ratio":
+        text = units.ratio(figure.ratio)
+    else:
+        text = units.format_value(figure.seconds, spec) if spec else figure.text
+    return spans.cited(text, f"{figure.gpu}, cited from {figure.place}")
+
+
+def machine(showing: Showing, name: str, spec: str) -> str:
+    """`[[machine:gpu]]`, a field of the machine or software block of what the page shows."""
+    for asked in showing.shown:
+        found = showing.find(asked.name, **asked.params)
+        if found.recording is not None:
+            return _field(found.recording, name, spec)
+    if showing.collecting:
+        return ""
+    return spans.gap_because(f"nothing recorded on {showing.machine} yet")
+
+
+def target(showing: Showing, name: str, spec: str) -> str:
+    """`[[target:power]]`, whether one of the harnesses' targets is met; `| found`, its figure."""
+    if spec not in ("", "verdict", "found", "detail"):
+        raise BadParameter(f"a target has verdict, found and detail; got {spec!r}.")
+    calls = boards.found(showing)
+    if showing.collecting:
+        return ""
+    board = boards.board(calls)
+    if board.empty:
+        return spans.gap(*calls)
+    one = board.target(name)
+    if spec == "found":
+        return spans.literal(scoreboard.found_text(one)) + spans.stale(*calls)
+    if spec == "detail":
+        return spans.literal(one.detail or "") + spans.stale(*calls)
+    return boards.chip(one) + spans.stale(*calls)
+
+
+def _field(found: recording.Recording, name: str, spec: str) -> str:
+    known: dict[str, Any] = found.data["software"] | found.data["machine"]
+    if name not in known:
+        raise UnknownName("field of the machine", name, known)
+    if name.endswith("_bytes") and not spec:
+        return spans.literal(units.byte_count(known[name]))
+    return spans.literal(units.format_value(known[name], spec))
+
+
+# Characters of a condition in a sentence; a longer one is in the hover text and in the ledger.
+MOST_SAID = 90
+CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition")
+REFERENCES: dict[str, Callable[[Showing, str, str], str]] = {
+    "claim": claim,
+    "cited": cited,
+    "given": given,
+    "limit": limit,
+    "seed": seed,
+    "machine": machine,
+    "target": target,
+    "cards": listings.cards,
+    "index": listings.index,
+}

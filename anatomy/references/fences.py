@@ -1,0 +1,193 @@
+"""Fenced code of a Markdown page: which blocks are executed, and whether their options are right.
+
+The Markdown extension takes a fence whose options it can't read for ordinary text, and
+markdown-exec takes an option it does not know for an attribute: either way a page loses its figures
+without a word. So every fence is read here first, by the rules that the extension has, and what it
+would swallow is a problem with a line number.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from anatomy.table.errors import close_names
+
+LANGUAGE = "python"  # the one language that is executed
+
+_SWITCH = ("on", "off", "yes", "no", "true", "false", "1", "0")
+_OFF = ("off", "no", "false", "0")
+_PLACES = ("above", "below", "block", "console", "tabbed-left", "tabbed-right")
+# Option of an executed block -> its values, None for any text.
+EXEC_OPTIONS = {
+    "exec": _SWITCH,
+    "html": _SWITCH,
+    "updatetoc": _SWITCH,
+    "source": _PLACES,
+    **dict.fromkeys(("id", "session", "result", "tabs")),
+}
+SHOWN_OPTIONS = dict.fromkeys(("title", "linenums", "hl_lines"))
+
+_OPENING = re.compile(r"^(?P<prefix>[> \t]*)(?P<marker>`{3,}|~{3,})(?P<header>[^\n]*)$")
+_TOKEN = re.compile(
+    r"""(?P<key>[A-Za-z][\w-]*)(?:=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>\S*)))?"""
+)
+
+
+@dataclass(frozen=True)
+class Fence:
+    """One fenced block.
+
+    Attributes:
+        line: Line of the opening fence in the page, from 1.
+        end: Line of the closing fence; the page's last where it is never closed.
+        language: The word after the fence, or an empty text.
+        options: Its options; a flag without value has an empty text.
+        code: What stands between, without the fence's own indentation.
+        problems: What is wrong with it, one sentence each.
+    """
+
+    line: int
+    end: int
+    language: str
+    options: dict[str, str]
+    code: str
+    problems: tuple[str, ...]
+
+    @property
+    def executes(self) -> bool:
+        """Whether the page asks for it to be run."""
+        return self.options.get("exec", "off").lower() not in ("", *_OFF)
+
+
+def find(text: str) -> Iterator[Fence]:
+    """The fences of a page, in order; a fence inside another one is the other one's text."""
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        opening = _OPENING.match(lines[at])
+        if not opening or "`" in opening["header"]:
+            at += 1
+            continue
+        prefix, marker = opening["prefix"], opening["marker"]
+        closing = re.compile(rf"^[> \t]*{re.escape(marker)}[ \t]*$")
+        end = next((n for n in range(at + 1, len(lines)) if closing.match(lines[n])), None)
+        last = len(lines) if end is None else end
+        body = [_without(prefix, line) for line in lines[at + 1 : last]]
+        yield _fence(at + 1, last + 1, opening["header"], "\n".join(body), closed=end is not None)
+        # An opening that nothing closes is text, and so is not the end of other fences.
+        at = at + 1 if end is None else end + 1
+
+
+def lines(text: str) -> set[int]:
+    """Lines of a page, from 0, that are part of a fence."""
+    return {at for fence in find(text) for at in range(fence.line - 1, fence.end)}
+
+
+def problems(text: str) -> list[tuple[int, str]]:
+    """Line and sentence of everything that is wrong with the fences of a page."""
+    found, seen = [], {}
+    for fence in find(text):
+        found += [(fence.line, problem) for problem in fence.problems]
+        name = fence.options.get("id")
+        if name and name in seen:
+            taken = f'id="{name}" is taken by the block at line {seen[name]} of this page.'
+            found.append((fence.line, taken))
+        elif name:
+            seen[name] = fence.line
+    return found
+
+
+def with_places(text: str, page: str, offset: int = 0) -> str:
+    """The page with each executed block's id set to its place, `page.md:line`.
+
+    Args:
+        text: The page's Markdown without front matter.
+        page: Its source relative to docs/.
+        offset: Lines of the front matter.
+
+    A block's own id, or its number, goes on to prefix the ids of headings that it prints, so that
+    those do not change when lines are added above.
+    """
+    lines = text.split("\n")
+    for number, fence in enumerate(f for f in find(text) if f.executes):
+        header = lines[fence.line - 1]
+        own = fence.options.get("id") or f"block-{number + 1}"
+        header = re.sub(r"""[ \t]+id=("[^"]*"|'[^']*')""", "", header)
+        added = f' id="{page}:{fence.line + offset}" idprefix="{own}-"'
+        head, brace, tail = header.rpartition("}")
+        lines[fence.line - 1] = head + added + brace + tail if brace else header + added
+    return "\n".join(lines)
+
+
+def _fence(line: int, end: int, header: str, code: str, *, closed: bool) -> Fence:
+    language, rest = _language(header.strip())
+    options, wrong = _options(rest)
+    fence = Fence(line, end, language, options, code, ())
+    wrong += [] if closed else ["the fence is never closed."]
+    wrong += _misused(fence)
+    return Fence(line, end, language, options, code, tuple(wrong))
+
+
+def _language(header: str) -> tuple[str, str]:
+    """Language and options of ` ```python title="x" ` and of ` ``` {.python title="x"} `."""
+    word, _, rest = header.partition(" ")
+    if word.startswith("{") or "=" in word:
+        word, rest = "", header
+    rest = rest.strip()
+    if rest.startswith("{") and rest.endswith("}"):
+        rest = rest[1:-1].strip()
+    classes = [part[1:] for part in rest.split() if part.startswith(".")]
+    rest = " ".join(part for part in rest.split(" ") if not part.startswith((".", "#")))
+    return word.lstrip(".") or (classes[0] if classes else ""), rest
+
+
+def _options(text: str) -> tuple[dict[str, str], list[str]]:
+    options, wrong, at = {}, [], 0
+    while at < len(text):
+        if text[at] in " \t":
+            at += 1
+            continue
+        token = _TOKEN.match(text, at)
+        if token is None:
+            wrong.append(f'{text[at:]!r} can\'t be read as options, such as html="1".')
+            break
+        key, bare = token["key"], token["bare"]
+        if bare is not None:
+            value = bare.strip("\"'")
+            wrong.append(f'the option {key}={bare} must be quoted: {key}="{value}".')
+        elif key in options:
+            wrong.append(f"the option {key} is given twice.")
+        options[key] = next((v for v in (token["double"], token["single"], bare) if v), "")
+        at = token.end()
+    return options, wrong
+
+
+def _misused(fence: Fence) -> list[str]:
+    """Options that markdown-exec would pass over in silence."""
+    wrong = []
+    known = EXEC_OPTIONS | SHOWN_OPTIONS
+    for key, value in fence.options.items():
+        if key not in known:
+            near = close_names(key, known)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            wrong.append(f"a code block has no option {key!r}.{hint} Known: {', '.join(known)}.")
+        elif known[key] and value.lower() not in known[key]:
+            wrong.append(f"{key}={value!r} must be one of {', '.join(known[key])}.")
+    if fence.executes and fence.language != LANGUAGE:
+        wrong.append(f"only {LANGUAGE} blocks are executed, and this one is {fence.language!r}.")
+    if fence.executes and "--8<--" in fence.code:
+        wrong.append(
+            "an executed block may not include a snippet: pages call anatomy.page, and what is "
+            "measured runs in the recorder. Show the snippet in a block without exec."
+        )
+    idle = [key for key in fence.options if key in EXEC_OPTIONS and key not in ("exec", "id")]
+    if idle and "exec" not in fence.options:
+        wrong.append(f'the option {idle[0]} does nothing without exec="on".')
+    return wrong
+
+
+def _without(prefix: str, line: str) -> str:
+    """A line of a fence without the indentation or quote marks of the fence."""
+    if line.startswith(prefix):
+        return line[len(prefix) :]
+    return line.lstrip() if not line.strip() else line

@@ -1,0 +1,277 @@
+"""What a page says of itself, between two lines `---` at its top: the only list of pages there is.
+
+    ---
+    title: When does torch.compile pay?
+    nav: torch.compile
+    section: Axioms
+    order: 203
+    ---
+
+Navigation, the home page's cards, the tables of a section's pages, the table of techniques and the
+pages that the browser tests open follow from these lines, so a new page is one new file. A key that
+is not known, a page without its place and two pages in one place are errors with `page.md:line`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from anatomy.record import signatures
+from anatomy.record.showing import Showing
+from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
+
+Page = tuple[str, str]  # source relative to docs/, and its Markdown
+# The same lines that MkDocs takes for front matter.
+_BLOCK = re.compile(r"---[ \t]*\n(?P<yaml>.*?\n)(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Card:
+    """A page's card in one of the home page's groups, `[[cards: GROUP]]`.
+
+    Attributes:
+        group: Which one.
+        text: Markdown, its links relative to the page that says it.
+        title: What the link is called; by default the page's title.
+        order: Its place in the group; by default the page's among all pages.
+    """
+
+    group: str
+    text: str
+    title: str = ""
+    order: int = 0
+
+
+@dataclass(frozen=True)
+class Technique:
+    """One line in the table of techniques, `anatomy.page.techniques`.
+
+    Attributes:
+        name: What it is called there.
+        reads: Its recordings, as in `compilation.map(task=inference)`.
+        variants: The ways of using it that count.
+        memory: The column of bytes that tells its memory.
+        claim: The claim on its speed; empty where no factor was promised.
+        control: What its time is held against, where not the control it was measured with.
+        once: The variant whose first call is paid once.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    variants: tuple[str, ...]
+    memory: str
+    claim: str = ""
+    control: str = ""
+    once: str = ""
+
+
+@dataclass(frozen=True)
+class Front:
+    """The front matter of one page.
+
+    Attributes:
+        title: The title of the browser's window.
+        description: One sentence for search engines.
+        hide: What the theme leaves out: `navigation`, `toc`.
+        nav: The page's name in the navigation; by default its title.
+        section: The sections that it lies in, from the outside; none for one beside the sections.
+        order: Its place among all pages. A section stands where the first of its pages does.
+        card: Its card on the home page, if it has one.
+        index: Column -> cell of its line in `[[index: SECTION]]`; a page without has none there.
+        techniques: What it is about, for the table of techniques.
+    """
+
+    title: str = ""
+    description: str = ""
+    hide: tuple[str, ...] = ()
+    nav: str = ""
+    section: tuple[str, ...] | None = None
+    order: int = 0
+    card: Card | None = None
+    index: dict[str, str] = field(default_factory=dict)
+    techniques: tuple[Technique, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the navigation calls the page."""
+        return self.nav or self.title
+
+
+Fronts = Mapping[str, Front]  # by the page's source relative to docs/
+
+
+def read(page: str, text: str) -> Front:
+    """The front matter of one page; an empty one where the page has none.
+
+    Raises:
+        BadParameter: It is no YAML, or says what can't be said; with `page.md:line`.
+    """
+    block = _BLOCK.match(text)
+    if not block:
+        return Front()
+    try:
+        said = yaml.safe_load(block["yaml"]) or {}
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 2 if mark else 1
+        told = getattr(error, "problem", None) or "it can't be read"
+        raise BadParameter(
+            f"{page}:{line}: the front matter is not YAML: {told}. Quote a text that holds a colon."
+        ) from None
+    return _record(Front, said, f"{page}:1: the front matter", lambda key: place(page, text, key))
+
+
+def read_all(pages: Iterable[Page]) -> tuple[dict[str, Front], list[str]]:
+    """Front matter by source, in the order of the pages, and all that is wrong with it."""
+    found, wrong = {}, []
+    for page, text in pages:
+        try:
+            found[page] = read(page, text)
+        except BadParameter as error:
+            wrong.append(str(error))
+    return dict(sorted(found.items(), key=lambda each: (each[1].order, each[0]))), wrong
+
+
+def in_folder(docs: Path) -> dict[str, Front]:
+    """Front matter of all pages in a folder, in their order.
+
+    Raises:
+        AnatomyError: That of a page is wrong.
+    """
+    found, wrong = read_all(pages_in(docs))
+    if wrong:
+        raise AnatomyError("\n".join(wrong))
+    return found
+
+
+def pages_in(docs: Path) -> Iterator[Page]:
+    """All pages of a folder, by name.
+
+    Raises:
+        AnatomyError: One of them can't be read.
+    """
+    return (page_of(path, docs) for path in sorted(docs.rglob("*.md")))
+
+
+def page_of(path: Path, docs: Path) -> Page:
+    """A page by its file.
+
+    Raises:
+        AnatomyError: It can't be read.
+    """
+    try:
+        name = path.resolve().relative_to(docs.resolve()).as_posix()
+    except ValueError:
+        name = path.name
+    try:
+        return name, path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise AnatomyError(f"The page {name} can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise AnatomyError(f"The page {name} is not UTF-8 text.") from None
+
+
+def of_site(showing: Showing) -> Fronts:
+    """Front matter of the pages of the site that is being built, else of this checkout's."""
+    if showing.fronts is None:
+        return in_folder(signatures.PACKAGE.parent / "docs")
+    return showing.fronts
+
+
+def place(page: str, text: str, key: str) -> str:
+    """`page.md:line` of a key in the front matter; line 1 where it is not there."""
+    block = _BLOCK.match(text)
+    before, found, _ = f"\n{block['yaml'] if block else ''}".partition(f"\n{key}:")
+    return f"{page}:{before.count(chr(10)) + 2 if found else 1}"
+
+
+def _record(kind: type, said: Any, told: str, at: Callable[[str], str] | None = None) -> Any:
+    """A dataclass of this module from a mapping; `told` begins what is said of a mistake."""
+    if not isinstance(said, dict):
+        raise BadParameter(f"{told} must be lines `key: value`.")
+    known = {each.name: each for each in fields(kind)}
+    values = {}
+    for key, value in said.items():
+        begin = f"{at(str(key))}: the front matter" if at else told
+        if key not in known:
+            raise BadParameter(f"{begin}: {UnknownName('key', key, known)}")
+        try:
+            values[key] = _READERS[key](value)
+        except BadParameter as error:
+            raise BadParameter(f"{begin}: {key} {error}") from None
+    required = [
+        name
+        for name, each in known.items()
+        if each.default is MISSING and each.default_factory is MISSING and name not in values
+    ]
+    if required:
+        raise BadParameter(f"{told} lacks {' and '.join(required)}.")
+    return kind(**values)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise BadParameter(f"must be a text, and {value!r} is none: put it in quotes.")
+    return value.strip()
+
+
+def _markdown(value: Any) -> str:
+    if "[[" in _text(value):
+        raise BadParameter("holds a reference: figures belong on the page itself.")
+    return _text(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        raise BadParameter("must be a list, such as [toc].")
+    return tuple(map(_text, value))
+
+
+def _path(value: Any) -> tuple[str, ...]:
+    """`Benchmarks / Sync points` as its parts; `/` has none."""
+    parts = [part.strip() for part in _text(value).split("/")]
+    if parts == ["", ""]:
+        return ()
+    if not all(parts):
+        raise BadParameter(
+            f"{value!r} has a part without a name. `/` alone is beside all sections."
+        )
+    return tuple(parts)
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise BadParameter(f"must be a whole number from 1, and is {value!r}.")
+    return value
+
+
+def _cells(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict) or not value:
+        raise BadParameter("must be lines `column: cell`.")
+    cells = {_text(column): _markdown(cell) for column, cell in value.items()}
+    if any("|" in text or "\n" in text for text in (*cells, *cells.values())):
+        raise BadParameter("has a cell with a bar or a second line, which a table can't hold.")
+    return cells
+
+
+def _techniques(value: Any) -> tuple[Technique, ...]:
+    if not isinstance(value, list) or not value:
+        raise BadParameter("must be a list of techniques.")
+    return tuple(_record(Technique, each, f"number {n}") for n, each in enumerate(value, 1))
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("title", "description", "nav", "group", "name", "memory"), _text),
+    **dict.fromkeys(("claim", "control", "once"), _text),
+    **dict.fromkeys(("hide", "reads", "variants"), _texts),
+    "text": _markdown,
+    "section": _path,
+    "order": _number,
+    "card": lambda value: _record(Card, value, "it"),
+    "index": _cells,
+    "techniques": _techniques,
+}

@@ -1,0 +1,332 @@
+"""References in prose: `[[...]]` becomes a recorded number, a verdict, a limit, or a visible gap.
+
+    [[contiguity.bench(dtype=fp16, m=4096).matmul.gpu_warm.sliced_offset_view.ratio | .2f]]
+    [[contiguity.bench.matmul.gpu_warm.contiguous.median_s | range]]
+    [[claim:transposed-view-costs-nothing]]        the sentence, both numbers, verdict, evidence
+    [[claim:transposed-view-costs-nothing | verdict]]  its verdict alone, as a chip
+    [[claim:transposed-view-costs-nothing | measured]]
+    [[limit:matmul fp16]]  [[limit:copy | TB/s.2]]  a ceiling of the machine
+    [[seed:fp16-2048.matmul.sliced_offset_view | ratio]]  a figure that the seed published
+    [[machine:gpu]]  [[machine:torch]]              what the figures were made on
+    [[target:power]]  [[target:power | found]]      a target of the harnesses' comparison
+    [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
+    [[cards: start]]  [[index: Axioms]]  pages, by what their front matter says
+
+An experiment with its parameters is followed by selectors, each the value of a text column (op,
+quantity, variant, ...) or `column=value` (`width=1024`, `training=yes`), and last by the column
+wanted. The selectors must meet exactly one row. After the bar stands a format: a Python format
+spec, a unit, `range` for the value with its interval, or nothing for the digits that the interval
+pays for. A selector with a dot in it is quoted. Code spans, fences and comments are left alone;
+`\\[[` is an ordinary bracket.
+Paragraphs that are bound to a verdict, `[[when ...]]`, are chosen first:
+`anatomy.references.paragraphs`.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from anatomy.record.showing import Found, Showing, using
+from anatomy.references import facts, fences, paragraphs, spans
+from anatomy.table import columns, rows, units
+from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
+
+_NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
+# What is not prose, and what is a reference in it (group `body`).
+SKIPPED_OR_REFERENCE = re.compile(
+    r"""(?P<comment><!--.*?-->)
+    |(?<!`)(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=ticks)(?!`)
+    |(?P<escaped>\\\[\[)
+    |\[\[(?P<body>(?:[^\[\]]|\[[^\[\]]*\])+?)\]\]""",
+    re.DOTALL | re.VERBOSE,
+)
+_TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
+_LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference to one value of a recording, read but not looked up.
+
+    Attributes:
+        name: The experiment.
+        params: Parameters that it gives, as texts.
+        selectors: (column or None, value) of each selector.
+        column: The column wanted.
+    """
+
+    name: str
+    params: dict[str, str]
+    selectors: tuple[tuple[str | None, str], ...]
+    column: str
+
+
+def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str]]:
+    """A page with its references replaced, and what is wrong with them.
+
+    Args:
+        showing: The page and its recordings.
+        text: The page's Markdown.
+        offset: Lines of front matter above it.
+
+    Returns:
+        The Markdown, and one sentence with `page.md:line` for each reference that failed.
+    """
+    text, wrong = paragraphs.choose(showing, text, offset)
+
+    def rendered(body: str, line: int) -> str:
+        showing.line = line + offset
+        try:
+            with using(showing):
+                return render(showing, body)
+        except AnatomyError as error:
+            wrong.append(f"{showing.place}: [[{_flat(body)}]]: {error}")
+            return ""
+
+    return _replaced(text, rendered), wrong
+
+
+def note(showing: Showing, text: str, offset: int = 0) -> list[str]:
+    """Note in a collecting `showing` what a page's references show; returns what is wrong."""
+    return replace(showing, text, offset)[1]
+
+
+def render_text(showing: Showing, text: str) -> str:
+    """A caption as HTML: references, `code` and links to pages rendered, the rest escaped.
+
+    Raises:
+        AnatomyError: A reference or a link in it is wrong.
+    """
+
+    def linked(plain: str) -> str:
+        def one(found: re.Match) -> str:
+            target = found["target"]
+            if target.partition("#")[0].endswith(".md"):
+                target = showing.page_link(target)
+            return f'<a href="{escape(target)}">{found["text"]}</a>'
+
+        return _LINK.sub(one, escape(plain, quote=False))
+
+    parts, at = [], 0
+    for found in SKIPPED_OR_REFERENCE.finditer(text):
+        parts.append(linked(text[at : found.start()]))
+        if found["body"]:
+            parts.append(render(showing, found["body"]))
+        elif found["ticks"]:
+            parts.append(f"<code>{escape(found[0].strip('`').strip(), quote=False)}</code>")
+        at = found.end()
+    return "".join(parts) + linked(text[at:])
+
+
+def render(showing: Showing, body: str) -> str:
+    """What stands in the place of `[[body]]`, as HTML that Markdown leaves alone.
+
+    Raises:
+        AnatomyError: The reference can't be read, names nothing, or meets none or several rows.
+    """
+    target, _, spec = (
+        _flat(body).rpartition(" | ") if " | " in _flat(body) else (_flat(body), "", "")
+    )
+    kind, colon, rest = target.partition(":")
+    if colon and kind in facts.REFERENCES:
+        return facts.REFERENCES[kind](showing, rest.strip(), spec.strip())
+    if target == "end" or re.match(r"when\b", target):
+        raise BadParameter(f"this stands on a line of its own: {paragraphs.HOW}")
+    if colon and re.fullmatch(r"\w+", kind):
+        raise UnknownName("kind of reference", kind, facts.REFERENCES)
+    reference = parse(target)
+    ceilings = showing.ceilings
+    found = showing.find(reference.name, **reference.params)
+    if showing.collecting:
+        return ""
+    if found.recording is None:
+        return spans.gap(found)
+    try:
+        row = pick(found, reference.selectors, ceilings)
+        return _value(found, row, reference.column, spec.strip())
+    except (UnknownName, BadParameter):
+        if found.freshness.current:
+            raise
+        return spans.gap_old(found)
+
+
+def parse(text: str) -> Reference:
+    """Read `experiment(param=value, ...).selector.selector.column`.
+
+    Raises:
+        BadParameter: It does not have that form.
+    """
+    if not _NAME.match(text):
+        raise BadParameter(
+            "a reference begins with an experiment, as in [[contiguity.bench(dtype=fp16)"
+            ".matmul.gpu_warm.contiguous.median_s]], or with one of "
+            f"{', '.join(facts.REFERENCES)} and a colon. "
+            "Write \\[[ for two plain brackets."
+        )
+    name, params, rest = _call(text)
+    selectors = []
+    while rest:
+        token = _TOKEN.match(rest, 1) if rest.startswith(".") else None
+        if token is None:
+            raise BadParameter(f"{rest!r} can't be read; selectors are separated by dots.")
+        value = next((v for v in token.groups()[1:] if v is not None), "")
+        selectors.append((token[1], value.strip()))
+        rest = rest[token.end() :]
+    if not selectors or selectors[-1][0]:
+        raise BadParameter("a reference ends with the column wanted, such as .median_s or .ratio.")
+    return Reference(name, params, tuple(selectors[:-1]), selectors[-1][1])
+
+
+def called(text: str) -> tuple[str, dict[str, str]]:
+    """Read `experiment(param=value, ...)`: the experiment, and the parameters as texts.
+
+    Raises:
+        BadParameter: It does not have that form.
+    """
+    name, params, rest = _call(text) if _NAME.match(text) else ("", {}, text)
+    if rest:
+        raise BadParameter(
+            f"{text!r} is no call of an experiment, such as compilation.map(task=inference)."
+        )
+    return name, params
+
+
+def _call(text: str) -> tuple[str, dict[str, str], str]:
+    """The experiment that a text begins with, its parameters, and what follows."""
+    name = _NAME.match(text)
+    rest, params = text[name.end() :], {}
+    if rest.startswith("("):
+        inside, closed, rest = rest[1:].partition(")")
+        if not closed:
+            raise BadParameter("the parameters are never closed by a parenthesis.")
+        for part in filter(None, (part.strip() for part in inside.split(","))):
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise BadParameter(f"the parameter {part!r} has no value; write {part}=VALUE.")
+            params[key.strip()] = value.strip().strip("\"'")
+    return name[0], params, rest
+
+
+def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: Any) -> rows.Row:
+    """The one row that all selectors meet, with what follows from it.
+
+    Raises:
+        UnknownName: A selector is in no row.
+        BadParameter: They meet several rows; the message lists what would tell these apart.
+    """
+    left = found.recording.rows
+    for column, value in selectors:
+        if column is not None and not any(column in row for row in left):
+            raise UnknownName("column", column, {name for row in left for name in row})
+        kept = [row for row in left if _meets(row, column, value)]
+        if not kept:
+            known = _columns_of(left) if column is None else [column]
+            values = {text for c in known for text in _texts(left, c)}
+            raise UnknownName(column or "value to select a row by", value, values)
+        left = kept
+    if len(left) > 1:
+        raise BadParameter(f"it meets {len(left)} rows, and must meet one. {_telling_apart(left)}")
+    if not left:
+        raise BadParameter(f"the recording of {found.name} has no rows.")
+    return rows.derived(left[0], None if found.on_cpu else ceilings)
+
+
+def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
+    if column not in row:
+        raise UnknownName("column", column, row)
+    value = row[column]
+    if units.missing(value):
+        return spans.gap_because(row.get("note") or "not measured")
+    interval = [row.get(name) for name in rows.INTERVALS.get(column, ())]
+    if spec == "range":
+        if not interval:
+            raise BadParameter(
+                f"{column} has no interval; those that do: {', '.join(rows.INTERVALS)}."
+            )
+        text = rows.ranged(row, column)
+    elif spec:
+        text = units.format_value(value, spec)
+    else:
+        text = rows.printed(row, column)
+    return spans.measured(text, _origin(found, row, column, interval)) + spans.stale(found)
+
+
+def _origin(found: Found, row: rows.Row, column: str, interval: list) -> str:
+    """Where a number in a sentence comes from, for its hover text."""
+    data = found.recording.data
+    which = ", ".join(
+        str(row[name]) for name in ("op", "quantity", "variant") if row.get(name) is not None
+    )
+    origin = f"{rows.heading(column)} of {which or found.name}"
+    if interval and not any(units.missing(end) for end in interval):
+        origin += f": {rows.ranged(row, column)}, {rows.interval_name([row])}"
+    machine = data["machine"].get("gpu") or data["machine"]["slug"]
+    return f"{origin}; {found.name} on {machine}, {data['started_at'][:10]}"
+
+
+def _meets(row: rows.Row, column: str | None, value: str) -> bool:
+    if column is not None:
+        return column in row and _same(row[column], value)
+    return any(row.get(name) == value for name in _columns_of([row]))
+
+
+def _same(there: Any, wanted: str) -> bool:
+    if isinstance(there, bool):
+        return wanted.lower() in (("true", "yes") if there else ("false", "no"))
+    if there is None or isinstance(there, str):
+        return str(there).lower() == wanted.lower()
+    try:
+        return float(there) == float(wanted)
+    except (TypeError, ValueError):
+        return str(there) == wanted
+
+
+def _columns_of(table: Sequence[rows.Row]) -> list[str]:
+    """Columns of text that tell rows apart."""
+    named = [n for row in table for n, value in row.items() if isinstance(value, str)]
+    return [name for name in dict.fromkeys(named) if columns.identifies(name)]
+
+
+def _texts(table: Sequence[rows.Row], column: str) -> list[str]:
+    return list(dict.fromkeys(str(row[column]) for row in table if row.get(column) is not None))
+
+
+def _telling_apart(table: Sequence[rows.Row]) -> str:
+    """What would be unique: columns in which the rows differ, best first, with their values."""
+    columns = rows.telling_apart(table)
+    return (
+        f"Add one of {columns}." if columns else "The rows differ in no column to select them by."
+    )
+
+
+def _replaced(text: str, rendered: Callable[[str, int], str]) -> str:
+    parts = []
+    for chunk, line, plain in _chunks(text):
+        if not plain:
+            parts.append(chunk)
+            continue
+
+        def one(found: re.Match, line: int = line, chunk: str = chunk) -> str:
+            if not found["body"]:
+                return found[0]
+            return rendered(found["body"], line + chunk.count("\n", 0, found.start()))
+
+        parts.append(SKIPPED_OR_REFERENCE.sub(one, chunk))
+    return "".join(parts)
+
+
+def _chunks(text: str) -> Iterator[tuple[str, int, bool]]:
+    """Pieces of a page with the line each begins on, and whether it is prose; joined, the page."""
+    lines, at = re.split(r"(?<=\n)", text), 0
+    for fence in fences.find(text):
+        if fence.end > fence.line:
+            yield "".join(lines[at : fence.line - 1]), at + 1, True
+            yield "".join(lines[fence.line - 1 : fence.end]), fence.line, False
+            at = fence.end
+    yield "".join(lines[at:]), at + 1, True
+
+
+def _flat(body: str) -> str:
+    return " ".join(body.split())

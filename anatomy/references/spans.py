@@ -1,0 +1,56 @@
+"""What is put into a sentence: a recorded value, a cited one, a gap. Markdown leaves it alone."""
+
+from html import escape
+
+from anatomy.record.showing import Found
+
+# Characters that Markdown would read as markup inside the text of a span.
+_MARKDOWN = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_[]{}|~^=+!"})
+
+
+def literal(text: str) -> str:
+    """Text into which neither HTML nor Markdown reads anything."""
+    return escape(text, quote=True).replace("&#x27;", "&#39;").translate(_MARKDOWN)
+
+
+def measured(text: str, title: str) -> str:
+    """A recorded value, with its origin on hover."""
+    return f'<span class="measured" title="{literal(title)}">{literal(text)}</span>'
+
+
+def stale(*found: Found) -> str:
+    """A mark for recordings that are not current; empty where all are, or are missing."""
+    old = [each for each in found if each.freshness.state not in ("current", "missing")]
+    if not old:
+        return ""
+    why = literal(f"{old[0].freshness.reason} Mend it: {old[0].command}")
+    return f'<span class="tag stale" title="{why}">out of date</span>'
+
+
+def cited(text: str, title: str) -> str:
+    """A figure of somebody else, told apart from measured ones, with its source on hover."""
+    return f'<span class="cited" title="{literal(title)}">{literal(text)}</span>'
+
+
+def gap(*found: Found) -> str:
+    """What stands in a sentence in place of a value that was not recorded yet."""
+    missing = next((each for each in found if each.recording is None), found[0])
+    # The stylesheet shows the command at the first gap of a paragraph, a list or a table only.
+    command = literal(missing.command)
+    return (
+        f'<span class="gap-inline" title="{command}">not recorded yet'
+        f'<span class="gap-command">: <code>{command}</code></span></span>'
+    )
+
+
+def gap_because(reason: str) -> str:
+    """What stands in place of a value that could not be measured."""
+    return f'<span class="gap-inline">{literal(reason)}</span>'
+
+
+def gap_old(found: Found) -> str:
+    """What stands in place of a value that a recording which is not current does not have."""
+    return (
+        '<span class="gap-inline">not in the recording, which is out of date: '
+        f"<code>{literal(found.command)}</code></span>"
+    )

@@ -1,0 +1,245 @@
+"""A build of the site, step by step, for the hooks to call: no MkDocs and no torch in here.
+
+`prepare` finds what the pages show and has it measured where that is to be done; `page` and
+`block` render. The hooks hand over what MkDocs knows and raise what comes back.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from anatomy.claims import ledger
+from anatomy.record import recording
+from anatomy.record.showing import PUBLISHED, Asked, Found, Showing, unique
+from anatomy.references import fences, frontmatter, inline
+from anatomy.site import collecting, listings
+from anatomy.table.errors import AnatomyError, BadParameter, Busy
+
+MODES = ("auto", "replay", "remeasure")
+LOCK = Path(".cache") / "anatomy" / "build.lock"
+# Statuses of the recorder that end a build: another one measures, and Ctrl-C.
+BUSY, INTERRUPTED = 5, 130
+GRACE_S = 15.0  # for an interrupted recorder to end what it started
+
+Here = dict[str, Any] | None
+
+
+@dataclass
+class Building:
+    """One build.
+
+    Attributes:
+        root: Folder of all recordings.
+        machine: Slug of the machine whose recordings are shown.
+        here: What this GPU host is, or None.
+        asked: What the pages show, by page.
+        pages: Address, relative to the site, of every page by its source.
+        fronts: Front matter of every page, in their order.
+        navigation: What `nav` of mkdocs.yml would say; empty where that says it itself.
+        gaps: What is missing or not current, as sentences, once the pages are rendered.
+    """
+
+    root: Path
+    machine: str
+    here: Here = None
+    asked: dict[str, list[Asked]] = field(default_factory=dict)
+    pages: Mapping[str, str] = field(default_factory=dict)
+    fronts: frontmatter.Fronts = field(default_factory=dict)
+    navigation: list[dict] = field(default_factory=list)
+    gaps: dict[str, None] = field(default_factory=dict)
+    _showing: Showing | None = None
+    _found: dict[tuple, Found] = field(default_factory=dict)
+
+    def page(self, name: str, url: str, text: str, offset: int) -> tuple[str, list[str]]:
+        """Begin a page: check its fences, give its blocks their places, replace its references.
+
+        Args:
+            name: Its source relative to docs/.
+            url: Its address relative to the site.
+            text: Its Markdown without front matter.
+            offset: Lines of the front matter.
+
+        Returns:
+            The Markdown to render, and what is wrong with it.
+        """
+        self._showing = Showing(
+            self.root,
+            self.machine,
+            self.here,
+            page=name,
+            url=url,
+            shown=self.asked.get(name, []),
+            pages=self.pages,
+            fronts=self.fronts,
+            found=self._found,
+        )
+        wrong = [f"{name}:{line + offset}: {problem}" for line, problem in fences.problems(text)]
+        text = fences.with_places(text, name, offset)
+        text, failed = inline.replace(self._showing, text, offset)
+        return text, wrong + failed
+
+    def block(self, code: str, place: str, session: str = "") -> str:
+        """Run one block of the page begun last; `place` is the id that `page` gave it.
+
+        Raises:
+            PageError: It failed.
+        """
+        return self._showing.run(code, int(place.rpartition(":")[2]), session)
+
+    def page_done(self) -> None:
+        """Remember what of the page was missing or not current."""
+        for found in self._showing.looked_up() if self._showing else ():
+            if not found.freshness.current:
+                gap = f"{found.name}: {found.freshness.state}. {found.freshness.reason}"
+                self.gaps[f"{gap} Mend it: {found.command}"] = None
+
+    def published(self) -> list[tuple[str, str]]:
+        """The raw files of all recordings: address relative to the site, and content."""
+        files = sorted(self.root.glob("*/*/*.json"))
+        # One that is no text is published as well as it can be: what shows it says what is wrong.
+        read = (file.read_text(encoding="utf-8", errors="replace") for file in files)
+        texts = map(recording.written_out, read)
+        places = ("/".join((PUBLISHED, *file.parts[-3:])) for file in files)
+        return list(zip(places, texts, strict=True))
+
+    def downloads(self) -> list[tuple[str, str]]:
+        """The ledger as files: address relative to the site, and content; none without its page."""
+        if ledger.PAGE not in self.pages:
+            return []
+        showing = Showing(self.root, self.machine, self.here, found=self._found)
+        found = ledger.results(showing)
+        texts = (ledger.as_csv(found), ledger.as_json(found))
+        return list(zip(ledger.DOWNLOADS, texts, strict=True))
+
+
+def prepare(
+    pages: Iterable[collecting.Page],
+    *,
+    addresses: Mapping[str, str],
+    checkout: Path,
+    shown_machine: str | None,
+    here: Callable[[], Here],
+    record: Callable[[list[Asked], Path, str], None],
+    navigate: bool = False,
+) -> Building:
+    """Find what the pages show, measure it if that is to be done here, and be ready to render.
+
+    Args:
+        pages: Name and Markdown of every page, front matter included.
+        addresses: Address, relative to the site, of every page by its name.
+        checkout: Folder with the package, and with recordings/ unless ANATOMY_RECORDINGS is set.
+        shown_machine: Machine to show where there is no GPU.
+        here: Tells what this GPU host is, None without a GPU; asked only if it matters.
+        record: Measures what is not current; see `run_recorder`.
+        navigate: Whether the navigation is made from front matter, which then must be whole.
+
+    Raises:
+        PageProblems: Pages are wrong; nothing has been measured or written then.
+        BadParameter: ANATOMY_MODE is none of the modes.
+        AnatomyError: Nothing says which machine to show.
+    """
+    mode = os.environ.get("ANATOMY_MODE") or "auto"
+    if mode not in MODES:
+        raise BadParameter(f"ANATOMY_MODE={mode!r}: it must be one of {', '.join(MODES)}.")
+    given = os.environ.get("ANATOMY_RECORDINGS")
+    root = Path(given).absolute() if given else checkout / "recordings"
+    asked, navigation, texts = {}, [], dict(pages)
+    fronts, wrong = frontmatter.read_all(texts.items())
+    if navigate and not wrong:
+        navigation, wrong = listings.navigation(texts, fronts)
+        wrong += listings.unlisted(texts, fronts)
+    if wrong:  # what follows would only repeat it
+        raise collecting.PageProblems(wrong)
+    for name, text in texts.items():
+        asked[name], problems = collecting.on_page(name, text, fronts=fronts)
+        wrong += problems
+    if wrong:
+        raise collecting.PageProblems(wrong)
+    this = here() if mode != "replay" else None
+    everything = unique([each for found in asked.values() for each in found])
+    if mode == "remeasure" and this is None:
+        raise AnatomyError(
+            "ANATOMY_MODE=remeasure measures, and there is no GPU here that PyTorch would see. "
+            "Use replay, which shows what is recorded, or run it on the GPU host."
+        )
+    if this is not None and everything:
+        record(everything, root, mode)
+    machine = os.environ.get("ANATOMY_MACHINE") or (this["slug"] if this else shown_machine)
+    if not machine:
+        raise AnatomyError(
+            "Nothing says which machine's recordings to show. Name it in ANATOMY_MACHINE, such "
+            "as nvidia-h200, or as extra.machine in mkdocs.yml."
+        )
+    return Building(root, machine, this, asked, addresses, fronts, navigation)
+
+
+def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) -> str:
+    """Have one recorder process measure what is not current; it reports on standard error.
+
+    Returns:
+        What went wrong in single experiments, which the pages then show as gaps; else empty.
+
+    Raises:
+        Busy: Another one is measuring.
+        AnatomyError: It was interrupted or could not begin.
+    """
+    order = json.dumps({"shown": asked, "root": str(root), "mode": mode})
+    path = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
+    recorder = subprocess.Popen(
+        [sys.executable, "-m", "anatomy.record.recorder"],
+        stdin=subprocess.PIPE,
+        text=True,
+        cwd=checkout,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    try:
+        recorder.communicate(order)
+        status = recorder.returncode
+    except KeyboardInterrupt:  # a terminal interrupts the recorder too; it ends its own process
+        status = _ended(recorder)
+    if status == BUSY:
+        raise Busy("Another recorder is measuring on this machine. Wait for it, or end it.")
+    if status < 0 or status >= INTERRUPTED:
+        raise AnatomyError("Measuring was interrupted. What was finished is kept; build again.")
+    if status > 1:
+        raise AnatomyError("The recorder could not begin; its message stands above.")
+    return "Not everything could be measured; the pages show gaps there." if status else ""
+
+
+def _ended(recorder: subprocess.Popen) -> int:
+    try:
+        recorder.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        recorder.kill()
+    return INTERRUPTED
+
+
+def lock(project: Path) -> FileLock:
+    """Keep other builds of the project in this folder out until the lock is released.
+
+    Raises:
+        Busy: Another build is at work.
+    """
+    held = FileLock(project / LOCK)
+    (project / LOCK).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        held.acquire(timeout=0)
+    except Timeout:
+        raise Busy(
+            "Another `mkdocs build` is at work in this checkout, and two would write the same "
+            "files. Wait for it, or end it."
+        ) from None
+    return held
+
+
+def forget_modules() -> None:
+    """Have the package's code read anew, so that `mkdocs serve` follows what is edited in it."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "anatomy"]:
+        del sys.modules[name]

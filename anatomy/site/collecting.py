@@ -1,0 +1,80 @@
+"""What pages show, found by running their blocks without rendering anything.
+
+A build on a GPU host must know all recordings before it measures, and `check`, `record --plan` and
+`record --prune` ask the same question. Nothing of the site's own packages is needed for it.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from anatomy.record import signatures
+from anatomy.record.showing import Asked, PageError, Showing, unique
+from anatomy.references import fences, frontmatter, inline
+from anatomy.references.frontmatter import Page
+from anatomy.table.errors import AnatomyError
+
+
+class PageProblems(AnatomyError):
+    """What is wrong on the pages, one sentence with `page.md:line` for each, in `problems`."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = list(problems)
+        super().__init__("\n".join(self.problems))
+
+    def __reduce__(self):
+        # The default would rebuild the error from its joined message.
+        return type(self), (self.problems,)
+
+
+def collect(pages: Iterable[Path | Page] | None = None, *, docs: Path | None = None) -> list[Asked]:
+    """All recordings that pages show, each once, as (experiment, parameters, `page.md:line`).
+
+    Args:
+        pages: Files, or (name, Markdown) pairs. Default: every .md file under `docs`.
+        docs: Folder that the pages' names are relative to. Default: docs/ of the checkout.
+
+    Raises:
+        PageProblems: Blocks or references are wrong; every one of them is listed.
+        AnatomyError: A page can't be read.
+    """
+    docs = docs or signatures.PACKAGE.parent / "docs"
+    everything = dict(frontmatter.pages_in(docs))
+    fronts, wrong = frontmatter.read_all(everything.items())
+    asked = []
+    for page in everything.items() if pages is None else pages:
+        name, text = page if isinstance(page, tuple) else frontmatter.page_of(page, docs)
+        found, problems = on_page(name, text, fronts=fronts)
+        asked += found
+        wrong += problems
+    if wrong:
+        raise PageProblems(wrong)
+    return unique(asked)
+
+
+def on_page(
+    name: str, text: str, offset: int = 0, fronts: frontmatter.Fronts | None = None
+) -> tuple[list[Asked], list[str]]:
+    """All that one page shows, repetitions included, and what is wrong with it.
+
+    Args:
+        name: The page's source relative to docs/.
+        text: Its Markdown.
+        offset: Lines of front matter above `text`.
+        fronts: Front matter of the site's pages. Default: that of this checkout's.
+
+    Returns:
+        What its blocks and references ask for, and one sentence with its place for each problem.
+        A block that fails for another reason than a wrong name is left to rendering, which fails
+        in the same way with the data at hand.
+    """
+    showing = Showing(root=Path(), machine="", page=name, collecting=True, fronts=fronts)
+    wrong = [f"{name}:{line + offset}: {text}" for line, text in fences.problems(text)]
+    for fence in fences.find(text):
+        if fence.executes and not fence.problems:
+            try:
+                showing.run(fence.code, fence.line + offset, fence.options.get("session", ""))
+            except PageError as error:
+                if isinstance(error.__cause__, AnatomyError | SyntaxError | SystemExit):
+                    wrong.append(str(error))
+    wrong += inline.note(showing, text, offset)
+    return showing.asked, wrong

@@ -1,0 +1,136 @@
+"""Lists of pages, made from their front matter: the navigation, cards, and tables of a section.
+
+`[[cards: GROUP]]` and `[[index: SECTION]]` become Markdown, as if it had been written on the page,
+so that MkDocs checks their links.
+"""
+
+import posixpath
+import re
+from collections.abc import Mapping
+from itertools import count
+
+from anatomy.record.showing import Showing
+from anatomy.references import frontmatter
+from anatomy.references.frontmatter import Front, Fronts
+from anatomy.table.errors import BadParameter, UnknownName
+
+_LINK = re.compile(r"\]\((?P<source>[^()\s#]+\.md)(?P<part>#[^()\s]*)?\)")
+_ASKED = re.compile(r"\[\[\s*(?P<kind>cards|index):\s*(?P<name>.+?)\s*\]\]")
+
+
+def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], list[str]]:
+    """The site's navigation as `nav` of mkdocs.yml would say it, and what stands in its way.
+
+    Args:
+        pages: Markdown of every page, for the line of what is wrong.
+        fronts: Their front matter, in order.
+    """
+    top: list[dict] = []
+    groups: dict[tuple[str, ...], list[dict]] = {(): top}
+    taken: dict[int, str] = {}
+    wrong = []
+    for page, front in fronts.items():
+        place = frontmatter.place(page, pages[page], "order")
+        there = {"title": front.name, "section": front.section is not None, "order": front.order}
+        if lacks := [key for key, value in there.items() if not value]:
+            wrong.append(
+                f"{page}:1: the front matter lacks {' and '.join(lacks)}, and so the page has no "
+                "place in the navigation. `section: Axioms` puts it there, `section: /` beside "
+                "the sections; `order` is a whole number from 1, no other page's."
+            )
+            continue
+        if front.order in taken:
+            orders = {each.order for each in fronts.values()}
+            free = next(number for number in count(front.order) if number not in orders)
+            wrong.append(
+                f"{place}: order {front.order} is that of {taken[front.order]} already; "
+                f"the next free one is {free}."
+            )
+        taken.setdefault(front.order, page)
+        for depth, name in enumerate(front.section):
+            inside = front.section[: depth + 1]
+            if inside not in groups:
+                groups[inside] = []
+                groups[inside[:-1]].append({name: groups[inside]})
+        groups[front.section].append({front.name: page})
+    return top, wrong
+
+
+def cards(showing: Showing, group: str, spec: str) -> str:
+    """`[[cards: start]]`, the cards of a group, in their order."""
+    _plain(spec)
+    found = [
+        (front.card, page, front)
+        for page, front in frontmatter.of_site(showing).items()
+        if front.card
+    ]
+    mine = [each for each in found if each[0].group == group]
+    if not mine:
+        raise UnknownName("group of cards", group, {card.group for card, *_ in found})
+    lines = []
+    for card, page, front in sorted(mine, key=lambda each: each[0].order or each[2].order):
+        text = f"**[{card.title or front.title}]({posixpath.basename(page)})**\n\n{card.text}"
+        text = _rebased(text, page, showing.page)
+        lines.append("-   " + text.replace("\n", "\n    ").replace("\n    \n", "\n\n"))
+    return "\n\n".join(lines)
+
+
+def index(showing: Showing, section: str, spec: str) -> str:
+    """`[[index: Axioms]]`, a table with a line for each page of a section that has one."""
+    _plain(spec)
+    found = {page: front for page, front in frontmatter.of_site(showing).items() if front.index}
+    mine = {page: front for page, front in found.items() if name_of(front) == section}
+    if not mine:
+        raise UnknownName("section with an index", section, map(name_of, found.values()))
+    heads = list(next(iter(mine.values())).index)
+    for page, front in mine.items():
+        if list(front.index) != heads:
+            raise BadParameter(
+                f"{page} gives {', '.join(front.index)} as its line in the index of {section}, "
+                f"and the page before it {', '.join(heads)}: they must be the same."
+            )
+    lines = [heads, ["---"] * len(heads)]
+    lines += [
+        [_rebased(cell, page, showing.page) for cell in front.index.values()]
+        for page, front in mine.items()
+    ]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def unlisted(pages: Mapping[str, str], fronts: Fronts) -> list[str]:
+    """One sentence for each card, and each line of an index, that no page shows."""
+    shown = {
+        (each["kind"], each["name"]) for text in pages.values() for each in _ASKED.finditer(text)
+    }
+    wrong = []
+    for page, front in fronts.items():
+        mine = [("cards", front.card.group)] if front.card else []
+        mine += [("index", name_of(front))] if front.index else []
+        wrong += [
+            f"{page}:1: the front matter has a line for [[{kind}: {name}]], which is on no page."
+            for kind, name in mine
+            if (kind, name) not in shown
+        ]
+    return wrong
+
+
+def name_of(front: Front) -> str:
+    """The section of a page as `[[index: ...]]` names it: `Benchmarks / Sync points`."""
+    return " / ".join(front.section or ()) or "/"
+
+
+def _rebased(markdown: str, source: str, page: str) -> str:
+    """Markdown that stands in the front matter of `source`, its links as `page` must say them."""
+
+    def link(found: re.Match) -> str:
+        target = posixpath.join(posixpath.dirname(source), found["source"])
+        return (
+            f"]({posixpath.relpath(target, posixpath.dirname(page) or '.')}{found['part'] or ''})"
+        )
+
+    return _LINK.sub(link, markdown)
+
+
+def _plain(spec: str) -> None:
+    if spec:
+        raise BadParameter(f"a list of pages has no parts; got {spec!r}.")

@@ -1,0 +1,28 @@
+"""The modules of chapters, found by their names: no machinery knows a chapter by its own."""
+
+from importlib import import_module
+from pathlib import Path
+
+CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
+PACKAGE = "anatomy.chapters"
+
+
+def modules(kind: str) -> list[str]:
+    """Dotted names of the modules of one kind, in order of chapter and file.
+
+    Args:
+        kind: `claims` is every file `claims.py` or `..._claims.py` of a chapter, and every file in
+            its folder `claims/`.
+    """
+    places = [path.relative_to(CHAPTERS).with_suffix("") for path in CHAPTERS.rglob("*.py")]
+    return [
+        ".".join((PACKAGE, *place.parts))
+        for place in sorted(places)
+        if place.name == kind or place.name.endswith(f"_{kind}") or kind in place.parts[1:-1]
+    ]
+
+
+def load(kind: str) -> None:
+    """Import the modules of one kind, so that what they declare is there."""
+    for name in modules(kind):
+        import_module(name)

@@ -1,0 +1,156 @@
+"""A comparison in words, for a terminal and for a notebook: the same cells, two ways to set them.
+
+Rows come as `compare` makes them. What a cell says is decided here once, so that a script's output
+and a notebook's agree. Merged rows of several processes are told by `cli.text`, as recordings are.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from anatomy.judge import limits
+from anatomy.table import units
+
+Row = Mapping[str, Any]
+
+TIMES = {
+    "gpu_cold": "{} time, cold cache",
+    "gpu_warm": "{} time, back to back",
+    "host_enqueue": "host time until the call returns",
+    "step_wall": "wall time of a step",
+}
+# Number columns stand to the right, so that digits of one size stand under each other.
+RIGHT = ("time", "over control", "of the limit")
+
+
+def cells(rows: Sequence[Row], ceilings: limits.Ceilings | None = None) -> list[dict[str, str]]:
+    """What each row says, by heading; headings under which nothing stands are left out.
+
+    Args:
+        rows: Rows of one comparison, the control's duplicate among them; it is not shown, because
+            its ratio is the noise floor.
+        ceilings: Those of the machine, for the share of the limit; None leaves it out.
+    """
+    main = next((row["variant"] for row in rows if row.get("role") == "control"), None)
+    shown = [_cells(row, main, ceilings) for row in rows if row.get("role") != "again"]
+    used = [heading for heading in shown[0] if any(line[heading] for line in shown)]
+    return [{heading: line[heading] for heading in used} for line in shown]
+
+
+def _cells(row: Row, main: str | None, ceilings: limits.Ceilings | None) -> dict[str, str]:
+    control = row.get("role") == "control"
+    ratio = "" if control else units.ratio_range(row["ratio"], row["ratio_low"], row["ratio_high"])
+    verdict = "control" if control else row["verdict"]
+    if row.get("wide"):
+        verdict += ", wide"
+    return {
+        "variant": row["variant"],
+        "time": units.seconds_range(row["median_s"], row["low_s"], row["high_s"]),
+        "over control": ratio,
+        "verdict": verdict,
+        "of the limit": _share(row, ceilings),
+        "regime": ", ".join(filter(None, (row.get("regime"), _bound(row, ceilings)))),
+        "note": ". ".join(filter(None, (_other_control(row, main), _cap(row), row.get("note")))),
+    }
+
+
+def _share(row: Row, ceilings: limits.Ceilings | None) -> str:
+    """The share of the ceiling that binds the call: of bytes or of operations."""
+    if ceilings is None or row.get("verdict") == "impossible" or not row.get("median_s"):
+        return ""
+    roof = _roof(row, ceilings)
+    binding = "copy" if roof and roof.kind == "memory-bound" else row.get("limit")
+    found = limits.share({**row, "limit": binding}, ceilings)
+    if found is None:
+        return ""
+    share, ceiling = found
+    stated = "" if ceiling.kind == "measured" else " (datasheet)"
+    return f"{units.percent(share)} of {ceiling.name}{stated}"
+
+
+def _bound(row: Row, ceilings: limits.Ceilings | None) -> str:
+    roof = _roof(row, ceilings)
+    return roof.kind if roof else ""
+
+
+def _roof(row: Row, ceilings: limits.Ceilings | None) -> limits.Bound | None:
+    limit = str(row.get("limit") or "")
+    if not limit.startswith(limits.MATMUL):
+        return None
+    return limits.bound(row.get("flops"), row.get("bytes"), ceilings, limit)
+
+
+def _other_control(row: Row, main: str | None) -> str:
+    """Whom a variant is over, where that is another one than the table's control."""
+    other = row.get("control")
+    return f"over {other}" if other and other != main else ""
+
+
+def _cap(row: Row) -> str:
+    return "power-limited" if row.get("throttle") == "power-limited" else ""
+
+
+def about(rows: Sequence[Row], noise_floor: float, ceilings: limits.Ceilings | None) -> list[str]:
+    """The lines under a comparison: the quantity, the noise floor, and how to get limits."""
+    first = rows[0]
+    control = next((row["variant"] for row in rows if row.get("role") == "control"), "the control")
+    blocks = len(first.get("blocks_s") or [])
+    device = "CPU" if first.get("device") == "cpu" else "GPU"
+    lines = [
+        f"{TIMES.get(first['quantity'], '').format(device)} ({first['quantity']}); medians of "
+        f"{blocks} blocks with 95 % intervals",
+        f"noise floor {units.percent(noise_floor)}: how far {control} strays from itself",
+    ]
+    asked = any(row.get("limit") for row in rows) and first.get("device") == "cuda"
+    if asked and (ceilings is None or not ceilings.measured):
+        lines.append(
+            "measure this machine's own limits with: pytorch-gpu-anatomy limits --save recordings"
+        )
+    return lines
+
+
+def as_text(
+    rows: Sequence[Row],
+    noise_floor: float,
+    warnings: Sequence[str] = (),
+    ceilings: limits.Ceilings | None = None,
+) -> str:
+    """A comparison as aligned lines."""
+    table = cells(rows, ceilings)
+    heads = list(table[0])
+    right = {at for at, head in enumerate(heads) if head in RIGHT}
+    lines = aligned([heads, *(list(line.values()) for line in table)], right)
+    lines += about(rows, noise_floor, ceilings)
+    lines += [f"warning: {warning}" for warning in warnings]
+    return "\n".join(lines)
+
+
+def aligned(lines: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Lines of cells with their columns one under the other; those at `right` to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [">" if at in right else "<" for at in range(len(widths))]
+    return ["  ".join(map("{:{}{}}".format, cells, sides, widths)).rstrip() for cells in lines]
+
+
+def as_html(
+    rows: Sequence[Row],
+    noise_floor: float,
+    warnings: Sequence[str] = (),
+    ceilings: limits.Ceilings | None = None,
+) -> str:
+    """A comparison as an HTML table without scripts, for a notebook."""
+    table = cells(rows, ceilings)
+
+    def line(tag: str, texts: Mapping[str, str]) -> str:
+        sides = {head: "right" if head in RIGHT else "left" for head in texts}
+        each = (
+            f'<{tag} style="text-align:{sides[head]}">{escape(text)}</{tag}>'
+            for head, text in texts.items()
+        )
+        return f"<tr>{''.join(each)}</tr>"
+
+    head = line("th", {head: head for head in table[0]})
+    body = "".join(line("td", texts) for texts in table)
+    below = [*about(rows, noise_floor, ceilings), *(f"warning: {each}" for each in warnings)]
+    under = "".join(f"<p>{escape(line)}</p>" for line in below)
+    return f"<div><table><thead>{head}</thead><tbody>{body}</tbody></table>{under}</div>"

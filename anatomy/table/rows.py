@@ -1,0 +1,263 @@
+"""Rows of a recording as pages use them: chosen, with what follows from them, and printed.
+
+What follows from a row is computed when it is read and never stored: the rate it achieved, its
+share of the machine's limit, and the speed-up that its ratio is the inverse of. A row is a dict
+with the columns of `anatomy.comparison.compare`; what was not measured is None or absent.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from anatomy.judge import limits, replication
+from anatomy.table import columns, units
+from anatomy.table.errors import UnknownName
+
+Row = dict[str, Any]
+
+INTERVALS = columns.intervals()
+# What is computed from a row, in the order of `derived`.
+DERIVED = ("rate", "rate_unit", "speedup", "share", "share_of", "limit_value", "limit_kind")
+
+QUANTITIES = {
+    "gpu_cold": "GPU time, cold L2",
+    "gpu_warm": "GPU time, warm",
+    "host_enqueue": "host time to enqueue",
+    "step_wall": "wall time of a step",
+}
+
+
+def select(
+    rows: Iterable[Row],
+    *,
+    op: str | None = None,
+    quantity: str | None = None,
+    variants: Sequence[str] | None = None,
+) -> list[Row]:
+    """The rows wanted, in the order of `variants` where that is given.
+
+    Args:
+        rows: All rows of a recording.
+        op: The only operation wanted; with a `*` in it, a pattern of several.
+        quantity: The only quantity wanted.
+        variants: Names of the variants wanted; the control's duplicate is one of them.
+
+    Raises:
+        UnknownName: One of the names is in no row; the message lists those that are.
+    """
+    rows = list(rows)
+    for column, wanted in (("op", op), ("quantity", quantity)):
+        if wanted is not None:
+            kept = [row for row in rows if _is(row.get(column), wanted)]
+            if not kept:
+                raise UnknownName(column, wanted, names(rows, column))
+            rows = kept
+    if variants is None:
+        return rows
+    for wanted in variants:
+        if wanted not in names(rows, "variant"):
+            raise UnknownName("row", wanted, names(rows, "variant"))
+    place = {name: index for index, name in enumerate(variants)}
+    kept = [row for row in rows if row.get("variant") in place]
+    groups = list(groups_of(kept))  # stays in the order of the recording
+    return [row for _, group in groups for row in sorted(group, key=lambda r: place[r["variant"]])]
+
+
+def meeting(rows: Iterable[Row], where: Mapping[str, Any] | None) -> list[Row]:
+    """The rows whose columns have the values wanted.
+
+    Args:
+        rows: All rows.
+        where: Column -> its value, or a list of values. A text with a `*` in it is a pattern.
+
+    Raises:
+        UnknownName: No row has the column, or none that is left has the value.
+    """
+    rows = list(rows)
+    for column, wanted in (where or {}).items():
+        if not any(column in row for row in rows):
+            raise UnknownName("column", column, {name for row in rows for name in row})
+        values = list(wanted) if isinstance(wanted, list | tuple | set) else [wanted]
+        for value in values:
+            if not any(_is(row.get(column), value) for row in rows):
+                raise UnknownName(column, value, names(rows, column))
+        rows = [row for row in rows if any(_is(row.get(column), value) for value in values)]
+    return rows
+
+
+def _is(there: Any, wanted: Any) -> bool:
+    if isinstance(wanted, str) and "*" in wanted:
+        return isinstance(there, str) and fnmatchcase(there, wanted)
+    return there == wanted and isinstance(there, bool) == isinstance(wanted, bool)
+
+
+def telling_apart(rows: Sequence[Row], most: int = 3) -> str:
+    """Columns in which rows differ, best first, with their values; empty where there are none.
+
+    These are texts and the coordinates of a row (`width`, `tokens`), and never what was measured.
+    """
+    first = ("op", "quantity", "variant")
+    texts = [n for row in rows for n, value in row.items() if isinstance(value, str)]
+    numbers = [n for row in rows for n, value in row.items() if isinstance(value, int | float)]
+    found = []
+    for name in dict.fromkeys((*first, *texts, "role", *numbers)):
+        values = names(rows, name)
+        if len(values) > 1 and columns.identifies(name):
+            found.append(f"{name}: {', '.join(values)}")
+    return "; ".join(found[:most])
+
+
+def names(rows: Iterable[Row], column: str) -> list[str]:
+    """The different values of a column, in order."""
+    return list(dict.fromkeys(str(row[column]) for row in rows if row.get(column) is not None))
+
+
+def groups_of(rows: Iterable[Row]) -> list[tuple[tuple[str | None, str | None], list[Row]]]:
+    """Rows by (op, quantity): what may be compared with each other, in order."""
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.get("op") or None, row.get("quantity")), []).append(row)
+    return list(groups.items())
+
+
+def interval_name(rows: Iterable[Row]) -> str:
+    """What the intervals of `rows` are: of a median, or the envelope of several processes'."""
+    runs = [row["runs"] for row in rows if row.get("interval") == "envelope"]
+    return f"envelope of {max(runs)} processes" if runs else "95% interval"
+
+
+def findings(rows: Iterable[Row]) -> list[Row]:
+    """Rows without the variants that are only there as the control of another one."""
+    rows = list(rows)
+    controls = {row.get("control") for row in rows if row.get("role") == "variant"}
+    return [row for row in rows if row.get("variant") not in controls]
+
+
+def against(rows: Sequence[Row], control: str) -> list[Row]:
+    """Rows of one operation and quantity with the ratios, and verdicts, over another control.
+
+    The ratios are taken block by block, as `compare` takes them, and of rows that several
+    processes measured within each process. A row that already is over this control, or was not
+    measured, stays as it is.
+
+    Args:
+        rows: Rows with their `blocks_s`.
+        control: Name of the variant that all are compared with.
+    """
+    base = next((row for row in rows if row.get("variant") == control), None)
+    found = []
+    for row in rows:
+        other = row.get("role") == "variant" and row.get("control") != control
+        if base and other and row.get("blocks_s") and base.get("blocks_s"):
+            over = replication.ratio(row, base)
+            ratio = over.interval
+            row = row | {"control": control, "ratio": ratio.median, "ratio_low": ratio.low}
+            row |= {"ratio_high": ratio.high}
+            row |= {"run_ratios": over.runs} if "run_ratios" in row else {}
+            row |= {"verdict": replication.verdict(over, row.get("noise_floor"))}
+        found.append(row)
+    return found
+
+
+def group_name(op: str | None, quantity: str | None) -> str:
+    """What a group of rows is called over a table or a panel of a chart."""
+    return ", ".join(part for part in (op, QUANTITIES.get(quantity, quantity)) if part)
+
+
+def derived(row: Row, ceilings: Any | None) -> Row:
+    """`row` with the columns of `DERIVED` and their intervals.
+
+    Args:
+        row: One row of a recording.
+        ceilings: The machine's, from `limits.ceilings`; None leaves the shares out.
+    """
+    found = dict.fromkeys(DERIVED) | row
+    time, low, high = (row.get(name) for name in ("median_s", "low_s", "high_s"))
+    compute = str(row.get("limit") or "").startswith("matmul")
+    work = row.get("flops") if compute else row.get("bytes")
+    if time and work and row.get("verdict") != "impossible":
+        found |= {
+            "rate": work / time,
+            "rate_low": work / high if high else None,
+            "rate_high": work / low if low else None,
+            "rate_unit": "FLOP/s" if compute else "B/s",
+        }
+    for over in ("", "_before"):  # the control; the rung before, of the ladder alone
+        if ratio := row.get(f"ratio{over}"):
+            low, high = row.get(f"ratio{over}_low"), row.get(f"ratio{over}_high")
+            found |= {
+                f"speedup{over}": 1 / ratio,
+                f"speedup{over}_low": 1 / high if high else None,
+                f"speedup{over}_high": 1 / low if low else None,
+            }
+    if ceilings is not None and time and row.get("verdict") != "impossible":
+        told = limits.share(row, ceilings)
+        if told is not None:
+            fraction, ceiling = told
+            found |= {
+                "share": fraction,
+                "share_of": ceiling.name,
+                "limit_value": ceiling.value,
+                "limit_kind": ceiling.kind,
+            }
+    return found
+
+
+def printed(row: Mapping[str, Any], column: str) -> str:
+    """One value as people read it: with its unit and the digits that its interval pays for."""
+    value = row.get(column)
+    if units.missing(value):
+        return units.NOT_MEASURED
+    declared = columns.column(column)
+    low, high = (row.get(name) for name in declared.interval or ("", ""))
+    if isinstance(value, list | tuple):
+        inside = units.format_value(value)
+        return f"({inside})" if all(isinstance(item, int) for item in value) else inside
+    if isinstance(value, str | bool):
+        return units.format_value(value)
+    if declared.shown == columns.TIMES:
+        return units.ratio(value, low, high)
+    if declared.shown == columns.PERCENT:
+        return units.percent(value)
+    match declared.unit:
+        case columns.PER_SECOND:
+            return units.rate(value, _rate_unit(row, column), low, high)
+        case "s":
+            return units.seconds(value, low, high)
+        case "B" if column != "bytes":  # a count of work, printed as it is
+            exact = isinstance(value, int) and value < 2**20  # a layout is about single bytes
+            return f"{value} B" if exact else units.byte_count(value)
+        case "MHz" | "W" | "°C" as unit:
+            return f"{units.significant(value, 4)} {unit}"
+    return units.format_value(value)
+
+
+def ranged(row: Mapping[str, Any], column: str) -> str:
+    """A value with its interval: `57.6 µs [57.4, 57.9]`; without one where it has none."""
+    value = row.get(column)
+    declared = columns.column(column)
+    low, high = (row.get(name) for name in declared.interval or ("", ""))
+    if units.missing(value) or units.missing(low) or units.missing(high):
+        return printed(row, column)
+    if declared.unit == "s":
+        return units.seconds_range(value, low, high)
+    if declared.shown == columns.TIMES:
+        return units.ratio_range(value, low, high)
+    if declared.shown == columns.PERCENT:
+        ends = [units.percent(end) for end in (low, high)]
+    elif declared.unit == columns.PER_SECOND:
+        ends = [units.rate(end, _rate_unit(row, column)) for end in (low, high)]
+    else:
+        ends = [printed({column: end}, column) for end in (low, high)]
+    return f"{printed(row, column)} [{', '.join(ends)}]"
+
+
+def _rate_unit(row: Mapping[str, Any], column: str) -> str:
+    if column == "limit_value":
+        return "FLOP/s" if str(row.get("share_of")).startswith(limits.MATMUL) else "B/s"
+    return row["rate_unit"]
+
+
+def heading(column: str) -> str:
+    """What a column is called in a table."""
+    return columns.column(column).heading

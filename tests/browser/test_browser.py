@@ -1,0 +1,247 @@
+"""The site in headless Chromium: light, dark, on a phone and without JavaScript.
+
+The pages and the recordings are the site's own: prose names rows that were measured, and what a
+reader sees is what must fit. What has not been measured yet is a gap here as well.
+"""
+
+import functools
+import http.server
+import re
+import shutil
+import socketserver
+import threading
+
+import pytest
+
+from anatomy.claims import all_claims
+from anatomy.references import frontmatter
+from tests.fakes.sites import CHECKOUT, Built, Project
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+     if (found := shutil.which(name))),
+    None,
+)  # fmt: skip
+SETTINGS = {
+    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}},
+    "phone": {"viewport": {"width": 360, "height": 780}, "is_mobile": True},
+    "no script": {"java_script_enabled": False, "viewport": {"width": 1280, "height": 900}},
+}
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+DOCS = CHECKOUT / "docs"
+# Addresses of all pages, in the order of the navigation.
+PAGES = [
+    re.sub(r"(^|/)index/$", r"\1", page.removesuffix(".md") + "/")
+    for page in frontmatter.in_folder(DOCS)
+]
+CHARTS = "benchmarks/c01_tensor_semantics/"  # a page with charts and their tables
+# The machine whose recordings the site shows.
+RECORDED = "nvidia-h200"
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, and there is none here")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Built:
+    folder = tmp_path_factory.mktemp("site")
+    found = Project(folder, CHECKOUT / "recordings", RECORDED).copy_site().build("--strict")
+    assert found.status == 0, found.said
+    return found
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(built):
+    handler = functools.partial(Quiet, directory=str(built.site))
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium, address):
+    """Opens a page under a setting; what it asked for and complained of is collected."""
+    contexts = []
+
+    def open_page(path: str, setting: str):
+        context = chromium.new_context(**SETTINGS[setting])
+        contexts.append(context)
+        page = context.new_page()
+        page.trouble = []
+        page.on("console", lambda m: m.type in ("error", "warning") and page.trouble.append(m.text))
+        page.on("pageerror", lambda error: page.trouble.append(str(error)))
+        page.on("requestfailed", lambda request: page.trouble.append(request.url))
+        page.on(
+            "request",
+            lambda r: r.url.startswith((address, "data:")) or page.trouble.append(r.url),
+        )
+        page.goto(address + path, wait_until="load")
+        page.wait_for_timeout(200)  # for what the theme asks for afterwards
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_opens_without_complaint_or_request_elsewhere(opened, path, setting):
+    page = opened(path, setting)
+    assert page.trouble == []
+    assert page.locator("h1").first.is_visible()
+    for chart in page.locator(
+        ".tabbed-block:first-child .chart, .md-content > * > figure .chart"
+    ).all():
+        shown = [svg for svg in chart.locator("svg").all() if svg.is_visible()]
+        assert shown, "neither the wide nor the narrow picture shows"
+        wide = {svg.get_attribute("data-wide") is not None for svg in shown}
+        assert wide == {setting != "phone"}
+        assert shown[0].bounding_box()["height"] > 60
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_nothing_runs_off_a_phone(opened, path):
+    page = opened(path, "phone")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    small = page.evaluate(
+        """[...document.querySelectorAll('.chart svg[data-narrow] text')]
+           .filter(t => t.getBoundingClientRect().width > 0)
+           .map(t => parseFloat(getComputedStyle(t).fontSize)
+                     * t.ownerSVGElement.getBoundingClientRect().width
+                     / t.ownerSVGElement.viewBox.baseVal.width)
+           .filter(size => size < 10)"""
+    )
+    assert small == [], "text of a chart is too small to read"
+
+
+@pytest.mark.parametrize("setting", ["light", "dark"])
+def test_text_of_charts_and_strips_stands_out_from_the_page(opened, setting):
+    page = opened(CHARTS, setting)
+    contrasts = page.evaluate(
+        """() => {
+          const rgb = c => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
+          const light = c => rgb(c).map(v => v / 255)
+            .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+            .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+          const ground = light(getComputedStyle(document.body).backgroundColor);
+          const ratio = c => { const l = light(c);
+            return (Math.max(l, ground) + .05) / (Math.min(l, ground) + .05); };
+          const found = [];
+          for (const e of document.querySelectorAll('.chart svg[data-wide] text'))
+            found.push(['chart', ratio(getComputedStyle(e).fill)]);
+          for (const e of document.querySelectorAll('.strip-line, table.figures td, .ci'))
+            found.push([e.className || e.tagName, ratio(getComputedStyle(e).color)]);
+          return found;
+        }"""
+    )
+    assert len(contrasts) > 50
+    assert [each for each in contrasts if each[1] < 4.5] == []  # WCAG 2.1, 1.4.3
+
+
+def test_ids_are_unique_on_every_page(opened):
+    for path in PAGES:
+        ids = opened(path, "light").evaluate(
+            "[...document.querySelectorAll('[id]')].map(e => e.id)"
+        )
+        assert len(ids) == len(set(ids)), [i for i in ids if ids.count(i) > 1][:5]
+
+
+def test_a_folded_table_opens_without_a_script(opened):
+    page = opened(CHARTS, "no script")
+    fold = page.locator("details.twin").first
+    assert fold.get_attribute("open") is None
+    table = fold.locator("table")
+    assert not table.is_visible()
+    fold.locator("summary").click()
+    assert table.is_visible()
+
+
+def test_a_raw_recording_can_be_reached_from_a_figure(opened, built):
+    page = opened(CHARTS, "light")
+    href = page.locator("figure.shown a.raw").first.evaluate("a => a.href")
+    answer = page.request.get(href)
+    assert answer.ok and answer.json()["machine"]["slug"] == RECORDED
+
+
+def test_on_a_phone_the_strip_folds_and_unfolds(opened):
+    page = opened(CHARTS, "phone")
+    fold = page.locator("details.strip-fold").first
+    assert not page.locator(".strip-line").first.is_visible()
+    inside = fold.locator("> div")
+    assert not inside.is_visible()
+    fold.locator("> summary").click()
+    assert inside.is_visible() and "driver" in inside.inner_text()
+
+
+def test_the_ledger_is_whole_without_a_script_and_filtered_and_sorted_with_one(opened):
+    plain = opened("ledger/", "no script")
+    rows, every = "table.claims-ledger tbody tr", len(all_claims())
+    assert plain.locator(rows).count() == every
+    assert plain.locator(f"{rows}:visible").count() == every
+    assert plain.locator(".ledger-filter, table.claims-ledger button").count() == 0
+    page = opened("ledger/", "light")
+    page.select_option("select[name=verdict]", "fails")
+    left = page.locator(f"{rows}:visible").count()
+    assert 0 < left < every and page.inner_text(".ledger-filter output") == f"{left} of {every}"
+    words = page.locator(f"{rows}:visible .chip").all_inner_texts()
+    assert all("fails" in word for word in words)
+    page.select_option("select[name=verdict]", "")
+    button = page.locator("table.claims-ledger thead button").nth(5)
+    for direction, sign in (("ascending", 1), ("descending", -1)):
+        button.click()
+        assert page.locator("th[aria-sort]").get_attribute("aria-sort") == direction
+        keys = page.evaluate(
+            """[...document.querySelectorAll('table.claims-ledger tbody tr')]
+               .map(row => row.cells[5].dataset.key).filter(Boolean).map(Number)"""
+        )
+        assert keys == sorted(keys, key=lambda key: sign * key) and len(keys) > 5
+    with page.expect_download() as fetched:
+        page.click(".downloads a >> nth=1")
+    assert fetched.value.suggested_filename == "ledger.json"
+
+
+def test_search_finds_words_and_not_the_figures(opened):
+    page = opened("", "light")
+    assert page.trouble == []
+    index = page.request.get(page.url + "search/search_index.json").json()["docs"]
+    text = " ".join(entry["text"] for entry in index)
+    assert "leading dimension" in text
+    assert "Toy GPU ·" not in text and "raw JSON" not in text
+
+
+def test_a_page_that_is_not_there_leads_to_those_that_are(opened, built):
+    page = opened("404.html", "light")
+    assert page.trouble == []
+    links = page.locator(".md-content li a")
+    assert links.count() == len(list(DOCS.rglob("*.md")))
+    links.nth(1).click()
+    assert page.locator("h1").first.inner_text() and "404" not in page.url
+
+
+def test_the_stylesheets_name_every_colour_in_both_schemes():
+    from anatomy.figures.charts import grammar, loglog, plain
+
+    css = (DOCS / "assets" / "figures.css").read_text()
+    used = {*grammar.SERIES, grammar.TEXT, grammar.MUTED, grammar.GRID, grammar.BAND}
+    used |= {grammar.TONE}
+    used |= {colour for colour, _ in (*plain.MARKS.values(), *loglog.VERDICTS.values())}
+    for colour in used:
+        name = colour.removeprefix("var(").removesuffix(")")
+        assert css.count(f"{name}: ") == 2, f"{name} has no colour in light or in dark"

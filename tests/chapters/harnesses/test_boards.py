@@ -1,0 +1,300 @@
+"""The comparison of harnesses as pages and the terminal show it."""
+
+import json
+from html import unescape
+
+import pytest
+
+from anatomy import cli, page
+from anatomy.chapters.harnesses.contest import boards, scoreboard, shortfalls, standings
+from anatomy.chapters.harnesses.contest.scoreboard import Board
+from anatomy.figures.charts import clouds, grammar, svg
+from anatomy.judge import merging
+from anatomy.machine import host
+from anatomy.record import recorder, recording
+from anatomy.record.showing import Showing, using
+from anatomy.references import inline
+from anatomy.site.collecting import on_page
+from anatomy.table.errors import AnatomyError, UnknownName
+from tests.chapters.harnesses import contests
+from tests.fakes import synthetic
+from tests.site.test_page import Balance
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("contest")
+    contests.record(folder)
+    return folder
+
+
+@pytest.fixture
+def showing(root):
+    return Showing(root=root, machine=synthetic.MACHINE, page="how.md", url="how/")
+
+
+@pytest.fixture
+def board(root):
+    return Board.of(recording.all_recordings(root))
+
+
+def lines(sheet):
+    return {line[0]: dict(zip(sheet.heads, line, strict=True)) for line in sheet.lines}
+
+
+def test_a_comparison_is_six_processes_and_three_for_the_reference():
+    calls = scoreboard.calls()
+    assert [name for name, _ in calls].count(standings.ESTIMATES) == 6
+    assert len({(name, params["process"]) for name, params in calls}) == len(calls) == 9
+    assert scoreboard.calls("cpu")[0][1] == {"device": "cpu", "process": 0}
+
+
+def test_the_sheets_have_the_figures_with_units_and_the_closest_rival(board):
+    spread = lines(scoreboard.sheet(board, "spread", "gpu_cold"))["W5 softmax"]
+    assert spread["#takes"].endswith("µs")
+    ours, rivals = float(spread["#compare"][:-1]), [spread["#do_bench mean"], spread["#inductor"]]
+    assert ours < 1.1 < min(float(text[:-1]) for text in rivals)
+    found = standings.spreads(board.estimates, board.reference)
+    closest = found[(found.op == "W5 softmax") & (found.quantity == "gpu_cold")].ratio.max()
+    shown = float(spread["#ours / best of theirs"].partition("×")[0])
+    assert shown == pytest.approx(closest, rel=0.1)
+
+
+def test_what_the_stopwatch_moves_by_itself_stands_beside_the_spread(board):
+    cold = lines(scoreboard.sheet(board, "spread", "gpu_cold"))["W5 softmax"]
+    own = float(cold[scoreboard.OWN_NOISE][:-1])
+    assert own < 0.2 < float(cold["#compare"][:-1])
+    wall = scoreboard.sheet(board, "spread", "step_wall")
+    assert scoreboard.OWN_NOISE not in wall.heads, "no long run has wall times"
+    assert {len(line) for line in wall.lines} == {len(wall.heads)}
+
+
+def test_a_board_without_long_runs_or_reference_has_its_other_figures(board):
+    short = board.estimates[board.estimates.part != "long"]
+    for reference in (board.reference, board.reference.iloc[:0]):
+        bare = Board(short, reference)
+        for part in scoreboard.PARTS:
+            sheet = scoreboard.sheet(bare, part, "gpu_cold")
+            assert {len(line) for line in sheet.lines} <= {len(sheet.heads)}
+        assert lines(scoreboard.sheet(bare, "spread", "gpu_cold"))["W5 softmax"]["#compare"]
+        says = {row.target: scoreboard.verdict(row) for row in bare.targets.itertuples()}
+        assert says["coverage-blocks"] == scoreboard.OPEN
+
+
+def test_a_reference_is_shown_with_its_lowest_and_highest_round(board):
+    bias = lines(scoreboard.sheet(board, "bias", "gpu_cold"))
+    assert bias["W8 matmul 8192"]["#reference"] == "1.600 ms [1.597, 1.603]"
+
+
+def test_each_missed_target_is_explained_where_it_is_missed(board):
+    sheet = scoreboard.sheet(board, "misses")
+    missed = {row.says for row in board.targets.itertuples() if row.met is False}
+    assert missed and {line[1] for line in sheet.lines} <= missed
+    assert all(line[3].endswith(".") for line in sheet.lines)
+
+
+def test_where_nothing_is_missed_the_page_says_so(showing, monkeypatch):
+    monkeypatch.setattr(shortfalls, "explained", lambda *_: [])
+    with using(showing):
+        html = page.harnesses("misses")
+    assert "No target that can be decided is missed." in html and "<table" not in html
+
+
+def test_a_bias_is_a_share_of_long_kernels_and_microseconds_of_short_ones(board):
+    bias = lines(scoreboard.sheet(board, "bias", "gpu_cold"))
+    assert bias["W8 matmul 8192"]["#do_bench mean"].startswith("+")
+    assert bias["W8 matmul 8192"]["#do_bench mean"].endswith("%")
+    assert bias["W8 matmul 8192"]["#inductor"].startswith("-")
+    assert bias["W1 add 1 element"]["#inductor"].endswith("µs")
+
+
+def test_a_bias_of_ours_beyond_the_rule_is_marked(root, board):
+    table = board.estimates.copy()
+    off = (table.variant == "compare") & (table.op == "W5 softmax")
+    table.loc[off, "median_s"] *= 1.05
+    bias = lines(scoreboard.sheet(Board(table, board.reference), "bias", "gpu_warm"))
+    assert bias["W5 softmax"]["#compare"].endswith(scoreboard.BREAKS)
+    assert not bias["W8 matmul 8192"]["#compare"].endswith(scoreboard.BREAKS)
+
+
+def test_a_target_has_its_figure_its_verdict_and_where_it_stands(board):
+    targets = lines(scoreboard.sheet(board, "targets"))
+    power = next(line for says, line in targets.items() if "true 2 %" in says)
+    assert power["verdict"] == "met" and power["#found"].startswith("100% [")
+    assert power["where it stands"] == "6 of 6"
+    spread = next(line for says, line in targets.items() if "half of Timer" in says)
+    assert spread["verdict"] == "not met", "three workloads are not seven"
+
+
+@pytest.mark.parametrize("part", scoreboard.PARTS)
+def test_every_part_is_a_figure_with_its_run_strip(part, showing):
+    with using(showing):
+        html = page.harnesses(part, caption="See `compare`.")
+    Balance(html)
+    assert "Toy GPU" in html and "See <code>compare</code>." in html
+    assert html.count("<figure") == 1 and "9 raw JSON files" in html
+    assert ("<svg" in html) is (part in boards.CHARTS)
+
+
+def test_the_chart_has_a_mark_for_each_harness_and_workload(board):
+    points = boards._points(board, "spread", "gpu_cold")
+    assert len(points) == len(contests.WORKLOADS) * 4
+    one = next(p for p in points if (p["label"], p["series"]) == ("W5 softmax", "compare"))
+    assert 0.1 < one["value"] < 1.1 and one["hover"].startswith("W5 softmax, compare: ")
+
+
+def test_what_is_missing_is_a_gap_with_its_commands_and_the_rest_is_shown(tmp_path):
+    with using(Showing(root=tmp_path, machine=synthetic.MACHINE)):
+        html = page.harnesses("targets")
+    assert "9 recordings are missing" in html and "<table" not in html
+    assert "pytorch-gpu-anatomy record harnesses.estimates --process 5" in unescape(html)
+    contests.record(tmp_path, processes=2, references=0)
+    with using(Showing(root=tmp_path, machine=synthetic.MACHINE)):
+        html = page.harnesses("targets")
+    assert "7 recordings are missing" in html and "open" in html and "<table" in html
+
+
+def test_a_wrong_part_or_quantity_is_an_error_even_while_collecting():
+    blocks = '```python exec="on" html="1"\nfrom anatomy.page import harnesses\n{}\n```\n'
+    asked, wrong = on_page("a.md", blocks.format('print(harnesses("spread"))'))
+    assert len(asked) == 9 and not wrong
+    _, wrong = on_page("a.md", blocks.format('print(harnesses("spred"))'))
+    assert "There is no part of the comparison 'spred'. Did you mean 'spread'" in wrong[0]
+    _, wrong = on_page("a.md", blocks.format('print(harnesses("spread", "cold"))'))
+    assert "There is no quantity 'cold'" in wrong[0]
+
+
+def test_a_target_in_prose_is_a_chip_or_its_figure(showing):
+    chip = inline.render(showing, "target:power")
+    assert ">met</span>" in chip and "6 of 6" in chip
+    assert unescape(inline.render(showing, "target:power | found")).startswith("100% [")
+    assert inline.render(showing, "target:power | detail") == "6 of 6"
+    with pytest.raises(UnknownName, match=r"no target 'pwer'\. Did you mean 'power'"):
+        inline.render(showing, "target:pwer")
+    with pytest.raises(AnatomyError, match="a target has verdict, found and detail"):
+        inline.render(showing, "target:power | says")
+
+
+def test_raw_samples_are_drawn_with_the_medians_of_their_blocks(tmp_path):
+    contests.example(tmp_path)
+    with using(Showing(root=tmp_path, machine=synthetic.MACHINE)):
+        html = page.samples("worked_example.kernel", quantity="gpu_cold", caption="All of them.")
+    Balance(html)
+    assert "<svg" in html and "All of them." in html
+    assert "softmax (again)" in html and "2% more rows" not in html
+
+
+def test_of_several_processes_the_samples_of_the_first_are_drawn(tmp_path, monkeypatch):
+    file = contests.example(tmp_path)
+    rows = recording.load(file, tmp_path).data["rows"]
+    merged = merging.merged([rows, rows, rows])
+    drawn = []
+    monkeypatch.setattr(boards.svg, "Drawing", lambda *told: drawn.append(told) or told)
+    monkeypatch.setattr(boards.svg, "chart", lambda *_: "")
+    for table in (rows, merged):
+        boards.samples(None, table[:3])
+    (_, (one, _, _)), (_, (three, _, _)) = drawn
+    assert one == three and max(point["block"] for point in one) == synthetic.BLOCKS
+
+
+def test_an_experiment_without_samples_can_not_be_drawn(monkeypatch):
+    with using(synthetic.showing()), pytest.raises(AnatomyError, match="keeps no raw samples"):
+        page.samples("contiguity.bench", quantity="gpu_warm")
+
+
+def test_a_worked_example_that_was_not_recorded_is_a_gap(tmp_path):
+    with using(Showing(root=tmp_path, machine=synthetic.MACHINE)):
+        html = page.samples("worked_example.kernel")
+    assert "pytorch-gpu-anatomy record worked_example.kernel" in html and "<svg" not in html
+
+
+@pytest.mark.parametrize("width", svg.WIDTHS.values())
+def test_each_sample_stands_in_its_block(width, tmp_path):
+    points = [
+        {"block": block, "series": name, "value": block + 0.1 * i, "median": block + 0.1}
+        for block in (1, 2, 3)
+        for name in ("a", "a (again)")
+        for i in range(3)
+    ]
+    bands = [{"series": "a", "low": 1.1, "high": 3.1, "hover": "median 2.1"}]
+    spec = clouds.samples(points, bands, "time, µs", width=width)
+    kept = [layer["data"]["values"] for layer in spec["layer"]]
+    assert bands in kept and points in kept
+    heights = {layer["encoding"]["y"]["field"] for layer in spec["layer"]}
+    assert heights == {"low", "value", "median"}
+    drawn = svg.Drawing("clouds.samples", (points, bands, "time, µs"))
+    assert svg.picture(drawn, width, tmp_path).endswith("</svg>")
+
+
+def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
+    points = [
+        {"label": "W1", "series": name, "value": 1.0, "hover": name} for name in contests.SPREADS
+    ]
+    spec = clouds.harnesses(points[:4], "spread, %", True, width=680)
+    marks = spec["layer"][-1]["encoding"]
+    assert len(set(marks["shape"]["scale"]["range"])) == 4
+    assert marks["yOffset"]["field"] == "series"
+    assert marks["x"]["scale"]["type"] == "log"
+
+
+def test_every_rival_of_one_quantity_has_a_colour_and_a_shape_of_its_own():
+    most = max(len(rivals) for rivals in standings.RIVALS.values()) + 1
+    assert most <= len(grammar.SERIES) == len(set(grammar.SERIES)) == len(grammar.SHAPES)
+
+
+@pytest.fixture
+def run(monkeypatch, capfd, root):
+    """The command, with a recorder that measures nothing."""
+    asked = []
+
+    def record(items, **options):
+        asked.append((items, options))
+        return recorder.Outcome()
+
+    monkeypatch.setattr(recorder, "record", record)
+    monkeypatch.setattr(host, "here", lambda: None)
+    monkeypatch.setattr(host, "cpu_slug", lambda: synthetic.MACHINE)
+    monkeypatch.setattr(scoreboard, "calls", lambda device, own=scoreboard.calls: own())
+
+    def call(*arguments, folder=root):
+        with pytest.raises(SystemExit) as end:
+            cli.main(["compare-harnesses", "--device", "cpu", "--save", str(folder), *arguments])
+        return end.value.code, *capfd.readouterr(), asked
+
+    return call
+
+
+def test_the_command_goes_on_where_it_stopped_and_prints_how_it_stands(run):
+    status, out, err, asked = run("--budget", "520")
+    assert status == 0
+    ((items, options),) = asked
+    assert options["budget_s"] == 520 and len(items) == 9
+    assert "nothing was measured" in err
+    assert "Spread, gpu_cold" in out and "do_bench median" in out
+    assert out.index("Targets") > out.index("Wall time of an estimate")
+    assert "A true 2 % is found" in out
+
+
+def test_what_was_never_measured_is_expected_to_take_its_time(run, tmp_path):
+    _, out, err, asked = run(folder=tmp_path)
+    assert {each.last_seconds for each in asked[0][0]} == {60.0, 165.0}
+    assert out == "" and "9 of 9 processes are missing or not current" in err
+
+
+def test_a_plan_measures_nothing_and_json_has_every_sheet(run):
+    status, out, _, asked = run("--plan", "--format", "json")
+    sheets = json.loads(out)
+    assert status == 0 and not asked
+    assert set(sheets) >= {"Targets", "Spread, step_wall", "Bias, gpu_warm", "Errors"}
+    assert sheets["Targets"][0].keys() == {"target", "found", "verdict", "where it stands"}
+
+
+def test_csv_is_the_targets(run):
+    _, out, *_ = run("--plan", "--format", "csv")
+    assert out.startswith("target,says,found,low,high,unit,met,detail\n")
+    assert len(out.splitlines()) == 12
+
+
+def test_a_budget_of_nothing_is_refused(run):
+    status, _, err, asked = run("--budget", "0")
+    assert status == 2 and "--budget 0: it must be above 0 seconds." in err and not asked

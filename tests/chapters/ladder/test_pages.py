@@ -1,0 +1,393 @@
+"""The ladder's pages: what a rung changes, whom it is held against, and how that is shown."""
+
+import ast
+import itertools
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from anatomy import page
+from anatomy.chapters.ladder.claims.rungs import TRAINING
+from anatomy.chapters.ladder.shown import ladders, rungs, scripts
+from anatomy.figures.charts import stacks, svg
+from anatomy.record import recording, signatures
+from anatomy.record.showing import Showing, using
+from anatomy.references import inline
+from anatomy.table.errors import BadParameter, UnknownName
+from tests.chapters.ladder import ladder_rows
+from tests.fakes import synthetic
+from tests.fakes.sites import CHECKOUT
+from tests.site.test_page import stale, text
+
+NAME = "ladder.training"
+DOCS = CHECKOUT / "docs" / "ladder"
+SCRIPTS = (*("0_baseline", "1_cublas", "2_sdpa", "3_compile", "4_transformer_engine", "5_fastest"),)
+CLIMBED = {"width": 1024, "layers": 2}
+# Width -> how it was recorded.
+RECORDED = {need.params.get("width", 1024): need.params for need in TRAINING}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recordings")
+    for params in RECORDED.values():
+        ladder_rows.training(folder, **params)
+    synthetic.MAKERS["limits.ceilings"](folder)
+    return folder
+
+
+def table(root, width: int = 1024) -> list[dict]:
+    return read(root, width)["rows"]
+
+
+def read(root, width: int) -> dict:
+    return recording.find(root, synthetic.MACHINE, NAME, **bound(RECORDED[width])).data
+
+
+def bound(params: dict) -> dict:
+    return signatures.signature(NAME).bind(**params)
+
+
+def changed(root, into, change, width: int = 1024):
+    """The recording with a change made to each of its rows."""
+    data = json.loads(json.dumps(read(root, width)))
+    for row in data["rows"]:
+        change(row)
+    data["rows"] = synthetic.as_said(data["rows"])
+    recording.save(data, into)
+    return into
+
+
+def shown(root, part: str = "speed", **options) -> str:
+    with using(synthetic.showing(root=root)):
+        return page.ladder(part, **CLIMBED | options)
+
+
+# --- what a rung changes
+
+
+def test_each_rung_says_which_rung_it_changes():
+    told = {rung: scripts.before(rung) for rung in SCRIPTS}
+    assert scripts.names() == list(SCRIPTS)
+    assert told["0_baseline"] is None
+    assert told["2_sdpa"] == "1_cublas" and told["3_compile"] == "2_sdpa"
+    assert told["4_transformer_engine"] == told["5_fastest"] == "3_compile"
+
+
+@pytest.mark.parametrize("rung", SCRIPTS[1:])
+def test_a_difference_turns_the_one_script_into_the_other(rung):
+    old, new = scripts.code(scripts.before(rung)), scripts.code(rung)
+    lines = scripts.difference(scripts.before(rung), rung)
+    gone = Counter(line[1:] for line in lines if line.startswith("-"))
+    more = Counter(line[1:] for line in lines if line.startswith("+"))
+    assert more and Counter(old) - gone + more == Counter(new)
+    heads = [line for line in lines if line.startswith("@@")]
+    assert heads and all(re.fullmatch(r"@@ [\w ]+ @@", head) for head in heads)
+
+
+def test_a_change_stands_under_the_name_of_what_it_is_in():
+    lines = scripts.difference("1_cublas", "2_sdpa")
+    at = next(n for n, line in enumerate(lines) if "scaled_dot_product_attention" in line)
+    assert [line for line in lines[:at] if line.startswith("@@")][-1] == "@@ Attention @@"
+
+
+@pytest.mark.parametrize("rung", SCRIPTS)
+def test_what_times_a_script_and_what_marks_it_is_not_its_code(rung):
+    code = "\n".join(scripts.code(rung))
+    assert "--8<--" not in code and "__main__" not in code and "Run it alone" not in code
+    assert code.startswith(("from ", "import ")) and "\n\n\n\n" not in code
+
+
+def test_a_difference_is_coloured_by_its_signs_and_counts_its_lines():
+    html = page.changes("2_sdpa", caption="One call for `four`.")
+    lines = scripts.difference("1_cublas", "2_sdpa")
+    gone = sum(line.startswith("-") for line in lines)
+    assert f"{gone} lines of 1_cublas.py gone" in text(html) and "One call for four" in text(html)
+    assert '<span class="gd">' in html and '<span class="gi">' in html
+    assert "scaled_dot_product_attention" in text(html)
+
+
+def test_a_difference_needs_two_scripts_that_are_there():
+    with pytest.raises(BadParameter, match="0_baseline says of no rung"):
+        page.changes("0_baseline")
+    with pytest.raises(UnknownName, match=r"no rung '2_spda'.*2_sdpa"):
+        page.changes("2_spda")
+    assert "1_cublas.py" in text(page.changes("0_baseline", since="1_cublas"))
+
+
+# --- whom a rung is held against
+
+
+def test_the_read_half_allows_what_the_experiment_allows():
+    ladder_rungs = pytest.importorskip("anatomy.chapters.ladder.rungs")
+    for way in ladder_rungs.TRAINING:
+        for column, allowed in (("loss_error", way.loss), ("gradient_error", way.gradients)):
+            assert rungs.ERRORS[column][1][way.products] == allowed, way.label
+
+
+def test_outputs_are_allowed_what_the_experiment_allows():
+    reason = "the forward pass is measured elsewhere"
+    measured = pytest.importorskip("anatomy.chapters.ladder.inference", reason=reason)
+    assert rungs.ERRORS["output_error"][1] == measured.ALLOWED
+
+
+def test_the_way_that_counts_is_the_first_of_its_script(root):
+    assert scripts.ways("1_cublas")[0] == "amp bf16" and scripts.ways("5_fastest")[0] == "bf16"
+    written = ast.parse("WAYS = (*('a', 'b'), 'c', *('d',))").body[0].value
+    assert list(scripts._texts(written)) == ["a", "b", "c", "d"]
+    backwards = list(reversed(table(root)))
+    names = [row["variant"] for row in rungs.counted(rungs.of(backwards))]
+    assert names == [
+        *("0 fp32", "1 amp bf16", "2 amp bf16", "3 default", "4 current", "5 bf16"),
+    ]
+
+
+def test_the_kinds_of_kernels_are_those_of_the_profile():
+    ladder_kernels = pytest.importorskip("anatomy.chapters.ladder.kernels")
+    assert [f"{kind}_s" for kind in ladder_kernels.KINDS] == list(rungs.KINDS)[:-1]
+
+
+def test_a_rung_is_held_against_the_first_way_of_the_one_it_changes(root):
+    there = rungs.of(table(root))
+    by_name = {row["variant"]: row for row in there}
+    assert rungs.last(by_name["0 fp32"], there) is None
+    for name, below in (("1 tf32", "0 fp32"), ("2 amp bf16", "1 amp bf16"), ("5 fp8", "3 default")):
+        assert rungs.last(by_name[name], there)["variant"] == below
+    over = rungs.climbed(by_name["2 amp bf16"], there)
+    assert over["ratio"] == pytest.approx(0.20 / 0.30, rel=0.01) and over["verdict"] == "faster"
+    assert rungs.climbed(by_name["4 bf16"], there)["verdict"] == "slower"
+
+
+def test_a_rung_that_could_not_be_measured_is_passed_over(root):
+    there = rungs.of(table(root))
+    for row in there:
+        if row["rung"] == "2_sdpa" or row["variant"] == "1 amp bf16":
+            row["median_s"] = None
+    compiled = next(row for row in there if row["variant"] == "3 default")
+    assert rungs.last(compiled, there)["variant"] == "1 amp fp16"
+    assert "2 amp bf16" not in [row["variant"] for row in rungs.counted(there)]
+
+
+def test_rows_come_rung_by_rung_and_without_the_duplicate(root):
+    there = rungs.of(table(root))
+    digits = [row["rung"][0] for row in there]
+    assert digits == sorted(digits) and not any("again" in row["variant"] for row in there)
+    assert {row["op"] for row in there} == {"forward and backward"}
+    assert {row["op"] for row in rungs.of(table(root), "with AdamW")} == {"with AdamW"}
+
+
+def test_what_a_step_is_made_of_adds_up_to_it(root):
+    for row in rungs.of(table(root)):
+        pieces = rungs.pieces(row)
+        if row["variant"] == "4 block":
+            assert pieces == [] and rungs.standing(row) == "void"
+        else:
+            assert sum(seconds for _, seconds in pieces) == pytest.approx(row["median_s"])
+            assert rungs.standing(row) == "passes"
+    refused = {"note": "Rung 4 needs Transformer Engine", "loss_error": None}
+    assert rungs.standing(refused) == "" and rungs.pieces(refused | {"median_s": None}) == []
+
+
+# --- how it is shown
+
+
+@pytest.mark.parametrize("part", ladders.PARTS)
+def test_each_part_says_why_a_way_has_no_figures(root, part):
+    html = shown(root, part, variants=["3 default", "4 block"])
+    assert "3 default" in text(html)
+    assert "void: its gradients stray" in text(html), "a way may not be left out without a word"
+
+
+def test_the_table_has_both_speedups_the_rate_and_the_shares(root):
+    html = shown(root)
+    (line,) = (cells for cells in lines(html) if cells[0] == "2 amp bf16")
+    assert line[2].startswith("1.5") and "faster" in line[3] and "vs 1 amp bf16" in line[3]
+    assert line[4].startswith("5.0")
+    row = next(row for row in rungs.of(table(root)) if row["variant"] == "2 amp bf16")
+    assert float(line[5]) == pytest.approx(row["flops"] / row["median_s"] / 1e12, rel=0.01)
+    assert float(line[6]) == pytest.approx(float(line[7]), rel=0.02), "both are of bf16"
+    (eight,) = (cells for cells in lines(html) if cells[0] == "5 fp8")
+    assert float(eight[7]) > float(eight[6]), "FP8's own limit is higher than bf16's"
+
+
+def test_the_gates_stand_beside_what_is_allowed(root):
+    (line,) = (cells for cells in lines(shown(root, "gates")) if cells[0] == "4 current")
+    assert line[1:3] == ["fp8", "flash"]
+    assert line[3:8] == ["1.0e-04", "1.6e-02", "4.0e-03", "2.5e-01", "✓passes"]
+    assert line[8] == "25 174 016" and line[9] == "100%"
+
+
+def test_a_step_of_decoding_is_held_against_the_memory(root, tmp_path):
+    def decodes(row):
+        row |= {"limit": "read", "bytes": int(1e9), "output_error": 0.01, "products": "bf16"}
+        row |= {"loss_error": None, "gradient_error": None, "parameters": None}
+
+    folder = changed(root, tmp_path, decodes)
+    html = shown(folder)
+    (line,) = (cells for cells in lines(html) if cells[0] == "3 default")
+    row = next(row for row in rungs.of(table(folder)) if row["variant"] == "3 default")
+    assert "TB/s" in text(html) and "TFLOP/s" not in text(html)
+    assert float(line[5]) == pytest.approx(1e9 / row["median_s"] / 1e12, rel=0.01)
+    (gate,) = (cells for cells in lines(shown(folder, "gates")) if cells[0] == "3 default")
+    assert gate[:6] == ["3 default", "bf16", "flash", "1.0e-02", "3.1e-02", "✓passes"]
+    assert "parameters" not in text(shown(folder, "gates")), "a column without a value"
+
+
+def test_costs_show_the_first_step_and_when_it_is_paid_back(root):
+    (line,) = (cells for cells in lines(shown(root, "costs")) if cells[0] == "3 default")
+    assert line[4] == "96" and line[6] == "4.00 s" and line[7].startswith("1800 [")
+    (graph,) = (cells for cells in lines(shown(root, "costs")) if cells[0] == "5 bf16")
+    assert graph[1] == graph[2] == "—", "a graph's pool is not in the allocator's account"
+
+
+def lines(html: str) -> list[list[str]]:
+    found = []
+    for row in re.findall(r"<tr[^>]*>(.*?)</tr>", html, re.S):
+        cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S)
+        found.append([" ".join(re.sub("<[^>]+>", "", cell).split()) for cell in cells])
+    return found
+
+
+def drawn(root, monkeypatch, part: str, **options) -> list[tuple]:
+    """What is given to the pictures."""
+    kept = []
+
+    def keep(panels, label):
+        kept.extend(drawing.arguments for _, drawing in panels)
+        return json.dumps([[list(drawing.arguments) for _, drawing in panels], label])
+
+    monkeypatch.setattr("anatomy.chapters.ladder.shown.ladders.svg.chart", keep)
+    shown(root, part, **options)
+    return kept
+
+
+def test_a_bar_begins_where_the_rung_that_it_changes_ended(root, monkeypatch):
+    ((steps, _),) = drawn(root, monkeypatch, "climb", **RECORDED[4096])
+    by_name = {step["label"]: step for step in steps}
+    assert next(iter(by_name)) == "0 fp32" and by_name["0 fp32"]["value"] == 1.0
+    assert by_name["3 default"]["start"] == by_name["2 amp bf16"]["value"]
+    assert by_name["5 bf16"]["start"] == by_name["3 default"]["value"]
+    # At this width the made-up rung 3 is slower than rung 2.
+    assert by_name["3 default"]["value"] < by_name["3 default"]["start"]
+    assert by_name["3 default"]["verdict"] == "slower"
+    for step in steps:
+        assert step["low"] <= step["value"] <= step["high"]
+
+
+def test_bars_are_stacked_without_a_hole_up_to_the_step(root, monkeypatch):
+    seconds, shares = drawn(root, monkeypatch, "time")
+    for bars, ends, kinds, _ in (seconds, shares):
+        for end in ends:
+            mine = [bar for bar in bars if bar["label"] == end["label"]]
+            assert [bar["kind"] for bar in mine] == kinds and mine[0]["start"] == 0
+            for one, other in itertools.pairwise(mine):
+                assert one["end"] == other["start"]
+            assert mine[-1]["end"] == pytest.approx(end["value"])
+    assert all(end["value"] == pytest.approx(100) for end in shares[1])
+    (alone,) = drawn(root, monkeypatch, "time", variants=["3 default", "5 bf16"])
+    assert len(alone[1]) == 2, "steps of about one length need no second panel"
+
+
+@pytest.mark.parametrize("part", ["climb", "time"])
+@pytest.mark.parametrize("width", svg.WIDTHS.values())
+def test_charts_are_drawn_with_every_name_and_figure(root, monkeypatch, tmp_path, part, width):
+    for arguments in drawn(root, monkeypatch, part):
+        name = "stacks.climb" if part == "climb" else "stacks.parts"
+        picture = svg.picture(svg.Drawing(name, arguments), width, tmp_path)
+        assert "3 default" in picture and "NaN" not in picture
+        assert "<image" not in picture and "http" not in re.sub(r'xmlns\S+"', "", picture)
+
+
+def test_a_chart_of_one_rung_alone_is_drawn(root, monkeypatch, tmp_path):
+    ((steps, title),) = drawn(root, monkeypatch, "climb", variants=["0 fp32"])
+    assert stacks.climb(steps, title, width=680)["layer"]
+    ((*arguments,),) = drawn(root, monkeypatch, "time", variants=["0 fp32"])
+    assert stacks.parts(*arguments, width=330)["layer"]
+
+
+def test_without_a_profile_there_is_a_table_and_no_chart(root, tmp_path):
+    def unprofiled(row):
+        row.pop("product_s", None)
+
+    html = shown(changed(root, tmp_path, unprofiled), "time")
+    assert "<svg" not in html and "3 default" in text(html)
+
+
+def test_a_table_shows_the_rows_that_are_wanted(root):
+    with using(synthetic.showing(root=root)):
+        html = page.show(
+            NAME, op="forward and backward", where={"rung": "3_*"}, columns=["variant"], **CLIMBED
+        )
+        assert "3 default" in text(html) and "2 amp bf16" not in text(html)
+        with pytest.raises(UnknownName, match="rung"):
+            page.show(NAME, where={"rung": "6_*"}, **CLIMBED)
+
+
+def test_a_wrong_name_is_an_error_and_a_missing_recording_a_gap(root, tmp_path):
+    with pytest.raises(UnknownName, match="part of the ladder"):
+        shown(root, "sped")
+    with pytest.raises(UnknownName, match="3 defualt"):
+        shown(root, variants=["3 defualt"])
+    with pytest.raises(UnknownName, match="op"):
+        shown(root, op="backward")
+    assert "not recorded" in text(shown(tmp_path)).lower()
+    with using(Showing(root=root, machine=synthetic.MACHINE, collecting=True)) as showing:
+        assert page.ladder("time", **CLIMBED) == page.changes("2_sdpa") == ""
+        del showing
+
+
+def test_an_old_recording_shows_its_badge(root, tmp_path):
+    def renamed(row):
+        row["variant"] = row["variant"].replace("3 default", "3 old")
+
+    showing = stale(synthetic.showing(root=changed(root, tmp_path, renamed)), NAME, **CLIMBED)
+    with using(showing):
+        html = page.ladder(**CLIMBED, variants=["3 default"])
+    assert 'class="notice badge"' in html and "3 default" not in text(html)
+
+
+def test_ways_that_could_not_run_are_told_once_and_have_no_empty_lines(root, tmp_path):
+    def refused(row):
+        if row.get("rung") == "4_transformer_engine":
+            told = ("op", "variant", "role", "quantity", "rung", "way", "products")
+            for name in set(row) - {*told}:
+                row[name] = None
+            row["note"] = "NotImplementedError: Its FP8 products need 8 tokens."
+
+    folder = changed(root, tmp_path, refused)
+    for part in ("speed", "costs", "gates", "climb", "time"):
+        html = shown(folder, part, variants=["3 default", "4 current", "4 delayed"])
+        assert html.count("Its FP8 products need 8 tokens.") == 1, part
+        assert "<code>4 current</code>, <code>4 delayed</code>: Its FP8" in html, part
+        assert "3 default" in [cells[0] for cells in lines(html)]
+        assert "4 current" not in [cells[0] for cells in lines(html)], part
+
+
+@pytest.mark.parametrize("name", ["index", *SCRIPTS])
+def test_each_reference_to_the_steps_meets_one_row(root, name):
+    written = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    wrong = inline.replace(synthetic.showing(root=root), written)[1]
+    assert [each for each in wrong if NAME in each] == [], "as soon as there is a recording"
+
+
+def test_a_page_says_once_how_a_gap_is_filled(tmp_path):
+    with using(synthetic.showing(root=tmp_path)):
+        first, again = (page.ladder("speed", **CLIMBED) for _ in range(2))
+        other = page.ladder("speed", width=4096, layers=2)
+    assert "pytorch-gpu-anatomy record ladder.training" in text(first)
+    assert "Not recorded yet." in text(again) and "Record it on" not in text(again)
+    assert "--width 4096" in text(other), "another command has to be named"
+
+
+def test_a_recording_that_is_older_than_a_way_still_shows_the_others(root):
+    asked = ["0 fp32", "3 default", "6 new"]
+    showing = stale(synthetic.showing(root=root), NAME, **CLIMBED)
+    with using(showing):
+        shown = page.ladder("climb", variants=asked, **CLIMBED)
+        assert "Out of date" in text(shown) and "3 default" in text(shown)
+        nothing = page.ladder("climb", variants=["6 new"], **CLIMBED)
+        assert "Out of date" in text(nothing) and "3 default" not in text(nothing)
+    with using(synthetic.showing(root=root)), pytest.raises(UnknownName):
+        page.ladder("climb", variants=asked, **CLIMBED)

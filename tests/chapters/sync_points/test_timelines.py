@@ -1,0 +1,83 @@
+"""A trace on a page: its lanes, its sums, and the Chrome trace that it holds."""
+
+import gzip
+import json
+import re
+from base64 import b64decode
+
+import pytest
+
+from anatomy.chapters.sync_points import timelines
+from anatomy.figures.charts import lanes
+from anatomy.page import timeline as shown
+from anatomy.record.showing import using
+from anatomy.table.errors import UnknownName
+from tests.chapters.sync_points.sync_points_rows import events, timeline
+from tests.fakes import synthetic
+
+RUNS = ("no wait", "item each step")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    root = tmp_path_factory.mktemp("trace")
+    timeline(root)
+    with using(synthetic.showing(root)):
+        yield shown("sync_points.timeline", caption="What happened.")
+
+
+def test_a_gpu_that_waits_for_its_host_stands_still():
+    busy, waiting = (timelines.still(events(run)) for run in RUNS)
+    assert busy[0] < waiting[0] and busy[2] < waiting[2]
+    lane = [
+        {"lane": "GPU", "start_s": start, "end_s": end}
+        for start, end in ((1.0, 3.0), (2.0, 4.0), (6.0, 7.0))
+    ]
+    assert timelines.still(lane) == (2.0, 6.0, 2.0), "kernels of two streams overlap"
+    assert timelines.still([]) == (0.0, 0.0, 0.0)
+
+
+def test_the_page_has_a_panel_for_each_run_a_table_and_a_download(page):
+    assert page.count('class="panel"') == 2 and all(run in page for run in RUNS)
+    assert "GPU still" in page and "nvjet_hsh" in page and "What happened." in page
+
+
+def test_the_download_is_a_chrome_trace_of_every_event(page):
+    name, packed = re.search(r'download="([^"]+)" href="data:[^,]+,([^"]+)"', page).groups()
+    trace = json.loads(gzip.decompress(b64decode(packed)))
+    complete = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert name.endswith(".trace.json.gz")
+    assert len(complete) == sum(len(events(run)) for run in RUNS)
+    kernel = next(event for event in complete if event["cat"] == "kernel")
+    assert kernel["dur"] == pytest.approx(28.0) and "nvjet" in kernel["name"], "in microseconds"
+    named = {event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M"}
+    assert {*RUNS, "CPU", "GPU", "PyTorch"} == named
+
+
+@pytest.mark.parametrize("width", [680, 330])
+def test_kinds_differ_in_height_or_frame_and_runs_share_a_scale(width):
+    boxes = [
+        {"lane": "CPU", "kind": kind, "start": 0.0, "end": 1.0, "hover": ""}
+        for kind in ("launch", "wait")
+    ]
+    spec = lanes.timeline(boxes, ["CPU", "GPU"], 7.0, "us", width=width)
+    launch, wait = (layer["data"]["values"][0] for layer in spec["layer"][1:])
+    assert launch["high"] - launch["low"] < wait["high"] - wait["low"]
+    marks = [layer["mark"] for layer in spec["layer"][1:]]
+    assert marks[0]["strokeDash"] != marks[1]["strokeDash"]
+    assert spec["layer"][1]["encoding"]["x"]["scale"]["domain"] == [0, 7.0]
+
+
+def test_a_run_that_is_not_there_and_rows_that_are_no_events_are_errors():
+    with pytest.raises(UnknownName, match="run 'other'"):
+        timelines.by_run(events(RUNS[0]), ["other"])
+    with pytest.raises(UnknownName, match="column"):
+        timelines.by_run([{"op": "matmul"}])
+
+
+def test_a_machine_without_a_trace_says_why(tmp_path):
+    why = "needs a GPU that runs behind its host; this is cpu"
+    rows = [{"run": run, "lane": None, "variant": run, "note": why} for run in RUNS]
+    synthetic.record(tmp_path, "sync_points.timeline", rows)
+    with using(synthetic.showing(tmp_path)):
+        assert why in shown("sync_points.timeline")

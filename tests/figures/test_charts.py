@@ -1,0 +1,175 @@
+"""Charts: their figures, intervals and bands, and SVG that a page can hold many of."""
+
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from anatomy.figures.charts import loglog, plain, svg
+from anatomy.record import showing
+from anatomy.table import rows
+from anatomy.table.errors import UnknownName
+from tests.fakes import synthetic
+
+
+def table(experiment: str = "contiguity.bench", **wanted) -> list[dict]:
+    page = synthetic.showing()
+    found = page.find(experiment).recording.data["rows"]
+    return [rows.derived(row, page.ceilings) for row in rows.select(found, **wanted)]
+
+
+MATMUL = {"op": "matmul", "quantity": "gpu_warm"}
+
+
+def data(spec: dict) -> list[dict]:
+    """Every value of every layer."""
+    found = list(spec.get("data", {}).get("values", []))
+    for part in (*spec.get("layer", []), *([spec["spec"]] if "spec" in spec else [])):
+        found += data(part)
+    return found
+
+
+def marks(spec: dict) -> list[str]:
+    parts = [spec, *spec.get("layer", []), *spec.get("spec", {}).get("layer", [])]
+    found = [part["mark"] for part in parts if "mark" in part]
+    return [mark["type"] if isinstance(mark, dict) else mark for mark in found]
+
+
+def drawn(function: str, *arguments) -> svg.Drawing:
+    return svg.Drawing(function, arguments)
+
+
+@pytest.mark.parametrize("width", svg.WIDTHS.values())
+def test_ratios_have_intervals_a_noise_band_and_a_line_at_one(width):
+    found = table(**MATMUL)
+    spec = plain.ratios(found, width=width)
+    floor = max(row["noise_floor"] for row in found)
+    assert {"from": 1 - floor, "to": 1 + floor} in data(spec)
+    band = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "rect")["encoding"]
+    assert (band["x"]["field"], band["x2"]["field"]) == ("from", "to")
+    assert {"value": 1.0} in data(spec)
+    point = next(p for p in data(spec) if p.get("label") == "sliced_offset_view")
+    row = next(row for row in found if row["variant"] == "sliced_offset_view")
+    assert (point["low"], point["high"]) == (row["ratio_low"], row["ratio_high"])
+    assert point["shape"] == "triangle-right"
+    assert {"rule", "point", "rect", "text"} <= set(marks(spec))
+
+
+def test_equal_and_slower_differ_in_shape_not_in_colour_alone():
+    shapes = {shape for _, shape in plain.MARKS.values()}
+    assert len(shapes) == len(plain.MARKS)
+
+
+def test_rates_stand_under_the_ceiling_of_the_machine():
+    found = table(**MATMUL)
+    spec = plain.rates(found, width=680)
+    rule = next(each for each in data(spec) if "matmul fp16" in str(each.get("text")))
+    assert rule["text"].endswith("(measured)")
+    bars = [p["value"] for p in data(spec) if p.get("label") == "contiguous"]
+    assert bars[0] == pytest.approx(rule["value"], rel=0.02)
+
+
+def test_a_sweep_tells_factors_by_colour_and_shape_and_shows_the_aligned_time():
+    spec = plain.sweep(table("alignment.thresholds"), width=680)
+    text = json.dumps(spec)
+    assert '"shape"' in text and '"color"' in text
+    assert {p["factor"] for p in data(spec)} == {"aligned", "base", "ld", "k"}
+    assert any(str(p.get("name", "")).startswith("aligned: ") for p in data(spec))
+    found = table("alignment.thresholds")
+    floor = found[0]["noise_floor"]
+    band = next(
+        p for p in data(plain.sweep(found, "ratio", width=330)) if p.get("name") == "aligned"
+    )
+    assert (band["low"], band["high"]) == (1 - floor, 1 + floor)
+    rates = [str(p.get("name")) for p in data(plain.sweep(found, "rate", width=680))]
+    assert any(name.startswith("matmul fp16") and name.endswith("(measured)") for name in rates)
+    with pytest.raises(UnknownName, match="column with an interval 'samples'"):
+        plain.sweep(table("alignment.thresholds"), "samples", width=680)
+
+
+def test_a_column_without_values_can_not_be_drawn():
+    bare = [row | {"ratio": None} for row in table(**MATMUL)]
+    with pytest.raises(UnknownName, match="no column with values to draw 'ratio'"):
+        plain.ratios(bare, width=680)
+
+
+def test_ratios_far_apart_get_a_logarithmic_axis():
+    found = rows.findings(table(**MATMUL))
+    near = json.dumps(plain.ratios(found, width=680))
+    found[2] |= {"ratio": 9.0, "ratio_low": 8.9, "ratio_high": 9.1}
+    assert '"type": "log"' not in near
+    assert '"type": "log"' in json.dumps(plain.ratios(found, width=680))
+
+
+@pytest.fixture
+def html(tmp_path) -> str:
+    page = synthetic.showing()
+    panels = [("one", drawn("ratios", table(**MATMUL))), ("two", drawn("times", table(**MATMUL)))]
+    with showing.using(page):
+        return svg.chart(panels * 2, "a < b", folder=tmp_path)
+
+
+def test_a_chart_is_svg_for_two_widths_named_and_without_script(html):
+    assert html.startswith('<div class="chart" role="img" aria-label="a &lt; b">')
+    pictures = re.findall(r"<svg .*?</svg>", html, re.DOTALL)
+    assert len(pictures) == 8
+    for picture in pictures:
+        ElementTree.fromstring(picture)
+        assert 'aria-hidden="true"' in picture and "data-" in picture
+    assert "<script" not in html and "http" not in html.replace("http://www.w3.org", "")
+
+
+def test_ids_are_unique_on_a_page_and_references_follow_them(html):
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert ids and len(ids) == len(set(ids))
+    for used in re.findall(r"url\(#([^)]+)\)", html):
+        assert used in ids
+
+
+def test_colours_are_properties_of_the_page(html):
+    colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', html))
+    fixed = {c for c in colours if not c.startswith("var(--chart-") and not c.startswith("url(")}
+    assert fixed <= {"none", "transparent"}, fixed
+
+
+def test_digits_of_figures_are_not_touched_by_the_rounding_of_coordinates(html):
+    row = next(row for row in table(**MATMUL) if row["variant"] == "sliced_offset_view")
+    assert f">{rows.printed(row, 'ratio')}</text>" in html
+    assert f"<title>sliced_offset_view: {rows.printed(row, 'ratio')}, 95% interval" in html
+    assert not re.search(r' transform="[^"]*\d\.\d{3}', html)
+
+
+def test_a_picture_is_drawn_once_and_again_when_its_data_changes(tmp_path, monkeypatch):
+    found = table(**MATMUL)
+    first = svg.picture(drawn("ratios", found), 680, tmp_path)
+    monkeypatch.setattr(plain, "ratios", lambda *_, **__: pytest.fail("drawn although it was kept"))
+    assert svg.picture(drawn("ratios", found), 680, tmp_path) == first
+    found[1]["ratio"] += 0.5
+    with pytest.raises(pytest.fail.Exception):
+        svg.picture(drawn("ratios", found), 680, tmp_path)
+
+
+def test_a_cut_off_picture_in_the_cache_is_drawn_again(tmp_path):
+    found = drawn("ratios", table(**MATMUL))
+    first = svg.picture(found, 680, tmp_path)
+    (kept,) = tmp_path.glob("*.svg")
+    kept.write_text(first[:-20])
+    assert svg.picture(found, 680, tmp_path) == first
+    assert kept.read_text() == first
+
+
+def test_a_cache_that_can_not_be_written_costs_time_only(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert svg.picture(drawn("times", table(**MATMUL)), 330, blocked).endswith("</svg>")
+
+
+@pytest.mark.parametrize(("width", "columns"), [(680, 0), (330, 2)])
+def test_a_legend_that_a_phone_has_no_room_for_is_in_columns(width, columns):
+    names = ["5 fp8 without a graph", "4 current", "5 bf16", "5 fp8", "5 fp8 delayed"]
+    mark = {"x": 1, "value": 1.0, "low": 1.0, "high": 1.0, "hover": ""}
+    points = [mark | {"series": name} for name in names]
+    spec = loglog.growth(points, [], [(1, "1")], ("x", "y"), width=width)
+    legends = [each["encoding"]["color"]["legend"] for each in spec["layer"]]
+    assert all(legend["columns"] == columns for legend in legends)

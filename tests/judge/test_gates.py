@@ -1,0 +1,94 @@
+"""What no figure may be."""
+
+import pytest
+
+from anatomy.judge import gates, limits
+from anatomy.judge.limits import Ceiling, Ceilings
+from anatomy.record import reading
+from anatomy.table.errors import RecordingError
+
+CACHE = 60 * 2**20
+MEASURED = Ceilings("toy", {"copy": Ceiling("copy", 4e12, "B/s", "measured", "a recording")})
+
+
+def gate(**known):
+    """Ask about a cold call of 1 ms on an H200, with what is not said unknown."""
+    asked = {
+        "median_s": 1e-3,
+        "flops": None,
+        "bytes_": None,
+        "cold": True,
+        "cache_bytes": CACHE,
+        "limit": "copy",
+        "gpu": "NVIDIA H200",
+        "max_clock_mhz": 1980,
+        "measured": MEASURED,
+    }
+    return gates.impossible(**asked | known)
+
+
+def test_a_product_above_the_peak_at_the_highest_clock_did_less_work_than_claimed():
+    assert "H200" in gate(flops=1.2e12, limit="matmul fp16")
+    # 1050 TFLOP/s is above the datasheet's 989 and below what 1980 MHz give.
+    assert gate(flops=1.05e12, limit="matmul fp16") is None
+
+
+def test_each_number_format_has_its_own_peak():
+    assert "impossible" in gate(flops=1e11, limit="matmul fp32")
+    assert gate(flops=1e11, limit="matmul tf32") is None
+
+
+def test_a_cold_call_that_beats_the_measured_bandwidth_did_not_touch_the_memory():
+    assert "impossible" in gate(bytes_=4.2e9)
+    assert gate(bytes_=4.05e9) is None, "the ceiling has an uncertainty of its own"
+
+
+@pytest.mark.parametrize("excuse", [{"cold": False}, {"cache_bytes": 2**40}])
+def test_what_may_lie_in_the_cache_may_be_faster_than_the_memory(excuse):
+    assert gate(bytes_=8e9, **excuse) is None
+
+
+def test_without_a_measured_ceiling_the_datasheet_is_the_gate():
+    assert gate(bytes_=4.7e9, measured=None) is None
+    assert "impossible" in gate(bytes_=5.0e9, measured=None)
+
+
+@pytest.mark.parametrize("known", [{"flops": 1e9, "limit": "matmul fp16"}, {"bytes_": 1e9}, {}])
+def test_a_time_of_less_than_nothing_is_impossible(known):
+    assert "impossible" in gate(median_s=-1e-7, **known)
+
+
+def test_an_unknown_gpu_has_no_gate():
+    assert gate(flops=1e18, bytes_=1e18, limit="matmul fp16", gpu="Toy", measured=None) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "regime"),
+    [
+        ({"enqueue_s": 9e-6, "period_s": 10e-6, "gap_share": 0.0}, "launch-bound"),
+        ({"enqueue_s": 5e-6, "period_s": 10e-6, "gap_share": 0.2}, "gap-bound"),
+        ({"enqueue_s": 5e-6, "period_s": 10e-6, "gap_share": 0.05}, "kernel-bound"),
+        ({"enqueue_s": 5e-6, "period_s": 10e-6, "gap_share": None}, None),
+    ],
+)
+def test_a_call_is_bound_by_its_launches_its_gaps_or_its_kernels(known, regime):
+    assert gates.regime(**known) == regime
+
+
+def test_a_machine_without_recorded_ceilings_is_no_error(monkeypatch, tmp_path):
+    monkeypatch.setenv("ANATOMY_RECORDINGS", str(tmp_path))
+    found = reading.known_ceilings("nvidia-h200")
+    assert found is None or not found.measured
+
+
+def test_outside_a_checkout_the_folder_here_holds_what_was_measured(monkeypatch, tmp_path):
+    monkeypatch.setattr("anatomy.record.recording.default_root", _no_checkout)
+    monkeypatch.chdir(tmp_path)
+    asked = []
+    monkeypatch.setattr(limits, "ceilings", lambda root, slug: asked.append((root, slug)))
+    reading.known_ceilings("nvidia-h200")
+    assert [(str(root), slug) for root, slug in asked] == [("recordings", "nvidia-h200")]
+
+
+def _no_checkout():
+    raise RecordingError("no checkout")

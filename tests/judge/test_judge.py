@@ -1,0 +1,315 @@
+"""What follows from a recording's rows is what was stored beside them, and is read from nothing."""
+
+import ast
+import copy
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from anatomy import judge, page
+from anatomy.judge import comparisons, limits, merging, rules
+from anatomy.judge.comparisons import Circumstances
+from anatomy.record import reading, recording, worker
+from anatomy.record.recording import Recording
+from anatomy.record.showing import Showing, using
+from anatomy.table import intervals
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+ROOT = CHECKOUT / "recordings"
+FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("*/*/*.json"))
+
+# Blocks are kept in six digits, so what follows from them may differ by half a unit of the last.
+BLOCKS = 5.1e-6
+# Ratios of a harness's blocks are kept in five.
+FIVE_DIGITS = 5.1e-5
+# Differences of times, and shares, are off by as much as what they are differences of.
+DIFFERENCES = ("gap_s", "gap_low_s", "gap_high_s")
+ABSOLUTE = ("noise_floor", "residual_share", "wait_share", "wait_share_low", "wait_share_high")
+EXPECTED_VALUES = 26_000
+LARGE = "nvidia-h200/contiguity.bench/k=8192,m=8192,n=8192.json"
+
+
+@cache
+def loaded(file: str) -> Recording:
+    return recording.load(ROOT / file, ROOT)
+
+
+def following(rows, found: Recording):
+    return judge.following(rows, reading.circumstances(found.data, found.path))
+
+
+def poisoned(rows, columns):
+    """The rows with something else in the place of everything that follows."""
+    return [
+        {
+            name: "never read" if name in more and name != "note" else value
+            for name, value in row.items()
+        }
+        for row, more in zip(rows, columns, strict=True)
+    ]
+
+
+def allowed(column: str, row: dict, stored: float) -> float:
+    """How far a figure may be from the stored one because blocks were rounded."""
+    if column in ABSOLUTE:
+        return 2 * BLOCKS
+    if column in DIFFERENCES:
+        of = row["median_s"] + (row.get("kernel_s") or 0.0) + (row.get("busy_s") or 0.0)
+        return BLOCKS * of
+    if row.get("block_ratios"):
+        return FIVE_DIGITS * abs(stored)
+    return 2 * BLOCKS * abs(stored)  # of a ratio both blocks were rounded
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_follows_is_what_was_stored(file):
+    found = loaded(file)
+    for row, more in zip(found.data["rows"], following(found.data["rows"], found), strict=True):
+        for column, value in more.items():
+            stored, place = row.get(column), (row.get("op"), row.get("variant"), column)
+            if isinstance(value, float) and not isinstance(stored, bool | None):
+                assert value == pytest.approx(stored, rel=0, abs=allowed(column, row, stored)), (
+                    place
+                )
+            elif isinstance(value, list):
+                assert value == pytest.approx(stored, rel=BLOCKS), place
+            else:
+                assert value == stored, place
+
+
+def test_nearly_all_that_is_stored_beside_blocks_follows():
+    counted = sum(
+        len(more) for file in FILES for more in following(loaded(file).data["rows"], loaded(file))
+    )
+    assert counted > EXPECTED_VALUES
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_a_file_stores_of_it_is_not_read(file):
+    found = loaded(file)
+    rows = found.data["rows"]
+    columns = following(rows, found)
+    assert following(poisoned(rows, columns), found) == columns
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_kept_is_all_that_is_needed(file):
+    found = loaded(file)
+    known = reading.circumstances(found.data, found.path)
+    kept = judge.kept(found.data["rows"], known)
+    again = judge.judged(kept, known)
+    # As a file gives them back: a row has every column of its table.
+    columns = {name for row in found.data["rows"] for name in row}
+    full = [{name: row.get(name) for name in columns} for row in kept]
+    assert judge.judged(full, known) == [dict.fromkeys(columns) | row for row in again]
+    for row, before in zip(again, judge.judged(found.data["rows"], known), strict=True):
+        assert row == before
+
+
+def test_every_column_that_follows_is_in_the_inventory_and_every_entry_follows_somewhere():
+    found: dict[str, set[str]] = {}
+    for file in FILES:
+        experiment = loaded(file).experiment
+        for more in following(loaded(file).data["rows"], loaded(file)):
+            for column in more:
+                found.setdefault(column, set()).add(experiment)
+    listed: dict[str, set[str]] = {}
+    for column, source, experiments in judge.inventory():
+        assert source
+        listed.setdefault(column, set()).update(experiments)
+    general = {*comparisons.COLUMNS, *judge.PROCESSES}
+    for column, experiments in found.items():
+        assert column in general or experiments <= listed[column], column
+    for rule in rules.rules():
+        for column in rule.columns:
+            for experiment in rule.experiments:
+                assert experiment in found.get(column, ()), (experiment, column)
+    # No older recording keeps a period, and none that is kept is impossible.
+    assert general - set(found) == {"regime", "note"}
+
+
+def test_a_regime_follows_where_the_period_is_kept():
+    rows = blocks_of([1.0] * 12)
+    for row in rows:
+        row |= {"enqueue_s": 0.95, "period_s": 1.0, "gap_share": 0.0, "regime": "gap-bound"}
+    assert {row["regime"] for row in judge.judged(rows)} == {"launch-bound"}
+    rows[0] |= {"enqueue_s": 0.1, "gap_share": 0.5}
+    assert judge.judged(rows)[0]["regime"] == "gap-bound"
+    rows[0] |= {"period_s": None, "regime": None}
+    assert judge.judged(rows)[0]["regime"] is None
+
+
+def test_an_older_regime_is_read_as_it_is_stored():
+    rows = [row | {"enqueue_s": 0.95, "regime": "gap-bound"} for row in blocks_of([1.0] * 12)]
+    assert {row["regime"] for row in judge.judged(rows)} == {"gap-bound"}
+
+
+def test_several_processes_give_what_their_judged_tables_give():
+    """Kept, merged and judged on reading, or judged in each process and merged: the same rows."""
+    found = loaded("nvidia-h200/contiguity.bench/default.json")
+    known = reading.circumstances(found.data, found.path)
+    kept, tables = judge.kept(found.data["rows"], known), []
+    for number in range(3):
+        table = copy.deepcopy(kept)
+        for row in table:
+            for place, seconds in enumerate(row["blocks_s"]):
+                row["blocks_s"][place] = seconds * (1 + 0.003 * ((number + place) % 3))
+            row["samples"] += number
+        tables.append(table)
+    before = merging.merged([judge.judged(table, known) for table in tables])
+    after = judge.judged(merging.merged(tables), known)
+    for one, other in zip(before, after, strict=True):
+        assert {n: v for n, v in one.items() if v is not None} == {
+            n: v for n, v in other.items() if v is not None
+        }
+    assert {row["runs"] for row in after} == {3}
+
+
+def test_impossible_in_one_process_stays_impossible_and_says_which():
+    known = Circumstances(machine={"gpu": "NVIDIA H200", "max_sm_clock_mhz": 1980})
+    work = {"flops": 1e12, "limit": "matmul fp16"}
+    tables = [[row | work for row in blocks_of([s] * 12)] for s in (1.0, 1e-6, 1.0)]
+    for row in judge.judged(merging.merged(tables), known):
+        assert row["verdict"] == "impossible"
+        assert row["note"].startswith("process 2 of 3: impossible: ")
+
+
+def test_what_an_earlier_datasheet_called_impossible_is_judged_anew():
+    rows = [
+        row | {"verdict": "impossible", "note": "impossible: above the peak"}
+        for row in blocks_of([1.0] * 12, [1.2] * 12)
+    ]
+    control, variant, again = judge.judged(rows)
+    assert (control["verdict"], variant["verdict"], again["verdict"]) == (
+        *("control", "slower"),
+        "again",
+    )
+    assert control["note"] is None and variant["note"] is None
+
+
+def test_a_row_whose_control_was_not_kept_is_read_as_it_is_stored():
+    _, variant, again = blocks_of([1.0] * 12, [1.2] * 12)
+    rows = [variant | {"ratio": 1.2, "verdict": "slower", "noise_floor": 0.01}, again]
+    (first, _) = judge.judged(rows)
+    assert (first["ratio"], first["verdict"], first["noise_floor"]) == (1.2, "slower", 0.01)
+    assert first["median_s"] == 1.2
+
+
+def test_the_clocks_step_widens_an_interval_by_half_of_it():
+    method = {"calibration": {"resolution_s": 3.2e-8}}
+    row = blocks_of([1e-6] * 12)[0]
+    for words, step_s in (
+        ("event pair around each call, cache flushed before it, less the clock's own time", 3.2e-8),
+        ("event pair around 4 calls back to back, less the clock's own time", 0.8e-8),
+        ("event pair around 2 calls over 8 sets of buffers, less the clock's own time", 1.6e-8),
+        ("host clock around 4 calls and a synchronize", 0.0),
+        ("host clock around one call, queue empty", 0.0),
+    ):
+        row["method"] = words
+        assert comparisons.resolution_s(row, method) == pytest.approx(step_s)
+        time = comparisons.interval_of(row, method)
+        half_s = max(step_s / 2, comparisons.LEAST_HALF_WIDTH * 1e-6)
+        assert (time.low, time.high) == pytest.approx((1e-6 - half_s, 1e-6 + half_s))
+    assert comparisons.resolution_s(row | {"resolution_s": 1e-9}, method) == 1e-9
+
+
+def test_a_worker_keeps_what_was_measured(monkeypatch):
+    """Of a table of `compare` no judged column reaches the recording."""
+    found = loaded("nvidia-h200/compilation.map/default.json")
+    known = reading.circumstances(found.data, found.path)
+    kept = judge.kept(found.data["rows"], known)
+    for row in kept:
+        if row.get("launch_inclusive") is not None:
+            assert not {"median_s", "ratio", "verdict", "noise_floor", "uses", "pays"} & set(row)
+            assert row["blocks_s"] and row["throttle"] and "setup_s" in row
+        elif row.get("blocks_s"):
+            assert row["median_s"], "one reading of a clock is no statistic"
+    assert judge.noise_floors(kept) == {}
+    assert worker.judge is judge
+
+
+def test_rows_are_read_through_one_door():
+    """Nothing but the door and what writes a file looks at the rows that a file keeps."""
+    may = {"judge/reading.py", "recording.py", "limits.py", "provenance/canonical.py"}
+    may |= {"provenance/schema.py"}
+    found = set()
+    for path in sorted((CHECKOUT / "anatomy").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Subscript)
+                and isinstance(node.slice, ast.Constant)
+                and node.slice.value == "rows"
+                and ast.unparse(node.value).split(".")[-1] == "data"
+            ):
+                found.add(path.relative_to(CHECKOUT / "anatomy").as_posix())
+    assert found <= may and "judge/reading.py" in found
+
+
+@pytest.fixture
+def sheet(tmp_path, monkeypatch):
+    """Folder of one recording without measured ceilings, and what edits the datasheet under it."""
+    where = tmp_path / "recordings" / LARGE  # larger than the cache, so that the gate asks
+    where.parent.mkdir(parents=True)
+    where.write_bytes((ROOT / LARGE).read_bytes())
+    copied = tmp_path / "limits.toml"
+    text = limits.TABLE.read_text(encoding="utf-8")
+    copied.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(limits, "TABLE", copied)
+
+    def edit(entry: str, old: str, new: str) -> None:
+        head, mark, rest = text.partition(f"[{entry}]")
+        assert old in rest
+        copied.write_text(head + mark + rest.replace(old, new, 1), encoding="utf-8")
+        limits.datasheets.cache_clear()
+
+    limits.datasheets.cache_clear()
+    yield tmp_path / "recordings", edit
+    limits.datasheets.cache_clear()
+
+
+def rendered(root: Path, **wanted) -> str:
+    with using(Showing(root=root, machine="nvidia-h200")):
+        return page.show("contiguity.bench", **wanted, m=8192, n=8192, k=8192)
+
+
+def test_another_peak_in_the_datasheet_shows_at_once(sheet):
+    root, edit = sheet
+    asked = {"op": "matmul", "quantity": "gpu_warm", "columns": ["median_s", "verdict"]}
+    before = rendered(root, **asked)
+    assert "impossible" not in before
+    edit("nvidia-h200.flops_per_s", "fp16 = 989e12", "fp16 = 98.9e12")
+    after = rendered(root, **asked)
+    assert "impossible" in after
+
+
+def test_another_bandwidth_in_the_datasheet_changes_shares_and_the_gate(sheet):
+    root, edit = sheet
+    asked = {"op": "layer_norm", "quantity": "gpu_warm", "rows": ["contiguous"]}
+    before = rendered(root, columns=["share"], **asked)
+    edit("nvidia-h200", "dram_bytes_per_s = 4800e9", "dram_bytes_per_s = 9600e9")
+    assert rendered(root, columns=["share"], **asked) != before
+    cold = asked | {"quantity": "gpu_cold", "rows": None}
+    assert "impossible" not in rendered(root, columns=["verdict"], **cold)
+    edit("nvidia-h200", "dram_bytes_per_s = 4800e9", "dram_bytes_per_s = 480e9")
+    assert "impossible" in rendered(root, columns=["verdict"], **cold)
+
+
+def test_another_threshold_shows_at_once(sheet, monkeypatch):
+    root, _ = sheet
+    asked = {"op": "matmul", "quantity": "gpu_warm", "columns": ["verdict"]}
+    assert "slower" in rendered(root, **asked)
+    monkeypatch.setattr(intervals, "SMALLEST_EFFECT", 5.0)
+    assert "slower" not in rendered(root, **asked)
+
+
+def blocks_of(control_s, variant_s=None) -> list[dict]:
+    """Rows of a comparison as they are kept: the control, a variant if wanted, the duplicate."""
+    rows = [("it", "control", None, control_s), ("it (again)", "again", "it", control_s)]
+    if variant_s:
+        rows.insert(1, ("other", "variant", "it", variant_s))
+    return [
+        {"op": "toy", "quantity": "gpu_warm", "variant": variant, "role": role, "control": control}
+        | {"blocks_s": list(blocks), "launch_inclusive": False, "note": None}
+        for variant, role, control, blocks in rows
+    ]

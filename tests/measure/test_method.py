@@ -1,0 +1,216 @@
+"""The method's id: that it stands for what the measuring room does, and for nothing else."""
+
+import ast
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anatomy import comparison, measure
+from anatomy.record import signatures
+from anatomy.record.provenance import method
+from anatomy.table.errors import AnatomyError
+from tests.measure import method_command
+from tests.measure.method_command import differences, raise_method, verify
+from tests.measure.method_traces import Trace
+
+TESTS = Path(__file__).parent
+ROOM = signatures.PACKAGE / method.ROOM
+# Runs all scenarios with every line and branch of the room counted; prints the traces.
+COUNTED = """
+import json, sys
+import coverage
+counting = coverage.Coverage(branch=True, source=[sys.argv[1]], data_file=None, config_file=False)
+counting.start()
+import method_command
+traces = {name: vars(trace) for name, trace in method_command.run_all().items()}
+counting.stop()
+missing = {}
+for file in counting.get_data().measured_files():
+    lines = counting.analysis2(file)[3]
+    branches = [n for n, (all_, taken) in counting.branch_stats(file).items() if taken < all_]
+    missing[file] = [lines, branches]
+print(json.dumps([traces, missing]))
+"""
+
+
+@pytest.fixture(scope="module")
+def counted():
+    """Traces of all scenarios, and the lines of each file of the room that were not run whole."""
+    ran = subprocess.run(
+        [sys.executable, "-c", COUNTED, str(ROOM)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(TESTS)])},
+    )
+    assert ran.returncode == 0, ran.stderr
+    traces, missing = json.loads(ran.stdout.splitlines()[-1])
+    return {name: Trace(**trace) for name, trace in traces.items()}, missing
+
+
+@pytest.fixture(scope="module")
+def traces(counted):
+    return counted[0]
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of this package that may be edited: `package("measuring/clock.py", old, new)`."""
+    copy = tmp_path / "anatomy"
+    shutil.copytree(signatures.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def edit(file: str, old: str, new: str) -> Path:
+        text = (copy / file).read_text()
+        assert old in text
+        (copy / file).write_text(text.replace(old, new))
+        return copy
+
+    edit.root = copy
+    return edit
+
+
+def test_the_room_does_what_its_method_says(traces):
+    assert differences(signatures.PACKAGE, traces) == []
+    assert method.standing() == method.Standing(method.load(signatures.PACKAGE)["id"])
+
+
+def test_every_branch_of_the_room_is_in_a_scenario(counted):
+    _, missing = counted
+    assert {Path(file).name for file in missing} == {path.name for path in ROOM.glob("*.py")}
+    assert {file: lines for file, lines in missing.items() if lines != [[], []]} == {}
+
+
+def test_only_the_hot_path_reads_a_clock_or_an_event():
+    for path in ROOM.glob("*.py"):
+        tree = ast.parse(path.read_text())
+        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        found = used & {"perf_counter_ns", "Event", "record", "query", "elapsed_time", "add_"}
+        assert not found or path.stem == method.HOT_PATH.split(".")[-1], (path.name, found)
+
+
+def test_the_hot_path_stands_on_nothing_but_the_size_of_the_cache():
+    tree = ast.parse((signatures.PACKAGE / f"{method.HOT_PATH.replace('.', '/')}.py").read_text())
+    imported = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    inside = [node.module for node in imported if getattr(node, "module", "").startswith("anatomy")]
+    assert inside == [f"anatomy.{method.ROOM}.cache"]
+
+
+def test_what_judges_gives_the_room_no_other_defaults_than_its_own():
+    raw = inspect.signature(measure.compare_raw).parameters
+    judged = inspect.signature(comparison.compare).parameters
+    assert {name: each.default for name, each in raw.items()} == {
+        name: judged[name].default for name in raw
+    }
+
+
+def test_a_package_without_a_room_has_no_method(tmp_path):
+    assert method.method_id(tmp_path) == "none"
+
+
+def test_an_edit_of_a_constant_has_another_id_and_says_which(package):
+    before = method.method_id(package.root)
+    assert before == method.method_id() == f"1-{before.split('-')[1]}"
+    root = package("measuring/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
+    seen = method.standing(root)
+    assert seen.differences[0] == "BATCH_S is 0.0005, was 0.0004"
+    assert seen.id.startswith("1-not-") and seen.id == method.method_id(root)
+    package("measuring/sampling.py", "BATCH_S = 500e-6", "BATCH_S = 4e-4")
+    assert method.method_id(root) == before
+
+
+def test_code_that_no_trace_was_compared_with_has_another_id_until_it_is(package, traces):
+    before = method.method_id(package.root)
+    root = package("measuring/sampling.py", "own_s", "surroundings_s")
+    assert method.method_id(root) == before, "a local's name"
+    package("measuring/sampling.py", "left = span_s - clock_s", "left = -clock_s + span_s")
+    seen = method.standing(root)
+    assert seen.id != before and seen.differences == (
+        "code that the traces were not compared with",
+    )
+    assert differences(root, traces) == [
+        "The same traces by other code: take it over with make.py method -- --verify."
+    ]
+    assert "the same traces" in verify(root, traces)
+    assert method.method_id(root) == before and "nothing to verify" in verify(root, traces)
+
+
+def test_another_hot_path_is_another_method_and_can_not_be_verified(package, traces):
+    root = package(
+        "measuring/clock.py",
+        "start.record()\n            call()",
+        "call()\n" + " " * 12 + "start.record()",
+    )
+    assert method.standing(root).differences[0] == "the hot path, measuring.clock"
+    with pytest.raises(AnatomyError, match="the hot path"):
+        verify(root, traces)
+
+
+def test_a_trace_that_differs_is_told_by_scenario_and_operation(traces):
+    golden = method.load(signatures.PACKAGE)
+    name = "short_and_composed_calls_cold"
+    one = traces[name]
+
+    def told(**changed) -> list[str]:
+        other = traces | {name: Trace(**vars(one) | changed)}
+        return method_command.trace_differences(golden, other)
+
+    assert told() == []
+    at = one.kinds.index("dS")  # whoever waits for a device selects it first
+    assert told(kinds=one.kinds[:at] + one.kinds[at + 1 :], operations="") == [
+        f"{name}, operation {at}: expected device, got sync"
+    ]
+    assert told(kinds=one.kinds[:-1], operations="") == [
+        f"{name}, operation {len(one.kinds) - 1}: expected clock, got the end"
+    ]
+    assert "with other lengths or bytes" in told(operations="")[0]
+    assert "other figures made of them" in told(figures="")[0]
+    less = {each: trace for each, trace in traces.items() if each != name}
+    assert method_command.trace_differences(golden, less) == [f"{name}: no such scenario"]
+
+
+def test_a_method_is_raised_with_a_reason_and_only_where_something_differs(package, traces):
+    root = package.root
+    with pytest.raises(AnatomyError, match="Nothing differs from method 1"):
+        raise_method(root, "a whim", traces)
+    package("measuring/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
+    with pytest.raises(AnatomyError, match=r"BATCH_S is 0\.0005, was 0\.0004"):
+        verify(root, traces)
+    with pytest.raises(AnatomyError, match="Say why"):
+        raise_method(root, " ", traces)
+    assert "This is method 2-" in raise_method(root, "longer batches", traces)
+    golden = method.load(root)
+    assert method.method_id(root) == golden["id"] and golden["id"].startswith("2-")
+    assert [each["number"] for each in golden["history"]] == [1, 2]
+    assert golden["history"][-1]["because"] == "longer batches"
+
+
+def test_new_scenarios_are_taken_over_if_the_room_is_the_one_that_was_verified(
+    package, traces, monkeypatch
+):
+    root, before = package.root, method.method_id(package.root)
+    more = traces | {"another": Trace("cc", "1", "2")}
+    with pytest.raises(AnatomyError, match="another: a new scenario"):
+        verify(root, more)  # the scenarios' files say that there is none
+    monkeypatch.setattr(method_command, "instrument", lambda: "another")
+    verify(root, more)
+    assert differences(root, more) == [] and method.method_id(root) == before
+    monkeypatch.setattr(method_command, "instrument", lambda: "a third")
+    package("measuring/sampling.py", "left = span_s - clock_s", "left = -clock_s + span_s")
+    with pytest.raises(AnatomyError, match="changed at once"):
+        verify(root, traces)
+
+
+def test_a_file_that_was_edited_by_hand_is_found(package):
+    root, before = package.root, method.method_id(package.root)
+    package(method.FILE, '"BATCH_S": "0.0004"', '"BATCH_S": "0.0005"')
+    package("measuring/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
+    with pytest.raises(AnatomyError, match="its seal does not fit"):
+        method.load(root)
+    assert method.method_id(root) != before and "seal" in method.standing(root).differences[0]
+    (root / method.FILE).unlink()
+    assert method.method_id(root).startswith("none-")

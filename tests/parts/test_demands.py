@@ -1,0 +1,95 @@
+"""Sizes that nothing can be measured at are refused by name, before anything is allocated."""
+
+import pytest
+import torch
+
+from anatomy.chapters.precision.precision import _widths
+from anatomy.machine import host
+from anatomy.parts import demands, models
+from anatomy.parts.compiled import cells
+from anatomy.record import signatures, worker
+from anatomy.record.declare import load
+from anatomy.table.errors import BadParameter, OutOfMemory
+
+AXIOMS = {name: each for name, each in signatures.experiments().items() if "axioms" in each.page}
+NUMBERS = [
+    (name, parameter.name, parameter.type)
+    for name, each in AXIOMS.items()
+    for parameter in each.parameters
+    if parameter.type in (int, float)
+]
+
+
+@pytest.mark.parametrize("value", [0, -1])
+@pytest.mark.parametrize(("name", "parameter", "kind"), NUMBERS)
+def test_no_axiom_is_measured_at_a_size_of_nothing(name, parameter, kind, value, monkeypatch):
+    monkeypatch.setattr(torch, "randn", None)  # nothing is made first
+    with pytest.raises(BadParameter, match=rf"^{parameter}={kind(value)}\b"):
+        load(name).function(device="cpu", **{parameter: kind(value)})
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "says"),
+    [
+        ("accumulation.gradients", {"width": 100}, "try width=128"),
+        ("accumulation.gradients", {"vocabulary": 1}, "2 or more; with one token"),
+        ("accumulation.gradients", {"batch": 4}, "multiple of 8; try batch=8"),
+        ("accumulation.steps", {"batch": 12}, "multiple of 8; try batch=16"),
+        ("checkpointing.frontier", {"width": 200}, "multiple of 64; try width=192"),
+        ("checkpointing.traps", {"batch": 1}, "2 or more; batch norm"),
+        ("precision.gradients", {"width": 65}, "try width=64"),
+    ],
+)
+def test_a_size_that_does_not_divide_names_one_that_does(name, params, says):
+    with pytest.raises(BadParameter, match=says):
+        load(name).function(device="cpu", **params)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("accumulation.gradients", {"width": 64 * 10**9}),
+        ("accumulation.steps", {"layers": 10**9}),
+        ("checkpointing.frontier", {"depth": 10**9}),
+        ("graph_capture.training", {"layers": 10**9}),
+        ("precision.gradients", {"width": 64 * 10**9}),
+    ],
+)
+def test_a_model_that_can_not_fit_is_refused_before_its_layers_are_made(name, params, monkeypatch):
+    monkeypatch.setattr(host, "free_bytes", lambda _: 2**30)
+    monkeypatch.setattr(models, "transformer", None)
+    with pytest.raises(OutOfMemory, match=r"A transformer of .* needs"):
+        load(name).function(device="cpu", **params)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        *(("sync_points.bench", each) for each in ("iters", "largest")),
+        *(("sync_points.training_loop", each) for each in ("steps", "every", "scale")),
+        *(("sync_points.timeline", each) for each in ("side", "kernels_each", "steps")),
+        *(("autograd_graph.costs", each) for each in ("longest", "side", "scale", "iters")),
+        ("autograd_graph.nodes", "repeats"),
+        ("autograd_graph.compiled", "iters"),
+    ],
+)
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_chapter_is_not_measured_at_a_size_of_nothing_either(name, parameter, value):
+    with pytest.raises(BadParameter, match=rf"^{parameter}={value}\b"):
+        load(name).function(device="cpu", **{parameter: value})
+
+
+@pytest.mark.parametrize("scale", [1 / 64, 0.2, 0.3, 0.7, 1.0])
+def test_a_factor_leaves_widths_of_whole_heads(scale):
+    made = [cell.width for cell in cells(scale, full=True)]
+    made += _widths((256, 512, 1024, 2048, 4096), scale)
+    for width in made:
+        demands.width(width) if width >= 2 * models.HEAD_WIDTH else demands.positive(width=width)
+    assert demands.heads_of(0.4) == 1 and demands.heads_of(100) == 64
+
+
+@pytest.mark.parametrize("shape", [(2**62, 2**10), (2**80,)])
+def test_a_tensor_whose_bytes_can_not_be_counted_is_out_of_memory(shape):
+    with pytest.raises((RuntimeError, TypeError)) as error:
+        torch.empty(shape)
+    assert worker._failure(error.value)["error"] == "OutOfMemory"

@@ -1,0 +1,395 @@
+"""The code's hash moves when a number could, and only then; and it is the same on every Python."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anatomy.record import signatures
+from anatomy.record.provenance import codehash
+from anatomy.record.provenance.codehash import code_hash
+from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
+
+TOPIC = '''
+"""A topic."""
+import json as decoder
+import os.path
+import toys.tables
+import toys.deep.below as below
+from torch.nn import functional as F
+from toys import counts
+from toys.deep import front
+from toys.deep.inner import Thing as Renamed
+from . import sibling
+from ..tables import LIMIT
+
+SIZE = 4  # reached
+UNUSED = 5
+PAIR, OTHER = 1, 2
+count = 0
+
+
+def helper(x):
+    """Help."""
+    return x + SIZE + counts.reached(x) + PAIR
+
+
+def unrelated(x):
+    return x
+
+
+def shadowed():
+    return 1
+
+
+@experiment("topic.measure", page="a.md", command="c01 toy", timeout_s=60, files=("kernel.cu",))
+def measure(m: int = 4096, dtype: Literal["fp16", "bf16"] = "fp16"):
+    """Measure."""
+    shadowed = helper(m)  # a local of that name, not the function
+    from toys import late
+    global count
+    count = late.inside(F.relu(m), os.path.join("a", "b"), decoder)
+    toys.tables.lookup(below.down(), LIMIT)
+    return front(), Renamed().method(), sibling.brother, shadowed
+
+
+@experiment("topic.second", files=("kernel.cu",))
+def second(m: int = 1):
+    return m
+'''
+FILES = {
+    "toys/experiments/topic.py": TOPIC,
+    "toys/experiments/sibling.py": "brother = 1\nsister = 2\n",
+    "toys/__init__.py": "",
+    "toys/counts.py": "def reached(x):\n    return _deep(x)\n\n\ndef _deep(x):\n    return x\n\n\n"
+    "def unreached(x):\n    return x\n",
+    "toys/tables.py": "LIMIT = 3\nTABLE = {}\nTABLE['a'] = 1\n\n\n"
+    "def lookup(a, b):\n    return a\n",
+    "toys/late.py": "def inside(*a):\n    return 'toys.named', a\n",
+    "toys/named.py": "IN_TEXT = 1\n",
+    "toys/deep/__init__.py": "from toys.deep.inner import front\nfrom toys.deep import inner\n",
+    "toys/deep/inner.py": "class Thing:\n    kind = 1\n"
+    "    def method(self):\n        return 1\n\n\n"
+    "def front():\n    return getattr(below_module, 'x')\n\n\n"
+    "from toys.deep import below as below_module\n",
+    "toys/deep/below.py": "def down():\n    return 1\n\n\ndef by_getattr():\n    return 2\n",
+    "kernel.cu": "__global__ void f() {}\n",
+}
+
+
+@pytest.fixture
+def toys(tmp_path):
+    for name, text in FILES.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return tmp_path / "toys"
+
+
+def edited(toys, file, old, new):
+    """The hash before and after one edit."""
+    path = toys.parent / file
+    before = code_hash("topic.measure", root=toys).hash
+    text = path.read_text()
+    assert text.count(old) == 1, f"the edit must happen once: {text.count(old)} x {old!r}"
+    path.write_text(text.replace(old, new))
+    return before, code_hash("topic.measure", root=toys).hash
+
+
+SAME = {
+    "a comment": ("# reached", "# a constant"),
+    "a docstring": ('"""Measure."""', '"""Measure all of it,\n\n    and more.\n    """'),
+    "no docstring": ('    """Help."""\n', ""),
+    "the module's docstring": ('"""A topic."""', ""),
+    "formatting": (
+        "return x + SIZE + counts.reached(x) + PAIR",
+        "return (x + SIZE\n  + (counts.reached(x)) + PAIR)",
+    ),
+    "quotes": ('os.path.join("a", "b")', "os.path.join('a', \"b\",)"),
+    "an unrelated function": (
+        "def unrelated(x):\n    return x",
+        "def unrelated(x):\n    return x * 2",
+    ),
+    "an unrelated experiment": ("def second(m: int = 1)", "def second(m: int = 2)"),
+    "an unrelated constant": ("UNUSED = 5", "UNUSED = 6"),
+    "a function whose name a local hides": (
+        "def shadowed():\n    return 1",
+        "def shadowed():\n    return 2",
+    ),
+    "the page": ('page="a.md"', 'page="b.md"'),
+    "the command and time limit": ('command="c01 toy", timeout_s=60', "timeout_s=90"),
+    "a new choice": ('Literal["fp16", "bf16"]', 'Literal["fp16", "bf16", "fp8"]'),
+    "a new function": ("def helper(x):", "def new():\n    return 1\n\n\ndef helper(x):"),
+    "an unused import": ("import os.path\n", "import os.path\nimport math\n"),
+}
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_what_can_change_no_number_leaves_the_hash(toys, what):
+    before, after = edited(toys, "toys/experiments/topic.py", *SAME[what])
+    assert after == before
+
+
+CHANGED = {
+    "the experiment's body": ("experiments/topic.py", "return front()", "return 1, front()"),
+    "a default": ("experiments/topic.py", "m: int = 4096", "m: int = 2048"),
+    "another default of the same value": (
+        "experiments/topic.py",
+        "m: int = 4096",
+        "m: float = 4096.0",
+    ),
+    "a reached function": ("experiments/topic.py", "return x + SIZE", "return x - SIZE"),
+    "a reached constant": ("experiments/topic.py", "SIZE = 4", "SIZE = 8"),
+    "a constant of a pair": ("experiments/topic.py", "PAIR, OTHER = 1, 2", "PAIR, OTHER = 2, 2"),
+    "a global that is only written": ("experiments/topic.py", "count = 0", "count = 1"),
+    "where an outside name comes from": (
+        "experiments/topic.py",
+        "import functional as F",
+        "import utils as F",
+    ),
+    "where another outside name comes from": (
+        "experiments/topic.py",
+        "import json as decoder",
+        "import ujson as decoder",
+    ),
+    "a decorator that is not the experiment's": (
+        "experiments/topic.py",
+        "def helper",
+        "@cache\ndef helper",
+    ),
+    "the type of a number": ("experiments/topic.py", "PAIR, OTHER = 1, 2", "PAIR, OTHER = 1.0, 2"),
+    "True for 1": ("experiments/topic.py", "PAIR, OTHER = 1, 2", "PAIR, OTHER = True, 2"),
+    "a function of another module": ("counts.py", "return _deep(x)", "return 1 + _deep(x)"),
+    "what that one reaches": (
+        "counts.py",
+        "def _deep(x):\n    return x",
+        "def _deep(x):\n    return -x",
+    ),
+    "a dotted import": ("tables.py", "return a", "return b"),
+    "a relative import": ("tables.py", "LIMIT = 3", "LIMIT = 4"),
+    "what runs on import": ("tables.py", "TABLE['a'] = 1", "TABLE['a'] = 2"),
+    "an import inside a function": ("late.py", ", a", ", a, a"),
+    "a module named in a text": ("named.py", "IN_TEXT = 1", "IN_TEXT = 2"),
+    "a module under another name": (
+        "deep/below.py",
+        "def down():\n    return 1",
+        "def down():\n    return 3",
+    ),
+    "a module passed as a value": ("deep/below.py", "return 2", "return 3"),
+    "a name that a package hands on": ("deep/inner.py", "getattr(", "vars("),
+    "a class under another name": ("deep/inner.py", "kind = 1", "kind = 2"),
+    "a method": ("deep/inner.py", "return 1", "return 2"),
+    "a neighbouring experiment's constant": (
+        "experiments/sibling.py",
+        "brother = 1",
+        "brother = 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_what_can_change_a_number_changes_the_hash(toys, what):
+    file, old, new = CHANGED[what]
+    before, after = edited(toys, f"toys/{file}", old, new)
+    assert after != before
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("counts.py", "def unreached(x):\n    return x", "def unreached(x):\n    return 2"),
+        ("experiments/sibling.py", "sister = 2", "sister = 3"),
+    ],
+)
+def test_what_is_not_reached_in_another_module_leaves_the_hash(toys, file, old, new):
+    before, after = edited(toys, f"toys/{file}", old, new)
+    assert after == before
+
+
+def test_a_declared_file_counts_byte_by_byte(toys):
+    before, after = edited(toys, "kernel.cu", "f()", "f( )")
+    assert after != before
+
+
+def test_of_a_declared_script_only_what_runs_counts(toys):
+    (toys.parent / "script.py").write_text('"""Doc."""\na = 1  # one\nb = 2\nprint(a)\n')
+    topic = toys / "experiments" / "topic.py"
+    topic.write_text(topic.read_text().replace('"kernel.cu"', '"script.py"'))
+    for old, new, counts in (
+        ('"""Doc."""', '"""Other."""', False),
+        ("# one", "# two", False),
+        ("print(a)", "print(b)", True),
+        ("b = 2", "b = 3", True),
+    ):
+        before, after = edited(toys, "script.py", old, new)
+        assert (after != before) == counts, new
+
+
+def test_a_declared_file_that_is_missing_is_named(toys):
+    (toys.parent / "kernel.cu").unlink()
+    with pytest.raises(
+        AnatomyError, match=r"topic.measure declares the file kernel.cu, .*No such.* checkout"
+    ):
+        code_hash("topic.measure", root=toys)
+
+
+def test_parameters_count_and_defaults_need_not_be_given(toys):
+    plain = code_hash("topic.measure", root=toys).hash
+    assert code_hash("topic.measure", {"m": 4096, "dtype": "fp16"}, root=toys).hash == plain
+    assert code_hash("topic.measure", {"m": "4096"}, root=toys).hash == plain
+    assert code_hash("topic.measure", {"m": 2048}, root=toys).hash != plain
+
+
+def test_the_files_are_those_that_hold_the_reached_code(toys):
+    assert code_hash("topic.measure", root=toys).files == sorted(
+        name for name in FILES if name not in ("toys/__init__.py", "toys/deep/__init__.py")
+    )
+    assert code_hash("topic.second", root=toys).files == ["kernel.cu", "toys/experiments/topic.py"]
+
+
+def test_unknown_experiments_and_parameters_are_refused(toys):
+    with pytest.raises(UnknownName, match=r"topic.measure"):
+        code_hash("topic.mesure", root=toys)
+    with pytest.raises(UnknownName, match="Known: dtype, m"):
+        code_hash("topic.measure", {"n": 1}, root=toys)
+    with pytest.raises(BadParameter, match="fp16, bf16"):
+        code_hash("topic.measure", {"dtype": "fp8"}, root=toys)
+
+
+def test_a_star_import_of_the_package_is_refused(toys):
+    (toys / "counts.py").write_text("from toys.tables import *\n")
+    with pytest.raises(AnatomyError, match=r"counts, line 1: `import \*` of the package"):
+        code_hash("topic.measure", root=toys)
+
+
+def test_two_modules_that_import_from_each_other_end(toys):
+    (toys / "counts.py").write_text("from toys.tables import reached\n")
+    (toys / "tables.py").write_text("from toys.counts import reached, LIMIT, lookup\n")
+    assert len(code_hash("topic.measure", root=toys).hash) == 64
+
+
+def test_a_name_made_at_run_time_counts_its_whole_module(toys):
+    (toys / "counts.py").write_text("SECRET = 1\ndef __getattr__(name):\n    return len\n")
+    before, after = edited(toys, "toys/counts.py", "SECRET = 1", "SECRET = 2")
+    assert after != before
+
+
+def test_names_under_try_and_if_count(toys):
+    (toys / "counts.py").write_text(
+        "try:\n    import fast\nexcept ImportError:\n    fast = None\n"
+        "if fast:\n    def reached(x):\n        return 1\n"
+        "else:\n    def reached(x):\n        return 2\n"
+        "if __name__ == '__main__':\n    print(3)\n"
+    )
+    for old, new, moves in (
+        ("return 2", "return 4", True),
+        ("fast = None", "fast = False", True),
+        ("print(3)", "print(5)", False),
+    ):
+        before, after = edited(toys, "toys/counts.py", old, new)
+        assert (after != before) == moves, (old, new)
+
+
+# Every Python that is here.
+
+TRICKY = '''
+import asyncio
+from dataclasses import dataclass
+
+def fstrings(x, width=3):
+    return (f"{x!r:>{width}}" f"plain" "and" f"{x=}" f"{x:.2f}é\\n{{}}" f"{'a' 'b'}" f""
+            f"only text" rf"\\d{x}" f"{x:}" f"a" "b" f"c{x}" "" f"{f'{x}' + 'in'}\\N{BULLET}")
+
+def arguments(a, b=1, /, c=2, *rest, d, e=-1, **more): return lambda x, *, y=None: (x, y, *rest)
+async def waits(x):
+    async with x as y, x: return [z async for z in y if await z]
+def matches(x):
+    match x:
+        case {"a": [1, *rest], **others} if (n := len(others)): return rest, n
+        case str() | None: return ...
+        case object(real=0.5 as half): return half
+        case _: raise ValueError from None
+def groups():
+    try: pass
+    except* (OSError, ValueError) as group: del group
+    else: return {**{}, "a": 1, 2: (yield)}
+    finally: nonlocal_ = 1j, b"\\x00\\xff", 10**400, 1e400, "\\u2028\\U0001fae8\\ud800"
+@dataclass
+class Kept:
+    """Doc."""
+    value: int = 1
+    """Doc of the attribute."""
+    def only_doc(self):
+        """Doc."""
+X = [fstrings, arguments, waits, matches, groups, Kept, not 1 < 2 <= 3 if 4 else 5, X[1:2, ::3]]
+
+@experiment("hard.tricky")
+def tricky(m: int = 1, *, text: str = "\\u00e9") -> "int": return X
+'''
+
+
+def interpreters():
+    """Every Python from 3.11 on that this machine has, by version."""
+    found = {}
+    places = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python"))
+    places += [shutil.which(f"python3.{minor}") for minor in range(11, 16)] + [sys.executable]
+    ask = "import sys; print(*sys.version_info[:2], sep='.')"
+    for place in filter(None, places):
+        ran = subprocess.run([place, "-c", ask], capture_output=True, text=True)
+        version = ran.stdout.strip()
+        if ran.returncode == 0 and tuple(map(int, version.split("."))) >= (3, 11):
+            found.setdefault(version, str(place))
+    return found
+
+
+HASH_ALL = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from anatomy import signatures
+from anatomy.provenance.codehash import code_hash
+root = sys.argv[2] or None
+print(json.dumps({name: code_hash(name, root=root).hash for name in signatures.experiments(root)}))
+"""
+
+
+@pytest.mark.parametrize("minor", range(11, 15))
+def test_the_hash_is_the_same_on_every_python(toys, minor):
+    python = interpreters().get(f"3.{minor}")
+    if python is None:
+        pytest.skip(f"this machine has no Python 3.{minor}")
+    (toys / "experiments" / "hard.py").write_text(TRICKY)
+    for root in (toys, None):  # the toys, and the package itself
+        ran = subprocess.run(
+            [python, "-S", "-c", HASH_ALL, str(signatures.PACKAGE.parent), str(root or "")],
+            capture_output=True,
+            text=True,
+            env={"PYTHONDONTWRITEBYTECODE": "1"},
+        )
+        assert ran.returncode == 0, ran.stderr
+        here = {name: code_hash(name, root=root).hash for name in signatures.experiments(root)}
+        assert json.loads(ran.stdout) == here
+        assert here
+
+
+# The package itself.
+
+
+@pytest.mark.parametrize("name", signatures.experiments())
+def test_every_experiment_reaches_its_own_file_and_no_bookkeeping(name):
+    declared, files = signatures.signature(name), code_hash(name).files
+    assert f"{declared.module.replace('.', '/')}.py" in files
+    for part in (*codehash.PRESENT.unfollowed, *codehash.PRESENT.method):
+        if ":" not in part:
+            place = f"anatomy/{part.replace('.', '/')}"
+            assert not [file for file in files if file.startswith((f"{place}.py", f"{place}/"))]
+
+
+def test_bookkeeping_names_modules_that_exist():
+    package = codehash._package("anatomy", signatures.sources(signatures.PACKAGE), codehash.PRESENT)
+    for part in (*codehash.PRESENT.unfollowed, *codehash.PRESENT.method):
+        module, _, name = part.partition(":")
+        assert (source := package.module(module)), part
+        assert not name or name in source.names, part

@@ -1,0 +1,131 @@
+"""A worker may print, crash, hang or be killed: each is one sentence and costs nobody else."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from anatomy.record import isolation
+from anatomy.table.errors import Busy, MeasurementError, OutOfMemory
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def ask(toylab, name, *, timeout_s=60, **params):
+    spec = {
+        "experiment": name,
+        "params": {"device": "cpu"} | params,
+        "package": str(toylab),
+        "allow_foreign": False,
+    }
+    return isolation.ask(spec, timeout_s=timeout_s)
+
+
+def gone(pid: int, within_s: float = 5.0) -> bool:
+    """Whether a process ends in time; one that nobody has reaped yet counts as ended."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def numbers(file: Path, within_s: float = 20.0) -> list[int]:
+    """The process numbers that `toy.hangs` writes down, once they are there."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if file.exists() and len(told := file.read_text().split()) == 2:
+            return [int(pid) for pid in told]
+        time.sleep(0.02)
+    raise AssertionError("toy.hangs never started")
+
+
+def test_what_an_experiment_prints_does_not_reach_its_result(toylab, capfd):
+    found = ask(toylab, "toy.prints", lines=5000)
+    assert [row["variant"] for row in found["rows"]][:2] == ["contiguous", "sliced"]
+    assert found["method"]["start_s"] > 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_crash_is_named_with_the_last_words(toylab):
+    with pytest.raises(MeasurementError, match=r"crashed \(SIGSEGV\)") as caught:
+        ask(toylab, "toy.crashes")
+    assert caught.value.output == "last words"
+
+
+def test_being_killed_is_taken_for_a_lack_of_memory(toylab):
+    with pytest.raises(OutOfMemory, match="the host's memory runs out"):
+        ask(toylab, "toy.is_killed")
+
+
+def test_an_allocation_that_fails_has_the_status_of_memory(toylab):
+    with pytest.raises(OutOfMemory, match=r"ran out of memory when it asked for 131072 TiB"):
+        ask(toylab, "toy.is_greedy")
+
+
+def test_a_bug_names_its_place_in_the_experiment(toylab):
+    with pytest.raises(MeasurementError, match=r"ZeroDivisionError.*\(toy\.py:\d+\)") as caught:
+        ask(toylab, "toy.has_a_bug")
+    assert "Traceback" in caught.value.output
+
+
+def test_a_time_limit_ends_the_worker_and_its_children(toylab, tmp_path):
+    file = tmp_path / "pids"
+    started = time.monotonic()
+    with pytest.raises(isolation.TimeLimit, match="It ran for 5 s, its time limit"):
+        ask(toylab, "toy.hangs", timeout_s=5, pids=str(file))
+    assert time.monotonic() - started < 15
+    assert all(gone(pid) for pid in numbers(file))
+
+
+def test_no_worker_outlives_a_recorder_that_was_killed(toylab, tmp_path, own_lock):
+    file = tmp_path / "pids"
+    code = (
+        "from pathlib import Path; from anatomy import recorder; "
+        f"recorder.run('toy.hangs', {{'pids': {str(file)!r}}}, package=Path({str(toylab)!r}), "
+        "timeout_s=100)"
+    )
+    recorder = subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT)
+    worker, child = numbers(file)
+    recorder.send_signal(signal.SIGKILL)
+    recorder.wait()
+    assert gone(worker)
+    os.kill(child, signal.SIGKILL)  # what a worker started itself the kernel does not know of
+
+
+def test_two_recorders_at_once_are_refused_with_the_number_of_the_first(own_lock):
+    code = (
+        "import sys; from anatomy import isolation\n"
+        "with isolation.only_recorder(): print('in', flush=True); sys.stdin.read()"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, **pipes) as first:
+        assert first.stdout.readline() == b"in\n"
+        with (
+            pytest.raises(Busy, match=rf"^Process {first.pid} has been measuring .* since \d\d:"),
+            isolation.only_recorder(),
+        ):
+            pass
+        first.stdin.close()
+    with isolation.only_recorder():
+        pass  # it is free again
+
+
+@pytest.mark.parametrize(("place", "name"), [(Path, "mkdir"), (tempfile, "mkdtemp")])
+def test_a_full_disk_is_said_before_anything_is_started(own_lock, monkeypatch, toylab, place, name):
+    def refuse(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(place, name, refuse)
+    said = r"temporary files can't be used: No space left on device\. Make room"
+    with pytest.raises(MeasurementError, match=said), isolation.only_recorder():
+        ask(toylab, "toy.fine")

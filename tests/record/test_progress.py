@@ -1,0 +1,52 @@
+"""What a person waiting sees: how many, which, and for how long."""
+
+import io
+
+import pytest
+
+from anatomy.record.progress import Reporter, duration, expected_s
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.4, "0.4 s"), (4.2, "4 s"), (60, "1 min"), (125, "2 min 5 s"), (4200, "1 h 10 min")],
+)
+def test_durations_read_as_people_say_them(seconds, said):
+    assert duration(seconds) == said
+
+
+def test_what_was_never_measured_is_expected_to_be_like_the_others():
+    assert expected_s([10.0, 20.0, None]) == 45.0
+    assert expected_s([None, None]) is None
+    assert expected_s([]) == 0.0
+
+
+def test_a_file_gets_one_plain_line_for_each_step():
+    stream = io.StringIO()
+    with Reporter([30.0, 90.0], stream) as reporter:
+        reporter.begin("first [x]")
+        reporter.end("first [x]", "28 s")
+        reporter.begin("second")
+        reporter.end("second", "failed: no")
+    assert stream.getvalue().splitlines() == [
+        "[1/2] first [x], about 2 min left",
+        "first [x]: 28 s",
+        "[2/2] second, about 1 min 30 s left",
+        "second: failed: no",
+    ]
+
+
+def test_a_terminal_gets_a_bar_that_counts_and_estimates():
+    class Terminal(io.StringIO):
+        """A stream that says it is a terminal."""
+
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    with Reporter([30.0, 90.0], stream) as reporter:
+        reporter.begin("first")
+        reporter.end("first", "28 s")
+        reporter.begin("second")
+    shown = stream.getvalue()
+    assert "1/2" in shown and "second" in shown and "about 1 min 30 s left" in shown

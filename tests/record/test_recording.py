@@ -1,0 +1,263 @@
+"""A recording is written whole or not at all, and read only if every bit of it can be trusted."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anatomy.record import recording, signatures
+from anatomy.record.provenance.schema import SCHEMA
+from anatomy.table.errors import BadParameter, RecordingError, UnknownName
+from tests.fakes.toy_recording import DEFAULTS, KERNEL, made
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return recording.save(made(), tmp_path, defaults=DEFAULTS)
+
+
+# The key.
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        ({}, "default"),
+        (DEFAULTS, "default"),
+        ({"m": 2048}, "m=2048"),
+        ({"m": 2048, "device": "cpu"}, "device=cpu,m=2048"),
+        ({"cold": True, "seed": None, "share": 0.25}, "cold=true,seed=none,share=0.25"),
+        ({"m": 4096.0}, "default"),
+    ],
+)
+def test_the_key_names_what_is_not_the_default(given, key):
+    assert recording.key(given, DEFAULTS | {"cold": False, "seed": 1, "share": 1.0}) == key
+
+
+def test_a_key_that_no_file_may_have_gets_a_hash_and_stays_apart():
+    keys = {recording.key({"device": each}, DEFAULTS) for each in ("cuda:1", "cuda/1", "cuda-1")}
+    assert len(keys) == 3
+    assert all(set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789=,-") for key in keys)
+
+
+def test_a_long_key_is_shortened_and_stays_apart():
+    first, second = ({f"parameter_{i}": i for i in range(30)} for _ in range(2))
+    second["parameter_29"] = 0
+    keys = {recording.key(each, {}) for each in (first, second)}
+    assert len(keys) == 2
+    assert all(len(key) <= recording.LONGEST_KEY for key in keys)
+
+
+def test_the_path_is_machine_experiment_key(tmp_path, saved):
+    assert saved == tmp_path / "nvidia-h200" / "contiguity.bench" / "m=2048.json"
+    assert recording.path(tmp_path, "nvidia-h200", "contiguity.bench", "m=2048") == saved
+
+
+@pytest.mark.parametrize(
+    ("machine", "experiment"),
+    [("../up", "a.b"), ("", "a.b"), ("NVIDIA H200", "a.b"), ("h", "../../etc"), ("h", "bench")],
+)
+def test_a_name_that_is_no_folder_is_refused(tmp_path, machine, experiment):
+    with pytest.raises(RecordingError, match="can't name a folder"):
+        recording.path(tmp_path, machine, experiment, "default")
+
+
+# Saving.
+
+
+def test_what_is_saved_is_what_is_loaded(saved):
+    loaded = recording.load(saved)
+    assert loaded.machine == "nvidia-h200"
+    assert loaded.experiment == "contiguity.bench"
+    assert loaded.params == {"device": "cuda:0", "m": 2048}
+    assert loaded.warnings == ["The clock fell by 3 % (power cap)."]
+    assert loaded.path == saved
+    assert list(loaded.table.variant) == ["contiguous", "padded"]
+    assert loaded.data["schema"] == SCHEMA
+    assert loaded.data["rows"][0]["kernels"] == [KERNEL]
+    assert loaded.data["rows"][0]["flops"] == 137438953472
+
+
+def test_without_defaults_those_of_the_source_name_the_file(tmp_path):
+    params = signatures.signature("contiguity.bench").bind(m=2048)
+    assert recording.save(made(params=params), tmp_path).name == "m=2048.json"
+    with pytest.raises(UnknownName, match=r"no experiment 'contiguity.bank'"):
+        recording.save(made(experiment="contiguity.bank"), tmp_path)
+
+
+# Disks and interruptions.
+
+
+def failing(error):
+    """A call that fails as the operating system would."""
+
+    def call(*_, **__):
+        raise error
+
+    return call
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("where", ["fsync", "replace"])
+@pytest.mark.parametrize("error", [FULL, PermissionError(errno.EACCES, "Permission denied")])
+def test_a_full_or_closed_disk_leaves_the_old_file_and_no_other(
+    tmp_path, saved, monkeypatch, where, error
+):
+    before = saved.read_bytes()
+    monkeypatch.setattr(os, where, failing(error))
+    with pytest.raises(
+        RecordingError, match=rf"could not be written: {error.strerror}.*--save DIR"
+    ) as e:
+        recording.save(made(seconds=9.0), tmp_path, defaults=DEFAULTS)
+    assert "nvidia-h200/contiguity.bench/m=2048.json" in str(e.value)
+    assert str(tmp_path) not in str(e.value)
+    assert saved.read_bytes() == before
+    assert [file.name for file in saved.parent.iterdir()] == [saved.name]
+
+
+@pytest.mark.parametrize("where", ["fsync", "replace"])
+def test_an_interruption_leaves_the_old_file_and_no_other(tmp_path, saved, monkeypatch, where):
+    before = saved.read_bytes()
+    monkeypatch.setattr(os, where, failing(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        recording.save(made(seconds=9.0), tmp_path, defaults=DEFAULTS)
+    assert saved.read_bytes() == before
+    assert [file.name for file in saved.parent.iterdir()] == [saved.name]
+
+
+def test_a_disk_that_fills_up_while_writing_leaves_nothing_half_written(tmp_path, monkeypatch):
+    class Filling:
+        def __init__(self, file):
+            self.file = file
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.file.close()
+
+        def write(self, text):
+            self.file.write(text[: len(text) // 2])
+            self.file.flush()
+            raise FULL
+
+    def filling(*args, **kwargs):
+        return Filling(open(*args, **kwargs))
+
+    monkeypatch.setattr(recording, "open", filling, raising=False)
+    with pytest.raises(RecordingError, match="No space left on device"):
+        recording.save(made(), tmp_path, defaults=DEFAULTS)
+    assert not [file for file in tmp_path.rglob("*") if file.is_file()]
+
+
+def test_a_folder_that_is_a_file_is_a_clear_error(tmp_path):
+    (tmp_path / "nvidia-h200").write_text("")
+    with pytest.raises(
+        RecordingError, match=r"could not be written: (Not a directory|File exists)"
+    ):
+        recording.save(made(), tmp_path, defaults=DEFAULTS)
+
+
+WITH_A_LIMIT = """
+import resource, signal, sys
+sys.path[:0] = sys.argv[2:]
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+from anatomy import recording
+from anatomy.errors import RecordingError
+from toy_recording import DEFAULTS, made
+try:
+    recording.save(made(), sys.argv[1], defaults=DEFAULTS)
+except RecordingError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX can limit the size of a file")
+def test_a_file_that_the_system_itself_refuses_leaves_nothing(tmp_path):
+    folders = [str(tmp_path), str(signatures.PACKAGE.parent), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", WITH_A_LIMIT, *folders]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert "could not be written: File too large." in ran.stdout, ran.stderr
+    assert not [file for file in tmp_path.rglob("*") if file.is_file()]
+
+
+# Finding.
+
+
+def test_a_recording_is_found_by_its_parameters(tmp_path):
+    declared = signatures.signature("contiguity.bench")
+    for m in (2048, 4096):
+        recording.save(made(params=declared.bind(m=m)), tmp_path)
+    assert recording.find(tmp_path, "nvidia-h200", "contiguity.bench").params["m"] == 4096
+    found = recording.find(tmp_path, "nvidia-h200", "contiguity.bench", m="2048")
+    assert found.params["m"] == 2048
+    assert recording.find(tmp_path, "nvidia-h200", "contiguity.bench", m=8192) is None
+    assert recording.find(tmp_path, "nvidia-b200", "contiguity.bench") is None
+    with pytest.raises(UnknownName, match=r"limits.ceilings"):
+        recording.find(tmp_path, "nvidia-h200", "limits.ceiling")
+    with pytest.raises(BadParameter, match="m='many'"):
+        recording.find(tmp_path, "nvidia-h200", "contiguity.bench", m="many")
+
+
+def test_a_recording_is_found_although_a_default_has_changed(tmp_path):
+    declared = signatures.signature("contiguity.bench")
+    older = declared.defaults | {"m": 2048}  # when m=2048 was the default
+    file = recording.save(made(params=declared.bind(m=2048)), tmp_path, defaults=older)
+    assert file.name == "default.json"
+    assert recording.find(tmp_path, "nvidia-h200", "contiguity.bench") is None
+    assert recording.find(tmp_path, "nvidia-h200", "contiguity.bench", m=2048).path == file
+
+
+def test_a_broken_file_hides_only_itself(tmp_path):
+    declared = signatures.signature("contiguity.bench")
+    broken = recording.save(made(params=declared.bind(m=2048)), tmp_path)
+    broken.write_text("{")
+    assert recording.find(tmp_path, "nvidia-h200", "contiguity.bench", m=8192) is None
+    with pytest.raises(RecordingError, match=r"m=2048\.json breaks off"):
+        recording.find(tmp_path, "nvidia-h200", "contiguity.bench", m=2048)
+
+
+def test_all_recordings_come_in_order_and_broken_ones_are_collected(tmp_path, saved):
+    recording.save(made(params=DEFAULTS), tmp_path, defaults=DEFAULTS)
+    other = made(machine=made()["machine"] | {"slug": "nvidia-a100"})
+    recording.save(other, tmp_path, defaults=DEFAULTS)
+    saved.with_name(".m=2048.abc.tmp").write_text("left over")
+    found = recording.all_recordings(tmp_path)
+    assert [(each.machine, each.path.stem) for each in found] == [
+        ("nvidia-a100", "m=2048"),
+        ("nvidia-h200", "default"),
+        ("nvidia-h200", "m=2048"),
+    ]
+    assert len(recording.all_recordings(tmp_path, "nvidia-h200")) == 2
+    assert recording.machines(tmp_path) == ["nvidia-a100", "nvidia-h200"]
+    saved.write_text("")
+    with pytest.raises(RecordingError, match="is empty"):
+        recording.all_recordings(tmp_path)
+    broken = []
+    assert len(recording.all_recordings(tmp_path, broken=broken)) == 2
+    assert [str(error).partition(" is ")[0] for error in broken] == [
+        "nvidia-h200/contiguity.bench/m=2048.json"
+    ]
+
+
+def test_no_folder_of_recordings_holds_none(tmp_path):
+    assert recording.all_recordings(tmp_path / "none") == []
+    assert recording.machines(tmp_path / "none") == []
+
+
+def test_the_folder_is_named_by_the_environment_or_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANATOMY_RECORDINGS", str(tmp_path / "mine"))
+    assert recording.default_root() == tmp_path / "mine"
+    monkeypatch.delenv("ANATOMY_RECORDINGS")
+    monkeypatch.setattr(signatures, "PACKAGE", tmp_path / "site-packages" / "anatomy")
+    with pytest.raises(RecordingError, match=r"no checkout .* ANATOMY_RECORDINGS"):
+        recording.default_root()
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "mkdocs.yml").write_text("")
+    assert recording.default_root() == tmp_path / "site-packages" / "recordings"

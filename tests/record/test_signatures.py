@@ -1,0 +1,320 @@
+"""What the source declares is read without importing it, and is what `inspect` would say."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+import types
+import typing
+from importlib.util import find_spec
+
+import pytest
+
+from anatomy.record import signatures
+from anatomy.record.docstrings import arguments
+from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
+
+TOY = '''
+"""A topic."""
+import nothing_of_that_name  # importing this module would fail
+from typing import Literal, Optional, TypeAlias
+from toys.kinds import Speed as Pace
+from .nested import HOW
+
+Dtype: TypeAlias = Literal["fp16", "bf16"]
+Size = Literal[1, 2, 4]
+DEVICE = "cuda:0"
+TIMES = 5
+
+
+@experiment(
+    "topic.measure",
+    page="topic.md",
+    command="c01 toy",
+    timeout_s=60,
+    files=("snippets/a.py", "b.cu"),
+    processes=3,
+)
+def measure(
+    device: str = DEVICE,
+    dtype: Dtype = "fp16",
+    size: Size = 2,
+    pace: Pace = "slow",
+    how: HOW = "eager",
+    m: int = 4096,
+    share: float = 0.5,
+    cold: bool = False,
+    seed: int | None = None,
+    tag: Optional[str] = "x",
+    quoted: "int" = TIMES,
+    low: int = -1,
+    *,
+    both: Literal["a", "b"] | None = None,
+):
+    """Measure a toy
+    in two lines.
+
+    Args:
+        m: Rows M of A.
+        dtype: Number format,
+            of both operands.
+    """
+
+
+@anatomy.record.declare.experiment("topic.by_attribute")
+def by_attribute(): ...
+
+
+@experiment("topic.bare")
+def bare(m: int = 1): ...
+
+
+def no_experiment(m=1): ...
+
+
+class NoExperiment:
+    @experiment("topic.method")
+    def method(self): ...
+'''
+
+
+def package(folder, **files):
+    """A package called toys; `experiments__topic` is the file experiments/topic.py."""
+    root = folder / "toys"
+    for name, text in files.items():
+        file = root / (name.replace("__", "/") + ".py")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return root
+
+
+@pytest.fixture
+def toys(tmp_path):
+    return package(
+        tmp_path,
+        experiments__topic=TOY,
+        experiments__nested="from typing import Literal\nHOW = Literal['eager', 'compiled']\n",
+        kinds="from typing import Literal\nSpeed = Literal['slow', 'fast']\n",
+    )
+
+
+def test_experiments_are_found_by_topic_and_function_without_importing(toys):
+    found = signatures.experiments(toys)
+    assert list(found) == ["topic.bare", "topic.by_attribute", "topic.measure"]
+    assert found["topic.measure"].module == "toys.experiments.topic"
+    assert found["topic.measure"].function == "measure"
+
+
+def test_the_decorator_says_where_it_is_shown(toys):
+    declared = signatures.signature("topic.measure", toys)
+    assert (declared.page, declared.command, declared.timeout_s) == ("topic.md", "c01 toy", 60)
+    assert declared.files == ("snippets/a.py", "b.cu")
+    assert TOY.splitlines()[declared.source_line - 1].startswith("def measure(")
+    bare = signatures.signature("topic.bare", toys)
+    assert (bare.page, bare.command, bare.files) == (None, None, ())
+    assert (declared.processes, bare.processes) == (3, 1)
+
+
+def test_the_decorators_own_default_is_the_one_read_here():
+    from anatomy.record.declare import experiment
+
+    parameters = inspect.signature(experiment).parameters
+    assert parameters["timeout_s"].default == signatures.TIMEOUT_S
+    assert parameters["processes"].default == signatures.PROCESSES
+
+
+def test_parameters_have_type_default_choices_and_help(toys):
+    by_name = {p.name: p for p in signatures.signature("topic.measure", toys).parameters}
+    assert {name: (p.type, p.default, p.choices, p.optional) for name, p in by_name.items()} == {
+        "device": (str, "cuda:0", None, False),
+        "dtype": (str, "fp16", ("fp16", "bf16"), False),
+        "size": (int, 2, (1, 2, 4), False),
+        "pace": (str, "slow", ("slow", "fast"), False),
+        "how": (str, "eager", ("eager", "compiled"), False),
+        "m": (int, 4096, None, False),
+        "share": (float, 0.5, None, False),
+        "cold": (bool, False, None, False),
+        "seed": (int, None, None, True),
+        "tag": (str, "x", None, True),
+        "quoted": (int, 5, None, False),
+        "low": (int, -1, None, False),
+        "both": (str, None, ("a", "b"), True),
+    }
+    assert by_name["m"].help == "Rows M of A."
+    assert by_name["dtype"].help == "Number format, of both operands."
+    assert signatures.signature("topic.measure", toys).summary == "Measure a toy in two lines."
+
+
+def test_an_edited_file_is_read_again(toys):
+    assert signatures.signature("topic.bare", toys).defaults == {"m": 1}
+    file = toys / "experiments" / "topic.py"
+    file.write_text(TOY.replace("def bare(m: int = 1)", "def bare(m: int = 22)"))
+    assert signatures.signature("topic.bare", toys).defaults == {"m": 22}
+
+
+def test_an_edited_file_of_choices_is_read_again(toys):
+    assert signatures.signature("topic.measure", toys).bind()["pace"] == "slow"
+    (toys / "kinds.py").write_text("from typing import Literal\nSpeed = Literal['slow', 'swift']\n")
+    assert signatures.signature("topic.measure", toys).bind(pace="swift")["pace"] == "swift"
+
+
+@pytest.mark.parametrize(
+    ("source", "match"),
+    [
+        ("def f(m=1): ...", r"toys/experiments/bad.py:2: bad.f\(m\) needs a type and a default"),
+        ("def f(m: int): ...", r"bad.f\(m\) needs a type and a default"),
+        ("def f(*args: int): ...", "must name every parameter"),
+        ("def f(m: int = 1, /): ...", "must name every parameter"),
+        ("def f(m: int = 2**10): ...", r"2 \*\* 10 is not a literal"),
+        ("def f(m: list[int] = None): ...", r"the type of m, list\[int\], is none of int"),
+        ("def f(m: int | str = 1): ...", r"the type of m, int \| str, is none of int"),
+        ("def f(m: Nowhere = 1): ...", "the type of m, Nowhere, is none of"),
+        ("def f(m: Literal['a', 1] = 1): ...", "Literal.* is none of"),
+        ("def f(m: Literal['a'] = 'b'): ...", "the default 'b' of m is not of its type"),
+        ("def f(m: int = None): ...", "the default None of m is not of its type"),
+        ("def f(m: int = 'a'): ...", "the default 'a' of m is not of its type"),
+        ("def f(m: int = 1.5): ...", "the default 1.5 of m is not of its type"),
+        ("def f(m: int = True): ...", "the default True of m is not of its type"),
+        ("def f(m: ", r"toys/experiments/bad.py:2 does not parse"),
+    ],
+)
+def test_what_cannot_be_read_names_the_line(tmp_path, source, match):
+    root = package(tmp_path, experiments__bad=f"@experiment('bad.f')\n{source}")
+    with pytest.raises(AnatomyError, match=match):
+        signatures.experiments(root)
+
+
+@pytest.mark.parametrize("processes", ["0", "-3", "1.5", "'3'", "True", "None"])
+def test_processes_that_can_not_be_counted_are_refused(tmp_path, processes):
+    root = package(
+        tmp_path, experiments__bad=f"@experiment('bad.g', processes={processes})\ndef g(): ..."
+    )
+    with pytest.raises(AnatomyError, match=r"bad.g has processes=.*; it must be 1 or more"):
+        signatures.experiments(root)
+
+
+def test_a_page_that_is_no_literal_is_refused(tmp_path):
+    root = package(tmp_path, experiments__bad="@experiment('bad.g', page=f())\ndef g(): ...")
+    with pytest.raises(AnatomyError, match=r"bad.py:1: f\(\) is not a literal"):
+        signatures.experiments(root)
+
+
+def test_an_unknown_experiment_comes_back_with_the_closest(toys):
+    with pytest.raises(
+        UnknownName, match=r"no experiment 'topic.mesure'. Did you mean 'topic.meas"
+    ):
+        signatures.signature("topic.mesure", toys)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {}),
+        ({"m": "2048"}, {"m": 2048}),
+        ({"m": 2048.0}, {"m": 2048}),
+        ({"share": "0.25", "cold": "true"}, {"share": 0.25, "cold": True}),
+        ({"share": 1}, {"share": 1.0}),
+        ({"cold": "No"}, {"cold": False}),
+        ({"size": "4"}, {"size": 4}),
+        ({"dtype": "bf16"}, {"dtype": "bf16"}),
+        ({"seed": "7"}, {"seed": 7}),
+        ({"seed": "none", "tag": None}, {"seed": None, "tag": None}),
+        ({"both": "none"}, {"both": None}),
+        ({"device": "cpu"}, {"device": "cpu"}),
+        ({"device": "none"}, {"device": "none"}),
+    ],
+)
+def test_binding_gives_all_parameters_with_their_types(toys, given, expected):
+    declared = signatures.signature("topic.measure", toys)
+    bound = declared.bind(**given)
+    assert bound == declared.defaults | expected
+    assert all(type(bound[name]) is type(value) for name, value in expected.items())
+    assert list(bound) == [p.name for p in declared.parameters]
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        (
+            {"dtype": "fp61"},
+            "topic.measure: dtype='fp61': it must be one of fp16, bf16. Did you mean fp16",
+        ),
+        ({"size": 3}, "size=3: it must be one of 1, 2, 4"),
+        ({"size": True}, "size=True: it must be one of"),
+        ({"m": "many"}, "m='many': it must be a whole number"),
+        ({"m": 1.5}, "m=1.5: it must be a whole number"),
+        ({"m": True}, "m=True: it must be a whole number"),
+        ({"m": None}, "m is None; it must be a whole number"),
+        ({"m": "1.5"}, "m='1.5': it must be a whole number"),
+        ({"share": "nan"}, "share='nan': it must be a number"),
+        ({"share": float("inf")}, "share=inf: it must be a number"),
+        ({"share": [1]}, r"share=\[1\]: it must be a number"),
+        ({"cold": "perhaps"}, "cold='perhaps': it must be true or false"),
+        ({"cold": 1}, "cold=1: it must be true or false"),
+        ({"device": 0}, "device=0: it must be text"),
+        ({"seed": "x"}, "seed='x': it must be a whole number or none"),
+    ],
+)
+def test_a_wrong_value_is_told_what_would_be_right(toys, given, match):
+    with pytest.raises(BadParameter, match=match):
+        signatures.signature("topic.measure", toys).bind(**given)
+
+
+def test_an_unknown_parameter_comes_back_with_the_closest(toys):
+    with pytest.raises(
+        UnknownName, match=r"no parameter of topic.measure called 'dtyp'. Did you mean"
+    ):
+        signatures.signature("topic.measure", toys).bind(dtyp="fp16")
+
+
+def test_reading_signatures_imports_neither_torch_nor_pandas():
+    script = (
+        "import sys; from anatomy import signatures; signatures.experiments(); "
+        "print([name for name in ('torch', 'pandas', 'numpy') if name in sys.modules])"
+    )
+    where = signatures.PACKAGE.parent
+    ran = subprocess.run([sys.executable, "-c", script], cwd=where, capture_output=True, text=True)
+    assert ran.stdout.strip() == "[]", ran.stderr
+
+
+# The package's own experiments, one by one.
+
+
+def test_the_package_has_experiments():
+    assert "contiguity.bench" in signatures.experiments()
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="experiments import torch, which is absent")
+@pytest.mark.parametrize("name", signatures.experiments())
+def test_ast_and_inspect_agree(name):
+    declared = signatures.signature(name)
+    function = getattr(importlib.import_module(declared.module), declared.function)
+    seen = inspect.signature(function).parameters
+    hints = typing.get_type_hints(function)
+    helps = arguments(inspect.getdoc(function))
+    assert declared.defaults == {each: p.default for each, p in seen.items()}
+    for parameter in declared.parameters:
+        kinds = set(_kinds(hints[parameter.name]))
+        assert parameter.optional == (type(None) in kinds)
+        kinds -= {type(None)}
+        assert set(parameter.choices or {parameter.type}) == kinds
+        assert parameter.help == helps[parameter.name]
+    source, line = inspect.getsourcelines(function)
+    offset = next(i for i, text in enumerate(source) if text.startswith("def "))
+    assert declared.source_line == line + offset
+
+
+def _kinds(hint):
+    """A hint's types and choices, unions taken apart."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType, typing.Literal):
+        for each in typing.get_args(hint):
+            yield from _kinds(each)
+    else:
+        yield hint
+
+
+@pytest.mark.parametrize("name", signatures.experiments())
+def test_every_parameter_of_every_experiment_has_help(name):
+    declared = signatures.signature(name)
+    assert declared.summary.endswith(".")
+    assert [p.name for p in declared.parameters if not p.help] == []

@@ -1,0 +1,398 @@
+"""Builds of small projects with the site's own settings: what passes, what fails, and how."""
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from shutil import copytree
+
+import pytest
+
+from anatomy.record import recording
+from anatomy.record.showing import Asked
+from anatomy.site import building
+from anatomy.site.building import prepare, run_recorder
+from anatomy.site.collecting import PageProblems
+from anatomy.table.errors import AnatomyError, BadParameter, Busy
+from tests.fakes import synthetic
+from tests.fakes.sites import CHECKOUT, Project, block
+
+SHOW = 'from anatomy.page import show\nprint(show("contiguity.bench", op="matmul"))'
+REFERENCE = "[[contiguity.bench.matmul.gpu_warm.contiguous.ratio]]"
+
+
+@pytest.fixture
+def project(tmp_path) -> Project:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return Project(folder, synthetic.shared())
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """One good build, for several tests: its log and its files."""
+    ratio = "[[contiguity.bench.matmul.gpu_warm.sliced_offset_view.ratio | .2f]]"
+    chart = SHOW.replace('op="matmul"', 'op="matmul", chart="ratios"')
+    quiet = 'print("<b>printed</b>")\nimport sys\nassert "torch" not in sys.modules'
+    project = Project(tmp_path_factory.mktemp("good"), synthetic.shared()).write(
+        index=f"# Home\n\n{block(quiet)}",
+        one=f"# One\n\n{ratio}\n\n{block(chart)}",
+        two="# Two\n\n`[[x]]`\n\n" + block("x = 1", 'exec="on" session="s"'),
+    )
+    return project.build("--strict")
+
+
+def test_a_strict_build_renders_figures_references_and_raw_files(good):
+    assert good.status == 0, good.said
+    html = good.read("one/index.html")
+    assert 'class="chart"' in html and 'class="measured"' in html
+    assert 'href="../recordings/toy-gpu/contiguity.bench/default.json"' in html
+    raw = good.site / "recordings/toy-gpu/contiguity.bench/default.json"
+    assert json.loads(raw.read_text())["machine"]["gpu"] == "Toy GPU"
+    assert "<b>printed</b>" in good.read()
+    assert "<code>[[x]]</code>" in good.read("two/index.html")
+
+
+def test_no_page_names_a_folder_of_the_builder_or_another_host(good):
+    for path, content in good.files().items():
+        assert str(CHECKOUT).encode() not in content, path
+        assert str(good.site.parent).encode() not in content, path
+        if path.endswith(".html"):
+            hosts = set(re.findall(rb'(?:src|href)="(?:https?:)?//([^/"]+)', content))
+            assert hosts <= {b"squidfunk.github.io"}, (path, hosts)  # a link in the footer
+
+
+def test_the_404_page_leads_back_to_the_pages(good):
+    html = good.read("404.html")
+    assert "There is no such page" in html
+    assert 'href="/one/"' in html and 'href="/."' in html
+
+
+def failing(code: str, options: str = 'exec="on" html="1"') -> str:
+    return f"---\ntitle: T\n---\n\n# T\n\n{block(code, options)}"
+
+
+FAILURES = {
+    "a failing block": (failing("x = 1\n1 / x\nundefined"), 10, "NameError: name 'undefined'"),
+    "a syntax error": (failing("print(1\nx = "), 8, "SyntaxError"),
+    "an end of the build": (failing("raise SystemExit(0)"), 8, "SystemExit(0)"),
+    "an exit": (failing("print(1)\nexit()"), 9, "SystemExit(None)"),
+    "an unquoted option": (failing("print(1)", "exec=on"), 7, 'must be quoted: exec="on"'),
+    "a mistyped option": (failing("print(1)", 'exce="on"'), 7, "Did you mean exec?"),
+    "a value of an option": (failing("1", 'exec="on" source="abve"'), 7, "must be one of above"),
+    "a taken id": (
+        failing("1", 'exec="on" id="a"') + block("2", 'exec="on" id="a"'),
+        10,
+        'id="a" is taken by the block at line 7',
+    ),
+    "an unknown experiment": (failing(SHOW.replace("bench", "bnech")), 9, "Did you mean 'cont"),
+    "an unknown parameter": (failing(SHOW.replace("op=", "opp=")), 9, "called 'opp'"),
+    "an unknown row": (failing(SHOW.replace("op=", "rows=[") + ""), None, ""),
+    "an unknown claim": (
+        failing("from anatomy.page import claims\nclaims('x')"),
+        9,
+        "no claim 'x'",
+    ),
+    "an unknown claim in a sentence": (
+        "# T\n\nwords\n[[claim:slice-dubles-fp16]]\n",
+        4,
+        "Did you mean 'slice-doubles-fp16'",
+    ),
+    "an unknown reference": (
+        f"# T\n\n{REFERENCE.replace('ratio', 'rato')}\n",
+        3,
+        "no column 'rato'",
+    ),
+    "an ambiguous reference": (
+        "# T\n\nwords\n[[contiguity.bench.matmul.contiguous.median_s]]\n",
+        4,
+        "it meets 2 rows, and must meet one. Add one of quantity: gpu_warm, gpu_cold.",
+    ),
+    "a snippet that is not there": ('# T\n\n```python\n--8<-- "nope.py"\n```\n', None, "nope.py"),
+}
+FAILURES["an unknown row"] = (
+    failing(SHOW.replace('op="matmul"', 'rows=["contiguos"]')),
+    9,
+    "Did you mean 'contiguous'",
+)
+
+
+@pytest.mark.parametrize("what", FAILURES)
+def test_a_wrong_page_fails_the_build_and_is_named_with_its_line(project, what):
+    text, line, says = FAILURES[what]
+    built = project.write(index="# Home\n", bad=text).build("--strict")
+    assert built.status != 0 and says in built.said, built.said
+    assert "Traceback" not in built.said or line is None, built.said
+    if line is not None:
+        assert f"bad.md:{line}: " in built.said
+
+
+@pytest.mark.parametrize("options", [("--no-strict",), ("-q",), ("-q", "--strict")])
+def test_a_failing_block_fails_every_kind_of_build_with_a_message(project, options):
+    built = project.write(index="# Home\n", bad=failing("undefined")).build(*options)
+    assert built.status != 0
+    assert "bad.md:8: the block failed with NameError" in built.said
+    assert not (built.site / "bad" / "index.html").exists()
+
+
+def test_all_wrong_pages_are_told_at_once(project):
+    bad = failing("undefined")
+    built = project.write(
+        index=f"# Home\n\n{REFERENCE.replace('ratio', 'no')}\n", a=bad, b=bad
+    ).build()
+    assert "3 things are wrong on the pages" in built.said
+    assert all(place in built.said for place in ("index.md:3", "a.md:8", "b.md:8"))
+
+
+def test_a_wrong_name_leaves_the_site_that_was_there(project):
+    project.write(index="# Home\n").build()
+    built = project.write(bad=failing(SHOW.replace("bench", "bnech"))).build()
+    assert built.status != 0 and (built.site / "index.html").exists()
+
+
+def test_missing_and_stale_recordings_are_gaps_and_the_build_passes(project, tmp_path):
+    copytree(synthetic.shared(), tmp_path / "recordings")
+    file = tmp_path / "recordings/toy-gpu/tensor_layout.report/default.json"
+    stale = json.loads(file.read_text())
+    stale["code"]["hash"] = "f" * 64
+    recording.save(stale, tmp_path / "recordings")
+    project.recordings = tmp_path / "recordings"
+    text = (
+        "# T\n\nAbout [[contiguity.bench(m=512).matmul.gpu_warm.contiguous.median_s]].\n\n"
+        + block('from anatomy.page import show\nprint(show("contiguity.bench", m=512))\n'
+                'print(show("tensor_layout.report"))')
+    )  # fmt: skip
+    built = project.write(index=text).build("--strict")
+    assert built.status == 0, built.said
+    html = built.read()
+    assert html.count("pytorch-gpu-anatomy record contiguity.bench --m 512") >= 1
+    assert 'class="gap-inline"' in html and 'class="notice gap"' in html
+    assert 'class="notice badge"' in html and "The code that measures it has changed" in html
+    assert "contiguity.bench: missing." in built.said
+
+
+def test_a_recording_that_was_changed_by_hand_fails_the_build(project, tmp_path):
+    copytree(synthetic.shared(), tmp_path / "recordings")
+    file = tmp_path / "recordings/toy-gpu/contiguity.bench/default.json"
+    file.write_text(file.read_text().replace('"samples": 240', '"samples": 241', 1))
+    project.recordings = tmp_path / "recordings"
+    built = project.write(index=f"# T\n\n{block(SHOW)}").build()
+    assert built.status != 0
+    assert "index.md:5: " in built.said and "was changed after it was recorded" in built.said
+    assert str(tmp_path) not in built.said.replace(str(project.folder), "")
+
+
+def test_sessions_end_with_their_page(project):
+    make = block("kept = 1", 'exec="on" session="s"')
+    use = block("print(kept)", 'exec="on" session="s"')
+    assert project.write(index=f"# A\n\n{make}{use}").build().status == 0
+    built = project.write(index=f"# A\n\n{make}", other=f"# B\n\n{use}").build()
+    assert built.status != 0 and "other.md:4: the block failed with NameError" in built.said
+
+
+def test_the_same_recordings_give_the_same_bytes(project):
+    text = f"# T\n\n{REFERENCE.replace('contiguous', 'sliced_offset_view')}\n\n" + block(
+        SHOW + '\nprint(show("contiguity.bench", op="matmul", chart="times"))'
+    )
+    project.write(index=text, other=text)
+    first = project.build(SOURCE_DATE_EPOCH="1700000000")
+    before = first.files()
+    time.sleep(1.1)  # so that a clock that got in would show
+    again = project.build(SOURCE_DATE_EPOCH="1700000000")
+    assert first.status == again.status == 0
+    assert before == again.files()
+
+
+def test_two_builds_at_once_the_second_is_told_so(project):
+    slow = block("import time\ntime.sleep(8)")
+    project.write(index=f"# T\n\n{slow}")
+    first = subprocess.Popen(
+        project.command(),
+        cwd=project.folder,
+        env=project.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 20
+        lock = project.folder / building.LOCK
+        while not lock.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        second = project.build("--strict")
+        assert second.status != 0
+        assert second.said.count("Another `mkdocs build` is at work") == 1
+        assert "Traceback" not in second.said
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    (project.folder / "docs" / "index.md").write_text("# T\n")
+    assert project.build("--strict").status == 0  # a killed build leaves no lock behind
+
+
+def test_a_preview_follows_the_code_of_the_package(project):
+    """`mkdocs serve` reads the package anew before each build; here an edited copy of it."""
+    code = textwrap.dedent(
+        """
+        import sys
+        from pathlib import Path
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, "copy")
+        from anatomy import units
+        from anatomy.pages import building
+        assert units.byte_count(1) == "1 B"
+        path = Path("copy/anatomy/table/units.py")
+        path.write_text(path.read_text() + "\\n\\ndef byte_count(n):\\n    return 'edited'\\n")
+        building.forget_modules()
+        from anatomy import units
+        print(units.byte_count(1))
+        """
+    )
+    copytree(CHECKOUT / "anatomy", project.folder / "copy" / "anatomy")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project.folder, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "edited\n", done.stderr
+
+
+def test_the_process_of_mkdocs_never_imports_torch_or_the_record_half():
+    code = textwrap.dedent(
+        """
+        import sys
+        sys.path.insert(0, "hooks")
+        import events
+        from anatomy import page
+        from anatomy.charts import plain
+        from anatomy.pages import building
+        assert "torch" not in sys.modules
+        assert not {"anatomy.record.recorder", "anatomy.record.worker"} & set(sys.modules)
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+PAGES = [("a.md", f"# A\n\n{block(SHOW)}"), ("b.md", f"# B\n\n{REFERENCE}\n")]
+HERE = {"slug": "toy-gpu", "card": None, "torch": None, "driver": None, "cuda": None}
+
+
+def prepared(monkeypatch, mode: str | None, here=None, pages=PAGES, shown="site-gpu"):
+    calls = []
+    monkeypatch.delenv("ANATOMY_MACHINE", raising=False)
+    monkeypatch.setenv("ANATOMY_RECORDINGS", str(synthetic.shared()))
+    monkeypatch.setenv("ANATOMY_MODE", mode or "")
+    found = prepare(
+        pages,
+        addresses={},
+        checkout=CHECKOUT,
+        shown_machine=shown,
+        here=lambda: here,
+        record=lambda asked, root, mode: calls.append((asked, root, mode)),
+    )
+    return found, calls
+
+
+def test_on_a_gpu_host_one_recorder_gets_everything_that_pages_show(monkeypatch):
+    found, calls = prepared(monkeypatch, None, HERE)
+    ((asked, root, mode),) = calls
+    assert {each.name for each in asked} == {"contiguity.bench", "limits.ceilings"}
+    assert len(asked) == 2 and root == synthetic.shared() and mode == "auto"
+    assert found.machine == "toy-gpu" and found.here == HERE
+
+
+def test_without_a_gpu_the_machine_in_the_settings_is_shown_and_nothing_measured(monkeypatch):
+    found, calls = prepared(monkeypatch, "auto")
+    assert not calls and found.machine == "site-gpu" and found.here is None
+
+
+def test_replay_never_measures_and_does_not_even_ask_for_a_gpu(monkeypatch):
+    found, calls = prepared(monkeypatch, "replay", HERE)
+    assert not calls and found.machine == "site-gpu"
+
+
+def test_remeasure_is_handed_on_and_needs_a_gpu(monkeypatch):
+    assert prepared(monkeypatch, "remeasure", HERE)[1][0][2] == "remeasure"
+    with pytest.raises(AnatomyError, match="there is no GPU here"):
+        prepared(monkeypatch, "remeasure")
+
+
+def test_a_mistyped_mode_and_a_site_without_machine_are_refused(monkeypatch):
+    with pytest.raises(BadParameter, match="'relay': it must be one of auto, replay, remeasure"):
+        prepared(monkeypatch, "relay")
+    with pytest.raises(AnatomyError, match="Nothing says which machine"):
+        prepared(monkeypatch, "replay", shown=None)
+
+
+def test_nothing_is_measured_for_pages_that_are_wrong(monkeypatch):
+    with pytest.raises(PageProblems, match=r"c\.md:1: "):
+        prepared(monkeypatch, "auto", HERE, [*PAGES, ("c.md", "[[nope]]")])
+
+
+@pytest.fixture
+def recorder(tmp_path, monkeypatch):
+    """A stand-in for the recorder's module, in a checkout of its own, that does as it is told."""
+    package = tmp_path / "anatomy"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+    def does(code: str) -> str:
+        (package / "recorder.py").write_text("import json, os, sys, time\n" + code)
+        asked = [Asked("contiguity.bench", {"m": 512}, "a.md:1")]
+        return run_recorder(asked, tmp_path / "recordings", "auto", tmp_path)
+
+    return does
+
+
+def test_the_recorder_is_told_what_to_measure_and_where(recorder, tmp_path):
+    assert recorder("open('told', 'w').write(sys.stdin.read())") == ""
+    told = json.loads((tmp_path / "told").read_text())
+    assert told["shown"] == [["contiguity.bench", {"m": 512}, "a.md:1"]]
+    assert told["mode"] == "auto" and told["root"] == str(tmp_path / "recordings")
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "says"),
+    [
+        (5, Busy, "Another recorder"),
+        (3, AnatomyError, "could not begin"),
+        (130, AnatomyError, "kept"),
+    ],
+)
+def test_a_recorder_that_could_not_work_ends_the_build(recorder, status, error, says):
+    with pytest.raises(error, match=says):
+        recorder(f"sys.stdin.read(); sys.exit({status})")
+
+
+def test_a_failed_experiment_costs_itself_alone(recorder):
+    assert "the pages show gaps there" in recorder("sys.stdin.read(); sys.exit(1)")
+
+
+def test_an_interrupt_waits_for_the_recorder_to_clean_up(recorder, tmp_path):
+    """Ctrl-C reaches both processes of a terminal; the build must not leave before the other."""
+    code = (
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "sys.stdin.read()\n"
+        f"os.kill({os.getpid()}, signal.SIGINT)\n"
+        "time.sleep(1)\nopen('cleaned', 'w').close()\nsys.exit(130)\n"
+    )
+    with pytest.raises(AnatomyError, match="What was finished is kept"):
+        recorder(code)
+    assert (tmp_path / "cleaned").exists()
+
+
+def test_the_hooks_are_what_mkdocs_calls():
+    spec = importlib.util.spec_from_file_location("events", CHECKOUT / "hooks" / "events.py")
+    events = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(events)
+    from mkdocs.plugins import EVENTS
+
+    named = {name for name in vars(events) if name.startswith("on_")}
+    assert named <= {f"on_{event}" for event in EVENTS}, "MkDocs passes over a mistyped event"

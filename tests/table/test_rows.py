@@ -1,0 +1,62 @@
+"""Ratios over another control, of one process and of several."""
+
+import pytest
+
+from anatomy.judge import merging
+from anatomy.table import rows
+from anatomy.table.errors import MeasurementError
+
+
+def timed(variant, times, control="a", **more):
+    return {
+        "variant": variant,
+        "role": "control" if variant == control else "variant",
+        "control": None if variant == control else control,
+        "blocks_s": [tile * times for tile in (1.0, 1.001, 0.999, 1.0, 1.002, 0.998)],
+        "median_s": times,
+        "noise_floor": 0.001,
+        "ratio": None if variant == control else times,
+        "ratio_low": None if variant == control else times,
+        "ratio_high": None if variant == control else times,
+        "verdict": "control" if variant == control else "slower",
+    } | more
+
+
+def tables(*ratios):
+    """One table per ratio: c takes so many times as long as b, and b twice as long as a."""
+    return [[timed("a", 1.0), timed("b", 2.0), timed("c", 2.0 * ratio)] for ratio in ratios]
+
+
+def test_another_control_is_compared_block_by_block():
+    a, b, c = rows.against(tables(1.5)[0], "b")
+    assert (a["variant"], a["verdict"]) == ("a", "control")
+    assert c["control"] == "b" and c["ratio"] == pytest.approx(1.5) and c["verdict"] == "slower"
+    assert b["ratio"] == pytest.approx(1.0) and "run_ratios" not in c
+
+
+def test_one_process_claims_nothing_under_two_percent_of_another_control():
+    assert rows.against(tables(1.012)[0], "b")[2]["verdict"] == "undecided"
+
+
+def test_three_processes_do_and_say_what_each_found():
+    found = rows.against(merging.merged(tables(1.012, 1.011, 1.013)), "b")[2]
+    assert found["ratio"] == pytest.approx(1.012) and found["verdict"] == "slower"
+    assert found["run_ratios"] == pytest.approx([1.012, 1.011, 1.013])
+
+
+def test_processes_that_disagree_claim_nothing():
+    found = rows.against(merging.merged(tables(1.012, 0.995, 1.013)), "b")[2]
+    assert found["verdict"] == "undecided"
+    assert found["ratio_low"] < 1.0 < found["ratio_high"]
+
+
+def test_processes_whose_blocks_do_not_pair_up_are_refused():
+    found = merging.merged(tables(1.012, 1.011))
+    found[2]["run_blocks"] = [7, 5]
+    with pytest.raises(MeasurementError, match="paired block by block"):
+        rows.against(found, "b")
+
+
+def test_a_row_without_blocks_stays_as_it_is():
+    lost = {"variant": "d", "role": "variant", "control": "a", "note": "No FP8 here."}
+    assert rows.against([*tables(1.5)[0], lost], "b")[3] == lost
