@@ -1,7 +1,7 @@
-"""The house, by ast: which module lives in which room, and whom it may import.
+"""The house, by ast: a room imports only rooms below it, and a chapter no other chapter.
 
-The two halves of the package meet only in a recording. What measures has torch; what reads must be
-quick anywhere and never loads it. Each large library has one door.
+A module's room is its folder. The two halves of the package meet only in a recording: what measures
+has torch; what reads must be quick anywhere and never loads it. Each large library has one door.
 """
 
 import ast
@@ -20,92 +20,45 @@ from anatomy.record import signatures
 CHECKOUT = Path(__file__).resolve().parent.parent
 PACKAGE = CHECKOUT / "anatomy"
 LONGEST = 400  # lines; a file beyond it has two subjects
+MOST_FILES = 15  # in a folder; beyond it two folders are meant
 
-# Room -> modules; a package stands for all that is in it. A new module is put into its room here.
-# Flat lies what measures, for a recording's hash of its code holds the names of these modules, and
-# what more than one package stands on. All else lies in the package of its subject.
+# Room -> the rooms that it may import, beside itself. Whoever stands in the root is a door: it
+# hands on what lies deeper, and may import anything.
 ROOMS = {
-    "shared": (
-        *("errors", "units", "intervals", "counts", "limits", "signatures", "docstrings", "table"),
-        *("provenance", "recording", "printing", "judge"),
-        *("replication", "merging", "handover", "exponents", "bottleneck"),
-    ),
-    "record": (
-        *(
-            "driver",
-            "machine",
-            "versions",
-            "agreement",
-            "tensors",
-            "measuring",
-            "comparing",
-            "gates",
-            "experiment",
-            "experiments",
-        ),
-        *("harnesses", "isolation", "progress", "recorder", "scripts", "worker"),
-        *("models", "memory", "counting", "profiles", "diagnosing", "script_diagnosis"),
-    ),
-    "read": (
-        *("rows", "kernel_names", "tables", "showing", "ledger", "page", "rungs", "ladder_scripts"),
-        *("claims", "charts", "contest", "exhibits", "pages"),
-    ),
-    "edge": ("cli", "__init__", "__main__"),
+    "table": set(),
+    "numerics": {"table"},
+    "machine": {"table"},
+    "measure": {"table", "numerics", "machine"},
+    "judge": {"table"},
+    "record": {"table", "judge", "machine"},
+    "claims": {"table", "judge", "record"},
+    "references": {"table", "judge", "record", "claims"},
+    "figures": {"table", "judge", "record", "claims", "references"},
+    "parts": {"table", "numerics", "machine", "measure", "judge", "record"},
+    "diagnosis": {"table", "numerics", "machine", "measure", "judge", "record", "parts"},
 }
-MAY_IMPORT = {
-    "shared": {"shared"},
-    "record": {"shared", "record"},
-    "read": {"shared", "read"},
-    "edge": {"shared", "record", "read", "edge"},
-}
-# Library -> the only modules, or packages, that import it.
+ROOMS["chapters"] = {*ROOMS}
+ROOMS["site"] = {"table", "judge", "record", "claims", "references", "figures"}
+ROOMS["cli"] = {*ROOMS}
+# Rooms that have torch, and may import it at once; in all others it stands in functions alone.
+MEASURING = {"numerics", "measure", "parts", "diagnosis", "chapters"}
+# Rooms that know neither torch nor a GPU.
+READING = {"table", "judge", "record", "claims", "references", "figures", "site", "cli"}
+# Library -> the folders, or modules, that import it.
 DOORS = {
-    "altair": {
-        f"charts.{module}"
-        for module in (
-            *("grammar", "plain", "clouds", "diagonals", "heatmaps", "lanes", "layered"),
-            *("loglog", "stacks", "tradeoffs"),
-        )
-    },
-    "vl_convert": {"charts.svg"},
-    "pygments": {"exhibits.changes"},
+    "altair": {"figures/charts"},
+    "vl_convert": {"figures/charts/svg.py"},
     "typer": {"cli"},
-    "rich": {"cli", "progress"},
-    "pynvml": {"driver"},
-    "filelock": {"isolation", "pages.building"},
-    "yaml": {"pages.frontmatter"},
-    "mkdocs": set(),
-    "torch": {
-        "tensors",
-        "agreement",
-        "measuring",
-        "comparing",
-        "experiments",
-        "machine",
-        "versions",
-        "harnesses",
-        "models",
-        "memory",
-        "counting",
-        "profiles",
-        "diagnosing",
-    },
-    "triton": {"harnesses"},
-    "numpy": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"]},
-    "pandas": {*ROOMS["shared"], *ROOMS["record"], *ROOMS["read"], "cli"},
+    "rich": {"cli", "record/progress.py", "table/printing.py"},
+    "pynvml": {"machine/driver.py"},
+    "filelock": {"record/isolation.py", "site/building.py"},
+    "yaml": {"site/front_matter.py"},
+    "pygments": {"chapters/ladder/shown/changes.py"},
+    "triton": {"chapters/harnesses/stopwatches"},
+    "torch": {*MEASURING, "machine", "comparison.py"},
+    "numpy": {*ROOMS},
+    "pandas": {*ROOMS},
 }
-# Modules of the record half that a process without torch runs: they import it in functions alone.
-WITHOUT_TORCH = (
-    "driver",
-    "machine",
-    "versions",
-    "experiment",
-    "isolation",
-    "progress",
-    "recorder",
-    "scripts",
-    "script_diagnosis",
-)
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "base", "misc"}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -120,36 +73,30 @@ def relative(path: Path) -> str:
     return path.relative_to(CHECKOUT).as_posix()
 
 
+def inside(path: Path) -> str:
+    """The file within the package: `figures/charts/svg.py`."""
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def room(place: str) -> str:
+    """The room of a file within the package; empty for a door in the root."""
+    head, slash, _ = place.partition("/")
+    return head if slash else ""
+
+
+def chapter(place: str) -> str:
+    """The chapter of a file, or empty."""
+    parts = place.split("/")
+    return parts[1] if parts[0] == "chapters" and len(parts) > 2 else ""
+
+
 @cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def top(path: Path) -> str:
-    """The module, or the sub-package, of anatomy that a file belongs to."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
-def dotted(path: Path) -> str:
-    """The module's name without the package's own: `charts.svg`."""
-    name = path.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".")
-    return name.removesuffix(".__init__")
-
-
-def modules_of(name: str) -> list[str]:
-    """All modules of a room, those in its packages too, as they are imported."""
-    return [f"anatomy.{dotted(path)}" for path in FILES if top(path) in ROOMS[name]]
-
-
-def room(module: str) -> str:
-    for name, modules in ROOMS.items():
-        if module in modules:
-            return name
-    raise AssertionError(f"anatomy.{module} is in no room: give it one in tests/test_house.py")
-
-
-def imports(path: Path) -> Iterator[tuple[str, str | None, bool]]:
-    """(library, module of anatomy or None, whether it happens when the file is imported)."""
+def imports(path: Path) -> Iterator[tuple[str, str, bool]]:
+    """(library, file within the package or empty, whether it happens on import of `path`)."""
     late = {
         id(inner)
         for node in ast.walk(tree(path))
@@ -162,63 +109,95 @@ def imports(path: Path) -> Iterator[tuple[str, str | None, bool]]:
         at_once = id(node) not in late
         if isinstance(node, ast.Import):
             for alias in node.names:
-                library, _, rest = alias.name.partition(".")
-                yield library, rest.partition(".")[0] or None, at_once
+                yield alias.name.partition(".")[0], file_of(alias.name), at_once
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{relative(path)}:{node.lineno} imports relatively"
-            library, _, rest = node.module.partition(".")
-            if library == "anatomy" and not rest:
-                for alias in node.names:
-                    yield library, alias.name, at_once
-            else:
-                yield library, rest.partition(".")[0] or None, at_once
+            for alias in node.names:
+                named = file_of(f"{node.module}.{alias.name}") or file_of(node.module)
+                yield node.module.partition(".")[0], named, at_once
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_a_module_imports_only_what_its_room_may(path):
-    for library, module, at_once in imports(path):
-        if library != "anatomy" or module is None or module == top(path):
+def file_of(module: str) -> str:
+    """The file of a module of the package, within it; empty for anything else."""
+    if module.partition(".")[0] != "anatomy":
+        return ""
+    place = PACKAGE.joinpath(*module.split(".")[1:])
+    if place.with_suffix(".py").is_file() and place != PACKAGE:
+        return inside(place.with_suffix(".py"))
+    if place.is_dir() and place != PACKAGE:
+        return inside(place / "__init__.py")
+    return ""
+
+
+@pytest.mark.parametrize("path", FILES, ids=inside)
+def test_a_room_imports_only_rooms_below_it(path):
+    place = inside(path)
+    here = room(place)
+    assert here in ROOMS or not here, f"{relative(path)}: the room {here} is not in ROOMS"
+    for library, other, at_once in imports(path):
+        if library != "anatomy" or not other or not here:
             continue
-        if module in ("compare", "diagnose", "__version__"):  # the front door's own names
+        there = room(other)
+        if not there:  # a door of the package, which loads what it hands on when that is asked for
             continue
-        there = room(module)
-        assert there in MAY_IMPORT[room(top(path))], (
-            f"{relative(path)} is in the {room(top(path))} room and imports anatomy.{module}, "
-            f"which is in the {there} room"
+        assert there == here or there in ROOMS[here], (
+            f"{relative(path)} is in {here} and imports anatomy/{other}, which is not below it"
         )
-        if room(top(path)) == "edge" and there == "record":
-            assert not at_once, f"{relative(path)} loads anatomy.{module} even for --help"
+        if here == "cli" and there in MEASURING:
+            assert not at_once, f"{relative(path)} loads anatomy/{other} even for --help"
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
+@pytest.mark.parametrize("path", [p for p in FILES if chapter(inside(p))], ids=inside)
+def test_no_chapter_imports_another(path):
+    for _, other, _ in imports(path):
+        assert chapter(other) in ("", chapter(inside(path))), (
+            f"{relative(path)} imports anatomy/{other}: what two chapters share lies in a room"
+        )
+
+
+def test_machinery_knows_no_chapter_by_name():
+    chapters = {chapter(inside(path)) for path in FILES} - {""}
+    for path in FILES:
+        if room(inside(path)) != "chapters":
+            for _, other, _ in imports(path):
+                assert not chapter(other), f"{relative(path)} imports anatomy/{other}"
+    assert len(chapters) > 10
+
+
+def test_only_doors_stand_in_the_root():
+    doors = {path.name for path in PACKAGE.glob("*.py")}
+    assert doors == {"__init__.py", "__main__.py", "comparison.py", "page.py"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=inside)
 def test_each_library_has_one_door(path):
+    place = inside(path)
     for library, _, at_once in imports(path):
         if library in sys.stdlib_module_names or library in ("anatomy", "__future__"):
             continue
         assert library in DOORS, f"{relative(path)} imports {library}, which has no door yet"
-        doors = DOORS[library]
-        assert {top(path), dotted(path)} & doors, f"{relative(path)} is no door of {library}"
-        if library == "torch" and top(path) in WITHOUT_TORCH:
+        through = any(place == door or place.startswith(f"{door}/") for door in DOORS[library])
+        assert through, f"{relative(path)} is no door of {library}"
+        if library == "torch" and room(place) not in MEASURING | {""}:
             assert not at_once, f"{relative(path)} loads torch when it is imported"
 
 
 def test_mkdocs_is_known_to_the_hooks_alone():
-    outside = [path for path in SOURCES if path.is_relative_to(CHECKOUT / "tests")]
-    for path in set(SOURCES) - set(outside):
-        if path.parent.name != "hooks":
+    for path in SOURCES:
+        if not path.is_relative_to(CHECKOUT / "tests") and path.parent.name != "hooks":
             assert "mkdocs" not in {library for library, _, _ in imports(path)}, relative(path)
 
 
-def test_no_two_modules_need_each_other_to_be_imported():
+def test_no_modules_need_each_other_to_be_imported():
     needs = {}
     for path in FILES:
-        found = {m for library, m, at_once in imports(path) if library == "anatomy" and at_once}
-        needs.setdefault(top(path), set()).update(found - {top(path), None, "compare", "diagnose"})
-    done: list[str] = []
+        found = {other for library, other, at_once in imports(path) if at_once and other}
+        needs[inside(path)] = found - {inside(path)}
+    done: set[str] = set()
     while needs:
-        free = sorted(name for name, wants in needs.items() if wants <= set(done))
+        free = sorted(name for name, wants in needs.items() if wants <= done)
         assert free, f"these import each other in a circle: {', '.join(sorted(needs))}"
-        done += free
+        done |= set(free)
         needs = {name: wants for name, wants in needs.items() if name not in free}
 
 
@@ -231,7 +210,13 @@ def test_a_file_has_one_subject_and_says_which(path):
     assert ast.get_docstring(tree(path)), f"{relative(path)} has no docstring"
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_no_folder_holds_more_than_a_reader_takes_in():
+    for folder in {path.parent for path in SOURCES}:
+        files = [each for each in folder.iterdir() if each.is_file()]
+        assert len(files) <= MOST_FILES + 1, f"{relative(folder)} holds {len(files)} files"
+
+
+@pytest.mark.parametrize("path", FILES, ids=inside)
 def test_what_is_public_says_what_it_is_for(path):
     classes = {node.name: node for node in tree(path).body if isinstance(node, ast.ClassDef)}
     silent = [
@@ -261,26 +246,29 @@ def methods(name: str, classes: dict[str, ast.ClassDef]) -> Iterator[ast.Functio
             yield from methods(ast.unparse(base), classes)
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
+@pytest.mark.parametrize("path", FILES, ids=inside)
 def test_only_the_edge_prints_and_only_measuring_has_a_clock(path):
+    place = inside(path)
+    # `showing` has the print that page blocks are given, which goes nowhere else.
+    speaks = room(place) == "cli" or place in ("record/recorder.py", "record/showing.py")
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            # `showing` has the print that page blocks are given, which goes nowhere else.
-            speaks = top(path) in ("cli", "recorder", "showing")
             assert node.func.id != "print" or speaks, f"{relative(path)}:{node.lineno} prints"
-        if isinstance(node, ast.Attribute) and top(path) != "measuring":
+        if isinstance(node, ast.Attribute) and room(place) != "measure":
             clock = node.attr in ("perf_counter", "perf_counter_ns", "elapsed_time")
             assert not clock, f"{relative(path)}:{node.lineno} has a clock of its own"
 
 
+def modules_of(rooms: set[str]) -> list[str]:
+    """All modules of some rooms, as they are imported."""
+    places = [inside(path) for path in FILES if room(inside(path)) in rooms]
+    names = [place.removesuffix(".py").removesuffix("/__init__") for place in places]
+    return [f"anatomy.{name.replace('/', '.')}" for name in names]
+
+
 @pytest.mark.parametrize(
     "modules",
-    [
-        "anatomy",
-        "anatomy.cli.app",
-        "anatomy.record.recorder, anatomy.machine.host",
-        ", ".join(modules_of("shared")),
-    ],
+    ["anatomy", "anatomy.cli.app", "anatomy.record.recorder", ", ".join(modules_of({"table"}))],
 )
 def test_importing_does_not_load_torch_or_altair(modules):
     heavy = "sorted({'torch', 'altair', 'mkdocs'} & set(sys.modules))"
@@ -293,7 +281,7 @@ def test_importing_does_not_load_torch_or_altair(modules):
 
 def test_the_read_half_runs_where_torch_can_not_be_imported():
     pytest.importorskip("altair", reason="the site's packages are not installed here")
-    done = importing(modules_of("read"), forbidden=["torch"])
+    done = importing([*modules_of(READING - {"cli"}), "anatomy.page"], forbidden=["torch"])
     assert done.returncode == 0, done.stderr
 
 

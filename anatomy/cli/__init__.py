@@ -1,8 +1,8 @@
 """The command line: parse, call, print. What is decided is decided in the package.
 
 Commands, options, defaults and help of experiments come from their sources by
-`anatomy.record.signatures`, so that `--help`, `list`, `show`, `export`, `check` and completion never wait
-for torch. Results go to standard output, progress and errors to standard error.
+`anatomy.record.signatures`, so that `--help`, `list`, `show`, `export`, `check` and completion
+never wait for torch. Results go to standard output, progress and errors to standard error.
 """
 
 import signal

@@ -6,7 +6,7 @@ the GPU is busy with kernels, copies and collectives. A host that never waits ru
 step takes as long as the slower side; a host that waits adds up with the GPU. What the GPU's own
 time goes into is told by its share of the machine's ceilings.
 
-Nothing is measured here: `anatomy.diagnosis.steps` does that. What was not measured is None, and takes
+Nothing is measured here: `steps` does that. What was not measured is None, and takes
 the certainty of the answer with it.
 """
 

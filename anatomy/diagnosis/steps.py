@@ -1,7 +1,7 @@
 """Measures one step of anything and says what holds it back: `diagnose`.
 
 The times come from the stopwatch, without a profiler; what host and GPU did meanwhile comes from a
-profile of a few steps, taken beside. `anatomy.diagnosis.bottleneck` turns both into a name with its evidence.
+profile of a few steps, taken beside. `bottleneck` turns both into a name with its evidence.
 """
 
 from collections import Counter

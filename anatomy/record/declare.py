@@ -108,6 +108,6 @@ def load(name: str, root: Path | None = None) -> Experiment:
     if name not in LOADED:
         raise AnatomyError(
             f"{declared.module} defines {declared.function}, and importing it did not register "
-            f"{name}: decorate it with anatomy.record.declare.experiment, at the module's top level."
+            f"{name}: decorate it with anatomy.record.declare.experiment, at the top level."
         )
     return LOADED[name]

@@ -3,8 +3,8 @@
 `plan` says what is missing or stale, `run` measures one experiment, `record` measures all that a
 plan asks for. Nothing here imports torch: the worker does, in a process of its own.
 
-`python -m anatomy.record.recorder` records what it is told on standard input, for a caller that has a
-list already, such as a site build:
+`python -m anatomy.record.recorder` records what it is told on standard input, for a caller that
+has a list already, such as a site build:
 
     {"shown": [["contiguity.bench", {"dtype": "fp16"}, "benchmarks/page.md:12"], ...],
      "root": "recordings", "mode": "auto", "budget_s": null}

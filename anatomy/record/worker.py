@@ -1,4 +1,4 @@
-"""One experiment in one process of its own: `python -m anatomy.record.worker`, started by the recorder.
+"""One experiment in a process of its own: `python -m anatomy.record.worker`, of the recorder.
 
 What to measure comes as JSON on standard input; what came of it goes as JSON into the file that it
 names. Standard output is left to the experiment, which may print, crash, or run out of memory

@@ -128,7 +128,9 @@ def test_the_help_tells_experiments_and_commands_apart(run):
 
 def test_example_lines_can_be_typed_as_they_stand(run, measured):
     for path in (("c01", "toy-bench"), ("run", "toy.fine")):
-        example = dict(commands(get_command(build(Path(__file__).parents[1] / "toylab"))))[path].epilog
+        example = dict(commands(get_command(build(Path(__file__).parents[1] / "toylab"))))[
+            path
+        ].epilog
         words = example.removeprefix("Example: pytorch-gpu-anatomy ").split()
         assert run(*words)[0] == 0
 
@@ -234,7 +236,7 @@ def test_bad_input_is_one_clear_message_and_a_status(run, arguments, status, sai
     assert said in " ".join(err.replace("│", " ").split())
 
 
-@pytest.mark.skipif(recorder.machine.gpu_present(), reason="this host has a GPU")
+@pytest.mark.skipif(recorder.host.gpu_present(), reason="this host has a GPU")
 def test_without_cuda_the_sentence_of_the_documentation_is_printed(run):
     arguments = ("c01", "contiguity-bench", "--format", "json")
     status, out, err = run(*arguments, package=None)

@@ -10,8 +10,7 @@ from torch.autograd import DeviceType
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from anatomy.diagnosis import op_counts, profiles, steps
-from anatomy.diagnosis import bottleneck
+from anatomy.diagnosis import bottleneck, op_counts, profiles, steps
 from anatomy.diagnosis.bottleneck import CAUSES, Quantities, judge, savings, three_kinds
 from anatomy.judge.limits import Ceiling, Ceilings
 from anatomy.table.errors import BadParameter, MeasurementError

@@ -331,7 +331,9 @@ def _bench_of(root: Path, **params: Any) -> Path:
 
 def _made_in(module: str, maker: str) -> Any:
     def make(root: Path, **params: Any) -> Path:
-        there = import_module(module)  # it makes its recordings with this module
+        there = import_module(
+            f"tests.chapters.{module}"
+        )  # it makes its recordings with this module
         return getattr(there, maker)(root, **params)
 
     return make

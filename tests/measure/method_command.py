@@ -23,14 +23,19 @@ from anatomy.record import signatures
 from anatomy.record.provenance import method
 from anatomy.record.provenance.syntax import normalised
 from anatomy.table.errors import AnatomyError
-from tests.measure import method_scenarios, method_scenarios_beside
+from tests.fakes import fake_driver, fake_gpu
+from tests.measure import (
+    method_scenarios,
+    method_scenarios_beside,
+    method_traces,
+    traced_gpu,
+)
 from tests.measure.method_traces import SCENARIOS, Trace, traced
 from tests.measure.traced_gpu import OPERATIONS
 
-TESTS = Path(__file__).parent
 INSTRUMENT = (
-    *("fake_driver.py", "fake_gpu.py", "traced_gpu.py", "method_traces.py"),
-    *(Path(each.__file__).name for each in (method_scenarios, method_scenarios_beside)),
+    *(fake_driver, fake_gpu, traced_gpu, method_traces),
+    *(method_scenarios, method_scenarios_beside),
 )
 LINE = 96  # characters of packed letters in a line of the file
 Traces = Mapping[str, Trace]
@@ -196,8 +201,8 @@ def instrument() -> str:
     """Hash of the virtual GPU and of the scenarios, without their words."""
     texts = [
         normalised(statement)
-        for file in INSTRUMENT
-        for statement in ast.parse((TESTS / file).read_text(encoding="utf-8")).body
+        for module in INSTRUMENT
+        for statement in ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body
     ]
     return sha256("\n".join(texts).encode()).hexdigest()[:32]
 

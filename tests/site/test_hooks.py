@@ -243,7 +243,7 @@ def test_a_preview_follows_the_code_of_the_package(project):
         sys.dont_write_bytecode = True
         sys.path.insert(0, "copy")
         from anatomy import units
-        from anatomy.pages import building
+        from anatomy.site import building
         assert units.byte_count(1) == "1 B"
         path = Path("copy/anatomy/table/units.py")
         path.write_text(path.read_text() + "\\n\\ndef byte_count(n):\\n    return 'edited'\\n")
@@ -266,8 +266,8 @@ def test_the_process_of_mkdocs_never_imports_torch_or_the_record_half():
         sys.path.insert(0, "hooks")
         import events
         from anatomy import page
-        from anatomy.charts import plain
-        from anatomy.pages import building
+        from anatomy.figures.charts import plain
+        from anatomy.site import building
         assert "torch" not in sys.modules
         assert not {"anatomy.record.recorder", "anatomy.record.worker"} & set(sys.modules)
         """

@@ -15,10 +15,9 @@ from torch.profiler import ProfilerActivity, profile
 
 from anatomy.chapters.bottlenecks.workloads import WORKLOADS, Call, Workload, half, sized
 from anatomy.comparison import compare
-from anatomy.diagnosis import profiles
-from anatomy.diagnosis.steps import diagnose
-from anatomy.diagnosis import bottleneck
+from anatomy.diagnosis import bottleneck, profiles
 from anatomy.diagnosis.bottleneck import COMMUNICATION
+from anatomy.diagnosis.steps import diagnose
 from anatomy.machine import host as machine
 from anatomy.measure import census, stopwatch_for
 from anatomy.numerics import formats

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from anatomy.figures import framing, tables
 from anatomy.diagnosis.bottleneck import CAUSES, COMPUTE, LAUNCH, MEMORY
+from anatomy.figures import framing, tables
 from anatomy.record.showing import current
 from anatomy.table import rows, units
 from anatomy.table.errors import UnknownName

@@ -3,8 +3,8 @@
 A recording is stale when the code that measured it has changed, and only then: not when a file
 was touched or moved, a helper renamed, an error reworded, or another experiment in the same file
 edited. So the hash is taken definition by definition. A definition hashes to its normalised syntax
-(`anatomy.record.provenance.syntax`), in which each name of this package is replaced by the hash of what it
-names; the statements that run when a reached module is imported count with what is in it. Names and
+(`syntax`), in which each name of this package is replaced by the hash of what it names;
+the statements that run when a reached module is imported count with what is in it. Names and
 places of modules and helpers therefore do not count; names of parameters, methods and columns do.
 
 Three edges are not followed. Behind a name of the measuring room stands METHOD, one id for how a

@@ -349,7 +349,7 @@ HASH_ALL = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from anatomy import signatures
-from anatomy.provenance.codehash import code_hash
+from anatomy.record.provenance.codehash import code_hash
 root = sys.argv[2] or None
 print(json.dumps({name: code_hash(name, root=root).hash for name in signatures.experiments(root)}))
 """

@@ -1,8 +1,7 @@
 """The comparison of harnesses as tables of text, for pages and for the terminal.
 
-What is in them is computed from recordings by `anatomy.chapters.harnesses.contest.standings`; here it gets its words,
-units and order. A figure of ours that breaks its rule is marked, and so is every target that is not
-met.
+What is in them is computed from recordings by `standings`; here it gets its words, units and order.
+A figure of ours that breaks its rule is marked, and so is every target that is not met.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """Why a target is missed: at each place where it is, the measurement that shows it.
 
-The targets are in `anatomy.chapters.harnesses.contest.targets`, the rules in `anatomy.chapters.harnesses.contest.standings`. A sentence
+The targets are in `targets`, the rules in `standings`. A sentence
 here says what was measured and what follows from it, and nothing that a recording could contradict.
 """
 

@@ -1,7 +1,7 @@
 """Who won: the recordings of a comparison of harnesses, judged by rules fixed before publishing.
 
-The rules of judging; those of measuring are in `anatomy.chapters.harnesses.harnesses`. Rules 1, 3 and 8
-were rewritten after the first of two trial runs that are not published; none since.
+The rules of judging; those of measuring are in `harnesses.py` of this chapter. Rules 1,
+3 and 8 were rewritten after the first of two trial runs that are not published; none since.
 
 1. **Spread** of a harness on a workload: from the 2.5 % to the 97.5 % quantile of its figures
    over all processes and replicates, in seconds. It is shown as a share of the reference of that

@@ -1,6 +1,6 @@
 """The targets of the comparison of harnesses: each with the figure that decides it.
 
-The rules, and the figures that they are about, are in `anatomy.chapters.harnesses.contest.standings`.
+The rules, and the figures that they are about, are in `standings`.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """The rungs of the ladder as rows: their order, which one each is held against, and what follows.
 
 A rung can be run in several ways; the first of them that could be measured stands for it. A rung is
-held against the one that its script says it changes (`anatomy.chapters.ladder.shown.scripts`), and against the
-control of the comparison, which is rung 0.
+held against the one that its script says it changes (`scripts`), and against the control of the
+comparison, which is rung 0.
 """
 
 import fnmatch
