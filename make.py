@@ -98,7 +98,7 @@ def test(rest: list[str]) -> int:
 
 def method(rest: list[str]) -> int:
     """Compare the measuring room with its METHOD.json; `--help` says what else can be done."""
-    return run("method", [environment(TEST), "-m", "tests.measure.method_command", *rest])
+    return run("method", [environment(TEST), "-m", "tests.measure.method.command", *rest])
 
 
 def environment(requirements: Path) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 
 from anatomy import judge
+from anatomy.judge import printing
 from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.limits import Ceilings
 from anatomy.machine import host
@@ -27,7 +28,6 @@ from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.record import handover, reading
-from anatomy.table import printing
 
 Each = float | str | Mapping[str, float | str] | None
 

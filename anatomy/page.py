@@ -11,7 +11,7 @@ What all of them take is said here once. An experiment's parameters are given by
 as in its signature. `op` and `quantity` choose rows by these columns, and are the experiment's
 parameters of that name too, if it has them; `op` may be a pattern such as `step *`. `where` chooses
 by any column: its value, or a list of them, and a text with `*` is a pattern. A `caption` says what
-to see; it may hold `code` and `[[references]]` (see `anatomy.references.inline`).
+to see; it may hold `code` and `[[references]]` (see `anatomy.figures.text.inline`).
 
 What is missing or not current shows as a gap or a badge with the command that mends it; a wrong
 name is an error (UnknownName) with its place on the page. While a build collects what pages show,
@@ -22,12 +22,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from anatomy.chapters.autograd.nodegraphs import graph as graph
-from anatomy.chapters.bottlenecks.confusions import confusion as confusion
-from anatomy.chapters.bottlenecks.hotspots import hotspots as hotspots
-from anatomy.chapters.ladder.shown.changes import changes as changes
-from anatomy.chapters.ladder.shown.ladders import ladder as ladder
-from anatomy.chapters.sync_points.timelines import timeline as timeline
 from anatomy.claims import evaluate
 from anatomy.figures import commands, framing, tables
 from anatomy.figures import matrices as grids
@@ -35,11 +29,8 @@ from anatomy.figures.charts import figures, strips
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger
+from anatomy.figures.limits import limits as limits
 from anatomy.figures.payoffs import payoff as payoff
-from anatomy.figures.specials import harnesses as harnesses
-from anatomy.figures.specials import limits as limits
-from anatomy.figures.specials import samples as samples
-from anatomy.figures.specials import seed_beside as seed_beside
 from anatomy.figures.techniques import techniques as techniques
 from anatomy.record import signatures
 from anatomy.record.showing import current, selectors
@@ -70,7 +61,7 @@ def show(
     Args:
         rows: Variants shown, in this order; by default all, the control's duplicate included.
         columns: Columns of the table, by name, in this order; any column of the recording, or of
-            `anatomy.table.rows.DERIVED`. By default those that matter for the kind of table.
+            `anatomy.judge.rows.DERIVED`. By default those that matter for the kind of table.
         chart: `times`, `ratios` (with the noise band), `rates` (under the machine's ceiling),
             `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor).
         unfold: Show the table under a chart unfolded.

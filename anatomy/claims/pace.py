@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from anatomy.claims.cases import between
 from anatomy.claims.findings import Measured
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 # Without a profile: where asking for a step takes at least so much of the step's time, the host
 # sets the pace. What is asked for comes unevenly, so that the GPU waits before the two are equal.

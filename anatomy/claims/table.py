@@ -5,11 +5,11 @@ from typing import Any
 
 from anatomy.claims.cases import Cases
 from anatomy.claims.findings import Measured, Unmeasured
-from anatomy.judge import replication
+from anatomy.judge import replication, rows
+from anatomy.judge.rows import Row
 from anatomy.record.recording import Recording
-from anatomy.table import rows, units
+from anatomy.table import units
 from anatomy.table.errors import UnknownName
-from anatomy.table.rows import Row
 
 
 class Table:

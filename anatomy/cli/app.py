@@ -1,23 +1,16 @@
 """The commands and how they are reached."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import anatomy
-from anatomy.cli import (
-    about,
-    claims,
-    diagnose,
-    generated,
-    harnesses,
-    measure,
-    recordings,
-    replicate,
-)
+from anatomy.cli import about, claims, diagnose, generated, measure, recordings, replicate
 from anatomy.record import signatures
 from anatomy.record.signatures import Signature
+from anatomy.table import chapters
 
 STATUSES = (
     "Exit status: 0 done; 1 a check or a measurement failed; 2 bad usage; 3 no such device; "
@@ -41,7 +34,8 @@ def build(package: Path | None = None) -> typer.Typer:
     found = signatures.experiments(package)
     about.add(app, package)
     recordings.add(app, package)
-    harnesses.add(app)
+    for each in chapters.modules("commands"):
+        import_module(each).add(app)
     replicate.add(app)
     diagnose.add(app)
     claims.add(app)

@@ -9,13 +9,13 @@ from rich.table import Table
 
 from anatomy.cli.output import table
 from anatomy.figures import curves, rooflines
-from anatomy.judge import limits
-from anatomy.record import recording
+from anatomy.judge import limits, rows
+from anatomy.judge.rows import Row
+from anatomy.record import reading, recording
 from anatomy.record.recording import Recording
-from anatomy.table import rows, units
+from anatomy.table import units
 from anatomy.table.errors import RecordingError
 from anatomy.table.intervals import Interval
-from anatomy.table.rows import Row
 
 # Experiments whose text is this one, and what each of them measures.
 EXPERIMENTS = {
@@ -102,7 +102,7 @@ def _measured(slug: str, fresh: Recording | None) -> dict[str, limits.Ceiling]:
     if fresh is not None:
         source = f"{slug}/{limits.EXPERIMENT}, {fresh.data['started_at'][:10]}"
         return limits.measured((row, source) for row in fresh.rows)
-    known = limits.ceilings(_root(), slug)
+    known = reading.ceilings(_root(), slug)
     return {each.name: each for each in known if each.kind == "measured"}
 
 

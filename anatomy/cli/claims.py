@@ -9,9 +9,9 @@ from anatomy import claims
 from anatomy.claims import ledger
 from anatomy.cli.options import Format, FormatOption, MachineOption
 from anatomy.cli.output import say, show, table
+from anatomy.figures.text import prose
 from anatomy.record import recording, signatures
 from anatomy.record.showing import Showing
-from anatomy.references import prose
 from anatomy.table.errors import AnatomyError, BadParameter, RecordingError, UnknownName
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.table import Table
 
 from anatomy.cli.output import table
+from anatomy.judge.rows import Row
 from anatomy.record.recording import Recording
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 STEPS, TRAFFIC = "ladder.training", "ladder.traffic"
 EXPERIMENTS = (STEPS, TRAFFIC)

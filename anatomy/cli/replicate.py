@@ -12,8 +12,8 @@ from anatomy.cli import text
 from anatomy.cli.measure import known_ceilings
 from anatomy.cli.options import Format, FormatOption, ScriptArguments, TimeoutOption
 from anatomy.cli.output import as_csv, say
-from anatomy.judge import limits, replication
-from anatomy.table import rows, units
+from anatomy.judge import limits, replication, rows
+from anatomy.table import units
 
 EXAMPLE = "Example: pytorch-gpu-anatomy replicate snippets/compare_your_code.py -n 3"
 

@@ -11,11 +11,12 @@ from typing import Any
 from rich.table import Table
 
 from anatomy.cli.output import table
+from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings
+from anatomy.judge.printing import aligned
+from anatomy.judge.rows import Row
 from anatomy.record.recording import Recording
-from anatomy.table import columns, rows, units
-from anatomy.table.printing import aligned
-from anatomy.table.rows import Row
+from anatomy.table import columns, units
 
 TITLES = {
     "matmul": "Matmul timing (A @ B)",

@@ -11,10 +11,10 @@ from math import exp, log
 from numbers import Real
 from typing import Any
 
-from anatomy.judge import replication
-from anatomy.table import rows, units
+from anatomy.judge import replication, rows
+from anatomy.judge.rows import Row
+from anatomy.table import units
 from anatomy.table.errors import BadParameter, UnknownName
-from anatomy.table.rows import Row
 
 # What is shown that has an interval; any other column is a count, which is exact.
 TIMED = ("ratio", "speedup")

@@ -10,9 +10,9 @@ from math import exp, log
 
 import numpy as np
 
+from anatomy.judge.rows import Row
 from anatomy.table import units
 from anatomy.table.intervals import Interval, median_interval
-from anatomy.table.rows import Row
 
 # A cache that gives less than this many times the memory's rate shows no knee to speak of.
 LEAST_STEP = 1.1

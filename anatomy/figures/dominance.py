@@ -13,10 +13,9 @@ from typing import Any
 
 from anatomy.figures import breakeven
 from anatomy.figures.breakeven import Cell
-from anatomy.judge import replication
-from anatomy.table import rows
+from anatomy.judge import replication, rows
+from anatomy.judge.rows import Row
 from anatomy.table.errors import BadParameter, MeasurementError
-from anatomy.table.rows import Row
 
 # Whether a variant is on the frontier: nothing is lower in both; in the median something is, which
 # was not shown; something was shown to be.

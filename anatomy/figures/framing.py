@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from anatomy.figures.charts import strips
+from anatomy.figures.text import inline
 from anatomy.record.showing import Found, Showing, current
-from anatomy.references import inline
 from anatomy.table.errors import AnatomyError
 
 # Parameters that say how it was measured, not what.

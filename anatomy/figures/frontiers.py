@@ -10,10 +10,11 @@ from typing import Any
 from anatomy.figures import framing, payoffs, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.dominance import NO, OPEN, Point, Wanted, line, points
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
-from anatomy.table import rows, units
+from anatomy.table import units
 from anatomy.table.errors import BadParameter
-from anatomy.table.rows import Row
 
 MOST_NAMED = 14  # marks that have room for their names on a desk; more have numbers
 

@@ -9,11 +9,12 @@ from anatomy.figures import framing, tables
 from anatomy.figures.breakeven import axis, is_number, too_many
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.payoffs import label
+from anatomy.judge import rows
 from anatomy.judge.exponents import LEAST_POINTS, PowerFit, power_fit
+from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
-from anatomy.table import rows, units
+from anatomy.table import units
 from anatomy.table.errors import BadParameter, UnknownName
-from anatomy.table.rows import Row
 
 FITS = ("power",)
 BEYOND = 10  # an interval that reaches 0 is drawn to this part of its value: the axis has no 0

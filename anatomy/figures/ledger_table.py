@@ -10,8 +10,8 @@ from anatomy.claims import Result
 from anatomy.claims import ledger as ledger_rows
 from anatomy.figures import ledger_chart, tables
 from anatomy.figures.charts import strips, svg
+from anatomy.figures.text import inline, spans
 from anatomy.record.showing import Showing, current
-from anatomy.references import inline, spans
 from anatomy.table import units
 from anatomy.table.errors import UnknownName
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from anatomy.figures import tables
 from anatomy.figures.charts import figures, svg
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
 from anatomy.record import signatures
 from anatomy.record.showing import Found
-from anatomy.table import rows, units
+from anatomy.table import units
 from anatomy.table.errors import BadParameter, UnknownName
-from anatomy.table.rows import Row
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from typing import Any
 from anatomy.figures import breakeven, framing, tables
 from anatomy.figures.breakeven import Cell, Wanted
 from anatomy.figures.charts import figures, svg
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
-from anatomy.table import rows, units
+from anatomy.table import units
 from anatomy.table.errors import BadParameter
-from anatomy.table.rows import Row
 
 # A place of the map that no row of the recording is about.
 UNTRIED = "untried"

@@ -5,13 +5,13 @@ from html import escape
 
 from anatomy.figures import curves, tables
 from anatomy.figures.charts import figures, svg
-from anatomy.judge import limits
+from anatomy.judge import limits, rows
 from anatomy.judge.limits import Ceilings
+from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, Showing, current
-from anatomy.table import rows, units
+from anatomy.table import units
 from anatomy.table.errors import UnknownName
 from anatomy.table.intervals import Interval
-from anatomy.table.rows import Row
 
 BANDWIDTH, FLOORS = "limits.bandwidth", "limits.floors"
 # Part of the page -> the experiment that it is made of.

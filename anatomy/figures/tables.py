@@ -5,10 +5,11 @@ from html import escape
 from itertools import compress
 from typing import Any
 
-from anatomy.table import kernel_names, rows, units
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
+from anatomy.table import kernel_names, units
 from anatomy.table.columns import ALWAYS, aside
 from anatomy.table.errors import UnknownName
-from anatomy.table.rows import Row
 
 # Verdict -> (mark, class). The mark and the word say it; the colour only repeats it.
 CHIPS = {

@@ -10,16 +10,15 @@ import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from anatomy.chapters.ladder.shown import rungs
 from anatomy.claims import Result, evaluate
 from anatomy.figures import framing, tables
-from anatomy.judge import replication
+from anatomy.figures.text import frontmatter, inline
+from anatomy.figures.text.frontmatter import Technique
+from anatomy.judge import replication, rows
+from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, Showing, current
-from anatomy.references import frontmatter, inline
-from anatomy.references.frontmatter import Technique
-from anatomy.table import rows, units
+from anatomy.table import units
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
-from anatomy.table.rows import Row
 
 # Column of bytes -> what it tells of a technique's memory.
 MEMORY = {
@@ -105,7 +104,7 @@ def _cell(each: Technique, found: Iterable[Found], *, best: bool) -> str:
     if not cells:
         return tables.NONE
     row = cells[0 if best else -1]
-    text = tables.lighter(units.ratio_range(*rungs.speedup(row)))
+    text = tables.lighter(units.ratio_range(*rows.speedup(row)))
     name = f"{row['variant']}, {row['op']}" if len(each.variants) > 1 else row["op"]
     return f'{text} {tables.chip(row["verdict"])} <span class="spot">{escape(name)}</span>'
 

@@ -14,7 +14,7 @@ Three kinds of columns follow:
 * of single experiments, what their topic declares: see `anatomy.judge.rules`.
 
 `inventory` lists all. What is a function of the row and the machine's ceilings alone (rate, share,
-speed-up) is derived where a row is shown: `anatomy.table.rows.derived`. Not judged on reading are
+speed-up) is derived where a row is shown: `anatomy.judge.rows.derived`. Not judged on reading are
 figures whose sources no row keeps: a regime of an older recording (it needs the period and the
 gaps), errors against a reference and the gates on them, which decide whether a row is measured at
 all, and the diagnosis of `bottlenecks.confusion`, which the shares beside it do not determine.

@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from anatomy.record import recording
 from anatomy.table.units import missing
 
 TABLE = Path(__file__).with_name("limits.toml")
@@ -238,30 +237,6 @@ def _bare(name: str) -> str:
     return " ".join(word for word in words if word not in ("nvidia", "geforce"))
 
 
-def ceilings(recordings_root: Path, machine: str) -> Ceilings:
-    """Ceilings of a machine: measured where recorded, the maker's for the rest.
-
-    Of the rows of one ceiling the best counts. A machine of several GPUs has the ceilings of one.
-
-    Args:
-        recordings_root: Folder of all recordings.
-        machine: Slug of the machine.
-
-    Raises:
-        RecordingError: There is a recording of ceilings, and it can't be used.
-    """
-    one = _single(machine)
-    folder = Path(recordings_root) / one / EXPERIMENT
-    recorded = [recording.load(file, recordings_root) for file in sorted(folder.glob("*.json"))]
-    gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
-    rows = [
-        (row, f"{one}/{EXPERIMENT}/{each.path.name}")
-        for each in recorded
-        for row in each.data["rows"]
-    ]
-    return Ceilings(machine, (stated(gpu) or stated(one)) | measured(rows))
-
-
 def measured(rows: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Ceiling]:
     """The best of each ceiling among rows of `limits.ceilings`, each beside its source."""
     best: dict[str, Ceiling] = {}
@@ -280,11 +255,6 @@ def stated(gpu: str | None) -> dict[str, Ceiling]:
     """
     sheet = datasheet(gpu)
     return {each.name: each for each in _stated(sheet)} if sheet else {}
-
-
-def _single(machine: str) -> str:
-    """Slug of one of a machine's GPUs: `nvidia-h200` of `nvidia-h200-x4`."""
-    return machine if machine.startswith("cpu-") else re.sub(r"-x\d+$", "", machine)
 
 
 def _stated(sheet: Datasheet) -> Iterator[Ceiling]:

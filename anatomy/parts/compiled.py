@@ -18,11 +18,10 @@ import torch
 from torch import Tensor
 
 from anatomy.comparison import compare
-from anatomy.machine import memory
 from anatomy.measure import census, stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import demands, models
+from anatomy.parts import demands, memory, models
 from anatomy.parts.graphs import held_before
 from anatomy.table import intervals
 from anatomy.table.errors import AnatomyError

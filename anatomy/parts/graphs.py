@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from anatomy.comparison import compare
-from anatomy.machine import memory
 from anatomy.measure import census, stopwatch_for
+from anatomy.parts import memory
 from anatomy.table import intervals
 from anatomy.table.errors import AnatomyError
 

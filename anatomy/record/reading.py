@@ -1,5 +1,6 @@
 """The one door through which rows of a recording are read: judged, with the machine's ceilings."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,35 @@ def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:
         except AnatomyError:
             root = Path("recordings")
     try:
-        return limits.ceilings(root, slug)
+        return ceilings(root, slug)
     except AnatomyError:
         return None
+
+
+def ceilings(recordings_root: Path, machine: str) -> Ceilings:
+    """Ceilings of a machine: measured where recorded, the maker's for the rest.
+
+    Of the rows of one ceiling the best counts. A machine of several GPUs has the ceilings of one.
+
+    Args:
+        recordings_root: Folder of all recordings.
+        machine: Slug of the machine.
+
+    Raises:
+        RecordingError: There is a recording of ceilings, and it can't be used.
+    """
+    one = _single(machine)
+    folder = Path(recordings_root) / one / limits.EXPERIMENT
+    recorded = [recording.load(file, recordings_root) for file in sorted(folder.glob("*.json"))]
+    gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
+    rows = [
+        (row, f"{one}/{limits.EXPERIMENT}/{each.path.name}")
+        for each in recorded
+        for row in each.rows
+    ]
+    return Ceilings(machine, (limits.stated(gpu) or limits.stated(one)) | limits.measured(rows))
+
+
+def _single(machine: str) -> str:
+    """Slug of one of a machine's GPUs: `nvidia-h200` of `nvidia-h200-x4`."""
+    return machine if machine.startswith("cpu-") else re.sub(r"-x\d+$", "", machine)

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anatomy.judge import limits
-from anatomy.record import recording, signatures
+from anatomy.record import reading, recording, signatures
 from anatomy.record.provenance.freshness import Freshness, freshness
 from anatomy.table.errors import AnatomyError, UnknownName
 
 if TYPE_CHECKING:
-    from anatomy.references.frontmatter import Fronts
+    from anatomy.figures.text.frontmatter import Fronts
 
 # Folder of the built site that holds the raw files, laid out as the folder of recordings.
 PUBLISHED = "recordings"
@@ -154,7 +154,7 @@ class Showing:
         if self.collecting:
             return None
         if self._ceilings is None:
-            self._ceilings = limits.ceilings(self.root, self.machine)
+            self._ceilings = reading.ceilings(self.root, self.machine)
         return self._ceilings
 
     def unique(self, name: str) -> str:

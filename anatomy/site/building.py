@@ -16,10 +16,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from anatomy.claims import ledger
+from anatomy.figures.text import fences, frontmatter, inline, listings
 from anatomy.record import recording
 from anatomy.record.showing import PUBLISHED, Asked, Found, Showing, unique
-from anatomy.references import fences, frontmatter, inline
-from anatomy.site import collecting, listings
+from anatomy.site import collecting
 from anatomy.table.errors import AnatomyError, BadParameter, Busy
 
 MODES = ("auto", "replay", "remeasure")

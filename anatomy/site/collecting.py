@@ -7,10 +7,10 @@ A build on a GPU host must know all recordings before it measures, and `check`, 
 from collections.abc import Iterable
 from pathlib import Path
 
+from anatomy.figures.text import fences, frontmatter, inline
+from anatomy.figures.text.frontmatter import Page
 from anatomy.record import signatures
 from anatomy.record.showing import Asked, PageError, Showing, unique
-from anatomy.references import fences, frontmatter, inline
-from anatomy.references.frontmatter import Page
 from anatomy.table.errors import AnatomyError
 
 

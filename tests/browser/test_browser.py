@@ -14,7 +14,7 @@ import threading
 import pytest
 
 from anatomy.claims import all_claims
-from anatomy.references import frontmatter
+from anatomy.figures.text import frontmatter
 from tests.fakes.sites import CHECKOUT, Built, Project
 
 CHROMIUM = next(

@@ -9,8 +9,8 @@ import pytest
 
 from anatomy import claims, cli
 from anatomy.claims import ledger
+from anatomy.figures.text import prose
 from anatomy.record import recording
-from anatomy.references import prose
 from tests.fakes import synthetic
 
 

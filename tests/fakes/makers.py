@@ -1,6 +1,7 @@
 """Where made-up recordings of experiments come from that are not in `synthetic`."""
 
-# Module of tests/chapters -> what it makes up: experiments, with the function's name where it is another.
+# Module of tests/chapters -> experiments that it makes up, with the function where its name is
+# another.
 ELSEWHERE = {
     "harnesses.contests": (
         "harnesses.estimates",

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from anatomy.figures.charts import loglog, plain, svg
+from anatomy.judge import rows
 from anatomy.record import showing
-from anatomy.table import rows
 from anatomy.table.errors import UnknownName
 from tests.fakes import synthetic
 

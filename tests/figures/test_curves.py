@@ -10,7 +10,8 @@ from anatomy.cli.output import show
 from anatomy.figures import curves
 from anatomy.record import recording
 from anatomy.record.provenance import schema
-from tests.fakes import ceilings, synthetic
+from tests.chapters.limits import ceilings_rows as ceilings
+from tests.fakes import synthetic
 
 CACHE = 2**20
 

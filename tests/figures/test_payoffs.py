@@ -8,9 +8,9 @@ import pytest
 from anatomy import page
 from anatomy.figures import breakeven, growth
 from anatomy.figures.breakeven import Wanted
+from anatomy.figures.text.inline import render
+from anatomy.judge import rows
 from anatomy.record.showing import PageError, Showing, using
-from anatomy.references.inline import render
-from anatomy.table import rows
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 from tests.fakes import payoff_rows as made
 from tests.fakes import synthetic

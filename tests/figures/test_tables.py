@@ -6,7 +6,8 @@ from html import unescape
 import pytest
 
 from anatomy.figures import tables
-from anatomy.table import rows, units
+from anatomy.judge import rows
+from anatomy.table import units
 from anatomy.table.errors import UnknownName
 from tests.fakes import synthetic
 

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from anatomy import page
+from anatomy.figures.text import frontmatter, inline
 from anatomy.record import recording, showing
-from anatomy.references import frontmatter, inline
 from tests.fakes import synthetic
 from tests.fakes.sites import CHECKOUT
 

@@ -5,8 +5,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from anatomy.machine import memory
-from anatomy.parts import models
+from anatomy.parts import memory, models
 
 CPU = torch.device("cpu")
 

@@ -60,7 +60,7 @@ def test_every_declared_column_is_returned_by_some_experiment():
 
 def derived() -> set[str]:
     """Columns that rows get when they are read."""
-    from anatomy.table import rows
+    from anatomy.judge import rows
 
     row = {"median_s": 1.0, "low_s": 0.9, "high_s": 1.1, "bytes": 1, "limit": "copy"}
     row |= {f"ratio{over}{end}": 1.0 for over in ("", "_before") for end in ("", "_low", "_high")}
@@ -221,8 +221,7 @@ def test_a_name_of_two_meanings_is_told_by_the_experiment():
 def test_columns_that_code_shows_by_name_are_declared():
     from anatomy.cli import output
     from anatomy.figures import tables
-    from anatomy.judge import merging
-    from anatomy.table import rows
+    from anatomy.judge import merging, rows
 
     named = {*tables.TIMED, *tables.REPORTED, *rows.DERIVED, *merging.NAMES, *output.LEADING}
     assert named <= {column.name for column in columns.declared()}

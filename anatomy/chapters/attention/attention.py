@@ -8,10 +8,9 @@ import pandas as pd
 import torch
 
 from anatomy.comparison import compare
-from anatomy.machine import memory
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import attention, demands
+from anatomy.parts import attention, demands, memory
 from anatomy.parts.attention import ALLOWED, BACKENDS, WAYS, Problem, Size
 from anatomy.parts.attention_sizes import FINE_STEP, SCORES, SHORTEST, STEP, too_large
 from anatomy.record.declare import experiment

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.table import Table, trusted
 from anatomy.judge.exponents import power_fit
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 OVER_LENGTH = Need("attention.backends")
 # Attention written out: by hand in the tensors' own format, and PyTorch's own, which computes

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
 from anatomy.claims.table import Table, trusted
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 CENSUS, NODES = Need("autograd_graph.census"), Need("autograd_graph.nodes")
 COSTS = Need("autograd_graph.costs")

@@ -11,9 +11,8 @@ from torch import Tensor
 from anatomy.chapters.autograd import blocks
 from anatomy.chapters.autograd.blocks import CORE, LAYER, MANUAL, Size
 from anatomy.comparison import compare
-from anatomy.machine import memory
 from anatomy.numerics import formats
-from anatomy.parts import attention, attention_sizes, grid
+from anatomy.parts import attention, attention_sizes, grid, memory
 from anatomy.parts.attention import ALLOWED, WAYS
 from anatomy.parts.compiled import cost_per_break, let_go, reason_of
 from anatomy.table import formulas

@@ -4,18 +4,10 @@ from typing import Literal
 
 import pandas as pd
 
-from anatomy.chapters.autograd import (
-    census as autograd_census,
-)
-from anatomy.chapters.autograd import (
-    compiled as autograd_compiled,
-)
-from anatomy.chapters.autograd import (
-    costs as autograd_costs,
-)
-from anatomy.chapters.autograd import (
-    nodes as autograd_nodes,
-)
+from anatomy.chapters.autograd import census as autograd_census
+from anatomy.chapters.autograd import compiled as autograd_compiled
+from anatomy.chapters.autograd import costs as autograd_costs
+from anatomy.chapters.autograd import nodes as autograd_nodes
 from anatomy.chapters.autograd.blocks import Size
 from anatomy.machine import host
 from anatomy.numerics import formats

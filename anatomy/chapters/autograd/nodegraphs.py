@@ -8,9 +8,10 @@ from typing import Any
 from anatomy.chapters.autograd import layering
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
 from anatomy.record.showing import current
-from anatomy.table import rows, units
-from anatomy.table.rows import Row
+from anatomy.table import units
 
 # What a node does on the way back -> what that is called.
 DOES = {

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from anatomy.claims import Case, Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.table import Table, over_control, trusted
+from anatomy.judge.rows import Row
 from anatomy.table import kernel_names, units
-from anatomy.table.rows import Row
 
 # The kinds that the seed knows.
 THREE = ("compute", "memory", "launch")

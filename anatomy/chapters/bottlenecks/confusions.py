@@ -7,10 +7,11 @@ from typing import Any
 
 from anatomy.diagnosis.bottleneck import CAUSES, COMPUTE, LAUNCH, MEMORY
 from anatomy.figures import framing, tables
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
 from anatomy.record.showing import current
-from anatomy.table import rows, units
+from anatomy.table import units
 from anatomy.table.errors import UnknownName
-from anatomy.table.rows import Row
 
 EXPERIMENT = "bottlenecks.confusion"
 # Who names the bottleneck: column of the table, and what it is called.

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from html import escape
 
 from anatomy.figures import framing, tables
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
 from anatomy.record.showing import current
-from anatomy.table import kernel_names, rows, units
-from anatomy.table.rows import Row
+from anatomy.table import kernel_names, units
 
 EXPERIMENT = "bottlenecks.profiled_call"
 # Side -> its title, and what its time is called.

@@ -17,13 +17,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy.chapters.channels_last import residual
-from anatomy.chapters.channels_last.convolutions import convolutions_in
+from anatomy.chapters.channels_last.convolutions import convolutions_in, scaled
 from anatomy.comparison import compare
-from anatomy.machine import memory
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import agreement
 from anatomy.numerics import formats as tensors
-from anatomy.parts import demands
+from anatomy.parts import demands, memory
 from anatomy.parts.grid import joined
 from anatomy.record.declare import experiment
 from anatomy.table import formulas, intervals
@@ -95,7 +94,7 @@ def map(
     """
     where = tensors.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
-    batches = list(dict.fromkeys(_scaled(n, scale) for n in (FINER_BATCHES if full else BATCHES)))
+    batches = list(dict.fromkeys(scaled(n, scale) for n in (FINER_BATCHES if full else BATCHES)))
     formats = DTYPES if dtype == "all" else (dtype,)
     tables = []
     for layer in FINER_LAYERS if full else LAYERS:
@@ -135,7 +134,7 @@ def _layer(
     budget_s: float,
 ) -> pd.DataFrame:
     before, after, kernel, stride, full_side = layer
-    side = _scaled(full_side, scale)
+    side = scaled(full_side, scale)
     kind = tensors.storage(dtype)
     x = torch.randn(batch, before, side, side, dtype=kind, device=where)  # (B, C, H, W)
     weight = torch.randn(after, before, kernel, kernel, device=where)
@@ -214,7 +213,7 @@ def _conversion(
     iters: int,
     budget_s: float,
 ) -> pd.DataFrame:
-    side = _scaled(layer[-1], scale)
+    side = scaled(layer[-1], scale)
     x = torch.randn(batch, layer[0], side, side, dtype=tensors.storage(dtype), device=where)
     last = x.contiguous(memory_format=MEMORY[LAST])
     with torch.inference_mode():
@@ -283,7 +282,7 @@ def network(
     where = tensors.torch_device(device)
     demands.positive(width=width, side=side, scale=scale, iters=iters, budget_s=budget_s)
     sizes = FINER_NETWORK_BATCHES if full else NETWORK_BATCHES
-    batches = list(dict.fromkeys(_scaled(n, scale) for n in sizes))
+    batches = list(dict.fromkeys(scaled(n, scale) for n in sizes))
     blocks = residual.SHORT if short else residual.DEEP
     formats = (dtype,) if dtype != "all" else DTYPES if full else NETWORK_DTYPES
     tables = []
@@ -369,10 +368,6 @@ def _network(
         for column, value in memory.columns(found).items():
             table.loc[there, column] = value
     return table.assign(**{name: value for name, value in told.items() if name != "op"})
-
-
-def _scaled(value: int, scale: float) -> int:
-    return max(4, int(scale * value)) if scale < 1 else int(scale * value)
 
 
 def _told(what: str, phase: str, dtype: str, batch: int, tuned: bool = False) -> dict[str, object]:

@@ -27,3 +27,8 @@ def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
             yield
     finally:
         cudnn.allow_tf32, cudnn.benchmark = before
+
+
+def scaled(value: int, scale: float) -> int:
+    """A size times `scale`; of a part of it at least 4."""
+    return max(4, int(scale * value)) if scale < 1 else int(scale * value)

@@ -15,10 +15,9 @@ from torch.nn import functional as F
 
 from anatomy.chapters.checkpointing.checkpointing import SETTLE_CAP_S, granularities, why
 from anatomy.comparison import compare
-from anatomy.machine import memory
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED
-from anatomy.parts import demands, models
+from anatomy.parts import demands, memory, models
 from anatomy.parts.models import Layer
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from anatomy.chapters.checkpointing.claims import NO_ACCOUNT, SAME_MEMORY
 from anatomy.claims import Cases, Finding, Need, Unmeasured, claim
 from anatomy.claims.table import Table, trusted
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 GRADIENTS = Need("accumulation.gradients")
 STEPS = Need("accumulation.steps")

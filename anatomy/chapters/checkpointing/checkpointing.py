@@ -20,11 +20,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy.chapters.checkpointing import traps as checkpointing_traps
 from anatomy.comparison import compare
-from anatomy.machine import memory
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED
-from anatomy.parts import demands, models
+from anatomy.parts import demands, memory, models
 from anatomy.parts.models import Layer
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError, MeasurementError

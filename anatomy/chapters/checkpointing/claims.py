@@ -7,8 +7,8 @@ peaks that are closer than `SAME_MEMORY` count as equal, for it hands memory out
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.pace import listed, pace
 from anatomy.claims.table import Table, bytes_over, judged, speed_up, why_not
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 FRONTIER = Need("checkpointing.frontier")
 # What people mean by activation checkpointing: layer by layer, or by operation.

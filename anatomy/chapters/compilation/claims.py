@@ -22,8 +22,8 @@ from anatomy.claims.table import (
     trusted,
     with_verdict,
 )
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 TRAINING = Need("compilation.map")
 INFERENCE = Need("compilation.map", {"task": "inference"})

@@ -15,11 +15,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy.comparison import compare
-from anatomy.machine import memory
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import demands, models
+from anatomy.parts import demands, memory, models
 from anatomy.parts.compiled import let_go, reason_of, with_break_even, without_caches
 from anatomy.parts.grid import joined
 

@@ -2,8 +2,8 @@
 
 from anatomy.claims import Cases, Finding, Need, Unmeasured, claim
 from anatomy.claims.table import Table, bytes_over, judged, speed_up, trusted
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 MAP, TRAINING = Need("graph_capture.map"), Need("graph_capture.training")
 POOLS = Need("graph_capture.pools")

@@ -14,9 +14,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.machine import host, memory
+from anatomy.machine import host
 from anatomy.numerics import formats
-from anatomy.parts import demands, models
+from anatomy.parts import demands, memory, models
 from anatomy.parts.graphs import Call, capture, compared, guarded, held_before, warm_up, why_not
 from anatomy.parts.grid import joined
 from anatomy.record.declare import experiment

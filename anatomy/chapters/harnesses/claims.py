@@ -2,11 +2,11 @@
 
 from statistics import median
 
-from anatomy.chapters.memory_layout.contiguity_claims import EVERY, FP16, WARM
 from anatomy.claims import Cases, Finding, Measured, Unmeasured, answer, claim
+from anatomy.claims.needs import EVERY, FP16, WARM
 from anatomy.claims.table import Table, trusted, why_not
+from anatomy.judge.rows import Row
 from anatomy.table import intervals, units
-from anatomy.table.rows import Row
 
 # Blocks that stand for a short run: as few as still have an exact interval of 95 %.
 FEW = 6

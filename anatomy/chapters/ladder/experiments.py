@@ -10,28 +10,12 @@ from typing import Literal
 import pandas as pd
 import torch
 
-from anatomy.chapters.ladder import (
-    ceilings as ladder_ceilings,
-)
-from anatomy.chapters.ladder import (
-    comparison,
-    copies,
-    gates,
-    rungs,
-    steps,
-)
-from anatomy.chapters.ladder import (
-    graphs as ladder_graphs,
-)
-from anatomy.chapters.ladder import (
-    inference as ladder_inference,
-)
-from anatomy.chapters.ladder import (
-    regimes as ladder_regimes,
-)
-from anatomy.chapters.ladder import (
-    traffic as ladder_traffic,
-)
+from anatomy.chapters.ladder import ceilings as ladder_ceilings
+from anatomy.chapters.ladder import comparison, copies, gates, rungs, steps
+from anatomy.chapters.ladder import graphs as ladder_graphs
+from anatomy.chapters.ladder import inference as ladder_inference
+from anatomy.chapters.ladder import regimes as ladder_regimes
+from anatomy.chapters.ladder import traffic as ladder_traffic
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
@@ -107,7 +91,7 @@ def training(
     where = formats.torch_device(device)
     copies.require_sizes(width, layers=layers, sequence=sequence, iters=iters, budget_s=budget_s)
     demands.at_least(0, "0 lets the width decide", batch=batch)
-    size = steps.Size(width, layers, batch or batch_of(width), sequence)
+    size = steps.Size(width, layers, batch or rungs.batch_of(width), sequence)
     steps.require_memory(size, where)
     switches = gates.switches()
     try:
@@ -121,11 +105,6 @@ def training(
     finally:
         torch.compiler.reset()
         gates.left_set(switches)
-
-
-def batch_of(width: int) -> int:
-    """Sequences of a step, where nobody says how many."""
-    return 8 if width <= 1024 else 4
 
 
 def _measured(

@@ -22,12 +22,12 @@ from anatomy.chapters.ladder.rungs import TRAINING as WAYS
 from anatomy.chapters.ladder.rungs import Way
 from anatomy.chapters.ladder.steps import FIRST_CALLS
 from anatomy.comparison import compare
-from anatomy.machine import host, memory
+from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import models
+from anatomy.parts import memory, models
 from anatomy.table import intervals
 from anatomy.table.errors import AnatomyError
 

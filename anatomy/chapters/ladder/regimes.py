@@ -18,10 +18,11 @@ from anatomy.chapters.ladder.comparison import without_culprits
 from anatomy.chapters.ladder.rungs import TRAINING, Answer, Way
 from anatomy.chapters.ladder.steps import FIRST_CALLS, Size
 from anatomy.comparison import compare
-from anatomy.machine import host, memory
+from anatomy.machine import host
 from anatomy.measure import census, stopwatch_for
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
+from anatomy.parts import memory
 from anatomy.parts.compiled import let_go
 from anatomy.table.errors import AnatomyError
 

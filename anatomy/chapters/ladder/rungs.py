@@ -236,3 +236,8 @@ def reference(layers: int, width: int, x: Tensor, target: Tensor) -> Answer:
         script = script_on(TRAINING[0], x.device)
         model = script.build(width, layers, x.device)
         return answer(TRAINING[0], model, script.step(model, x, target), x, target)
+
+
+def batch_of(width: int) -> int:
+    """Sequences of a step, where nobody says how many."""
+    return 8 if width <= 1024 else 4

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from anatomy.chapters.ladder import copies, gates, kernels, rungs
 from anatomy.chapters.ladder.copies import why
 from anatomy.chapters.ladder.rungs import Answer, Way
-from anatomy.machine import host, memory
+from anatomy.machine import host
 from anatomy.measure.stopwatch import Stopwatch, compilations
-from anatomy.parts import models
+from anatomy.parts import memory, models
 from anatomy.table.errors import AnatomyError
 
 Call = Callable[[], Tensor]

@@ -2,29 +2,13 @@
 
 from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, answer, claim
 from anatomy.claims.findings import NEAR
-from anatomy.claims.table import Table, quotient, rate_of, time_of, trusted, why_not
+from anatomy.claims.needs import CEILINGS, best
+from anatomy.claims.table import Table, quotient, time_of
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.errors import UnknownName
-from anatomy.table.rows import Row
 
-CEILINGS = Need("limits.ceilings")
 # Card that the figures of the seed's Day 14 are of; the page calls it by its name elsewhere.
 REFLECTION_GPU = "A100"
-
-
-def best(table: Table, op: str, work: str) -> Measured:
-    """The highest rate of an operation, in units of work per second, with its interval.
-
-    Raises:
-        Unmeasured: It could not be measured here.
-        UnknownName: The recording has no such operation.
-    """
-    found = table.select(op=op)
-    if not found:
-        raise UnknownName("op in a recording", op, [str(row.get("op")) for row in table])
-    there = [row for row in found if not why_not(row)] or [trusted(found[0])]
-    row = max(there, key=lambda each: each[work] / each["median_s"])
-    return rate_of(row, work, "B/s" if work == "bytes" else "FLOP/s")
 
 
 def _faster(table: Table, dtype: str, than: str) -> tuple[Measured, str]:

@@ -1,10 +1,10 @@
 """What the seed says of alignment, put to the experiments that move one thing at a time."""
 
-from anatomy.chapters.memory_layout.contiguity_claims import WARM, bench
 from anatomy.claims import INCONCLUSIVE, Cases, Finding, Need, answer, claim
+from anatomy.claims.needs import WARM, bench
 from anatomy.claims.table import Table, over_control, trusted, why_not, with_verdict
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 FACTORIAL = Need("alignment.factorial")
 # A streaming operation needs more rows than a product before it leaves the cache behind.

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, answer, claim, seeds
 from anatomy.claims.cases import between
+from anatomy.claims.needs import EVERY, FP16, FP32, TF32, WARM, bench
 from anatomy.claims.table import (
     Table,
     judged,
@@ -19,21 +20,9 @@ from anatomy.claims.table import (
 )
 from anatomy.table import units
 
-DTYPES = ("fp16", "bf16", "tf32", "fp32")
-SIZES = (2048, 4096, 8192)
 OPS = ("matmul", "layer_norm", "layer_norm_chain")
 VIEWS = ("transposed_view", "sliced_offset_view", "as_strided_view")
 COPY = "transposed_contig_copy"
-WARM = {"quantity": "gpu_warm"}
-
-
-def bench(dtype: str, size: int) -> Need:
-    """The recording of `contiguity.bench` for square matrices."""
-    return Need("contiguity.bench", {"dtype": dtype, "m": size, "n": size, "k": size})
-
-
-EVERY = tuple(bench(dtype, size) for dtype in DTYPES for size in SIZES)
-FP16, TF32, FP32 = bench("fp16", 2048), bench("tf32", 8192), bench("fp32", 8192)
 
 
 def _rows(tables: Iterable[Table], variants: Iterable[str], ops: Iterable[str]) -> list[tuple]:

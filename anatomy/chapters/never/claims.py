@@ -2,16 +2,15 @@
 
 from statistics import mean
 
-from anatomy.chapters.limits.claims import CEILINGS, best
-from anatomy.chapters.sync_points.synchronizations_claims import beginning
 from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
 from anatomy.claims.cases import between
 from anatomy.claims.findings import span
+from anatomy.claims.needs import CEILINGS, beginning, best
 from anatomy.claims.table import Table, over_control, quotient, trusted, with_verdict
+from anatomy.judge.rows import Row
 from anatomy.table import units
 from anatomy.table.errors import UnknownName
 from anatomy.table.intervals import ONE_PROCESS_EFFECT
-from anatomy.table.rows import Row
 
 COSTS = Need("never.costs")
 # Beginning of an operation -> the variants in it that do what the list forbids.

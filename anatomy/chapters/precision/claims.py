@@ -7,7 +7,7 @@ from typing import Any
 from anatomy.claims import Cases, Finding, Measured, Need, claim
 from anatomy.claims.findings import NEAR
 from anatomy.claims.table import Table, bytes_over, judged, over_control, speed_up, why_not
-from anatomy.table.rows import Row
+from anatomy.judge.rows import Row
 
 TRAINING = Need("precision.training")
 GRADIENTS = Need("precision.gradients")

@@ -5,15 +5,9 @@ import os
 import pandas as pd
 import torch
 
-from anatomy.chapters.precision import (
-    fp8 as precision_fp8,
-)
-from anatomy.chapters.precision import (
-    gradients as precision_gradients,
-)
-from anatomy.chapters.precision import (
-    training as precision_training,
-)
+from anatomy.chapters.precision import fp8 as precision_fp8
+from anatomy.chapters.precision import gradients as precision_gradients
+from anatomy.chapters.precision import training as precision_training
 from anatomy.comparison import compare
 from anatomy.numerics import formats
 from anatomy.parts import demands, models

@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from anatomy.comparison import compare
-from anatomy.machine import memory
 from anatomy.numerics import formats
-from anatomy.parts import models
+from anatomy.parts import memory, models
 from anatomy.table.errors import DisagreementError, MeasurementError
 
 LAYERS = 2

@@ -7,8 +7,8 @@ from math import exp, log
 
 from anatomy.claims import INCONCLUSIVE, Cases, Finding, Measured, Need, Unmeasured, answer, claim
 from anatomy.claims.table import Table, over_control, quotient, time_of, trusted, why_not
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 BENCH, LOOP = Need("sync_points.bench"), Need("sync_points.training_loop")
 SYNC, ITEM, DIRECT, ASYNC = "torch.cuda.synchronize()", "t.item()", "t.numpy()", "no wait"

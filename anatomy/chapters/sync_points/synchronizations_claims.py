@@ -4,9 +4,10 @@ from collections import defaultdict
 
 from anatomy.claims import Cases, Finding, Need, Unmeasured, answer, claim
 from anatomy.claims.findings import span
+from anatomy.claims.needs import beginning
 from anatomy.claims.table import Table, over_control
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 DETECTED, COSTS = Need("synchronizations.detected"), Need("synchronizations.costs")
 TRANSFERS = Need("transfers.to_device")
@@ -64,12 +65,6 @@ def to_device_synchronizes(transfers: Table) -> Finding:
         f"Copies to the GPU: without non_blocking the host waits in {plain.true} of "
         f"{len(plain)} cases; with it, at {' and '.join(beside)}."
     )
-
-
-def beginning(table: Table, op: str, *variants: str) -> list[Row]:
-    """The rows of these variants whose operation begins so."""
-    rows = table.select(variant=variants)
-    return [row for row in rows if str(row.get("op")).startswith(op)]
 
 
 @claim(COSTS)

@@ -12,10 +12,10 @@ from typing import Any
 
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current
 from anatomy.table import kernel_names, units
 from anatomy.table.errors import BadParameter, UnknownName
-from anatomy.table.rows import Row
 
 # Lanes that are drawn, from above; others are in the download alone.
 DRAWN = ("CPU", "GPU")

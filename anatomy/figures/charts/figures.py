@@ -9,10 +9,11 @@ from anatomy.claims import NOT_RECORDED, Result, ledger
 from anatomy.claims.seeds import Figure
 from anatomy.figures import tables
 from anatomy.figures.charts import strips, svg
+from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings
+from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current
-from anatomy.table import rows, units
-from anatomy.table.rows import Row
+from anatomy.table import units
 
 # Chart -> the function of `plain` that draws it, and its arguments after the rows.
 CHARTS = {

@@ -23,9 +23,10 @@ from anatomy.figures.charts.grammar import (
     WORSE,
     Spec,
 )
-from anatomy.table import rows, units
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
+from anatomy.table import units
 from anatomy.table.errors import UnknownName
-from anatomy.table.rows import Row
 
 # Verdict -> colour and shape of its mark in a chart of ratios.
 MARKS = {

@@ -8,21 +8,10 @@ import torch
 from torch.autograd import DeviceType
 from torch.nn import functional as F
 
-from anatomy.chapters.autograd import (
-    blocks,
-    compiled,
-    costs,
-    walk,
-)
-from anatomy.chapters.autograd import (
-    census as autograd_census,
-)
-from anatomy.chapters.autograd import (
-    graph as autograd_graph,
-)
-from anatomy.chapters.autograd import (
-    nodes as autograd_nodes,
-)
+from anatomy.chapters.autograd import blocks, compiled, costs, walk
+from anatomy.chapters.autograd import census as autograd_census
+from anatomy.chapters.autograd import graph as autograd_graph
+from anatomy.chapters.autograd import nodes as autograd_nodes
 from anatomy.chapters.autograd.blocks import SCOPES, Fused, Manual, Size
 from anatomy.machine import host
 from anatomy.parts import attention, attention_sizes

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from anatomy import claims, page
+from anatomy import claims
 from anatomy.chapters.autograd import layering, nodegraphs
 from anatomy.figures.charts import layered, svg
 from anatomy.record import recording, showing
@@ -243,7 +243,7 @@ def test_a_label_is_short(name, label):
 
 def drawn(root, **graphs) -> str:
     with showing.using(synthetic.showing(root)):
-        return page.graph("autograd_graph.nodes", graphs=graphs)
+        return nodegraphs.graph("autograd_graph.nodes", graphs=graphs)
 
 
 def test_a_graph_has_a_title_for_each_node_a_table_and_a_key(tmp_path):

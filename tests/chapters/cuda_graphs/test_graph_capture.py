@@ -10,9 +10,9 @@ import torch
 from anatomy import claims
 from anatomy.chapters.cuda_graphs import graph_capture
 from anatomy.chapters.cuda_graphs.claims import kernel_class
-from anatomy.machine import memory
 from anatomy.measure import blocks, census
 from anatomy.parts import graphs as graph_replays
+from anatomy.parts import memory
 from anatomy.table import intervals
 from anatomy.table.errors import DisagreementError, MeasurementError
 from tests.claims.test_claims import edited

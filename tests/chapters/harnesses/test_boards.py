@@ -5,15 +5,16 @@ from html import unescape
 
 import pytest
 
-from anatomy import cli, page
+from anatomy import cli
+from anatomy.chapters.harnesses import figures
 from anatomy.chapters.harnesses.contest import boards, scoreboard, shortfalls, standings
 from anatomy.chapters.harnesses.contest.scoreboard import Board
 from anatomy.figures.charts import clouds, grammar, svg
+from anatomy.figures.text import inline
 from anatomy.judge import merging
 from anatomy.machine import host
 from anatomy.record import recorder, recording
 from anatomy.record.showing import Showing, using
-from anatomy.references import inline
 from anatomy.site.collecting import on_page
 from anatomy.table.errors import AnatomyError, UnknownName
 from tests.chapters.harnesses import contests
@@ -96,7 +97,7 @@ def test_each_missed_target_is_explained_where_it_is_missed(board):
 def test_where_nothing_is_missed_the_page_says_so(showing, monkeypatch):
     monkeypatch.setattr(shortfalls, "explained", lambda *_: [])
     with using(showing):
-        html = page.harnesses("misses")
+        html = figures.harnesses("misses")
     assert "No target that can be decided is missed." in html and "<table" not in html
 
 
@@ -129,7 +130,7 @@ def test_a_target_has_its_figure_its_verdict_and_where_it_stands(board):
 @pytest.mark.parametrize("part", scoreboard.PARTS)
 def test_every_part_is_a_figure_with_its_run_strip(part, showing):
     with using(showing):
-        html = page.harnesses(part, caption="See `compare`.")
+        html = figures.harnesses(part, caption="See `compare`.")
     Balance(html)
     assert "Toy GPU" in html and "See <code>compare</code>." in html
     assert html.count("<figure") == 1 and "9 raw JSON files" in html
@@ -145,17 +146,18 @@ def test_the_chart_has_a_mark_for_each_harness_and_workload(board):
 
 def test_what_is_missing_is_a_gap_with_its_commands_and_the_rest_is_shown(tmp_path):
     with using(Showing(root=tmp_path, machine=synthetic.MACHINE)):
-        html = page.harnesses("targets")
+        html = figures.harnesses("targets")
     assert "9 recordings are missing" in html and "<table" not in html
     assert "pytorch-gpu-anatomy record harnesses.estimates --process 5" in unescape(html)
     contests.record(tmp_path, processes=2, references=0)
     with using(Showing(root=tmp_path, machine=synthetic.MACHINE)):
-        html = page.harnesses("targets")
+        html = figures.harnesses("targets")
     assert "7 recordings are missing" in html and "open" in html and "<table" in html
 
 
 def test_a_wrong_part_or_quantity_is_an_error_even_while_collecting():
-    blocks = '```python exec="on" html="1"\nfrom anatomy.page import harnesses\n{}\n```\n'
+    door = "from anatomy.chapters.harnesses.figures import harnesses"
+    blocks = f'```python exec="on" html="1"\n{door}\n{{}}\n```\n'
     asked, wrong = on_page("a.md", blocks.format('print(harnesses("spread"))'))
     assert len(asked) == 9 and not wrong
     _, wrong = on_page("a.md", blocks.format('print(harnesses("spred"))'))
@@ -178,7 +180,7 @@ def test_a_target_in_prose_is_a_chip_or_its_figure(showing):
 def test_raw_samples_are_drawn_with_the_medians_of_their_blocks(tmp_path):
     contests.example(tmp_path)
     with using(Showing(root=tmp_path, machine=synthetic.MACHINE)):
-        html = page.samples("worked_example.kernel", quantity="gpu_cold", caption="All of them.")
+        html = figures.samples("worked_example.kernel", quantity="gpu_cold", caption="All of them.")
     Balance(html)
     assert "<svg" in html and "All of them." in html
     assert "softmax (again)" in html and "2% more rows" not in html
@@ -199,12 +201,12 @@ def test_of_several_processes_the_samples_of_the_first_are_drawn(tmp_path, monke
 
 def test_an_experiment_without_samples_can_not_be_drawn(monkeypatch):
     with using(synthetic.showing()), pytest.raises(AnatomyError, match="keeps no raw samples"):
-        page.samples("contiguity.bench", quantity="gpu_warm")
+        figures.samples("contiguity.bench", quantity="gpu_warm")
 
 
 def test_a_worked_example_that_was_not_recorded_is_a_gap(tmp_path):
     with using(Showing(root=tmp_path, machine=synthetic.MACHINE)):
-        html = page.samples("worked_example.kernel")
+        html = figures.samples("worked_example.kernel")
     assert "pytorch-gpu-anatomy record worked_example.kernel" in html and "<svg" not in html
 
 

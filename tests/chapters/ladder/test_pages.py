@@ -10,11 +10,11 @@ import pytest
 
 from anatomy import page
 from anatomy.chapters.ladder.claims.rungs import TRAINING
-from anatomy.chapters.ladder.shown import ladders, rungs, scripts
+from anatomy.chapters.ladder.shown import changes, ladders, rungs, scripts
 from anatomy.figures.charts import stacks, svg
+from anatomy.figures.text import inline
 from anatomy.record import recording, signatures
 from anatomy.record.showing import Showing, using
-from anatomy.references import inline
 from anatomy.table.errors import BadParameter, UnknownName
 from tests.chapters.ladder import ladder_rows
 from tests.fakes import synthetic
@@ -62,7 +62,7 @@ def changed(root, into, change, width: int = 1024):
 
 def shown(root, part: str = "speed", **options) -> str:
     with using(synthetic.showing(root=root)):
-        return page.ladder(part, **CLIMBED | options)
+        return ladders.ladder(part, **CLIMBED | options)
 
 
 # --- what a rung changes
@@ -101,7 +101,7 @@ def test_what_times_a_script_and_what_marks_it_is_not_its_code(rung):
 
 
 def test_a_difference_is_coloured_by_its_signs_and_counts_its_lines():
-    html = page.changes("2_sdpa", caption="One call for `four`.")
+    html = changes.changes("2_sdpa", caption="One call for `four`.")
     lines = scripts.difference("1_cublas", "2_sdpa")
     gone = sum(line.startswith("-") for line in lines)
     assert f"{gone} lines of 1_cublas.py gone" in text(html) and "One call for four" in text(html)
@@ -111,10 +111,10 @@ def test_a_difference_is_coloured_by_its_signs_and_counts_its_lines():
 
 def test_a_difference_needs_two_scripts_that_are_there():
     with pytest.raises(BadParameter, match="0_baseline says of no rung"):
-        page.changes("0_baseline")
+        changes.changes("0_baseline")
     with pytest.raises(UnknownName, match=r"no rung '2_spda'.*2_sdpa"):
-        page.changes("2_spda")
-    assert "1_cublas.py" in text(page.changes("0_baseline", since="1_cublas"))
+        changes.changes("2_spda")
+    assert "1_cublas.py" in text(changes.changes("0_baseline", since="1_cublas"))
 
 
 # --- whom a rung is held against
@@ -334,7 +334,7 @@ def test_a_wrong_name_is_an_error_and_a_missing_recording_a_gap(root, tmp_path):
         shown(root, op="backward")
     assert "not recorded" in text(shown(tmp_path)).lower()
     with using(Showing(root=root, machine=synthetic.MACHINE, collecting=True)) as showing:
-        assert page.ladder("time", **CLIMBED) == page.changes("2_sdpa") == ""
+        assert ladders.ladder("time", **CLIMBED) == changes.changes("2_sdpa") == ""
         del showing
 
 
@@ -344,7 +344,7 @@ def test_an_old_recording_shows_its_badge(root, tmp_path):
 
     showing = stale(synthetic.showing(root=changed(root, tmp_path, renamed)), NAME, **CLIMBED)
     with using(showing):
-        html = page.ladder(**CLIMBED, variants=["3 default"])
+        html = ladders.ladder(**CLIMBED, variants=["3 default"])
     assert 'class="notice badge"' in html and "3 default" not in text(html)
 
 
@@ -374,8 +374,8 @@ def test_each_reference_to_the_steps_meets_one_row(root, name):
 
 def test_a_page_says_once_how_a_gap_is_filled(tmp_path):
     with using(synthetic.showing(root=tmp_path)):
-        first, again = (page.ladder("speed", **CLIMBED) for _ in range(2))
-        other = page.ladder("speed", width=4096, layers=2)
+        first, again = (ladders.ladder("speed", **CLIMBED) for _ in range(2))
+        other = ladders.ladder("speed", width=4096, layers=2)
     assert "pytorch-gpu-anatomy record ladder.training" in text(first)
     assert "Not recorded yet." in text(again) and "Record it on" not in text(again)
     assert "--width 4096" in text(other), "another command has to be named"
@@ -385,9 +385,9 @@ def test_a_recording_that_is_older_than_a_way_still_shows_the_others(root):
     asked = ["0 fp32", "3 default", "6 new"]
     showing = stale(synthetic.showing(root=root), NAME, **CLIMBED)
     with using(showing):
-        shown = page.ladder("climb", variants=asked, **CLIMBED)
+        shown = ladders.ladder("climb", variants=asked, **CLIMBED)
         assert "Out of date" in text(shown) and "3 default" in text(shown)
-        nothing = page.ladder("climb", variants=["6 new"], **CLIMBED)
+        nothing = ladders.ladder("climb", variants=["6 new"], **CLIMBED)
         assert "Out of date" in text(nothing) and "3 default" not in text(nothing)
     with using(synthetic.showing(root=root)), pytest.raises(UnknownName):
-        page.ladder("climb", variants=asked, **CLIMBED)
+        ladders.ladder("climb", variants=asked, **CLIMBED)

@@ -4,16 +4,8 @@ import pandas as pd
 import pytest
 import torch
 
-from anatomy.chapters.ladder import (
-    copies,
-    experiments,
-    graphs,
-    regimes,
-    rungs,
-)
-from anatomy.chapters.ladder import (
-    kernels as ladder_kernels,
-)
+from anatomy.chapters.ladder import copies, experiments, graphs, regimes, rungs
+from anatomy.chapters.ladder import kernels as ladder_kernels
 from anatomy.chapters.ladder.steps import Size
 from anatomy.measure import blocks, census, comparison, stopwatch_for
 from anatomy.table.errors import AnatomyError, BadParameter

@@ -2,7 +2,7 @@
 
 from anatomy.chapters.ladder.shown import tables
 from anatomy.chapters.ladder.shown.tables import View
-from anatomy.table import rows
+from anatomy.judge import rows
 
 STEP = {"op": "step", "quantity": "step_wall", "rung": "3_compile"}
 CONTROL = STEP | {"variant": "3 default", "role": "control", "median_s": 4e-3}

@@ -134,7 +134,7 @@ def test_sizes_that_make_no_model_are_refused(given):
 
 
 def test_the_batch_follows_from_the_width():
-    assert [experiments.batch_of(width) for width in (32, 1024, 2048, 4096, 16384)] == [
+    assert [rungs.batch_of(width) for width in (32, 1024, 2048, 4096, 16384)] == [
         8,
         8,
         4,

@@ -9,16 +9,8 @@ import pytest
 import torch
 from torch.autograd import DeviceType
 
-from anatomy.chapters.sync_points import (
-    lines,
-    sync_points,
-    trace,
-    training_loop,
-    waits,
-)
-from anatomy.chapters.sync_points import (
-    rounds as sync_points_rounds,
-)
+from anatomy.chapters.sync_points import lines, sync_points, trace, training_loop, waits
+from anatomy.chapters.sync_points import rounds as sync_points_rounds
 from anatomy.chapters.sync_points.lines import ITEM
 from anatomy.diagnosis import profiles
 from anatomy.measure import sampling

@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pandas as pd
@@ -11,13 +10,11 @@ import torch
 
 from anatomy import claims
 from anatomy.chapters.never import never
-from anatomy.chapters.sync_points import synchronizations, transfers
+from anatomy.chapters.sync_points import synchronizations
 from anatomy.chapters.sync_points.candidates import CANDIDATES, QUEUES, tensors_on
-from anatomy.measure import blocks, stopwatch_for
 from anatomy.numerics import agreement
 from anatomy.parts import grid
 from anatomy.record import recording
-from anatomy.table.errors import DisagreementError
 from tests.fakes import synthetic
 from tests.fakes.fake_stopwatch import Fake, FakeStopwatch
 
@@ -112,25 +109,6 @@ def test_trials_that_disagree_decide_nothing_and_a_cpu_says_what_it_lacks(tmp_pa
         lambda row: row.update(waits=None, debug_mode_says=None, note="needs a GPU"),
     )
     assert (lacking.word, lacking.evidence) == (claims.NOT_MEASURABLE, "needs a GPU")
-
-
-def test_copies_that_never_wait_make_the_rule_false_and_some_make_it_conditional(tmp_path):
-    never_waits = edited(tmp_path, "to-device-synchronizes", lambda row: row.update(waits=False))
-    assert never_waits.word == claims.FAILS
-
-    def pinned_is_free(row):
-        row["waits"] = None if "waits" not in row else not row.get("pinned")
-
-    some = edited(tmp_path, "to-device-synchronizes", pinned_is_free)
-    assert some.word == claims.ONLY_WHERE and "pageable" in some.condition
-
-
-def test_the_other_direction_says_nothing_of_copies_to_the_gpu(tmp_path):
-    def free_to_host(row):
-        if row.get("direction") == "to the host":
-            row["waits"] = False
-
-    assert edited(tmp_path, "to-device-synchronizes", free_to_host).word == claims.HOLDS
 
 
 @pytest.mark.parametrize(
@@ -298,34 +276,6 @@ def test_counts_stay_whole_numbers_beside_rows_that_have_none():
     assert type(grid.with_counts(table, "n").n[0]) is int
 
 
-@pytest.mark.parametrize("direction", transfers.DIRECTIONS)
-def test_every_way_of_copying_brings_what_was_there(direction):
-    calls, exact = transfers.ways_of(direction, 4096, CPU)
-    assert list(calls) == list(transfers.WAYS)
-    agreement.check(calls, dict.fromkeys(calls, exact))
-
-
-def test_a_copy_that_brings_nothing_is_found_out(monkeypatch):
-    monkeypatch.setattr(transfers, "_downloaded", lambda x, host, non_blocking: lambda: x)
-    with pytest.raises(DisagreementError, match="pageable: the copy to the host brought"):
-        transfers.ways_of("to the host", 4096, CPU)
-
-
-@pytest.mark.parametrize(
-    ("read", "later", "stale"),
-    [(1.0, 1.0, False), (-1.0, 1.0, True), (None, 1.0, False), (None, 2.0, True)],
-)
-def test_stale_is_what_is_not_what_was_copied(read, later, stale):
-    row = transfers._watched(lambda x, watch: (read, later), torch.ones(1), FakeStopwatch())
-    assert row["stale"] is stale
-
-
-@pytest.mark.parametrize("way", [w for n, w in transfers.HAZARDS.items() if "pinned" not in n])
-def test_a_host_that_is_its_own_device_reads_nothing_stale(way):
-    row = transfers._watched(way, torch.full((8,), transfers.COPIED), FakeStopwatch())
-    assert row["stale"] is False
-
-
 def test_first_calls_are_one_each_and_warm_is_their_median_later(monkeypatch):
     monkeypatch.setattr(never, "WARM_S", 1e-3)
     watch = FakeStopwatch()
@@ -365,41 +315,3 @@ def test_the_script_asks_whether_the_queue_was_empty_when_the_line_returned(wait
     monkeypatch.setattr(torch.cuda, "synchronize", idle)
     monkeypatch.setattr(torch.cuda, "Event", lambda: event)
     assert script.waits(idle if waiting else lambda: None) is waiting
-
-
-@pytest.fixture
-def short(monkeypatch):
-    """Comparisons in few short blocks."""
-    monkeypatch.setattr(blocks, "PART_S", 1e-4)
-    monkeypatch.setattr(blocks, "LOOKS", (6,))
-    monkeypatch.setattr(transfers, "SETTLE_CAP_S", 0.05)
-
-
-@pytest.mark.parametrize("direction", transfers.DIRECTIONS)
-def test_a_cell_of_copies_has_both_quantities_and_its_coordinates(direction, short):
-    enqueue, wall = transfers.copies(direction, 2**20, stopwatch_for("cpu"), 6)
-    assert set(enqueue.quantity) == {"host_enqueue"} and set(wall.quantity) == {"step_wall"}
-    assert set(enqueue.op) == {f"{direction} 1 MiB"} and set(enqueue.bytes) == {2**20}
-    assert list(zip(enqueue.pinned, enqueue.non_blocking, strict=True))[:4] == [
-        *transfers.WAYS.values()
-    ]
-    assert set(enqueue.waits) == {False} and enqueue.limit.isna().all()
-
-
-def test_a_copy_and_a_product_leave_the_same_in_one_stream_and_in_two(short, monkeypatch):
-    waited = []
-    stream = SimpleNamespace(wait_stream=waited.append)
-    monkeypatch.setattr(torch.cuda, "Stream", lambda device: stream)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: stream)
-    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor.clone())
-    table = transfers.beside(CPU, 1e-4, 6)
-    assert list(table[table.role != "again"].variant) == [
-        "pinned, one stream",
-        "pinned, two streams",
-        "pageable, one stream",
-        "pageable, two streams",
-        "the product alone",
-    ]
-    assert (table.error < 2**-6).all()
-    assert len(waited) % 2 == 0, "each stream waits for the other one, in each call"

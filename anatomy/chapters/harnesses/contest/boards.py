@@ -8,10 +8,10 @@ from anatomy.chapters.harnesses.contest import scoreboard, standings
 from anatomy.chapters.harnesses.contest.scoreboard import Board, Sheet
 from anatomy.figures import tables
 from anatomy.figures.charts import figures, svg
+from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, Showing
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
-from anatomy.table.rows import Row
 
 # Verdict on a target -> the chip that has its mark and tone.
 CHIPS = {scoreboard.MET: "holds", scoreboard.NOT_MET: "fails", scoreboard.OPEN: "not recorded"}

@@ -11,8 +11,8 @@ from anatomy.chapters.ladder.claims.rungs import STEP, TRAINING, WIDTHS
 from anatomy.chapters.ladder.shown import rungs
 from anatomy.claims import Cases, Finding, Unmeasured, claim
 from anatomy.claims.table import Table, quotient, rate_of, ratio, why_not
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 NEEDS = dict(zip(WIDTHS, TRAINING, strict=True))
 CEILING = f"{rungs.CEILING}bf16"

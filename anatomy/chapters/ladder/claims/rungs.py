@@ -9,8 +9,8 @@ import re
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
 from anatomy.claims.table import Table, bytes_over, over_control, trusted, why_not, with_verdict
+from anatomy.judge.rows import Row
 from anatomy.table import kernel_names, units
-from anatomy.table.rows import Row
 
 WIDTHS = (1024, 2048, 4096)
 # Width by width; the first is the experiment's own. At the largest, one call of each way takes a

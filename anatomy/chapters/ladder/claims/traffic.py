@@ -3,8 +3,8 @@
 from anatomy.claims import Cases, Finding, Measured, Need, claim
 from anatomy.claims.cases import between
 from anatomy.claims.table import Table
+from anatomy.judge.rows import Row
 from anatomy.table import units
-from anatomy.table.rows import Row
 
 TRAFFIC = Need("ladder.traffic")
 # The two ways to write attention out: as the ladder's rung 1 does, and with the fewest operators.

@@ -6,8 +6,8 @@ The difference is made from the two files when a page is built.
 from html import escape
 
 from anatomy.chapters.ladder.shown import scripts
+from anatomy.figures.text import inline
 from anatomy.record.showing import current
-from anatomy.references import inline
 from anatomy.table.errors import BadParameter
 
 

@@ -8,10 +8,11 @@ from anatomy.chapters.ladder.shown import tables as ladder_tables
 from anatomy.chapters.ladder.shown.tables import View
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
-from anatomy.table import rows, units
+from anatomy.table import units
 from anatomy.table.errors import UnknownName
-from anatomy.table.rows import Row
 
 EXPERIMENT = "ladder.training"
 # Where one step is so many times as long as another, shares are drawn as well.
@@ -66,12 +67,12 @@ def _climb(view: View) -> str:
     there = ladder_tables.there(view.table)
     steps = []
     for row in there:
-        value, *ends = rungs.speedup(row)
+        value, *ends = rows.speedup(row)
         if value is None:
             continue
         low, high = (value if end is None else end for end in ends)
         below, over = rungs.last(row, view.steps), rungs.climbed(row, view.steps)
-        start, gained = rungs.speedup(below)[0] if below else 1.0, rungs.speedup(over)
+        start, gained = rows.speedup(below)[0] if below else 1.0, rows.speedup(over)
         total = text = units.ratio(value, *ends)
         hover = f"{row['variant']}: {units.ratio_range(value, *ends)} over rung 0"
         if below:

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anatomy.chapters.ladder.shown import scripts
+from anatomy.judge import rows
 from anatomy.judge.limits import MATMUL, Ceilings
-from anatomy.table import rows, units
-from anatomy.table.rows import Row
+from anatomy.judge.rows import Row
+from anatomy.table import units
 
 CEILING = "ceiling "  # of these operations are the best products of the same run, by format
 # Column of an error -> what it is of, and how far it may stray from rung 0's by the format of the
@@ -124,14 +125,6 @@ def climbed(row: Row, table: Sequence[Row]) -> Row:
     if below is None or not measured(row) or below.get("variant") == row.get("control"):
         return row
     return rows.against([below, row], below["variant"])[1]
-
-
-def speedup(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
-    """What a row's ratio is the inverse of, with its interval; 1 of the control."""
-    if row.get("role") == "control":
-        return 1.0, None, None
-    ends = (row.get(name) for name in ("ratio", "ratio_high", "ratio_low"))
-    return tuple(None if units.missing(end) else 1 / end for end in ends)
 
 
 def ceiling(table: Sequence[Row], products: str) -> float | None:

@@ -7,9 +7,10 @@ from html import escape
 
 from anatomy.chapters.ladder.shown import rungs
 from anatomy.figures import tables
+from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings
-from anatomy.table import rows, units
-from anatomy.table.rows import Row
+from anatomy.judge.rows import Row
+from anatomy.table import units
 
 MOST_KERNELS = 10
 
@@ -48,7 +49,7 @@ def speeds_alone(view: View) -> str:
     def climbed(row: Row) -> str:
         if rungs.last(row, view.steps) is None:
             return tables.NONE
-        return tables.figure(*rungs.speedup(rungs.climbed(row, view.steps)))
+        return tables.figure(*rows.speedup(rungs.climbed(row, view.steps)))
 
     def rate(row: Row) -> str:
         return units.significant(row["rate"] / 1e12) if row.get("rate") else tables.NONE
@@ -58,7 +59,7 @@ def speeds_alone(view: View) -> str:
         (f"#step, {unit}", lambda row: tables.figure(*ends(row), size)),
         ("#over the last rung", climbed),
         ("", lambda row: _verdict(row, view)),
-        (f"#over {control}", lambda row: tables.figure(*rungs.speedup(row))),
+        (f"#over {control}", lambda row: tables.figure(*rows.speedup(row))),
         ("#TB/s" if moved else "#TFLOP/s", rate),
         ("#% of its limit", _limit),
     ]

@@ -4,33 +4,33 @@ import os
 
 import pytest
 
-from tests.measure import method_edits
+from tests.measure.method import edits
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="edited rooms are run in forks")
 
 
 def test_no_edit_of_the_method_goes_unseen():
-    found = method_edits.sights()
-    assert len(found) - len(list(method_edits.constant_edits())) >= 60
+    found = edits.sights()
+    assert len(found) - len(list(edits.constant_edits())) >= 60
     assert {edit.what: by for edit, by in found} == {edit.what: edit.seen for edit, _ in found}
 
 
 def test_every_constant_of_the_room_is_among_the_edits():
-    tried = {edit.what.removesuffix(" is another") for edit in method_edits.constant_edits()}
-    constants = {name for name in method_edits.as_it_is().constants if name.isupper()}
+    tried = {edit.what.removesuffix(" is another") for edit in edits.constant_edits()}
+    constants = {name for name in edits.as_it_is().constants if name.isupper()}
     beneath = {"ALLOWED", "SAME_ANSWER", "THROTTLE_FIELDS", "_UNION_MEMBERS"}
     assert tried == constants - beneath and len(tried) >= 40
 
 
 def test_no_harmless_edit_costs_a_recording():
-    found = method_edits.costs()
+    found = edits.costs()
     assert len(found) >= 40
     assert [edit.what for edit, when in found if not when] == []
-    at_once = [edit for edit, when in found if when == method_edits.AT_ONCE]
+    at_once = [edit for edit, when in found if when == edits.AT_ONCE]
     assert len(at_once) >= 20, "words and places are free without running anything"
 
 
 def test_an_edit_that_no_longer_applies_is_an_error():
-    gone = method_edits.Edit("an edit", [("clock.py", "there is no such text", "")])
+    gone = edits.Edit("an edit", [("clock.py", "there is no such text", "")])
     with pytest.raises(AssertionError, match=r"an edit: clock\.py has no one"):
-        method_edits.edited(gone)
+        edits.edited(gone)

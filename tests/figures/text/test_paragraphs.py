@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from anatomy.figures.text import inline
+from anatomy.figures.text.paragraphs import choose
 from anatomy.record import recording
-from anatomy.references import inline
-from anatomy.references.paragraphs import choose
 from anatomy.site.collecting import on_page
 from tests.fakes import synthetic
 from tests.fakes.sites import Project, block

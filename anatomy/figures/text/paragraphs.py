@@ -16,8 +16,8 @@ import re
 from dataclasses import dataclass, field
 
 from anatomy import claims
+from anatomy.figures.text import fences, spans
 from anatomy.record.showing import Showing
-from anatomy.references import fences, spans
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 _LINE = re.compile(r"^(?P<indent>[ \t]*)\[\[\s*(?P<what>when\b.*|end)\s*\]\][ \t]*$")

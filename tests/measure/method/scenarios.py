@@ -1,7 +1,7 @@
 """Comparisons that the measuring room is asked for on a virtual GPU, so that its way of making them
 shows in their traces.
 
-With `method_scenarios_beside` these go through every branch of the room, which a test holds. What
+With `scenarios_beside` these go through every branch of the room, which a test holds. What
 each adds to the others stands in its name. They are short: a comparison takes a fifth of a second
 of virtual time unless it is the budget that is asked about.
 """
@@ -14,8 +14,8 @@ from unittest import mock
 from anatomy.table.errors import MeasurementError
 from tests.fakes.fake_driver import FIRST
 from tests.fakes.fake_gpu import LAUNCH_GAP_S
-from tests.measure.method_traces import compared, counted, scenario
-from tests.measure.traced_gpu import TracedGpu
+from tests.measure.method.traced_gpu import TracedGpu
+from tests.measure.method.traces import compared, counted, scenario
 
 SHORT_S, LONG_S = 20e-6, 3e-3
 

@@ -1,7 +1,7 @@
 """Scenarios and their traces: what the measuring room is asked, and what it then does.
 
 A scenario is a function of a virtual card (`@scenario`), of which there are some fifty in
-`method_scenarios` and `method_scenarios_beside`. Its trace is kept in METHOD.json.
+`scenarios` and `scenarios_beside`. Its trace is kept in METHOD.json.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import pytest
 
 from anatomy.measure import compare_raw
 from tests.fakes import fake_gpu
-from tests.measure.traced_gpu import OPERATIONS, TracedGpu
+from tests.measure.method.traced_gpu import OPERATIONS, TracedGpu
 
 # What is kept of a row: all that clocks, counters and checks said, and none of its words.
 FIGURES = (

@@ -9,8 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from anatomy.references import frontmatter
-from anatomy.site import listings
+from anatomy.figures.text import frontmatter, listings
 from anatomy.table.errors import BadParameter, UnknownName
 from tests.fakes import synthetic
 from tests.fakes.sites import CHECKOUT, Project

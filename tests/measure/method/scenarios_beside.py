@@ -14,8 +14,8 @@ from anatomy.measure.patient import patient_stopwatch
 from anatomy.table.errors import BadParameter, DisagreementError, MeasurementError
 from tests.fakes.fake_driver import FIRST
 from tests.fakes.fake_gpu import LAUNCH_GAP_S
-from tests.measure.method_scenarios import LONG_S, SHORT_S, wobbling
-from tests.measure.method_traces import compared, counted, scenario
+from tests.measure.method.scenarios import LONG_S, SHORT_S, wobbling
+from tests.measure.method.traces import compared, counted, scenario
 
 # What the clock itself costs.
 

@@ -164,6 +164,14 @@ def group_name(op: str | None, quantity: str | None) -> str:
     return ", ".join(part for part in (op, QUANTITIES.get(quantity, quantity)) if part)
 
 
+def speedup(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """What a row's ratio is the inverse of, with its interval; 1 of the control."""
+    if row.get("role") == "control":
+        return 1.0, None, None
+    ends = (row.get(name) for name in ("ratio", "ratio_high", "ratio_low"))
+    return tuple(None if units.missing(end) else 1 / end for end in ends)
+
+
 def derived(row: Row, ceilings: Any | None) -> Row:
     """`row` with the columns of `DERIVED` and their intervals.
 

@@ -24,18 +24,13 @@ from anatomy.record.provenance import method
 from anatomy.record.provenance.syntax import normalised
 from anatomy.table.errors import AnatomyError
 from tests.fakes import fake_driver, fake_gpu
-from tests.measure import (
-    method_scenarios,
-    method_scenarios_beside,
-    method_traces,
-    traced_gpu,
-)
-from tests.measure.method_traces import SCENARIOS, Trace, traced
-from tests.measure.traced_gpu import OPERATIONS
+from tests.measure.method import scenarios, scenarios_beside, traced_gpu, traces
+from tests.measure.method.traced_gpu import OPERATIONS
+from tests.measure.method.traces import SCENARIOS, Trace, traced
 
 INSTRUMENT = (
-    *(fake_driver, fake_gpu, traced_gpu, method_traces),
-    *(method_scenarios, method_scenarios_beside),
+    *(fake_driver, fake_gpu, traced_gpu, traces),
+    *(scenarios, scenarios_beside),
 )
 LINE = 96  # characters of packed letters in a line of the file
 Traces = Mapping[str, Trace]
@@ -53,9 +48,9 @@ def main() -> int:
     parser.add_argument("--because", default="", help="why the method changes, in a sentence")
     asked = parser.parse_args()
     if asked.table:
-        from tests.measure import method_edits
+        from tests.measure.method import edits
 
-        print(method_edits.table())
+        print(edits.table())
         return 0
     try:
         if asked.anew:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anatomy.references import inline, prose
+from anatomy.figures.text import inline, prose
 from anatomy.table.errors import BadParameter
 from tests.fakes import synthetic
 

@@ -19,7 +19,7 @@ spec, a unit, `range` for the value with its interval, or nothing for the digits
 pays for. A selector with a dot in it is quoted. Code spans, fences and comments are left alone;
 `\\[[` is an ordinary bracket.
 Paragraphs that are bound to a verdict, `[[when ...]]`, are chosen first:
-`anatomy.references.paragraphs`.
+`anatomy.figures.text.paragraphs`.
 """
 
 import re
@@ -28,9 +28,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from anatomy.figures.text import facts, fences, paragraphs, spans
+from anatomy.judge import rows
 from anatomy.record.showing import Found, Showing, using
-from anatomy.references import facts, fences, paragraphs, spans
-from anatomy.table import columns, rows, units
+from anatomy.table import columns, units
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 _NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
@@ -130,12 +131,12 @@ def render(showing: Showing, body: str) -> str:
         _flat(body).rpartition(" | ") if " | " in _flat(body) else (_flat(body), "", "")
     )
     kind, colon, rest = target.partition(":")
-    if colon and kind in facts.REFERENCES:
-        return facts.REFERENCES[kind](showing, rest.strip(), spec.strip())
+    if colon and kind in facts.references():
+        return facts.references()[kind](showing, rest.strip(), spec.strip())
     if target == "end" or re.match(r"when\b", target):
         raise BadParameter(f"this stands on a line of its own: {paragraphs.HOW}")
     if colon and re.fullmatch(r"\w+", kind):
-        raise UnknownName("kind of reference", kind, facts.REFERENCES)
+        raise UnknownName("kind of reference", kind, facts.references())
     reference = parse(target)
     ceilings = showing.ceilings
     found = showing.find(reference.name, **reference.params)
@@ -162,7 +163,7 @@ def parse(text: str) -> Reference:
         raise BadParameter(
             "a reference begins with an experiment, as in [[contiguity.bench(dtype=fp16)"
             ".matmul.gpu_warm.contiguous.median_s]], or with one of "
-            f"{', '.join(facts.REFERENCES)} and a colon. "
+            f"{', '.join(facts.references())} and a colon. "
             "Write \\[[ for two plain brackets."
         )
     name, params, rest = _call(text)

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from itertools import count
 
+from anatomy.figures.text import frontmatter
+from anatomy.figures.text.frontmatter import Front, Fronts
 from anatomy.record.showing import Showing
-from anatomy.references import frontmatter
-from anatomy.references.frontmatter import Front, Fronts
 from anatomy.table.errors import BadParameter, UnknownName
 
 _LINK = re.compile(r"\]\((?P<source>[^()\s#]+\.md)(?P<part>#[^()\s]*)?\)")

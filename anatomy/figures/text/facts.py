@@ -1,18 +1,17 @@
 """References in prose that are not to a row: claims, limits, cited figures, and the machine."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from anatomy import claims
-from anatomy.chapters.harnesses.contest import boards, scoreboard
 from anatomy.claims import ledger, seeds
 from anatomy.figures import tables
+from anatomy.figures.text import listings, spans
 from anatomy.judge import limits
 from anatomy.record import recording
 from anatomy.record.showing import Showing
-from anatomy.references import spans
-from anatomy.site import listings
-from anatomy.table import units
+from anatomy.table import chapters, units
 from anatomy.table.errors import BadParameter, UnknownName
 
 
@@ -145,24 +144,6 @@ def machine(showing: Showing, name: str, spec: str) -> str:
     return spans.gap_because(f"nothing recorded on {showing.machine} yet")
 
 
-def target(showing: Showing, name: str, spec: str) -> str:
-    """`[[target:power]]`, whether one of the harnesses' targets is met; `| found`, its figure."""
-    if spec not in ("", "verdict", "found", "detail"):
-        raise BadParameter(f"a target has verdict, found and detail; got {spec!r}.")
-    calls = boards.found(showing)
-    if showing.collecting:
-        return ""
-    board = boards.board(calls)
-    if board.empty:
-        return spans.gap(*calls)
-    one = board.target(name)
-    if spec == "found":
-        return spans.literal(scoreboard.found_text(one)) + spans.stale(*calls)
-    if spec == "detail":
-        return spans.literal(one.detail or "") + spans.stale(*calls)
-    return boards.chip(one) + spans.stale(*calls)
-
-
 def _field(found: recording.Recording, name: str, spec: str) -> str:
     known: dict[str, Any] = found.data["software"] | found.data["machine"]
     if name not in known:
@@ -175,14 +156,31 @@ def _field(found: recording.Recording, name: str, spec: str) -> str:
 # Characters of a condition in a sentence; a longer one is in the hover text and in the ledger.
 MOST_SAID = 90
 CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition")
-REFERENCES: dict[str, Callable[[Showing, str, str], str]] = {
+Reference = Callable[[Showing, str, str], str]
+REFERENCES: dict[str, Reference] = {
     "claim": claim,
     "cited": cited,
     "given": given,
     "limit": limit,
     "seed": seed,
     "machine": machine,
-    "target": target,
     "cards": listings.cards,
     "index": listings.index,
 }
+
+
+def reference(name: str) -> Callable[[Reference], Reference]:
+    """Declare a function of a chapter's `references.py` as what `[[name:...]]` stands for."""
+
+    def declare(function: Reference) -> Reference:
+        REFERENCES[name] = function
+        return function
+
+    return declare
+
+
+@cache
+def references() -> dict[str, Reference]:
+    """What the words before the colon stand for: those above, and those of chapters."""
+    chapters.load("references")
+    return REFERENCES

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from anatomy.references import fences, inline
+from anatomy.figures.text import fences, inline
 
 _NUMBER = r"(?<![\w.,/-])\d+(?:[.,]\d+)*(?:\s?(?:-|–|to)\s?\d+(?:\.\d+)?)?"
 _UNITS = (

@@ -2,8 +2,7 @@
 
 import pytest
 
-from anatomy.judge import merging
-from anatomy.table import rows
+from anatomy.judge import merging, rows
 from anatomy.table.errors import MeasurementError
 
 

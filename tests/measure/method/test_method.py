@@ -15,9 +15,9 @@ from anatomy import comparison, measure
 from anatomy.record import signatures
 from anatomy.record.provenance import method
 from anatomy.table.errors import AnatomyError
-from tests.measure import method_command
-from tests.measure.method_command import differences, raise_method, verify
-from tests.measure.method_traces import Trace
+from tests.measure.method import command
+from tests.measure.method.command import differences, raise_method, verify
+from tests.measure.method.traces import Trace
 
 TESTS = Path(__file__).parent
 ROOM = signatures.PACKAGE / method.ROOM
@@ -27,8 +27,8 @@ import json, sys
 import coverage
 counting = coverage.Coverage(branch=True, source=[sys.argv[1]], data_file=None, config_file=False)
 counting.start()
-import method_command
-traces = {name: vars(trace) for name, trace in method_command.run_all().items()}
+from tests.measure.method import command
+traces = {name: vars(trace) for name, trace in command.run_all().items()}
 counting.stop()
 missing = {}
 for file in counting.get_data().measured_files():
@@ -157,7 +157,7 @@ def test_a_trace_that_differs_is_told_by_scenario_and_operation(traces):
 
     def told(**changed) -> list[str]:
         other = traces | {name: Trace(**vars(one) | changed)}
-        return method_command.trace_differences(golden, other)
+        return command.trace_differences(golden, other)
 
     assert told() == []
     at = one.kinds.index("dS")  # whoever waits for a device selects it first
@@ -170,7 +170,7 @@ def test_a_trace_that_differs_is_told_by_scenario_and_operation(traces):
     assert "with other lengths or bytes" in told(operations="")[0]
     assert "other figures made of them" in told(figures="")[0]
     less = {each: trace for each, trace in traces.items() if each != name}
-    assert method_command.trace_differences(golden, less) == [f"{name}: no such scenario"]
+    assert command.trace_differences(golden, less) == [f"{name}: no such scenario"]
 
 
 def test_a_method_is_raised_with_a_reason_and_only_where_something_differs(package, traces):
@@ -196,10 +196,10 @@ def test_new_scenarios_are_taken_over_if_the_room_is_the_one_that_was_verified(
     more = traces | {"another": Trace("cc", "1", "2")}
     with pytest.raises(AnatomyError, match="another: a new scenario"):
         verify(root, more)  # the scenarios' files say that there is none
-    monkeypatch.setattr(method_command, "instrument", lambda: "another")
+    monkeypatch.setattr(command, "instrument", lambda: "another")
     verify(root, more)
     assert differences(root, more) == [] and method.method_id(root) == before
-    monkeypatch.setattr(method_command, "instrument", lambda: "a third")
+    monkeypatch.setattr(command, "instrument", lambda: "a third")
     package("measuring/sampling.py", "left = span_s - clock_s", "left = -clock_s + span_s")
     with pytest.raises(AnatomyError, match="changed at once"):
         verify(root, traces)

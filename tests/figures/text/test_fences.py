@@ -2,7 +2,7 @@
 
 import pytest
 
-from anatomy.references import fences
+from anatomy.figures.text import fences
 
 
 def page(header: str, code: str = "print(1)") -> str:

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from anatomy.comparison import compare
-from anatomy.judge import limits
-from anatomy.table import printing
+from anatomy.judge import limits, printing
 from tests.fakes.fake_stopwatch import Fake, FakeStopwatch
 
 CEILINGS = limits.Ceilings(

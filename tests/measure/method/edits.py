@@ -137,13 +137,13 @@ def traces_of(work: tuple[Files, Sequence[str]]) -> dict[str, str]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         sys.path.insert(0, folder)
-        from tests.measure import method_command
-        from tests.measure.method_traces import SCENARIOS, traced
+        from tests.measure.method import command
+        from tests.measure.method.traces import SCENARIOS, traced
 
         found = {}
         for name in names or SCENARIOS:
             try:
-                found[name] = method_command.summary(traced(SCENARIOS[name]))
+                found[name] = command.summary(traced(SCENARIOS[name]))
             except Exception as error:
                 found[name] = type(error).__name__
         return found

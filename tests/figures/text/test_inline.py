@@ -7,8 +7,8 @@ from html import unescape
 import pytest
 
 from anatomy import claims
+from anatomy.figures.text import inline, spans
 from anatomy.record.provenance.freshness import Freshness
-from anatomy.references import inline, spans
 from anatomy.table import units
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 from tests.fakes import synthetic

@@ -1,0 +1,26 @@
+"""References in prose to the comparison of harnesses."""
+
+from anatomy.chapters.harnesses.contest import boards, scoreboard
+from anatomy.figures.text import spans
+from anatomy.figures.text.facts import reference
+from anatomy.record.showing import Showing
+from anatomy.table.errors import BadParameter
+
+
+@reference("target")
+def target(showing: Showing, name: str, spec: str) -> str:
+    """`[[target:power]]`, whether one of the harnesses' targets is met; `| found`, its figure."""
+    if spec not in ("", "verdict", "found", "detail"):
+        raise BadParameter(f"a target has verdict, found and detail; got {spec!r}.")
+    calls = boards.found(showing)
+    if showing.collecting:
+        return ""
+    board = boards.board(calls)
+    if board.empty:
+        return spans.gap(*calls)
+    one = board.target(name)
+    if spec == "found":
+        return spans.literal(scoreboard.found_text(one)) + spans.stale(*calls)
+    if spec == "detail":
+        return spans.literal(one.detail or "") + spans.stale(*calls)
+    return boards.chip(one) + spans.stale(*calls)
