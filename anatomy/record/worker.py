@@ -223,7 +223,7 @@ def _out_of_memory(error: Exception) -> str:
 def _place(error: BaseException) -> str:
     """Where in an experiment's file an unexpected error arose."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in frames if Path(f.filename).parent.name == "experiments"]
+    ours = [f for f in frames if "chapters" in Path(f.filename).parts]
     return f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""
 
 
