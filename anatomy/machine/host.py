@@ -22,6 +22,8 @@ from anatomy.table.errors import BadParameter, DeviceError, OutOfMemory
 
 Device = Any  # str or torch.device, and this module must not import torch to say so
 
+# cudaErrorMemoryAllocation, and hipErrorOutOfMemory.
+OUT_OF_MEMORY = 2
 NO_CUDA = "CUDA requested but torch.cuda.is_available() is False."
 
 
@@ -256,6 +258,17 @@ def require_bytes(device: Device, needed: int, what: str) -> None:
             f"{what} needs {units.byte_count(needed)} on {device}, and "
             f"{units.byte_count(free)} are free. Take smaller sizes, or free memory there."
         )
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an allocator had no memory left, by the error's type or number.
+
+    torch has no type for what cuBLAS and its allocator of the host raise: these are not known here.
+    """
+    torch = sys.modules.get("torch")  # who never loaded it has none of its errors
+    if torch and isinstance(error, torch.AcceleratorError):
+        return getattr(error, "error_code", None) == OUT_OF_MEMORY
+    return isinstance(error, (MemoryError, *((torch.OutOfMemoryError,) if torch else ())))
 
 
 def card_hash(identity: str) -> str:
