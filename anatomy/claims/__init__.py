@@ -160,7 +160,7 @@ def claim(*needs: Need, statement: str | None = None, **details: Any):
         of_seed = seeds.statements().get(name)
         if (statement is None) == (of_seed is None):
             raise AnatomyError(
-                f"The claim {name} needs one statement: one of claims/statements/ with that id, or "
+                f"The claim {name} needs one statement: one with that id in a statements.toml, or "
                 "the argument `statement`."
             )
         if name in _declared:

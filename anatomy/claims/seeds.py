@@ -1,15 +1,20 @@
 """The seed's figures and statements, as data: cited, never measured here."""
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from anatomy.table import units
-from anatomy.table.errors import lookup
+from anatomy.table import chapters, units
+from anatomy.table.errors import AnatomyError, lookup
 
 TABLE = Path(__file__).with_name("seeds.toml")
-STATEMENTS = Path(__file__).with_name("statements")
+# Statements that no chapter measures yet, or ever.
+AWAITING = Path(__file__).with_name("statements.toml")
+# What each statement of the seed has in its file.
+GIVEN = ("says", "source", "lines", "row", "topic")
 
 
 @dataclass(frozen=True)
@@ -89,15 +94,40 @@ class Statement:
 @cache
 def statements() -> dict[str, Statement]:
     """All statements of the seed by id, in the order of the ledger."""
-    found = []
-    for source in _table()["source"].values():
-        text = (STATEMENTS / f"{source['statements']}.toml").read_text(encoding="utf-8")
-        for name, entry in tomllib.loads(text).items():
-            statement, lines = entry.pop("says"), entry.pop("lines")
-            if claimed := entry.pop("claimed", None):
-                entry["claimed"] = (claimed[0], claimed[-1])
-            found.append(Statement(name, statement, f"{source['file']}:{_lines(lines)}", **entry))
-    return {each.name: each for each in sorted(found, key=lambda each: each.row)}
+    return read([AWAITING, *chapters.files("statements.toml")])
+
+
+def read(files: Iterable[Path]) -> dict[str, Statement]:
+    """The statements of some files by id, in the order of the ledger.
+
+    Raises:
+        AnatomyError: Two have one id or one row, or one lacks what each must have.
+        UnknownName: A statement is of no document of the seed.
+    """
+    by_name, by_row = {}, {}
+    for file in files:
+        for name, entry in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            # The last two names of a file tell its chapter.
+            place = f"{'/'.join(file.parts[-2:])}: the statement {name}"
+            if lacks := [field for field in GIVEN if field not in entry]:
+                raise AnatomyError(f"{place} lacks {', '.join(lacks)}.")
+            stated = _statement(name, entry)
+            if name in by_name:
+                raise AnatomyError(f"{place} is stated twice.")
+            if stated.row in by_row:
+                other = by_row[stated.row].name
+                raise AnatomyError(f"{place} has row {stated.row}, as {other} has already.")
+            by_name[name] = by_row[stated.row] = stated
+    return {each.name: each for _, each in sorted(by_row.items())}
+
+
+def _statement(name: str, entry: dict[str, Any]) -> Statement:
+    """A statement from its entry in a file: `source` is a document of the seed, `lines` its."""
+    statement, source, lines = entry.pop("says"), entry.pop("source"), entry.pop("lines")
+    document = lookup("document of the seed", source, _table()["documents"])
+    if claimed := entry.pop("claimed", None):
+        entry["claimed"] = (claimed[0], claimed[-1])
+    return Statement(name, statement, f"{document}:{_lines(lines)}", **entry)
 
 
 def _lines(lines: list[int]) -> str:
@@ -133,7 +163,7 @@ def figures(run_name: str, op: str) -> list[Figure]:
     ops, cited = run(run_name).ops, _table()["figures"]
     timed = {name: cited["run"][run_name][name] for name in ops}
     entry = lookup(f"operation of the seed's run {run_name}", op, timed)
-    file = _table()["source"][cited["source"]]["file"]
+    file = _table()["documents"][cited["source"]]
     control = entry["ms"]["contiguous"]
     return [
         Figure(

@@ -4,7 +4,7 @@ Where a process puts its buffers and code shifts every one of its blocks alike: 
 process are independent draws of its clock, and one single draw of its placement. Concatenating
 them as if all were independent gives an interval that is too narrow: with a placement effect of
 0.5 % for each variant it calls equals different in 19 of 100 tables, and one process alone in 49
-(`tests/test_replication.py` simulates both). Hence:
+(`tests/judge/test_replication.py` simulates both). Hence:
 
 **A figure** is the median of one median per process, each process counting once however many
 blocks it took; a ratio likewise, of the processes' own paired ratios (of their logarithms). These

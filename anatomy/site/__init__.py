@@ -1,4 +1,3 @@
-"""A page as text, and a build of all of them: its blocks, its references and its prose.
-
-What the blocks may call is `anatomy.page`.
+"""A build of the whole site: `collecting` finds what the pages show, `building` checks each page
+and runs its blocks. The hooks call it; what a page's blocks may call is `anatomy.page`.
 """

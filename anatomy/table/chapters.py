@@ -1,4 +1,4 @@
-"""The modules of chapters, found by their names: no machinery knows a chapter by its own."""
+"""Modules and files of chapters, found by their names: no machinery knows a chapter by its own."""
 
 from importlib import import_module
 from pathlib import Path
@@ -26,3 +26,8 @@ def load(kind: str) -> None:
     """Import the modules of one kind, so that what they declare is there."""
     for name in modules(kind):
         import_module(name)
+
+
+def files(name: str) -> list[Path]:
+    """The files called `name` that stand in a chapter's folder, in order of the chapters."""
+    return sorted(CHAPTERS.glob(f"*/{name}"))

@@ -7,33 +7,15 @@ import pytest
 
 from anatomy import claims
 from anatomy.claims import Case, Cases, Finding, Measured, across, seeds
-from anatomy.claims.findings import UNITS, span
+from anatomy.claims.findings import span
 from anatomy.claims.table import Table, over_control
 from anatomy.record import recording
 from anatomy.table.errors import AnatomyError, UnknownName
 from tests.fakes import synthetic
 
-LEDGER = list(range(1, 159))
-
 
 def verdict(name: str, **given) -> claims.Result:
     return claims.evaluate(synthetic.showing(**given), name)
-
-
-def test_every_row_of_the_ledger_is_stated_once_and_in_order():
-    assert [said.row for said in seeds.statements().values()] == LEDGER
-
-
-def test_every_statement_has_a_claim_the_verdict_of_a_reading_or_a_page_to_come():
-    known = claims.all_claims()
-    for name, said in seeds.statements().items():
-        claim = known[name]
-        ways = (claim.judge, said.verdict, said.awaits)
-        assert sum(bool(way) for way in ways) == 1, f"{name} has {ways}"
-        assert re.fullmatch(r"seeds/00[0-4]:\d+(-\d+|(, \d+)+)?", claim.place), name
-        assert claim.settled is None or claim.settled.evidence.startswith("By reading: ")
-        assert claim.topic and (claim.claimed is None) == (claim.unit == ""), name
-        assert claim.claimed is None or (claim.unit in UNITS and claim.number), name
 
 
 def test_a_statement_that_nobody_measures_yet_says_who_will():

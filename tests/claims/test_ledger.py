@@ -114,7 +114,7 @@ def test_what_was_claimed_and_what_was_measured_stand_in_columns_of_their_own(fo
 
 def test_a_measured_number_says_what_it_is(found):
     silent = [each.claim.name for each in found if each.measured and not each.claim.measures]
-    assert not silent, "`measures` in claims/statements/, or in the decorator, says it"
+    assert not silent, "`measures` in a statements.toml, or in the decorator, says it"
 
 
 def test_a_deviation_says_in_words_which_way(found):

@@ -1,0 +1,87 @@
+"""Statements of the seed: each with its place and row, in the folder of who measures it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from anatomy import claims
+from anatomy.claims import seeds
+from anatomy.claims.findings import UNITS
+from anatomy.table import chapters
+from anatomy.table.errors import AnatomyError
+
+LEDGER = list(range(1, 159))
+
+
+def test_every_row_of_the_ledger_is_stated_once_and_in_order():
+    assert [said.row for said in seeds.statements().values()] == LEDGER
+
+
+def test_every_statement_has_a_claim_the_verdict_of_a_reading_or_a_page_to_come():
+    known = claims.all_claims()
+    for name, said in seeds.statements().items():
+        claim = known[name]
+        ways = (claim.judge, said.verdict, said.awaits)
+        assert sum(bool(way) for way in ways) == 1, f"{name} has {ways}"
+        assert re.fullmatch(r"seeds/00[0-4]:\d+(-\d+|(, \d+)+)?", claim.place), name
+        assert claim.settled is None or claim.settled.evidence.startswith("By reading: ")
+        assert claim.topic and (claim.claimed is None) == (claim.unit == ""), name
+        assert claim.claimed is None or (claim.unit in UNITS and claim.number), name
+
+
+def test_a_statement_lies_with_the_chapter_that_measures_it():
+    known = claims.all_claims()
+    for file in (seeds.AWAITING, *chapters.files("statements.toml")):
+        for name in seeds.read([file]):
+            if judge := known[name].judge:
+                home = judge.__module__.removeprefix(f"{chapters.PACKAGE}.").partition(".")[0]
+                assert home == file.parent.name, f"{name} lies in {file.parent.name}/{file.name}"
+
+
+STATED = """
+[fusion-is-free]
+row = 7
+source = "guide"
+lines = [3, 4]
+says = "Fusion is free."
+topic = "fusion"
+"""
+
+
+def test_statements_of_several_files_come_in_the_order_of_the_ledger(tmp_path):
+    files = stated(
+        tmp_path, STATED, STATED.replace("is-free", "helps").replace("row = 7", "row = 5")
+    )
+    read = seeds.read(files)
+    assert [(name, said.row) for name, said in read.items()] == [
+        ("fusion-helps", 5),
+        ("fusion-is-free", 7),
+    ]
+    assert read["fusion-helps"].place == "seeds/001:3-4"
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (
+            ("row = 7", "row = 8"),
+            r"b/statements.toml: the statement fusion-is-free is stated twice",
+        ),
+        (("is-free", "helps"), r"b/statements.toml: .* fusion-helps has row 7, as fusion-is-free"),
+        (('"guide"', '"guise"'), "no document of the seed 'guise'"),
+        (('source = "guide"', ""), r"b/statements.toml: the statement fusion-is-free lacks source"),
+    ],
+)
+def test_a_statement_that_is_not_one_of_its_own_is_an_error(tmp_path, edit, message):
+    with pytest.raises(AnatomyError, match=message):
+        seeds.read(stated(tmp_path, STATED, STATED.replace(*edit)))
+
+
+def stated(root, *texts: str) -> list[Path]:
+    """Statements of chapters a, b and so on, as files."""
+    files = [root / letter / "statements.toml" for letter in "abc"[: len(texts)]]
+    for file, text in zip(files, texts, strict=True):
+        file.parent.mkdir()
+        file.write_text(text, encoding="utf-8")
+    return files
