@@ -38,6 +38,8 @@ NO_MEMORY = (
     "Storage size calculation overflowed",
     "Overflow when unpacking long",
 )
+# What experiments' folders, or the ones above these, are called: `chapters/TOPIC/` here.
+PLACES = {"chapters", "experiments"}
 
 
 def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,7 +225,7 @@ def _out_of_memory(error: Exception) -> str:
 def _place(error: BaseException) -> str:
     """Where in an experiment's file an unexpected error arose."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in frames if Path(f.filename).parent.name == "experiments"]
+    ours = [f for f in frames if PLACES & {*Path(f.filename).parts[-3:-1]}]
     return f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""
 
 

@@ -130,3 +130,18 @@ def test_columns_that_nobody_declared_are_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         worker._warn_of_undeclared("never.costs", [{"op": "a", "use_s": 1e-6}])
+
+
+@pytest.mark.parametrize(
+    "file, place",
+    [
+        ("/checkout/anatomy/chapters/tensors/bench.py", " (bench.py:1)"),
+        ("/lab/experiments/toy.py", " (toy.py:1)"),
+        ("/checkout/anatomy/parts/grid.py", ""),
+    ],
+)
+def test_an_unforeseen_error_names_its_line_in_the_file_of_the_experiment(file, place):
+    with pytest.raises(ZeroDivisionError) as caught:
+        exec(compile("1 / 0", file, "exec"))
+    message = worker._failure(caught.value)["message"]
+    assert message == f"ZeroDivisionError: division by zero{place}"

@@ -27,16 +27,14 @@ from anatomy.record.showing import Showing, current
 VEGA_LITE = "6.4"
 # Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
 WIDTHS = {"wide": 680, "narrow": 330}
-# Modules beside `plain` that draw.
-DOORS = ("clouds", "diagonals", "heatmaps", "lanes", "layered", "loglog", "stacks", "tradeoffs")
 BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
 CACHE = Path(".cache") / "anatomy" / "svg"
 _ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"')
 
 
 class Drawing(NamedTuple):
-    """A picture to be drawn: a function of `charts.plain`, or of one of `DOORS` where its name
-    begins with theirs, and its arguments, all plain data."""
+    """A picture to be drawn: a function of `charts.plain`, or of the module beside it that its name
+    begins with, and its arguments, all plain data."""
 
     function: str
     arguments: tuple[Any, ...]
@@ -95,9 +93,12 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
 @cache
 def _tools() -> str:
     """All that decides how data is drawn, beside the data."""
-    beside = [f"charts/{name}" for name in ("grammar", "plain", *DOORS, "labels", "svg")]
-    drawn_by = (*beside, "rows", "tables", "units")
-    sources = [(signatures.PACKAGE / f"{name}.py").read_bytes() for name in drawn_by]
+    beside = ("figures/tables.py", "judge/rows.py", "table/units.py")
+    drawn_by = [
+        *sorted(Path(__file__).parent.glob("*.py")),
+        *map(signatures.PACKAGE.joinpath, beside),
+    ]
+    sources = [file.read_bytes() for file in drawn_by]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]
     return f"{versions} {sha256(b''.join(sources)).hexdigest()}"
 
