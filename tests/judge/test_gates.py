@@ -2,7 +2,7 @@
 
 import pytest
 
-from anatomy.judge import gates, limits
+from anatomy.judge import gates
 from anatomy.judge.limits import Ceiling, Ceilings
 from anatomy.record import reading
 from anatomy.table.errors import RecordingError
@@ -85,7 +85,7 @@ def test_outside_a_checkout_the_folder_here_holds_what_was_measured(monkeypatch,
     monkeypatch.setattr("anatomy.record.recording.default_root", _no_checkout)
     monkeypatch.chdir(tmp_path)
     asked = []
-    monkeypatch.setattr(limits, "ceilings", lambda root, slug: asked.append((root, slug)))
+    monkeypatch.setattr(reading, "ceilings", lambda root, slug: asked.append((root, slug)))
     reading.known_ceilings("nvidia-h200")
     assert [(str(root), slug) for root, slug in asked] == [("recordings", "nvidia-h200")]
 

@@ -9,13 +9,13 @@ from anatomy.judge.limits import (
     Ceiling,
     Ceilings,
     bound,
-    ceilings,
     datasheet,
     datasheets,
     ridge,
     share,
 )
 from anatomy.record import recording
+from anatomy.record.reading import ceilings
 from anatomy.table.errors import RecordingError
 from tests.fakes.toy_recording import made
 

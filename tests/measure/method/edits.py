@@ -22,7 +22,7 @@ Files = dict[str, bytes]
 CONSTANTS, HOT_PATH = "constants", "hot path"
 AT_ONCE, VERIFIED = "at once", "after --verify"
 # Modules that a process forgets before it loads an edited room.
-RELOADED = ("anatomy", "fake_", "traced_gpu", "method_")
+RELOADED = ("anatomy", "tests.fakes", "tests.measure.method")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ def constant_edits() -> Iterator[Edit]:
                     old = ast.get_source_segment(text, value)
                     whole = ast.get_source_segment(text, statement)
                     other = whole.replace(old, _other(value, old))
-                    yield Edit(f"{name} is another", ((path.name, whole, other),), CONSTANTS)
+                    what = f"{name} of {path.stem} is another"
+                    yield Edit(what, ((path.name, whole, other),), CONSTANTS)
 
 
 def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

@@ -18,8 +18,9 @@ from anatomy.table.errors import AnatomyError
 from tests.measure.method import command
 from tests.measure.method.command import differences, raise_method, verify
 from tests.measure.method.traces import Trace
+from tests.record.provenance.test_codehash import interpreters
 
-TESTS = Path(__file__).parent
+CHECKOUT = Path(__file__).resolve().parents[3]
 ROOM = signatures.PACKAGE / method.ROOM
 # Runs all scenarios with every line and branch of the room counted; prints the traces.
 COUNTED = """
@@ -39,6 +40,15 @@ print(json.dumps([traces, missing]))
 """
 
 
+READ = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from anatomy.record.provenance import method
+print(method.method_id())
+assert "torch" not in sys.modules
+"""
+
+
 @pytest.fixture(scope="module")
 def counted():
     """Traces of all scenarios, and the lines of each file of the room that were not run whole."""
@@ -46,7 +56,7 @@ def counted():
         [sys.executable, "-c", COUNTED, str(ROOM)],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(TESTS)])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(CHECKOUT)])},
     )
     assert ran.returncode == 0, ran.stderr
     traces, missing = json.loads(ran.stdout.splitlines()[-1])
@@ -60,7 +70,7 @@ def traces(counted):
 
 @pytest.fixture
 def package(tmp_path):
-    """A copy of this package that may be edited: `package("measuring/clock.py", old, new)`."""
+    """A copy of this package that may be edited: `package("measure/clock.py", old, new)`."""
     copy = tmp_path / "anatomy"
     shutil.copytree(signatures.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
 
@@ -93,11 +103,31 @@ def test_only_the_hot_path_reads_a_clock_or_an_event():
         assert not found or path.stem == method.HOT_PATH.split(".")[-1], (path.name, found)
 
 
-def test_the_hot_path_stands_on_nothing_but_the_size_of_the_cache():
-    tree = ast.parse((signatures.PACKAGE / f"{method.HOT_PATH.replace('.', '/')}.py").read_text())
-    imported = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    inside = [node.module for node in imported if getattr(node, "module", "").startswith("anatomy")]
-    assert inside == [f"anatomy.{method.ROOM}.cache"]
+def imports(path: Path) -> set[str]:
+    """Modules of this package that a file imports, wherever in it, without the package's name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("anatomy"):
+            inside = node.module.removeprefix("anatomy").removeprefix(".")
+            names = {f"{inside}.{alias.name}".strip(".") for alias in node.names}
+            is_module = {
+                (signatures.PACKAGE / f"{name.replace('.', '/')}.py").exists() for name in names
+            }
+            found |= names if is_module == {True} else {inside}
+    return found
+
+
+def test_the_modules_of_the_room_stand_one_on_another_and_on_nothing_that_judges():
+    needs = {path.stem: imports(path) for path in ROOM.glob("*.py") if path.stem != "__init__"}
+    assert needs["clock"] == {f"{method.ROOM}.cache"}, "the hot path needs the size of the cache"
+    beneath = {"numerics.agreement", "table.errors", "table.intervals", "machine.host"}
+    beneath |= {"table.units"}
+    order: list[str] = []
+    while rest := {name: found for name, found in needs.items() if name not in order}:
+        below = beneath | {f"{method.ROOM}.{name}" for name in order}
+        free = sorted(name for name, found in rest.items() if found <= below)
+        assert free, f"these need each other, or what is none of theirs: {rest}"
+        order += free
 
 
 def test_what_judges_gives_the_room_no_other_defaults_than_its_own():
@@ -108,6 +138,21 @@ def test_what_judges_gives_the_room_no_other_defaults_than_its_own():
     }
 
 
+@pytest.mark.parametrize("minor", range(11, 15))
+def test_the_sources_are_read_alike_on_every_python(minor):
+    python = interpreters().get(f"3.{minor}")
+    if python is None:
+        pytest.skip(f"this machine has no Python 3.{minor}")
+    ran = subprocess.run(
+        [python, "-S", "-c", READ, str(signatures.PACKAGE.parent)],
+        capture_output=True,
+        text=True,
+        env={"PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip() == method.method_id()
+
+
 def test_a_package_without_a_room_has_no_method(tmp_path):
     assert method.method_id(tmp_path) == "none"
 
@@ -115,19 +160,19 @@ def test_a_package_without_a_room_has_no_method(tmp_path):
 def test_an_edit_of_a_constant_has_another_id_and_says_which(package):
     before = method.method_id(package.root)
     assert before == method.method_id() == f"1-{before.split('-')[1]}"
-    root = package("measuring/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
+    root = package("measure/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
     seen = method.standing(root)
     assert seen.differences[0] == "BATCH_S is 0.0005, was 0.0004"
     assert seen.id.startswith("1-not-") and seen.id == method.method_id(root)
-    package("measuring/sampling.py", "BATCH_S = 500e-6", "BATCH_S = 4e-4")
+    package("measure/sampling.py", "BATCH_S = 500e-6", "BATCH_S = 4e-4")
     assert method.method_id(root) == before
 
 
 def test_code_that_no_trace_was_compared_with_has_another_id_until_it_is(package, traces):
     before = method.method_id(package.root)
-    root = package("measuring/sampling.py", "own_s", "surroundings_s")
+    root = package("measure/sampling.py", "own_s", "surroundings_s")
     assert method.method_id(root) == before, "a local's name"
-    package("measuring/sampling.py", "left = span_s - clock_s", "left = -clock_s + span_s")
+    package("measure/sampling.py", "left = span_s - clock_s", "left = -clock_s + span_s")
     seen = method.standing(root)
     assert seen.id != before and seen.differences == (
         "code that the traces were not compared with",
@@ -141,7 +186,7 @@ def test_code_that_no_trace_was_compared_with_has_another_id_until_it_is(package
 
 def test_another_hot_path_is_another_method_and_can_not_be_verified(package, traces):
     root = package(
-        "measuring/clock.py",
+        "measure/clock.py",
         "start.record()\n            call()",
         "call()\n" + " " * 12 + "start.record()",
     )
@@ -177,7 +222,7 @@ def test_a_method_is_raised_with_a_reason_and_only_where_something_differs(packa
     root = package.root
     with pytest.raises(AnatomyError, match="Nothing differs from method 1"):
         raise_method(root, "a whim", traces)
-    package("measuring/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
+    package("measure/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
     with pytest.raises(AnatomyError, match=r"BATCH_S is 0\.0005, was 0\.0004"):
         verify(root, traces)
     with pytest.raises(AnatomyError, match="Say why"):
@@ -200,7 +245,7 @@ def test_new_scenarios_are_taken_over_if_the_room_is_the_one_that_was_verified(
     verify(root, more)
     assert differences(root, more) == [] and method.method_id(root) == before
     monkeypatch.setattr(command, "instrument", lambda: "a third")
-    package("measuring/sampling.py", "left = span_s - clock_s", "left = -clock_s + span_s")
+    package("measure/sampling.py", "left = span_s - clock_s", "left = -clock_s + span_s")
     with pytest.raises(AnatomyError, match="changed at once"):
         verify(root, traces)
 
@@ -208,9 +253,16 @@ def test_new_scenarios_are_taken_over_if_the_room_is_the_one_that_was_verified(
 def test_a_file_that_was_edited_by_hand_is_found(package):
     root, before = package.root, method.method_id(package.root)
     package(method.FILE, '"BATCH_S": "0.0004"', '"BATCH_S": "0.0005"')
-    package("measuring/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
+    package("measure/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
     with pytest.raises(AnatomyError, match="its seal does not fit"):
         method.load(root)
     assert method.method_id(root) != before and "seal" in method.standing(root).differences[0]
     (root / method.FILE).unlink()
     assert method.method_id(root).startswith("none-")
+
+
+def test_only_the_command_writes_the_file():
+    folders = (signatures.PACKAGE, CHECKOUT / "tests", CHECKOUT / "hooks")
+    files = [path for folder in folders for path in folder.rglob("*.py")]
+    writers = [path for path in files if "method" + ".save(" in path.read_text()]
+    assert writers == [CHECKOUT / "tests" / "measure" / "method" / "command.py"]
