@@ -25,15 +25,18 @@ PAYS, LOSES = ("faster", "less"), ("slower", "more")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of a recording is shown; see `anatomy.page.payoff`."""
+    """What of a recording a figure shows: the arguments of `anatomy.page`'s functions."""
 
     x: str
-    y: str | None
-    variants: Sequence[str]
-    value: str
-    op: str | None
-    quantity: str | None
-    where: Mapping[str, Any] | None
+    y: str | None = None
+    series: str | None = None
+    variants: Sequence[str] | None = None
+    value: str = "ratio"
+    op: str | None = None
+    quantity: str | None = None
+    where: Mapping[str, Any] | None = None
+    fit: str | None = None
+    beyond: float | None = None
 
     @property
     def counted(self) -> bool:

@@ -102,8 +102,8 @@ def _numbered(table: Sequence[Mapping], names: Sequence[str]) -> dict[tuple, Map
 
 
 def _called(names: Sequence[str], key: Sequence) -> str:
-    told = [f"{name}={value}" for name, value in zip(names, key, strict=False) if value is not None]
-    return ", ".join(told)
+    known = (each for each in zip(names, key, strict=False) if each[1] is not None)
+    return ", ".join(f"{name}={value}" for name, value in known)
 
 
 def merged_row(found: Sequence[Mapping[str, Any]]) -> Row:

@@ -29,7 +29,7 @@ from anatomy.machine import host, versions
 from anatomy.record import isolation, recording, signatures
 from anatomy.record.progress import Reporter, duration, expected_s
 from anatomy.record.provenance.codehash import SCHEME, code_hash
-from anatomy.record.provenance.freshness import Freshness, processes_of
+from anatomy.record.provenance.freshness import Freshness, freshness, processes_of
 from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError
 
 # The machine's own ceilings come first: the physics gate and every share of a limit need them.
@@ -153,7 +153,7 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
                 found = recording.load(file, root)
         except RecordingError as error:
             broken = Freshness("missing", str(error))
-    fresh = broken or recording.freshness(
+    fresh = broken or freshness(
         found, None if on_cpu else here, package=package, processes=processes
     )
     last_seconds = None

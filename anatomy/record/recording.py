@@ -31,25 +31,7 @@ from anatomy.record.provenance.canonical import (
     restored,
     shared,
 )
-from anatomy.record.provenance.freshness import Freshness, freshness
-from anatomy.record.provenance.schema import SCHEMA
 from anatomy.table.errors import RecordingError
-
-__all__ = [
-    "SCHEMA",
-    "Freshness",
-    "Recording",
-    "all_recordings",
-    "default_root",
-    "find",
-    "freshness",
-    "key",
-    "load",
-    "machines",
-    "path",
-    "save",
-    "written_out",
-]
 
 LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
@@ -225,41 +207,32 @@ def load(path: Path, root: Path | None = None) -> Recording:
     """
     path = Path(path)
     place = _place(path, root)
-    mend = f"Make it anew: pytorch-gpu-anatomy record {_experiment_of(path)}"
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise RecordingError(f"There is no recording {place}. {mend}") from None
-    except OSError as error:
-        raise RecordingError(
-            f"{place} can't be read: {error.strerror}. Give read access to it. {mend}"
-        ) from None
-    except UnicodeDecodeError:
-        raise RecordingError(f"{place} is no text, so it is no recording. {mend}") from None
-    try:
-        data = json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        state = (
-            "is empty" if not text.strip() else f"breaks off or is no JSON (line {error.lineno})"
-        )
-        raise RecordingError(f"{place} {state}. {mend}") from None
-    except ValueError as error:
-        raise RecordingError(f"{place}: {error}. {mend}") from None
-    except RecursionError:
-        raise RecordingError(f"{place} is nested too deeply for a recording. {mend}") from None
-    try:
-        data = restored(data)
+        data = restored(json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse))
         schema.check(data)
         if not isinstance(data.get("content_sha"), str):
             raise ValueError("the field content_sha is missing")
-    except ValueError as error:
-        raise RecordingError(f"{place} can't be used: {error}. {mend}") from None
-    if data["content_sha"] != content_sha(data):
-        raise RecordingError(
+        if data["content_sha"] == content_sha(data):
+            return Recording(expanded(data), path)
+        wrong = (
             f"{place} was changed after it was recorded: its content does not match its "
-            f"content_sha. Undo the change. {mend}"
+            "content_sha. Undo the change"
         )
-    return Recording(expanded(data), path)
+    except FileNotFoundError:
+        wrong = f"There is no recording {place}"
+    except OSError as error:
+        wrong = f"{place} can't be read: {error.strerror}. Give read access to it"
+    except UnicodeDecodeError:
+        wrong = f"{place} is no text, so it is no recording"
+    except json.JSONDecodeError as error:
+        cut = f"breaks off or is no JSON (line {error.lineno})"
+        wrong = f"{place} {cut if error.doc.strip() else 'is empty'}"
+    except RecursionError:
+        wrong = f"{place} is nested too deeply for a recording"
+    except ValueError as error:
+        wrong = f"{place} can't be used: {error}"
+    experiment = _experiment_of(path)
+    raise RecordingError(f"{wrong}. Make it anew: pytorch-gpu-anatomy record {experiment}")
 
 
 def written_out(text: str) -> str:
@@ -276,7 +249,7 @@ def written_out(text: str) -> str:
     return text if full is data else render(full)
 
 
-def _refuse_constant(name: str) -> None:
+def _refuse(name: str) -> None:
     raise ValueError(f"it holds {name}, which is no JSON; a missing value is null")
 
 

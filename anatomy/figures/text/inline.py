@@ -224,7 +224,7 @@ def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: An
         kept = [row for row in left if _meets(row, column, value)]
         if not kept:
             known = _columns_of(left) if column is None else [column]
-            values = {text for c in known for text in _texts(left, c)}
+            values = {text for c in known for text in rows.names(left, c)}
             raise UnknownName(column or "value to select a row by", value, values)
         left = kept
     if len(left) > 1:
@@ -288,10 +288,6 @@ def _columns_of(table: Sequence[rows.Row]) -> list[str]:
     """Columns of text that tell rows apart."""
     named = [n for row in table for n, value in row.items() if isinstance(value, str)]
     return [name for name in dict.fromkeys(named) if columns.identifies(name)]
-
-
-def _texts(table: Sequence[rows.Row], column: str) -> list[str]:
-    return list(dict.fromkeys(str(row[column]) for row in table if row.get(column) is not None))
 
 
 def _telling_apart(table: Sequence[rows.Row]) -> str:
