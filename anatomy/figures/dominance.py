@@ -67,10 +67,6 @@ class Point:
 def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
     """The variants of each series, the control first, with how each stands to the frontier.
 
-    Args:
-        table: All rows of a recording.
-        wanted: Which are shown.
-
     Raises:
         UnknownName: A column, variant, op, quantity or value of a column is in no row.
         BadParameter: There are several comparisons, or several rows of a variant in one of them.

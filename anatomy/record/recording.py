@@ -161,11 +161,18 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
     target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
     data = compacted(data)
     data["content_sha"] = content_sha(data)
-    _replace(target, render(shared(data)))
+    try:
+        write_whole(target, render(shared(data)))
+    except OSError as error:
+        raise RecordingError(
+            f"The recording {_place(target, None)} could not be written: "
+            f"{error.strerror or error}. Nothing was changed. Make room or give write access "
+            "there, or choose another folder with --save DIR."
+        ) from None
     return target
 
 
-def _replace(target: Path, text: str) -> None:
+def write_whole(target: Path, text: str) -> None:
     """Put `text` in the place of `target` in one step, so that no reader sees a part of it."""
     # In the same folder, because a rename is only atomic within one file system.
     temporary = target.parent / f".{target.stem[:40]}.{secrets.token_hex(4)}.tmp"
@@ -176,21 +183,10 @@ def _replace(target: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except OSError as error:
-        _discard(temporary)
-        raise RecordingError(
-            f"The recording {target.parent.parent.name}/{target.parent.name}/{target.name} could "
-            f"not be written: {error.strerror or error}. Nothing was changed. Make room or "
-            "give write access there, or choose another folder with --save DIR."
-        ) from None
-    except BaseException:  # Ctrl-C above all
-        _discard(temporary)
+    except BaseException:  # Ctrl-C, too
+        with suppress(OSError):  # the first error says what is wrong with this folder
+            temporary.unlink(missing_ok=True)
         raise
-
-
-def _discard(temporary: Path) -> None:
-    with suppress(OSError):  # the first error says what is wrong with this folder
-        temporary.unlink(missing_ok=True)
 
 
 def load(path: Path, root: Path | None = None) -> Recording:
@@ -308,11 +304,7 @@ def of_a_cpu(slug: str) -> bool:
 
 
 def find_on_cpu(root: Path, first: str | None, name: str, /, **params: Any) -> Recording | None:
-    """The recording of one call on a CPU, or None; of the CPU `first` if that has one.
-
-    Raises:
-        UnknownName, BadParameter, RecordingError: As for `find`.
-    """
+    """`find` on a CPU, of the CPU `first` if that has such a recording."""
     cpus = sorted(filter(of_a_cpu, machines(root)), key=lambda slug: (slug != first, slug))
     there = (find(root, slug, name, **params) for slug in cpus)
     return next(filter(None, there), None)

@@ -10,7 +10,6 @@ before loads neither Altair nor the converter.
 
 import json
 import re
-import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anatomy.record import signatures
+from anatomy.record.recording import write_whole
 from anatomy.record.showing import Showing, current
 
 VEGA_LITE = "6.4"
@@ -86,7 +86,8 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
     draw = getattr(import_module(f"anatomy.figures.charts.{module or 'plain'}"), name)
     text = json.dumps(draw(*drawing.arguments, width=width), sort_keys=True)
     svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
-    _keep(kept, svg)
+    with suppress(OSError):  # a cache that can't be written costs time and nothing else
+        write_whole(kept, svg)
     return svg
 
 
@@ -101,18 +102,6 @@ def _tools() -> str:
     sources = [file.read_bytes() for file in drawn_by]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]
     return f"{versions} {sha256(b''.join(sources)).hexdigest()}"
-
-
-def _keep(target: Path, svg: str) -> None:
-    """Write to the cache in one step: two builds may convert the same chart at once."""
-    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(svg, encoding="utf-8")
-        temporary.replace(target)
-    except OSError:  # a cache that can't be written costs time and nothing else
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def _picture(showing: Showing, svg: str, kind: str) -> str:

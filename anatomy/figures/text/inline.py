@@ -51,11 +51,7 @@ _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 class Reference:
     """A reference to one value of a recording, read but not looked up.
 
-    Attributes:
-        name: The experiment.
-        params: Parameters that it gives, as texts.
-        selectors: (column or None, value) of each selector.
-        column: The column wanted.
+    `params` are texts; `selectors` are each (column or None, value); `column` is the one wanted.
     """
 
     name: str
@@ -127,9 +123,8 @@ def render(showing: Showing, body: str) -> str:
     Raises:
         AnatomyError: The reference can't be read, names nothing, or meets none or several rows.
     """
-    target, _, spec = (
-        _flat(body).rpartition(" | ") if " | " in _flat(body) else (_flat(body), "", "")
-    )
+    before, bar, after = _flat(body).rpartition(" | ")
+    target, spec = (before, after) if bar else (after, "")
     kind, colon, rest = target.partition(":")
     if colon and kind in facts.references():
         return facts.references()[kind](showing, rest.strip(), spec.strip())
