@@ -23,18 +23,8 @@ Function = TypeVar("Function", bound=Callable[..., pd.DataFrame])
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment that is loaded: its name `topic.function`, and what its decorator was told.
-
-    Attributes:
-        name: `topic.function`, as pages and commands write it.
-        function: What measures; called with keywords, it returns one tidy table.
-        page: The page that explains it, relative to docs/, or None.
-        command: The command that runs it, such as `c01 contiguity-bench`, or None.
-        timeout_s: Seconds after which the recorder gives up on it.
-        files: Files it depends on beside the package's code, relative to the checkout.
-        processes: Fresh processes that the recorder measures it in, one after the other.
-        on_request: Whether only who names it has it measured.
-    """
+    """One experiment that is loaded: `function` measures, called with keywords, and returns one
+    tidy table; all else is what `experiment`, its decorator, was told."""
 
     name: str
     function: Callable[..., pd.DataFrame]

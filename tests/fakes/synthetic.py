@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from anatomy.record import recording, signatures
-from anatomy.record.provenance.codehash import code_hash
+from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.record.showing import Showing
 from anatomy.table import columns, formulas, intervals
 
@@ -88,6 +88,7 @@ def record(root: Path, name: str, rows: list[dict], **params: Any) -> Path:
             "method": {"blocks": BLOCKS},
             "code": {
                 "hash": hashed.hash,
+                "scheme": SCHEME,
                 "files": list(hashed.files),
                 "commit": "0123456789abcdef",
                 "dirty": False,
