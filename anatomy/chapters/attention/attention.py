@@ -64,17 +64,10 @@ def backends(
         iters: Least number of timed samples of each variant.
 
     Returns:
-        For each `sequence` and `direction` (`forward`, or `forward and backward` with the gradients
-        of q, k and v) one row per `backend`, as step_wall: `manual`, written out, the control;
-        `math`, `efficient`, `flash` and `cudnn`, PyTorch's own with all others switched off; and
-        `default`, which one PyTorch chose: `chosen`, known by `chosen_by` (its kernels, or
-        PyTorch's word). `busy_s` is what the GPU had to do in it. `peak_bytes` is what one call
-        needs beside q, k, v and the output's gradient. What can't run here says why. Where `manual`
-        can't, the others have times and no ratios.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        A row in step_wall for each `sequence`, `direction` and `backend`: `manual`, written out, is
+        the control; `math`, `efficient`, `flash` and `cudnn` have all others switched off;
+        `default` is the call as it is. Where `manual` can't run, the others have times and no
+        ratios.
     """
     where = formats.torch_device(device)
     demands.positive(heads=heads, head_width=head_width, longest=longest, iters=iters)
@@ -254,13 +247,8 @@ def choices(
         sequence: Tokens N.
 
     Returns:
-        One row per form of the call (`variant`; `plain` is the one that the others change in one
-        thing): `chosen`, the backend that PyTorch names for it, and for `math`, `efficient`,
-        `flash` and `cudnn`, each switched on alone, `runs` or why not. There are no times.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        One row per form of the call, without times; `plain` is the one that the others change in
+        one thing.
     """
     where = formats.torch_device(device)
     demands.positive(heads=heads, head_width=head_width, sequence=sequence)

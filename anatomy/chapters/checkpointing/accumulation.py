@@ -53,20 +53,11 @@ def gradients(
         sequence: Tokens T of the longest sequence.
 
     Returns:
-        One row per `dtype`, `lengths` of the sequences, number of `steps` (micro-batches) and
-        `variant`: `full batch` (1 step); `loss / steps`, the mean over the micro-batch's tokens
-        over the number of steps; `weighted by tokens`, that mean times the micro-batch's share of
-        all tokens; `mean loss`, which is not divided. Lengths are `equal`; `mixed`, between an
-        eighth and all of T in random order; `sorted`, the same by length. `gradient_error` is
-        ||g - g_full|| / ||g_full|| over all parameters with the full batch in the same format;
-        `rounding` that of the full batch against float64; `allowed` is what counts as the same:
-        the format's bound for sums, or twice `rounding` if that is more; `cosine` of the angle
-        between g and g_full; `least_tokens` and `most_tokens` those of a micro-batch.
-
-    Raises:
-        BadParameter: A size is not possible; the message says which are.
-        DeviceError: The device is not there.
-        OutOfMemory: The model does not fit.
+        One row per `dtype`, `lengths`, `steps` and `variant`: `full batch` (1 step); `loss /
+        steps`, the mean over the micro-batch's tokens over the number of steps; `weighted by
+        tokens`, that mean times the micro-batch's share of all tokens; `mean loss`, which is not
+        divided. `mixed` lengths are between an eighth and all of T in random order.
+        `gradient_error` is ||g - g_full|| / ||g_full||, with the full batch in the same format.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -191,17 +182,9 @@ def steps(
         budget_s: Seconds of one cell, settling apart.
 
     Returns:
-        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2 steps`,
-        `4 steps` and `8 steps`, in as many micro-batches of `step_tokens`, whose gradients add up
-        in `.grad`; `every layer checkpointed`, the full batch again. Times are step_wall of all
-        steps, forward and backward, no optimizer. `peak_bytes` is what they need on top of
-        weights and input, `memory_ratio` that over the full batch's. What is not possible here has
-        no time and says why in `note`.
-
-    Raises:
-        BadParameter: A size is not possible; the message says which are.
-        DeviceError: The device is not there.
-        OutOfMemory: The model does not fit.
+        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2 steps`, `4
+        steps` and `8 steps`, whose gradients add up in `.grad`; `every layer checkpointed`, the
+        full batch again. Times are step_wall of all steps, forward and backward, no optimizer.
     """
     where = formats.torch_device(device)
     demands.width(width)

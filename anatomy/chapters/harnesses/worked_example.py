@@ -36,13 +36,8 @@ def kernel(
 
     Returns:
         One row per quantity and variant (`softmax`, `2% more rows`, and the duplicate of the
-        first) with the columns of `compare`, and `samples_s`, the raw samples, equally many of
-        each block. The recorder measures it in three processes, because a difference of 2 % needs
-        them, and keeps the samples of the first.
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The matrices do not fit.
+        first), with `samples_s`. The recorder measures it in three processes, because a difference
+        of 2 % needs them.
     """
     where, kind, size = (
         formats.torch_device(device),

@@ -50,16 +50,8 @@ def factorial(
         iters: Least number of timed samples of each variant.
 
     Returns:
-        One row per combination, with the columns of `compare`, and `base_aligned`, `ld_aligned`
-        and `k_aligned` (to 128 bytes, or off by one element); `k`, columns; `ld_bytes`, distance
-        between rows; and `base_bytes`, offset of the first element from an aligned address. The
-        control, `aligned`, is contiguous; `base+K` is the seed's sliced view; `padded` has aligned
-        rows that are further apart than they are long.
-
-    Raises:
-        BadParameter: K is not a multiple of 128 bytes.
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
+        One row per combination. The control, `aligned`, is contiguous; `base+K` is the seed's
+        sliced view; `padded` has aligned rows that are further apart than they are long.
     """
     size = formats.itemsize(dtype)
     pad = ALIGNED_BYTES // size
@@ -115,15 +107,8 @@ def thresholds(
         iters: Least number of timed samples of each variant.
 
     Returns:
-        One row per factor (`base`, `ld`, `k`) and alignment, with the columns of `compare`, and
-        `factor` and `alignment_bytes`: the largest power of two that divides the offset, the row
-        distance or the row length in bytes. The control, `aligned`, is contiguous and has a factor
+        One row per `factor` and alignment. The control, `aligned`, is contiguous and has a factor
         of its own. Where K is swept, the rows stay as far apart as in the control.
-
-    Raises:
-        BadParameter: K is not a multiple of 256 bytes.
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
     """
     size = formats.itemsize(dtype)
     pad = ALIGNED_BYTES // size

@@ -55,14 +55,8 @@ def bench(
         iters: Least number of timed samples of each variant.
 
     Returns:
-        One row per operation, quantity (gpu_warm, gpu_cold) and variant, with the columns of
-        `compare`. `as_strided_view` has `contiguous_half` as its control, which does the same
-        work; all others have `contiguous`.
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
-        BadParameter: K is below 2, which leaves the sliced view without columns.
+        One row per operation, quantity (gpu_warm, gpu_cold) and variant. `as_strided_view` has
+        `contiguous_half` as its control, which does the same work; all others have `contiguous`.
     """
     where = formats.torch_device(device)
     size = formats.itemsize(dtype)

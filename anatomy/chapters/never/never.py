@@ -53,19 +53,12 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
         iters: Least number of timed samples of each.
 
     Returns:
-        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 (`call`) of a
-        product, of a layer's training step, and of the same step at another shape, in a process
-        that has run neither before; and `warm`, the median of as many calls a second later.
-        `over_warm` is a call's time over that. All other ops are comparisons: `ping-pong`, for
-        each `elements`; `loop over elements`; `logging`, for each `width`; and `initialization`.
-        In them `uses` is how often a call does what the entry forbids, and `use_s` what one use
-        takes more than the control, from the same blocks, with its 95 % interval. The row
-        `DataParallel` has a note: it needs more than one GPU.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
+        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 of a product, of
+        a layer's training step, and of the same step at another shape, in a process that has run
+        neither before; and `warm`, the median of as many calls a second later. All other ops are
+        comparisons: `ping-pong`, for each `elements`; `loop over elements`; `logging`, for each
+        `width`; and `initialization`. The row `DataParallel` has a note: it needs more than one
+        GPU.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
