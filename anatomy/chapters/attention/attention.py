@@ -193,7 +193,6 @@ def chosen_backend(
     Args:
         table: Rows of one comparison.
         given: What was computed.
-        ordinary: Which backends are on by default.
     """
     if "default" not in set(table.variant):
         return None, None

@@ -25,9 +25,6 @@ def rows(size: Size, ordinary: Mapping[str, bool], where: torch.device, repeats:
     """All rows: those of the nodes of each graph, and what the layer holds.
 
     Args:
-        size: The layer's.
-        ordinary: Which backends of attention are on by default.
-        where: The device.
         repeats: Backward passes that are profiled.
     """
     names = (MANUAL, DEFAULT)
@@ -149,8 +146,6 @@ def _profiled(
     """What each node took, in the order of running; or nothing, and why.
 
     Args:
-        model: The layer.
-        x: Its input.
         grad: Gradient of its output.
         expected: Names of the nodes in the order of running.
         repeats: Passes.

@@ -16,7 +16,6 @@ def rows(where: torch.device, width: int, batch: int) -> Iterator[dict]:
     """One row for each trap, and for each control of one.
 
     Args:
-        where: The device.
         width: Width C of the two layers that are run.
         batch: Rows B of the input.
     """

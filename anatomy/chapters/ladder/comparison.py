@@ -39,8 +39,6 @@ def compared(
         ready: The ways that passed their gates.
         bench: The problem they were set up on.
         ceilings: The highest rate of each number format.
-        iters: Least number of samples.
-        budget_s: Seconds of timed blocks.
     """
     calls, absent = _calls(op, ready, bench)
     control = rungs.TRAINING[0].label

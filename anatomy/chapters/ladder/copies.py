@@ -113,7 +113,6 @@ def set_up(
         way: Which way that is.
         make: Makes the callable; some compile and capture here, others when they are called.
         calls: How often to call it.
-        watch: The stopwatch of the device.
 
     Raises:
         AnatomyError: torch.compile was to use CUDA graphs and left them out, or a switch of the

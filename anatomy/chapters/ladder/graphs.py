@@ -71,10 +71,6 @@ def measure(
 
     Args:
         ways: Which; those with CUDA graphs last.
-        size: The model and its input.
-        where: The device.
-        backend: Of torch.compile.
-        budget_s: Seconds of timed blocks.
 
     Raises:
         AnatomyError: The control can't be timed.

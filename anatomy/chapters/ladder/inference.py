@@ -125,9 +125,6 @@ def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> p
 
     Args:
         task: What is called.
-        where: The device.
-        backend: Of torch.compile.
-        budget_s: Seconds of timed blocks.
 
     Raises:
         AnatomyError: Rung 0 can't be timed.
@@ -187,11 +184,9 @@ def prepare(
     """A way's call, once it has shown that it computes the same.
 
     Args:
-        way: Which.
         task: What is called.
         x: Input (B, T, C) in float32.
         wanted: Rung 0's output for it.
-        watch: The stopwatch of the device.
         twin: The same without a CUDA graph; its compiled code is used on where it is the same.
 
     Raises:

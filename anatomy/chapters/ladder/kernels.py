@@ -62,7 +62,6 @@ def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, A
 
     Args:
         call: The step, already warm.
-        watch: The stopwatch of the device.
 
     Returns:
         `product_s`, `attention_s`, `pointwise_s`, `other_s`; `busy_s`, the time in which any ran;

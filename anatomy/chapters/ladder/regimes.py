@@ -51,7 +51,6 @@ def cells(scale: float, full: bool) -> list[Size]:
     """The cells of the map, all different.
 
     Args:
-        scale: Factor on every width and on the tokens of a sequence.
         full: A finer map.
     """
     head = rungs.load(rungs.BASELINE).HEAD
@@ -84,9 +83,6 @@ def measure(
 
     Args:
         cells: What to measure.
-        where: The device.
-        backend: Of torch.compile.
-        budget_s: Seconds of timed blocks for each cell.
     """
     watch = stopwatch_for(where)
     found = []
@@ -183,7 +179,6 @@ def ready(
     """A way's step, once it has shown that it computes the same, and what is known of it.
 
     Args:
-        way: Which.
         script: Its script.
         model: Its model.
         x: Input (B, T, C).

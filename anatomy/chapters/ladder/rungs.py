@@ -169,7 +169,6 @@ def answer(
     """The loss and gradients of a step that changes no weight, in float32.
 
     Args:
-        way: Which.
         model: Whose gradients are read.
         call: Its step, forward and backward, which has run before: some scales are those of the
             step before.

@@ -175,7 +175,6 @@ def measure(
         heads: Fewest heads.
         width: Width D of a head.
         longest: Longest sequence.
-        where: The device.
         limit_s: Seconds after which no further call is counted.
     """
     wanted = cells(heads, width, longest)
@@ -220,7 +219,6 @@ def counters(
 
     Args:
         wanted: Arguments of `ladder_traffic_calls.call_of`.
-        where: The device.
         limit_s: Seconds after which no further call begins.
 
     Raises:

@@ -29,12 +29,7 @@ BUDGET_S = 4.0
 
 
 def costs(where: torch.device, iters: int) -> Iterator[pd.DataFrame]:
-    """One table for each operation and quantity; on a CPU rows without times that say why.
-
-    Args:
-        where: The device.
-        iters: Least number of timed samples of each.
-    """
+    """One table for each operation and quantity; on a CPU rows without times that say why."""
     if where.type != "cuda":
         names = {"launch": ("add",), "wait": ("synchronize",), "graph": map(_graph_name, GRAPHS)}
         for op, variants in names.items():

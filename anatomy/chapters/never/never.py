@@ -273,7 +273,6 @@ def first_calls(watch: Stopwatch, scale: float) -> pd.DataFrame:
 
     Args:
         watch: The clock. It has run already; nothing that is timed here has.
-        scale: Share of the sizes that is used.
     """
     where, kind = watch.device, _kind(watch.device)
     side, width, tokens = _sized(4096, scale), _wide(1024, scale), _sized(2048, scale)

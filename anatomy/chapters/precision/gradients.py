@@ -51,9 +51,7 @@ def gradients(width: int, tokens: int, where: torch.device) -> Iterator[dict]:
     """Gradients of the linear layers of a small transformer, counted: rows of op `gradients ...`.
 
     Args:
-        width: C.
         tokens: Length T of the one sequence.
-        where: The device.
     """
     model = models.transformer(width, 2, where, torch.float32)
     x = _normal((1, tokens, width), where)  # (B, T, C)

@@ -132,9 +132,6 @@ def maps(
     Args:
         widths: C of each cell.
         tokens: Tokens of a step, all sequences together.
-        where: The device.
-        iters: Least number of timed samples.
-        budget_s: Seconds for the blocks of one cell.
     """
     for width in widths:
         model = models.transformer(width, LAYERS, where, torch.float32)
@@ -320,11 +317,7 @@ def scaler_waits(
     the GPU knows whether a gradient overflowed. The fused one reads that on the GPU.
 
     Args:
-        width: C.
         count: Tokens of a step.
-        where: The device.
-        iters: Least number of timed samples.
-        budget_s: Seconds for the blocks.
     """
     op, quantity = f"host C={width} T={count}", "host_enqueue"
     labels = {

@@ -113,10 +113,8 @@ def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFra
     """Each line with nothing to wait for, and the parts that they are made of.
 
     Args:
-        where: The device.
         kind: Type of the elements.
         sink: A file that keeps nothing, to print into.
-        iters: Least number of timed samples of each.
     """
     few = torch.randn(FEW, device=where).to(kind)
     y, gpu = torch.empty_like(few), where.type == "cuda"
@@ -172,10 +170,8 @@ def behind_product(
 
     Args:
         side: Rows and columns of all three matrices.
-        where: The device.
         kind: Type of the elements.
         sink: A file that keeps nothing, to print into.
-        iters: Least number of timed iterations of each.
         alone: Seconds of each line with nothing to wait for.
     """
     a, b = (torch.full((side, side), value, device=where).to(kind) for value in VALUES)

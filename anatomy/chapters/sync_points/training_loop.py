@@ -55,10 +55,7 @@ def loops(
     """Two tables for each size of the model: queueing one step, and pieces of training.
 
     Args:
-        where: The device.
         steps: Least number of timed steps of each way.
-        every: Steps of one piece.
-        scale: Share of width and tokens that is used.
         full: Whether models of more sizes are trained.
 
     Raises:
@@ -82,10 +79,7 @@ def trained(
     """Pieces of training of one model, with the loss read each step, seldom, or never.
 
     Args:
-        size: The model and its input.
-        where: The device.
         steps: Least number of timed steps of each way.
-        every: Steps of one piece.
 
     Returns:
         What queueing one step takes the host, and the pieces.
@@ -169,8 +163,6 @@ def ways(step: Call, where: torch.device, every: int) -> dict[str, Call]:
 
     Args:
         step: One training step that returns its loss.
-        where: The device.
-        every: Steps of one piece.
     """
     seen: list[float] = []  # as a logger keeps it
     total = torch.zeros((), device=where)

@@ -106,8 +106,6 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
     Args:
         direction: One of `DIRECTIONS`.
         size: Bytes of one copy, a multiple of 4.
-        watch: The stopwatch of the GPU.
-        iters: Least number of timed samples of each.
 
     Raises:
         DisagreementError: A copy brought something else.
@@ -180,9 +178,7 @@ def beside(where: torch.device, scale: float, iters: int) -> pd.DataFrame:
     """A product and a copy to the GPU that do not need each other: in one stream, and in two.
 
     Args:
-        where: The GPU.
         scale: Share of the copy's bytes; the product has that share of its work.
-        iters: Least number of timed samples of each.
     """
     side = max(64, int(SIDE * scale ** (1 / 3)) // 64 * 64)
     count = max(2**10, int(BESIDE_BYTES * scale) // 4)

@@ -19,9 +19,6 @@ LOOPS = ("careless", "careful")
 def found_in(where: torch.device) -> pd.DataFrame:
     """The lines of both loops of the script that the debug mode warns of.
 
-    Args:
-        where: The device.
-
     Raises:
         AnatomyError: The script is not there: this is no checkout.
     """
