@@ -65,7 +65,8 @@ def experiment(
     a column means, columns.toml of its chapter says. What can't be measured has a row all the same,
     whose `note` says why. It raises BadParameter where an argument is not possible, DeviceError
     where the device is not there, and OutOfMemory where what it can't do without does not fit. Its
-    docstring says what is compared with what, and only what goes beyond this.
+    docstring says what is compared with what, and what goes beyond this; parameters that many have
+    are explained once, in `signatures.SHARED_HELP`.
 
     Args:
         name: `topic.what`, as pages and commands write it.

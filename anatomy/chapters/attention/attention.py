@@ -54,14 +54,12 @@ def backends(
     """Time attention written out, and fused by each backend, over the length of the sequence.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of q, k and v; fp32 products do not use TF32.
         heads: Heads H of the one sequence.
         head_width: Width D of a head.
         longest: Longest sequence N, in tokens; the others are halves down to 2048, then fourths.
         causal: Let a token see only itself and those before it.
         full: Measure a finer map, by halves; takes minutes.
-        iters: Least number of timed samples of each variant.
 
     Returns:
         A row in step_wall for each `sequence`, `direction` and `backend`: `manual`, written out, is
@@ -239,7 +237,6 @@ def choices(
     """See which backend PyTorch chooses for other forms of the call, and which could run it.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of q, k and v.
         heads: Heads H of the one sequence.
         head_width: Width D of a head.

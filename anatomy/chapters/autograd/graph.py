@@ -33,7 +33,6 @@ def census(
     """Walk the backward graph of a transformer layer, with attention written out and fused.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of weights and input; fp32 products do not use TF32.
         batch: Sequences B.
         seq: Tokens T of each sequence.
@@ -82,7 +81,6 @@ def nodes(
     """See what every node of a transformer layer's backward graph holds, launches and takes.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of weights and input; fp32 products do not use TF32.
         batch: Sequences B.
         seq: Tokens T of each sequence.
@@ -126,7 +124,6 @@ def costs(
     """Time fused attention against attention written out, and what a view costs on the way back.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; fp32 products do not use TF32.
         batch: Sequences B.
         dmodel: Width C of a token; a multiple of nhead.
@@ -134,7 +131,6 @@ def costs(
         longest: Longest sequence T; the others are fourths of it, down to 128.
         side: Side of the square matrix that single shape operations are tried on.
         scale: Factor on the number of views in a chain.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of timed blocks for each comparison.
         full: Measure more lengths, by halves; takes minutes.
 
@@ -174,7 +170,6 @@ def traced(
     """See the backward graph that AOTAutograd hands to a compiler, beside autograd's own.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; fp32 products do not use TF32.
         batch: Sequences B.
         seq: Tokens T of each sequence.
@@ -213,14 +208,12 @@ def compiled(
     """See what compiling makes of a training step of the layer, with attention both ways.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; fp32 products do not use TF32.
         batch: Sequences B.
         seq: Tokens T of each sequence.
         dmodel: Width C of a token; a multiple of nhead.
         nhead: Attention heads H.
         backend: What torch.compile hands its graphs to; aot_eager runs them as they are, for tests.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of timed blocks.
 
     Returns:

@@ -39,7 +39,6 @@ def confusion(device: str = "cuda:0", scale: float = 1.0, budget_s: float = 1.0)
     """Diagnose twelve workloads whose bottleneck is known, and see which names come out.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on the sides of the matrices and the lengths of the tensors.
         budget_s: Seconds of timing for each workload, warm-up and diagnosis apart.
 
@@ -128,7 +127,6 @@ def profiled_call(device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
     """Profile the first call of a fresh model and later ones, and see which hot spots they name.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on the width of the models and the length of their inputs.
 
     Returns:

@@ -72,12 +72,9 @@ def map(
     """Compare single convolutions in NCHW and channels_last, by number format, batch and channels.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: The only number format, or all; tf32 means float32 tensors that may use TF32.
         scale: Factor on batches and on the sides of images; 1 for a GPU.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of one comparison, settling apart.
-        full: Measure a finer map; takes minutes.
 
     Returns:
         One comparison per cell, its `op` such as `C=64 inference bf16 N=64`, in gpu_warm: which
@@ -249,17 +246,14 @@ def network(
     """Compare a residual network built as ResNet-50 in NCHW and channels_last.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Channels after the first convolution; 64 in ResNet-50.
         side: Height and width of the images.
         dtype: The only number format, or all (of them fp16 only where `full`); tf32 means float32
             tensors that may use TF32.
         scale: Factor on batches; 1 for a GPU.
         short: One block a stage instead of 3, 4, 6 and 3.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of one comparison of inference, settling apart; training has four times
             as many.
-        full: Measure a finer map; takes minutes.
 
     Returns:
         One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall: what a loop

@@ -45,7 +45,6 @@ def gradients(
     """Compare accumulated gradients with those of the full batch, by how the losses are weighted.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of the model, a multiple of 64 or less than it.
         layers: Its layers L.
         vocabulary: Different tokens; the loss is cross-entropy over them.
@@ -170,15 +169,12 @@ def steps(
     """Weigh time against memory of one batch in several micro-batches, beside checkpointing it.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of weights and activations; tf32 means float32 tensors whose products
             may use TF32.
         width: Width C of the model, a multiple of 64 or less than it.
         layers: Its layers L.
         batch: Sequences B of the full batch, a multiple of 8.
         sequence: Tokens T of the longest sequence; other cells have a quarter and a sixteenth.
-        full: Measure a finer map; takes minutes.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of one cell, settling apart.
 
     Returns:

@@ -88,15 +88,12 @@ def frontier(
     """Weigh the time of a training step against its memory, by where the checkpoints are.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of weights and activations; tf32 means float32 tensors whose products
             may use TF32.
         width: Width C, a multiple of 64 or less than it; one cell has half of it.
         depth: Layers L of the deepest cell; others have a half and a quarter of them.
         batch: Sequences B of a step; one cell has a single, short one.
         sequence: Tokens T of a sequence.
-        full: Measure a finer map; takes minutes.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of the deepest cell, settling apart; others have a third.
 
     Returns:
@@ -322,7 +319,6 @@ def traps(device: str = "cuda:0", width: int = 64, batch: int = 8) -> pd.DataFra
     """See what running a part of the model twice does beside the gradients.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of the two layers that are run.
         batch: Rows B of the input.
 

@@ -46,10 +46,8 @@ def map(
     """Time one transformer layer, run eagerly and compiled, over its width and its tokens.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         task: Forward and backward pass (training), or the forward pass alone (inference).
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         scale: Factor on every width and number of tokens.
         iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks for each cell.
@@ -82,8 +80,6 @@ def layers(
     """Time layers with little and with much to fuse, where kernels fill the time.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         scale: Factor on widths, numbers of sequences and their lengths.
         iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks for each cell.
@@ -113,10 +109,7 @@ def breaks(
     """Put 0 to 16 graph breaks into a chain of layers, and time what each of them costs.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         scale: Factor on the sides of every matrix.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of timed blocks for each chain.
 
     Returns:
@@ -146,7 +139,6 @@ def recompiles(
     """Call one compiled function with many sequence lengths, and count what it compiles.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         backend: What torch.compile hands its graphs to; eager only traces them, for tests.
         lengths: How many different lengths, one call each; at least 2.
         width: Width C of a token.

@@ -64,8 +64,6 @@ def map(
         device: Where to run, such as cuda:0; a CPU has no CUDA graphs, and the rows say so.
         links: Kernels in a chain.
         scale: Factor on every size; 1 for a GPU.
-        iters: Least number of timed samples of each variant.
-        full: Measure a finer map; takes minutes.
 
     Returns:
         One comparison per cell, its `op` such as `pointwise 1048576` or `products 256`; the
@@ -170,8 +168,6 @@ def training(
         layers: Layers of the transformer.
         sequence: Tokens T of one sequence; attention is within it.
         scale: Factor on widths and tokens; 1 for a GPU.
-        iters: Least number of timed samples of each variant.
-        full: Measure a finer map; takes minutes.
 
     Returns:
         As `map`, its `op` such as `training C=512 tokens=1024`. What is timed is the loss and all

@@ -80,7 +80,6 @@ def estimates(
 
     Args:
         process: Number of the process, from 0; it turns the orders, and is recorded by itself.
-        device: Where to run, such as cuda:0 or cpu.
         replicates: Estimates of each workload by each harness.
         budget_s: Wall time of one estimate in seconds, warm-up included.
         scale: Factor on every size; 1 for a GPU, less for a quick look or a CPU.

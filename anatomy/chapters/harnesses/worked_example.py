@@ -29,7 +29,6 @@ def kernel(
     """Time a softmax and the same with 2 % more rows, and keep every raw sample.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format.
         m: Rows M of the matrix.
         k: Columns K, over which the softmax is taken.

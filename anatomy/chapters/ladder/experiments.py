@@ -50,13 +50,11 @@ def training(
     """Time one training step on every rung, and say where its time goes.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer.
         batch: Sequences B of a step; 0 takes 8 up to width 1024 and 4 beyond, so that rung 0 lets
             the others have their time.
         sequence: Tokens T of a sequence.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks for each comparison.
 
@@ -140,7 +138,6 @@ def traffic(
     the other in one process, each with an empty cache before it.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         heads: Fewest heads H; short sequences are also counted with as many heads as give the
             longest one's tokens.
         head_width: Width D of a head.
@@ -175,12 +172,10 @@ def inference(
     """Time the forward pass alone on every rung.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer.
         batch: Sequences B of a call.
         sequence: Tokens T of a sequence.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         budget_s: Seconds of timed blocks.
 
     Returns:
@@ -212,11 +207,9 @@ def decoding(
     """Time one step of decoding on every rung: one new token, with keys and values kept.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer; a few of them would fit into the GPU's cache.
         context: Tokens S that keys and values are kept of, the new one among them.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         budget_s: Seconds of timed blocks.
 
     Returns:
@@ -242,11 +235,8 @@ def regimes(
     """Time compiled bf16 and FP8 over the model's width and the tokens of a step.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         scale: Factor on every width and on the tokens of a sequence.
         budget_s: Seconds of timed blocks for each cell.
-        full: Measure a finer map; takes minutes.
 
     Returns:
         A comparison in step_wall for each cell, of a training step (forward, loss, backward) of one
@@ -280,7 +270,6 @@ def graphs(
     """Ask what rung 3's compiler makes of a step: its graphs, its kernels, and who made them.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer; with one layer, the kernels are those of one block.
         batch: Sequences B of a step.
@@ -316,7 +305,6 @@ def autotuned(
     """Time rung 3 in max-autotune, which tries kernels for minutes before its first step.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer.
         batch: Sequences B of a step.

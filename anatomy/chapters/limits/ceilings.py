@@ -42,7 +42,6 @@ def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 60) -> pd.
     """Measure the ceilings: copy, read and write bandwidth, and products by number format.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on every size; 1 for a GPU, less for a quick look or a CPU.
         iters: Least number of timed samples of each size.
 
@@ -75,7 +74,6 @@ def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd
     """Measure copy, read and write bandwidth over working-set size: cache, knee and memory.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on the sizes around the cache; 1 but for a quick look.
         iters: Least number of timed samples of each size.
 

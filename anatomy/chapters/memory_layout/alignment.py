@@ -41,13 +41,11 @@ def factorial(
     """Time one operation with base pointer, leading dimension and K each aligned or not.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         op: Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
         m: Rows M of A.
         n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 128 bytes; where K is not aligned, it is one less.
-        iters: Least number of timed samples of each variant.
 
     Returns:
         One row per combination. The control, `aligned`, is contiguous; `base+K` is the seed's
@@ -98,13 +96,11 @@ def thresholds(
     """Sweep how far base pointer, leading dimension and K are aligned, one at a time.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         op: Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
         m: Rows M of A.
         n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 256 bytes; less by up to 128 bytes where K is swept.
-        iters: Least number of timed samples of each variant.
 
     Returns:
         One row per `factor` and alignment. The control, `aligned`, is contiguous and has a factor

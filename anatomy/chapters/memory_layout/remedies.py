@@ -42,12 +42,10 @@ def payback(
     """Count the uses after which a copy into a better layout has paid for itself.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
         m: Rows M of A.
         n: Columns N of B.
         k: Columns K of A, the reduction; the sliced view has one less.
-        iters: Least number of timed samples of each variant.
 
     Returns:
         One row per layout (`case`), `remedy` and `step`. A `use` row with a remedy has `uses`:
@@ -193,12 +191,10 @@ def compiled(
     """See what torch.compile makes of a matrix product whose operand is badly aligned.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
         m: Rows M of A.
         n: Columns N of B.
         k: Columns K of A, the reduction, before it is cut.
-        iters: Least number of timed samples of each variant.
 
     Returns:
         One row per `layout` of A and `way` to run the product: `eager`, the control; `compiled`,

@@ -48,7 +48,6 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
     """Time each entry of the Never list beside what one would do instead.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Share of the widths, tokens and elements that is used; less for a small machine.
         iters: Least number of timed samples of each.
 

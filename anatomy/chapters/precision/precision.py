@@ -34,9 +34,7 @@ def training(
     """Time a training step in fp32, TF32, mixed precision and pure bf16, and account its memory.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on width and tokens; 1 for a GPU, less for a CPU.
-        full: Measure a finer map; takes minutes.
         iters: Least number of timed samples of each way.
 
     Returns:
@@ -63,7 +61,6 @@ def gradients(device: str = "cuda:0", width: int = 128, tokens: int = 256) -> pd
     """Count gradients that vanish or overflow in fp16, bf16 and fp32, with loss scaling or without.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of the small transformer, two layers of it.
         tokens: Length of the one sequence.
 
@@ -90,10 +87,8 @@ def fp8(
     """Time linear layers in FP8 against bf16: factors ready, quantised in each call, and compiled.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on every size; 1 for a GPU, less for a CPU.
         full: Measure more sizes; takes minutes.
-        iters: Least number of timed samples of each variant.
 
     Returns:
         One row per size and variant, in step_wall and gpu_warm; `bf16` is the control. `error` is
@@ -125,9 +120,7 @@ def inference(
     """Time the forward pass of a transformer block in fp16 against bf16, with their errors.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on width and tokens; 1 for a GPU, less for a CPU.
-        full: Measure a finer map; takes minutes.
         iters: Least number of timed samples of each format.
 
     Returns:

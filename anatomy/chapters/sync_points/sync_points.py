@@ -76,7 +76,6 @@ def bench(
     """Time a line that waits: on an idle GPU, and behind matrix products of many sizes.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of the products' factors; fp32 forbids TF32, tf32 allows it.
         iters: Least number of timed iterations of each; of products over 5 ms a quarter of it.
         largest: Side of the largest product; less for a GPU with less memory. A CPU takes 512.
@@ -259,7 +258,6 @@ def training_loop(
     """Train models of three sizes, reading the loss in no step, in each, and now and then.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         steps: Training steps of each way at the least, timed in pieces.
         every: Steps of one piece, and of the loop that reads its loss now and then.
         scale: Share of the models' width and tokens; less for a small machine.

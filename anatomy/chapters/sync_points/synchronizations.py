@@ -124,10 +124,8 @@ def costs(
     """Time a line that waits: alone with nothing to wait for, and once in each step of a loop.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Share of the tensors' elements that is used, from 1024 on; less for a small machine.
         iters: Least number of timed samples of each.
-        full: Measure a finer map; takes minutes.
 
     Returns:
         Rows of op `readback`, as host_enqueue: the host's time for one line when the GPU has
