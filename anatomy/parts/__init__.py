@@ -1,1 +1,1 @@
-"""?"""
+"""Pieces of torch that several chapters measure: models, products, attention, compiled layers."""

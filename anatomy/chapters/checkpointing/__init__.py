@@ -1,1 +1,1 @@
-"""?"""
+"""Memory against time: checkpoints, and gradients accumulated over micro-batches."""

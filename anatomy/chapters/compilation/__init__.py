@@ -1,1 +1,1 @@
-"""?"""
+"""torch.compile: what it saves, what it costs, and what breaks it."""

@@ -1,1 +1,1 @@
-"""?"""
+"""One training step of one transformer, made faster rung by rung."""

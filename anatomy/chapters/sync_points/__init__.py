@@ -1,1 +1,1 @@
-"""?"""
+"""Lines that make the host wait for the GPU: which they are, and what they cost."""

@@ -18,6 +18,8 @@ from torch import Tensor
 from anatomy.chapters.sync_points import rounds, trace
 from anatomy.chapters.sync_points import training_loop as sync_points_loop
 from anatomy.chapters.sync_points import waits as sync_points_waits
+from anatomy.chapters.sync_points.judged import NO_WAIT as ASYNC
+from anatomy.chapters.sync_points.judged import predicted
 from anatomy.chapters.sync_points.lines import (
     FEW,
     ITEM,
@@ -30,7 +32,7 @@ from anatomy.chapters.sync_points.lines import (
     synchronize,
     then,
 )
-from anatomy.chapters.sync_points.shares import ASYNC, predicted, with_shares
+from anatomy.chapters.sync_points.shares import with_shares
 from anatomy.chapters.sync_points.synchronizations import with_wait
 from anatomy.comparison import compare
 from anatomy.machine import host

@@ -1,1 +1,1 @@
-"""?"""
+"""The ladder on its pages: tables, charts, and what a script changes."""
