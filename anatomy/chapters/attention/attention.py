@@ -187,10 +187,6 @@ def chosen_backend(
 
     The one that launched the same kernels in the same order; where no kernels were listed, or not
     exactly one backend fits, the one that PyTorch names.
-
-    Args:
-        table: Rows of one comparison.
-        given: What was computed.
     """
     if "default" not in set(table.variant):
         return None, None

@@ -237,12 +237,7 @@ def too_large(size: Size, where: torch.device) -> dict[str, str]:
 def refused(
     size: Size, ways: Mapping[str, nn.Module], where: torch.device, names: tuple[str, ...] = WAYS
 ) -> dict[str, str]:
-    """Ways that can't run here, each with the reason that PyTorch gives, or the memory's.
-
-    Args:
-        ways: From `attends`.
-        names: Those asked about.
-    """
+    """Ways that can't run here, each with the reason that PyTorch gives, or the memory's."""
     found = {name: why for name, why in too_large(size, where).items() if name in names}
     for name in names:
         if name in found:

@@ -190,8 +190,6 @@ def timed(
     Args:
         calls: What can.
         refused: What can't, and why.
-        op: Name of the comparison.
-        more: Arguments of `compare`.
     """
     if not calls:
         return _refused(op, refused)
@@ -254,11 +252,7 @@ def shape_operations(x: Tensor) -> dict[str, Callable[[Tensor], Tensor | tuple[T
 
 
 def single_operations(settings: Settings, dtype: str, side: int) -> list[pd.DataFrame]:
-    """One shape operation at a time, forward and backward, beside a view.
-
-    Args:
-        dtype: Number format of the matrix.
-    """
+    """One shape operation at a time, forward and backward, beside a view."""
     x = torch.randn(side, side, device=settings.where).to(formats.storage(dtype)).requires_grad_()
     forward, backward, exact, exact_back = {}, {}, {}, {}
     for name, operation in shape_operations(x).items():

@@ -263,7 +263,6 @@ def accumulated(
 
     Args:
         forward: The model: (B, T, C) to (B, T, C).
-        parameters: What gradients are taken of.
         chunks: The micro-batches (B / steps, T, C), equally large.
     """
 

@@ -109,7 +109,6 @@ def written_out(layer: Layer, breaks: int) -> Callable[[Tensor, Sequence[Tensor]
     one's share of the recompile limit.
 
     Args:
-        layer: What is repeated.
         breaks: At most one less than there are layers.
     """
     import torch._dynamo  # takes seconds, which listing experiments should not

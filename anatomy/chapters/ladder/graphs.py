@@ -174,7 +174,6 @@ def asked(function: Callable, given: Sequence[Tensor | None]) -> dict:
 
     Args:
         function: What is compiled; nothing of it runs on a compiler's own kernels here.
-        given: Its arguments.
     """
     import torch._dynamo  # takes seconds, which listing experiments should not
 

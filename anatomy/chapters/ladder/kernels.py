@@ -40,7 +40,6 @@ def kind_of(kernel: str, operator: str = "", shapes: Sequence[Any] = ()) -> str:
     """One of `KINDS`.
 
     Args:
-        kernel: The kernel's name.
         operator: The operator that launched it, such as aten::mm; empty where it is not known.
         shapes: The shapes of the operator's inputs.
     """

@@ -173,7 +173,6 @@ def answer(
         call: Its step, forward and backward, which has run before: some scales are those of the
             step before.
         x: Input (B, T, C).
-        target: What it is to become.
     """
     script = load(way.rung)
     if way.products == "fp16":  # the optimizer takes the loss scale out again

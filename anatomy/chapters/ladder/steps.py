@@ -168,7 +168,6 @@ def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
     """A way's step, once it has shown that it computes the same by the same work.
 
     Args:
-        bench: The problem.
         plain: Of a way with CUDA graphs, the same way without: compiled, counted and profiled.
 
     Raises:

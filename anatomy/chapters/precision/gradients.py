@@ -112,7 +112,6 @@ def counted(
         found: As computed, still times `scale`.
         exact: In float64, without it.
         kind: The format in which they were computed.
-        scale: The loss scale.
 
     Returns:
         `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0

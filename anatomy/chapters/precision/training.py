@@ -130,7 +130,6 @@ def maps(
     """One table for each cell of the map.
 
     Args:
-        widths: C of each cell.
         tokens: Tokens of a step, all sequences together.
     """
     for width in widths:
@@ -315,9 +314,6 @@ def scaler_waits(
 
     PyTorch's default AdamW is told by the host whether to step at all, so the host must wait until
     the GPU knows whether a gradient overflowed. The fused one reads that on the GPU.
-
-    Args:
-        count: Tokens of a step.
     """
     op, quantity = f"host C={width} T={count}", "host_enqueue"
     labels = {

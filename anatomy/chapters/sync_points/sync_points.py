@@ -111,12 +111,7 @@ def bench(
 
 
 def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFrame:
-    """Each line with nothing to wait for, and the parts that they are made of.
-
-    Args:
-        kind: Type of the elements.
-        sink: A file that keeps nothing, to print into.
-    """
+    """Each line with nothing to wait for, and the parts that they are made of."""
     few = torch.randn(FEW, device=where).to(kind)
     y, gpu = torch.empty_like(few), where.type == "cuda"
     pinned = torch.empty(FEW, dtype=kind, pin_memory=gpu)
@@ -170,9 +165,6 @@ def behind_product(
     """Tables of one size: the product alone, the host's wait for it, and a loop of both.
 
     Args:
-        side: Rows and columns of all three matrices.
-        kind: Type of the elements.
-        sink: A file that keeps nothing, to print into.
         alone: Seconds of each line with nothing to wait for.
     """
     a, b = (torch.full((side, side), value, device=where).to(kind) for value in VALUES)

@@ -157,9 +157,6 @@ def costs(
 def readbacks(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
     """Ways to bring something of one element to the host, and what each must return.
 
-    Args:
-        x: One element.
-
     Returns:
         Callables by name and their references. `add` is what queues work and waits for nothing.
     """
@@ -261,11 +258,7 @@ def _late(step: Call, y: Tensor) -> Call:
 
 
 def with_wait(table: pd.DataFrame) -> pd.DataFrame:
-    """Add what each variant takes more than the control, block by block, with its interval.
-
-    Args:
-        table: Rows of one comparison.
-    """
+    """Add what each variant takes more than the control, block by block, with its interval."""
     base = np.asarray(table[table.role == "control"].iloc[0].blocks_s)
     found = []
     for row in table.itertuples():

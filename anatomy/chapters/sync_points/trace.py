@@ -28,11 +28,6 @@ WARM_UPS = 3
 def traced(where: torch.device, side: int, kernels_each: int, steps: int) -> pd.DataFrame:
     """The events of `steps` steps of products, without a wait and with `.item()` after each.
 
-    Args:
-        side: Rows and columns of the products.
-        kernels_each: Products of one step.
-        steps: Steps of one run.
-
     Raises:
         BadParameter: More steps than a recording keeps, or none.
     """

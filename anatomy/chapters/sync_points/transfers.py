@@ -104,7 +104,6 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
     """One table for each quantity of copies of `size` bytes in one direction.
 
     Args:
-        direction: One of `DIRECTIONS`.
         size: Bytes of one copy, a multiple of 4.
 
     Raises:
