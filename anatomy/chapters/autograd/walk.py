@@ -55,7 +55,7 @@ class Node:
 
 
 def walk(root: Any, ends: Collection[Any] = ()) -> list[Node]:
-    """All nodes that can be reached from `root`, each once, depth first."""
+    """All nodes that can be reached from `root`, each once, depth first; `ends` are not entered."""
     place: dict[Any, int] = {}
     waiting = [root]
     while waiting:
