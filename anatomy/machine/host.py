@@ -191,27 +191,6 @@ def conditions(device: Device) -> dict[str, Any] | None:
     return driver.conditions(_uuid(kind, index)) if kind == "cuda" else None
 
 
-class Throttle:
-    """The cumulative throttle counters of one device: what slowed it down, and for how long."""
-
-    def __init__(self, device: Device) -> None:
-        """Remember which card `device` is."""
-        kind, index = parse_device(device)
-        self._card = _uuid(kind, index) if kind == "cuda" else None
-
-    def read(self) -> dict[str, int | None] | None:
-        """Nanoseconds by cause (`driver.THROTTLE_FIELDS`); None on a CPU and without NVML."""
-        return driver.throttle_counters(self._card) if self._card else None
-
-    def since(self, before: dict[str, int | None] | None) -> dict[str, int | None] | None:
-        """Nanoseconds by cause since an earlier `read`; None where either reading has none."""
-        now = self.read()
-        if now is None or before is None:
-            return None
-        pairs = {name: (before.get(name), counter) for name, counter in now.items()}
-        return {n: None if None in pair else pair[1] - pair[0] for n, pair in pairs.items()}
-
-
 def foreign_processes(device: Device) -> list[int] | None:
     """Other processes that compute on the device's card; None on a CPU and without NVML."""
     kind, index = parse_device(device)

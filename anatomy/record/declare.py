@@ -51,6 +51,13 @@ def experiment(
 ) -> Callable[[Function], Function]:
     """Register a function as an experiment, and leave it as it is: tests call it directly.
 
+    It returns one tidy table with the columns of `compare`, if it times anything, and its own; what
+    a column means, columns.toml of its chapter says. What can't be measured has a row all the same,
+    whose `note` says why. It raises BadParameter where an argument is not possible, DeviceError
+    where the device is not there, and OutOfMemory where what it can't do without does not fit. Its
+    docstring says what is compared with what, and what goes beyond this; parameters that many have
+    are explained once, in `signatures.SHARED_HELP`.
+
     Args:
         name: `topic.what`, as pages and commands write it.
         page: The page that explains it, relative to docs/.

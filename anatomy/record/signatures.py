@@ -24,6 +24,14 @@ NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")  # of an experiment: `topic.wha
 TIMEOUT_S = 300  # the decorator's default, which test_signatures compares with it
 PROCESSES = 1  # likewise
 TYPES = {"int": int, "float": float, "str": str, "bool": bool}
+# Help of parameters that most experiments have; an experiment's docstring has that of the others,
+# and its own of these where it means something else.
+SHARED_HELP = {
+    "device": "Where to run, such as cuda:0 or cpu.",
+    "iters": "Least number of timed samples of each variant.",
+    "full": "Measure a finer map; takes minutes.",
+    "backend": "What torch.compile hands its graphs to; eager runs them as they are, for tests.",
+}
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -36,7 +44,8 @@ class Parameter:
         type: int, float, str or bool; for a choice, the type of the choices.
         default: The value used when none is given.
         choices: The values of a `Literal`, or None where any value of the type will do.
-        help: The parameter's line in the docstring's Args section, with its unit.
+        help: The parameter's line in the docstring's Args section, with its unit, or in
+            `SHARED_HELP`.
         optional: Whether None is a value too, as in `int | None`.
     """
 
@@ -221,7 +230,7 @@ def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signat
             node, f'{node.name} needs a name of two words: @{DECORATOR}("topic.{node.name}")'
         )
     doc = ast.get_docstring(node) or ""
-    helps = arguments(doc)
+    helps = SHARED_HELP | arguments(doc)
     plain = node.args
     if plain.vararg or plain.kwarg or plain.posonlyargs:
         raise scope.error(node, f"{name} must name every parameter (no *args, **kwargs or /)")

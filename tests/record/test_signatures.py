@@ -291,7 +291,7 @@ def test_ast_and_inspect_agree(name):
     function = getattr(importlib.import_module(declared.module), declared.function)
     seen = inspect.signature(function).parameters
     hints = typing.get_type_hints(function)
-    helps = arguments(inspect.getdoc(function))
+    helps = signatures.SHARED_HELP | arguments(inspect.getdoc(function))
     assert declared.defaults == {each: p.default for each, p in seen.items()}
     for parameter in declared.parameters:
         kinds = set(_kinds(hints[parameter.name]))
