@@ -269,7 +269,7 @@ def test_an_unknown_parameter_comes_back_with_the_closest(toys):
 
 def test_reading_signatures_imports_neither_torch_nor_pandas():
     script = (
-        "import sys; from anatomy import signatures; signatures.experiments(); "
+        "import sys; from anatomy.record import signatures; signatures.experiments(); "
         "print([name for name in ('torch', 'pandas', 'numpy') if name in sys.modules])"
     )
     where = signatures.PACKAGE.parent
