@@ -222,14 +222,14 @@ def datasheet(gpu_name: str | None) -> Datasheet | None:
         None where limits.toml does not have exactly this GPU: the peaks of a relative with
         another memory or power budget would be wrong.
     """
-    wanted = _bare(gpu_name or "")
+    wanted = _plain_name(gpu_name or "")
     for sheet in datasheets().values():
-        if wanted in map(_bare, (*sheet.match, sheet.name, sheet.slug)):
+        if wanted in map(_plain_name, (*sheet.match, sheet.name, sheet.slug)):
             return sheet
     return None
 
 
-def _bare(name: str) -> str:
+def _plain_name(name: str) -> str:
     """A GPU's name without maker, family, spelling, and the number of cards in a slug."""
     words = re.sub(r"[^a-z0-9]+", " ", name.casefold()).split()
     if words and re.fullmatch(r"x\d+", words[-1]):
@@ -247,17 +247,17 @@ def measured(rows: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Ceiling
     return best
 
 
-def stated(gpu: str | None) -> dict[str, Ceiling]:
+def from_datasheet(gpu: str | None) -> dict[str, Ceiling]:
     """The ceilings that the maker states of a GPU; none of one that limits.toml does not have.
 
     Args:
         gpu: Name as the driver gives it, or the slug of a machine.
     """
     sheet = datasheet(gpu)
-    return {each.name: each for each in _stated(sheet)} if sheet else {}
+    return {each.name: each for each in _of_sheet(sheet)} if sheet else {}
 
 
-def _stated(sheet: Datasheet) -> Iterator[Ceiling]:
+def _of_sheet(sheet: Datasheet) -> Iterator[Ceiling]:
     """Ceilings that a datasheet gives."""
     memory = sheet.cite("dram_bytes_per_s")
     for name in DRAM:
