@@ -58,12 +58,12 @@ class Comparison:
     ceilings: Ceilings | None = None
 
     def __str__(self) -> str:
-        return printing.as_text(*self._told())
+        return printing.as_text(*self._printable())
 
     def _repr_html_(self) -> str:
-        return printing.as_html(*self._told())
+        return printing.as_html(*self._printable())
 
-    def _told(self) -> tuple:
+    def _printable(self) -> tuple:
         rows = self.table.astype(object).where(self.table.notna(), None).to_dict("records")
         return rows, self.noise_floor, self.warnings, self.ceilings
 

@@ -119,8 +119,8 @@ def _here():
 
 
 def _record(asked, root, mode):
-    if told := _anatomy().run_recorder(asked, root, mode, CHECKOUT):
-        log.info(told)
+    if report := _anatomy().run_recorder(asked, root, mode, CHECKOUT):
+        log.info(report)
 
 
 def _called(call):

@@ -44,7 +44,7 @@ class Cases(list[Case]):
         )
 
     @property
-    def there(self) -> "Cases":
+    def measurable(self) -> "Cases":
         """Those that could be measured here."""
         return Cases(case for case in self if not case.why)
 
@@ -93,7 +93,7 @@ class Cases(list[Case]):
         """
         parts = []
         for key in self.numbers_by(*columns):
-            group = self.of(**dict(zip(columns, key, strict=True))).there
+            group = self.of(**dict(zip(columns, key, strict=True))).measurable
             group.sort(key=lambda case: case.measured.value)
             texts = []
             for case in (group[0], group[-1]):

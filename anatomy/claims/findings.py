@@ -246,22 +246,22 @@ def _where(cases: Sequence[Case]) -> str:
         other = [key for key, each in outcomes.items() if not any(each)]
         if len(held) + len(other) == len(outcomes):
             if len(held) <= min(len(other), MOST_NAMED):
-                return f"{_at(held)}, {count}"
+                return f"{_for_places(held)}, {count}"
             if len(other) <= MOST_NAMED:
-                return f"except {_at(other)}, in {count}"
+                return f"except {_for_places(other)}, in {count}"
         open_ = sum(len(each) for each in outcomes.values() if any(each) and not all(each))
-        parts = _parts(outcomes)
+        parts = _always_never_partly(outcomes)
         if parts and (best is None or open_ + len(outcomes) < best[0]):
             best = open_ + len(outcomes), parts
     for kind, outcome in (("", True), ("except ", False)):
         single = [case for case in cases if case.outcome is outcome]
         if len(single) <= MOST_NAMED:
             names = [" ".join(str(case.where[name]) for name in columns) for case in single]
-            return f"{kind}{_at(names)}, {count}" if columns else f"in {count}"
+            return f"{kind}{_for_places(names)}, {count}" if columns else f"in {count}"
     return f"{best[1]}; {count} in all" if best else f"in {count}"
 
 
-def _parts(outcomes: dict[str, list[bool]]) -> str:
+def _always_never_partly(outcomes: dict[str, list[bool]]) -> str:
     """`always for a, b, never for c, partly for d`; what would name too many only counts them."""
     kinds = {
         "always": [key for key, each in outcomes.items() if all(each)],
@@ -274,11 +274,11 @@ def _parts(outcomes: dict[str, list[bool]]) -> str:
     for kind, keys in kinds.items():
         if keys:
             many = len(keys) > MOST_NAMED
-            said.append(f"{kind} {_at([f'{len(keys)} combinations'] if many else keys)}")
+            said.append(f"{kind} {_for_places([f'{len(keys)} combinations'] if many else keys)}")
     return "; ".join(said)
 
 
-def _at(places: Sequence[str]) -> str:
+def _for_places(places: Sequence[str]) -> str:
     """`for a, b`; places that begin with `where` say so themselves."""
     named = ", ".join(places)
     return named if all(place.startswith("where ") for place in places) else f"for {named}"

@@ -34,7 +34,7 @@ def compared(slug: str, gpu: str | None, fresh: Recording | None = None) -> list
         fresh: A recording of the ceilings that has just been made and may lie nowhere; it stands
             in the place of older ones.
     """
-    theirs, found = limits.stated(gpu), _measured(slug, fresh)
+    theirs, found = limits.from_datasheet(gpu), _measured(slug, fresh)
     limits_of = []
     for name in dict.fromkeys([*theirs, *found]):
         stated, reached = theirs.get(name), found.get(name)
@@ -113,7 +113,7 @@ def _refused(fresh: Recording) -> Iterator[str]:
 
 
 def _ridges(slug: str, gpu: str | None, fresh: Recording) -> Iterator[str]:
-    ceilings = limits.Ceilings(slug, limits.stated(gpu) | _measured(slug, fresh))
+    ceilings = limits.Ceilings(slug, limits.from_datasheet(gpu) | _measured(slug, fresh))
     corners = {name: limits.ridge(ceilings, name) for name in rooflines.formats(ceilings)}
     parts = [
         f"{name.removeprefix(limits.MATMUL)} {units.significant(corner)}"

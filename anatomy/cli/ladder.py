@@ -48,7 +48,7 @@ def steps(rows: Sequence[Row]) -> Iterator[Table | str]:
         yield _steps_of(op, sorted(group, key=lambda row: ranks[row["variant"]]))
     if any(row.get(word) == "undecided" for row in climbed for word in WORDS):
         yield "?: not told apart from the noise"
-    whys = {row["variant"]: row["note"] for row in climbed if _absent(row)}
+    whys = {row["variant"]: row["note"] for row in climbed if _unmeasured(row)}
     for why in dict.fromkeys(whys.values()):
         names = sorted((name for name in whys if whys[name] == why), key=ranks.__getitem__)
         yield f"{', '.join(names)}: {why}"
@@ -59,7 +59,7 @@ def _in_order(rows: Sequence[Row]) -> list[str]:
     return sorted((row["variant"] for row in rows), key=lambda name: name[0])
 
 
-def _absent(row: Row) -> bool:
+def _unmeasured(row: Row) -> bool:
     return units.missing(row.get("median_s"))
 
 
@@ -82,7 +82,7 @@ def _steps_of(op: str, rows: Sequence[Row]) -> Table:
 
 
 def _time(row: Row) -> str:
-    if _absent(row):
+    if _unmeasured(row):
         return "void" if str(row.get("note")).startswith("void") else "can't run"
     return units.seconds_range(row["median_s"], row.get("low_s"), row.get("high_s"))
 
@@ -98,14 +98,14 @@ def _speedup(row: Row, column: str) -> str | None:
 
 
 def _rate(row: Row) -> str | None:
-    if _absent(row) or units.missing(row.get("flops")):
+    if _unmeasured(row) or units.missing(row.get("flops")):
         return None
     return units.rate(row["flops"] / row["median_s"], "FLOP/s")
 
 
 def _if_measured(row: Row, column: str, printed: Callable[[float], str]) -> str | None:
     value = row.get(column)
-    return None if units.missing(value) or _absent(row) else printed(value)
+    return None if units.missing(value) or _unmeasured(row) else printed(value)
 
 
 def traffic(rows: Sequence[Row]) -> Table:

@@ -74,7 +74,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         slug = None if here or not plan else _or_none(shown_machine)
         items = recorder.plan(wanted, root, here, slug=slug, package=package, processes=processes)
         if prune:
-            _prune({(item.name, _hashable(item.params)) for item in items}, root, dry=plan)
+            _prune({(item.name, _params_key(item.params)) for item in items}, root, dry=plan)
         elif plan:
             _print_plan(items, recorder.estimate_s(items))
         else:
@@ -94,7 +94,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
     def check(machine: MachineOption = None) -> None:
         """Leave with status 1 if a page shows a recording that is missing or not current."""
         known = signatures.experiments(package)
-        stale = [each for each in _standing(machine, package) if not each[2].current]
+        stale = [each for each in _freshness_of_pages(machine, package) if not each[2].current]
         for name, params, fresh, places in stale:
             say(f"{places[0]}: {known[name].title(params)}: {fresh.state}. {fresh.reason}")
         if stale:
@@ -120,7 +120,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if declared:
             _print_columns(format)
             return
-        found = recording.all_recordings(_root(), _known(machine) if machine else None)
+        found = recording.all_recordings(_root(), _require_known(machine) if machine else None)
         if not found:
             raise RecordingError("There are no recordings to export.")
         say_data(tidy(found), format or DataFormat.CSV)
@@ -158,7 +158,7 @@ def _show(
     ]
     found = next((each for each in there if each.params == wanted), None)
     if found is None:
-        raise RecordingError(_none_such(experiment, wanted, slug, there))
+        raise RecordingError(_no_such_recording(experiment, wanted, slug, there))
     if format is Format.JSON:
         say(recording.render(recording.compacted(found.judged)))
     elif format is Format.CSV:
@@ -170,7 +170,7 @@ def _show(
         show(text.provenance(found), *text.tables(found, ceilings), *end)
 
 
-def _none_such(
+def _no_such_recording(
     experiment: Signature, wanted: Mapping[str, Any], slug: str, there: Sequence[Recording]
 ) -> str:
     given = (experiment.title(each.params).removeprefix(experiment.name) for each in there)
@@ -182,7 +182,7 @@ def _none_such(
     )
 
 
-def _standing(machine: str | None, package: Path | None) -> list[tuple]:
+def _freshness_of_pages(machine: str | None, package: Path | None) -> list[tuple]:
     """(experiment, parameters, freshness, places) of what pages show, on the machine shown."""
     from anatomy.machine import host as this_machine
     from anatomy.record import recorder
@@ -199,7 +199,7 @@ def _prune(shown: set[tuple], root: Path, *, dry: bool) -> None:
     count = 0
     broken: list[RecordingError] = []
     for each in recording.all_recordings(root, broken=broken):
-        call = (each.experiment, _hashable(each.params))
+        call = (each.experiment, _params_key(each.params))
         if call not in shown and each.experiment != limits.EXPERIMENT:
             count += 1
             say(f"{'would delete' if dry else 'deleted'} {each.path.relative_to(root)}")
@@ -210,7 +210,7 @@ def _prune(shown: set[tuple], root: Path, *, dry: bool) -> None:
         print(f"left alone: {error}", file=sys.stderr)
 
 
-def _hashable(params: Mapping[str, Any]) -> tuple:
+def _params_key(params: Mapping[str, Any]) -> tuple:
     return tuple(sorted(params.items()))
 
 
@@ -241,7 +241,7 @@ def _root() -> Path:
     return root
 
 
-def _known(machine: str) -> str:
+def _require_known(machine: str) -> str:
     known = recording.machines(_root())
     if machine not in known:
         raise UnknownName("machine with recordings called", machine, known)
@@ -251,7 +251,7 @@ def _known(machine: str) -> str:
 def _machine(machine: str | None, root: Path, experiment: Signature) -> str:
     """The machine asked for, or the one the site shows, or the only one there is."""
     if machine:
-        return _known(machine)
+        return _require_known(machine)
     known = recording.machines(root)
     if (shown := _or_none(shown_machine)) in known:
         return shown

@@ -176,7 +176,7 @@ def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table
     for (op, quantity), group in rows.groups_of(recording.rows):
         full = [rows.derived(row, ceilings) for row in group]
         names = dict.fromkeys(name for row in full for name in row)
-        shown = [name for name in names if name not in HIDDEN and _any(full, name)]
+        shown = [name for name in names if name not in HIDDEN and _any_measured(full, name)]
         first = [n for n in ("variant", "median_s", "ratio", "verdict") if n in shown]
         shown = first + [name for name in shown if name not in first]
         heads = (f"{'' if _is_text(full, n) else '#'}{rows.heading(n)}" for n in shown)
@@ -193,7 +193,7 @@ def _table_cell(row: Mapping[str, Any], name: str) -> str | None:
     return rows.printed(row, name) if name == "rate" else rows.ranged(row, name)
 
 
-def _any(found: Sequence[Row], name: str) -> bool:
+def _any_measured(found: Sequence[Row], name: str) -> bool:
     return any(not units.missing(row.get(name)) for row in found)
 
 

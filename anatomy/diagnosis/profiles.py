@@ -121,7 +121,7 @@ def read(events: list[Any], steps: int, window_s: float) -> Profile:
             found.operators.append((span[0], span[0] + own, span[2]))
     callers = _outermost(operators)
     found.waits = Counter(
-        _around(span, callers) or span[2] for span in _outermost([*waits, *copies])
+        _caller_of(span, callers) or span[2] for span in _outermost([*waits, *copies])
     )
     found.wait_s = census.busy(sorted(waits))
     # A copy inside of .item() is a part of that wait.
@@ -156,7 +156,7 @@ def _outermost(spans: list[Event]) -> list[Event]:
     return found
 
 
-def _around(span: Event, callers: list[Event]) -> str:
+def _caller_of(span: Event, callers: list[Event]) -> str:
     """Name of the one that holds `span`; empty where none does. No two callers overlap."""
     at = bisect_right(callers, span[0], key=lambda each: each[0]) - 1
     return callers[at][2] if at >= 0 and span[1] <= callers[at][1] else ""

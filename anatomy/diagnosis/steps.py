@@ -122,7 +122,7 @@ def diagnose(
         else:
             step(feed.next())
 
-    told = len(watch.warnings)
+    earlier = len(watch.warnings)
     settle(watch, {name: [full]}, settle_cap_s)
     period, input_s = _period(watch, full, feed, block_s)
     enqueue_s = _enqueue(watch, full, feed)
@@ -149,7 +149,7 @@ def diagnose(
         flops=None if counted.failed else counted.total_flops,
         bytes=None if counted.failed else counted.bytes,
         device=watch.device.type,
-        **_of_profile(seen, period.median),
+        **_profiled(seen, period.median),
         **least,
     )
     where = host.describe(watch.device)["gpu"] if on_gpu else "cpu"
@@ -161,7 +161,7 @@ def diagnose(
         period=period,
         kernels=_top(seen.device or seen.operators, seen.steps),
         waits=tuple((what, n / seen.steps) for what, n in seen.waits.most_common(TOP)),
-        warnings=(*watch.warnings[told:], *found),
+        warnings=(*watch.warnings[earlier:], *found),
     )
 
 
@@ -229,7 +229,7 @@ def _enqueue(watch: Stopwatch, full: Callable[[], None], feed: _Feed | None) -> 
     return median(taken)
 
 
-def _of_profile(seen: profiles.Profile, period_s: float) -> dict[str, float | None]:
+def _profiled(seen: profiles.Profile, period_s: float) -> dict[str, float | None]:
     """The quantities that come from the profile, per step.
 
     A profiler slows the host, so the host's waits are taken as shares of the profiled time.
@@ -243,8 +243,8 @@ def _of_profile(seen: profiles.Profile, period_s: float) -> dict[str, float | No
     return {
         "profiled_s": seen.window_s / seen.steps,
         "busy_s": busy / seen.steps,
-        "copy_s": _alone(seen.device, copies, busy) / seen.steps,
-        "communication_s": _alone(seen.device, talks, busy) / seen.steps,
+        "copy_s": _time_alone(seen.device, copies, busy) / seen.steps,
+        "communication_s": _time_alone(seen.device, talks, busy) / seen.steps,
         "kernels": len(seen.device) / seen.steps,
         "wait_s": seen.wait_s * slowed,
         "transfer_wait_s": seen.transfer_s * slowed,
@@ -255,7 +255,7 @@ def _is_copy(name: str) -> bool:
     return name.startswith(("Memcpy HtoD", "Memcpy DtoH"))
 
 
-def _alone(device: list[profiles.Event], some: list[profiles.Event], busy: float) -> float:
+def _time_alone(device: list[profiles.Event], some: list[profiles.Event], busy: float) -> float:
     """Time in which nothing but `some` of what the device does runs."""
     if not some:
         return 0.0

@@ -78,7 +78,7 @@ def formats(ceilings: Ceilings) -> list[str]:
 def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
     """Each ceiling beside the maker's figure and the clock that it holds at."""
     sheet = _datasheet()
-    theirs = limits.stated(sheet.slug) if sheet else {}
+    theirs = limits.from_datasheet(sheet.slug) if sheet else {}
     refused = {row["limit"]: row["note"] for row in table if row.get("note")}
     lines = []
     for name in dict.fromkeys([*theirs, *(each.name for each in ceilings), *refused]):

@@ -65,8 +65,8 @@ def _looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | N
         calls = map(inline.called, each.reads)
         return result, [showing.find(name, **params) for name, params in calls]
     except AnatomyError as error:
-        told = f"{page}: the front matter's technique {each.name!r}: {error}"
-        raise BadParameter(told) from None
+        problem = f"{page}: the front matter's technique {each.name!r}: {error}"
+        raise BadParameter(problem) from None
 
 
 def _link(each: Technique, address: str) -> str:

@@ -98,13 +98,13 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
         for place in places:
             row = rows[place]
             time = interval_of(row, known.method)
-            told = dict(zip(TIMES, (time.median, time.low, time.high), strict=True))
-            told["wide"] = not time.exact or intervals.half_width(time) > PRECISION
-            told |= {} if floor is None else {"noise_floor": floor}
+            follows = dict(zip(TIMES, (time.median, time.low, time.high), strict=True))
+            follows["wide"] = not time.exact or intervals.half_width(time) > PRECISION
+            follows |= {} if floor is None else {"noise_floor": floor}
             floor_here = row.get("noise_floor") if floor is None else floor
-            told |= _against_control(row, members, floor_here)
-            told |= _regime(row)
-            yield place, told | _gate(row, told, known)
+            follows |= _against_control(row, members, floor_here)
+            follows |= _regime(row)
+            yield place, follows | _gate(row, follows, known)
 
 
 def interval_of(row: Row, method: Mapping[str, Any]) -> Interval:
@@ -171,13 +171,13 @@ def _regime(row: Row) -> Row:
     return {"regime": gates.regime(**asked)}
 
 
-def _gate(row: Row, told: Row, known: Circumstances) -> Row:
-    """`impossible` with the reason, where the figure is; else nothing beside what was told."""
+def _gate(row: Row, follows: Row, known: Circumstances) -> Row:
+    """`impossible` with the reason, where the figure is; else nothing beside what follows."""
     cache_bytes = known.method.get("cache_bytes")
     limit, moved, cold = row.get("limit"), row.get("bytes"), row.get("quantity") == "gpu_cold"
     beyond = bool(moved and cold and cache_bytes is not None and moved > 2 * cache_bytes)
     reason = gates.impossible(
-        median_s=told["median_s"],
+        median_s=follows["median_s"],
         flops=row.get("flops"),
         bytes_=moved if beyond else None,
         cold=cold,

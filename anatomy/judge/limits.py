@@ -237,13 +237,13 @@ def measured(rows: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Ceiling
     return best
 
 
-def stated(gpu: str | None) -> dict[str, Ceiling]:
+def from_datasheet(gpu: str | None) -> dict[str, Ceiling]:
     """The ceilings that the maker states of a GPU, named as for `datasheet`, if that is there."""
     sheet = datasheet(gpu)
-    return {each.name: each for each in _stated(sheet)} if sheet else {}
+    return {each.name: each for each in _of_sheet(sheet)} if sheet else {}
 
 
-def _stated(sheet: Datasheet) -> Iterator[Ceiling]:
+def _of_sheet(sheet: Datasheet) -> Iterator[Ceiling]:
     """Ceilings that a datasheet gives."""
     memory = sheet.cite("dram_bytes_per_s")
     for name in DRAM:

@@ -48,7 +48,7 @@ def select(
     rows = list(rows)
     for column, wanted in (("op", op), ("quantity", quantity)):
         if wanted is not None:
-            kept = [row for row in rows if _is(row.get(column), wanted)]
+            kept = [row for row in rows if _matches(row.get(column), wanted)]
             if not kept:
                 raise UnknownName(column, wanted, names(rows, column))
             rows = kept
@@ -79,13 +79,13 @@ def meeting(rows: Iterable[Row], where: Mapping[str, Any] | None) -> list[Row]:
             raise UnknownName("column", column, {name for row in rows for name in row})
         values = list(wanted) if isinstance(wanted, list | tuple | set) else [wanted]
         for value in values:
-            if not any(_is(row.get(column), value) for row in rows):
+            if not any(_matches(row.get(column), value) for row in rows):
                 raise UnknownName(column, value, names(rows, column))
-        rows = [row for row in rows if any(_is(row.get(column), value) for value in values)]
+        rows = [row for row in rows if any(_matches(row.get(column), value) for value in values)]
     return rows
 
 
-def _is(there: Any, wanted: Any) -> bool:
+def _matches(there: Any, wanted: Any) -> bool:
     if isinstance(wanted, str) and "*" in wanted:
         return isinstance(there, str) and fnmatchcase(there, wanted)
     return there == wanted and isinstance(there, bool) == isinstance(wanted, bool)
@@ -199,9 +199,9 @@ def derived(row: Row, ceilings: Any | None) -> Row:
                 f"speedup{over}_high": 1 / low if low else None,
             }
     if ceilings is not None and time and row.get("verdict") != "impossible":
-        told = limits.share(row, ceilings)
-        if told is not None:
-            fraction, ceiling = told
+        reached = limits.share(row, ceilings)
+        if reached is not None:
+            fraction, ceiling = reached
             found |= {
                 "share": fraction,
                 "share_of": ceiling.name,

@@ -63,8 +63,8 @@ def version() -> str | None:
     nvml = _nvml()
     if nvml is None:
         return None
-    told = _ask(nvml.nvmlSystemGetDriverVersion)
-    return told.decode() if isinstance(told, bytes) else told
+    found = _ask(nvml.nvmlSystemGetDriverVersion)
+    return found.decode() if isinstance(found, bytes) else found
 
 
 def conditions(card: str) -> dict[str, Any] | None:

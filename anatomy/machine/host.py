@@ -134,16 +134,16 @@ def _describe(kind: str, index: int, count: int) -> dict[str, Any]:
         }
     import torch
 
-    told = torch.cuda.get_device_properties(index)
+    properties = torch.cuda.get_device_properties(index)
     identity = _uuid("cuda", index)
     return here | {
-        "slug": _slug(told.name) + (f"-x{count}" if count > 1 else ""),
-        "gpu": told.name,
+        "slug": _slug(properties.name) + (f"-x{count}" if count > 1 else ""),
+        "gpu": properties.name,
         "count": count,
-        "capability": f"{told.major}.{told.minor}",
-        "sm_count": told.multi_processor_count,
-        "memory_bytes": told.total_memory,
-        "l2_bytes": told.L2_cache_size or None,
+        "capability": f"{properties.major}.{properties.minor}",
+        "sm_count": properties.multi_processor_count,
+        "memory_bytes": properties.total_memory,
+        "l2_bytes": properties.L2_cache_size or None,
         "card": card_hash(identity),
         "driver": driver.version(),
         **driver.boundaries(identity),
@@ -289,8 +289,8 @@ def _host_memory_bytes() -> int | None:
 def _free_host_bytes() -> int | None:
     """What the kernel says is available, or less where a container is allowed less (Linux)."""
     try:
-        told = Path("/proc/meminfo").read_text()
-        free = [int(re.search(r"^MemAvailable:\s*(\d+) kB", told, re.M)[1]) * 1024]
+        meminfo = Path("/proc/meminfo").read_text()
+        free = [int(re.search(r"^MemAvailable:\s*(\d+) kB", meminfo, re.M)[1]) * 1024]
     except (OSError, TypeError):
         return None
     try:

@@ -30,8 +30,8 @@ def torch_build() -> Build:
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.origin:
         return Build(NO_TORCH)
-    told = (Path(spec.origin).parent / "version.py").read_text()
-    found = dict(re.findall(r"^(\w+)[^=\n]*= *'([^']+)'", told, re.MULTILINE))
+    source = (Path(spec.origin).parent / "version.py").read_text()
+    found = dict(re.findall(r"^(\w+)[^=\n]*= *'([^']+)'", source, re.MULTILINE))
     return Build(found.get("__version__", "unknown"), found.get("cuda"), found.get("hip"))
 
 

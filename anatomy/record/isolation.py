@@ -159,7 +159,7 @@ def only_recorder() -> Iterator[None]:
         lock = FileLock(folder / "measuring.lock", timeout=0)
         lock.acquire()
     except Timeout:
-        raise Busy(_who(holder)) from None
+        raise Busy(_holder_in_words(holder)) from None
     except OSError as error:
         raise _no_temporary(error) from None
     try:
@@ -187,7 +187,7 @@ def _no_temporary(error: OSError) -> MeasurementError:
     )
 
 
-def _who(holder: Path) -> str:
+def _holder_in_words(holder: Path) -> str:
     try:
         held = json.loads(holder.read_text())
         who = f"Process {held['pid']} has been measuring on this machine since {held['since']}"

@@ -50,7 +50,7 @@ def circumstances(data: dict, path: Path | None = None) -> Circumstances:
     @cache  # many rows may ask
     def ceilings() -> Ceilings | None:
         if data["experiment"] == limits.EXPERIMENT:  # they can't be held against themselves
-            return Ceilings(machine["slug"], limits.stated(machine.get("gpu")))
+            return Ceilings(machine["slug"], limits.from_datasheet(machine.get("gpu")))
         return known_ceilings(machine["slug"], path.parents[2] if path else None)
 
     return Circumstances(data["experiment"], machine, data.get("method") or {}, ceilings)
@@ -99,7 +99,9 @@ def ceilings(recordings_root: Path, machine: str) -> Ceilings:
         for each in recorded
         for row in each.rows
     ]
-    return Ceilings(machine, (limits.stated(gpu) or limits.stated(one)) | limits.measured(rows))
+    return Ceilings(
+        machine, (limits.from_datasheet(gpu) or limits.from_datasheet(one)) | limits.measured(rows)
+    )
 
 
 def _single(machine: str) -> str:

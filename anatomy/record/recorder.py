@@ -132,7 +132,7 @@ def plan(
     return sorted(items, key=lambda item: item.name != CEILINGS)
 
 
-def unasked(shown: Iterable[Sequence[Any]], package: Path | None = None) -> list[Sequence[Any]]:
+def for_builds(shown: Iterable[Sequence[Any]], package: Path | None = None) -> list[Sequence[Any]]:
     """Those of the calls that pages show which are measured without being named."""
     return [call for call in shown if not signatures.signature(call[0], package).on_request]
 
@@ -359,8 +359,8 @@ def source_state(package: Path | None = None) -> tuple[str | None, bool | None]:
         changed = _git(root, "status", "--porcelain", "--", "anatomy", "snippets")
         return commit, None if changed is None else bool(changed)
     commit = os.environ.get("ANATOMY_COMMIT") or None
-    told = os.environ.get("ANATOMY_DIRTY", "").strip().lower()
-    return commit, told not in ("0", "false", "no") if told else None
+    dirty = os.environ.get("ANATOMY_DIRTY", "").strip().lower()
+    return commit, dirty not in ("0", "false", "no") if dirty else None
 
 
 def _git(root: Path, *arguments: str) -> str | None:
@@ -377,11 +377,11 @@ def main() -> int:
     """Record what standard input asks for; see the module's docstring. Returns the status."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        told = json.load(sys.stdin)
-        root = Path(told["root"])
-        items = plan(unasked(told["shown"]), root, host.here())
+        request = json.load(sys.stdin)
+        root = Path(request["root"])
+        items = plan(for_builds(request["shown"]), root, host.here())
         outcome = record(
-            items, root=root, mode=told.get("mode", "auto"), budget_s=told.get("budget_s")
+            items, root=root, mode=request.get("mode", "auto"), budget_s=request.get("budget_s")
         )
     except AnatomyError as error:
         print(f"error: {error}", file=sys.stderr)

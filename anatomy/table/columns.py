@@ -119,21 +119,23 @@ def _declared(package: Path) -> tuple[Column, ...]:
 
 def _read(file: Path, topic: str, package: Path) -> list[Column]:
     try:
-        told_by_name = tomllib.loads(file.read_text(encoding="utf-8"))
+        entries = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise AnatomyError(f"{file.relative_to(package)} can't be read: {error}.") from None
-    for name, told in told_by_name.items():
-        if unknown := sorted(set(told) - GIVEN):
+    for name, entry in entries.items():
+        if unknown := sorted(set(entry) - GIVEN):
             raise AnatomyError(
                 f"{file.relative_to(package)}: the column {name} has the field "
                 f"{', '.join(unknown)}; a column has {', '.join(sorted(GIVEN))}."
             )
-    return [_made(name, topic, told) for name, told in told_by_name.items()]
+    return [_made(name, topic, entry) for name, entry in entries.items()]
 
 
-def _made(name: str, topic: str, told: Mapping[str, Any]) -> Column:
+def _made(name: str, topic: str, entry: Mapping[str, Any]) -> Column:
     """A column with what its name says of it filled in."""
-    given = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
+    given = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+    }
     if given.get("kind", NUMBER) in (NUMBER, COUNT, LIST):
         given.setdefault("unit", unit_of(name))
     given.setdefault("kind", COUNT if given.get("unit") in COUNTED else NUMBER)

@@ -128,7 +128,7 @@ def shape_nodes_cost_nothing(costs: Table) -> Finding:
             if units.missing(trusted(row).get("kernels_per_call")):
                 raise Unmeasured(NOT_LISTED)
             case(row["kernels_per_call"] == 0)
-    seen, on_gpu = cases.said(), cases.of(on="GPU").there
+    seen, on_gpu = cases.said(), cases.of(on="GPU").measurable
     if on_gpu:
         launching = [case.where["operation"] for case in on_gpu if not case.outcome]
         seen += f"{'. ' if seen else ''}Operations that launch kernels: "

@@ -117,7 +117,7 @@ def compile_always(*tables: Table) -> Finding:
             if ratio.says("faster") and not units.missing(row.get("uses")):
                 uses.append(row["uses"])
     steps = f", after {between(uses, units.significant)} steps" if uses else ""
-    return cases.finding(f"Compiling pays in {cases.true} of {len(cases.there)} cells{steps}.")
+    return cases.finding(f"Compiling pays in {cases.true} of {len(cases.measurable)} cells{steps}.")
 
 
 @claim(TRAINING, INFERENCE)
@@ -141,7 +141,7 @@ def compile_memory_neutral(*tables: Table) -> Finding:
                 if row["variant"] == GRAPHS:
                     known = quotient(*(_to_a_segment(each[column]) for each in (above, below)))
                 case(known.within(1 / (1 + SAME_MEMORY), 1 + SAME_MEMORY), counted)
-    found = {way: cases.of(mode=way).there for way in what}
+    found = {way: cases.of(mode=way).measurable for way in what}
     seen = "; ".join(f"{way} {each.range} ({what[way]})" for way, each in found.items() if each)
     return cases.finding(f"Memory of a step over that of eager: {seen}.")
 

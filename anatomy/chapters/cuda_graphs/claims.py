@@ -48,7 +48,7 @@ def cuda_graphs_are_faster(chains: Table, steps: Table) -> Finding:
     ]
     cases = judged(rows, lambda gain: gain.at_least(CLAIMED[0]), speed_up)
     names = [*(name for _, name in CLASSES), LONGEST, UNKNOWN]
-    found = {name: cases.of(kernels=name).there for name in names}
+    found = {name: cases.of(kernels=name).measurable for name in names}
     seen = [f"{each.range} ({name})" for name, each in found.items() if each]
     return cases.finding(
         "Time of the loop over that of the replay, by a kernel's mean duration: "
@@ -77,6 +77,6 @@ def cuda_graphs_memory_neutral(steps: Table, pools: Table) -> Finding:
                 raise Unmeasured(row["note"])
             ratio = bytes_over(row, eager_pools.get(row["graphs"], {}), "pool_bytes", NO_BYTES)
             case(ratio.near(1.0), ratio)
-    found = {kind: cases.of(kind=kind).there for kind in (STEP, *KINDS.values())}
+    found = {kind: cases.of(kind=kind).measurable for kind in (STEP, *KINDS.values())}
     seen = "; ".join(f"{kind} {each.range}" for kind, each in found.items() if each)
     return cases.finding(f"Bytes held with graphs over bytes held without: {seen}.")

@@ -57,7 +57,7 @@ def never_ping_pong(costs: Table) -> Finding:
         if uses:
             seen.append(f"{entry} {between(uses, units.seconds)}")
     return cases.finding(
-        f"Slower in {cases.true} of {len(cases.there)} cases. "
+        f"Slower in {cases.true} of {len(cases.measurable)} cases. "
         f"One use takes longer by: {'; '.join(seen)}."
     )
 

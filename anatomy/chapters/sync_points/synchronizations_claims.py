@@ -77,7 +77,7 @@ def measure_first(costs: Table) -> Finding:
     for row in beginning(costs, "step ", EACH):
         with cases.at() as case:
             case(over_control(row).says("slower"), over_control(row))
-    there = cases.there
+    there = cases.measurable
     if not there:
         return cases.finding("")
     ratios, even = span(there.numbers), there.false

@@ -44,13 +44,13 @@ def parts(
     colour, _ = grammar.series(kinds, where, "kind", [*SERIES[: len(kinds) - 1], BAND])
     base = grammar.on(bars, x=x, x2="end:Q", y=rows, color=colour, description="hover:N")
     layers = [base.mark_bar(height=BAR, stroke=PAPER, strokeWidth=1)]
-    told = [
+    labelled = [
         bar | {"middle": (bar["start"] + bar["end"]) / 2}
         for bar in bars
         if room * (bar["end"] - bar["start"]) / longest >= LEAST
     ]
     for gap, ink in ((False, PAPER), (True, TEXT)):
-        if some := [bar for bar in told if (bar["kind"] == kinds[-1]) is gap]:
+        if some := [bar for bar in labelled if (bar["kind"] == kinds[-1]) is gap]:
             how = {"color": ink, "fontSize": SHARE, "baseline": "middle"}
             layers.append(grammar.words(grammar.on(some, x="middle:Q", y=rows), "share", how))
     ticks = grammar.on(ends, y=rows)

@@ -97,7 +97,7 @@ def limit(showing: Showing, name: str, spec: str) -> str:
     ceiling = ceilings.get(name)
     if ceiling is None:
         raise UnknownName("limit", name, [each.name for each in ceilings])
-    stated = limits.stated(showing.machine).get(name)
+    stated = limits.from_datasheet(showing.machine).get(name)
     if spec in ("reached", "maker") and stated is None:
         return spans.gap_because(f"no datasheet of {showing.machine} is known")
     if spec == "maker":

@@ -118,9 +118,9 @@ def read(page: str, text: str) -> Front:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 2 if mark else 1
-        told = getattr(error, "problem", None) or "it can't be read"
+        why = getattr(error, "problem", None) or "it can't be read"
         raise BadParameter(
-            f"{page}:{line}: the front matter is not YAML: {told}. Quote a text that holds a colon."
+            f"{page}:{line}: the front matter is not YAML: {why}. Quote a text that holds a colon."
         ) from None
     return _record(Front, said, f"{page}:1: the front matter", lambda key: place(page, text, key))
 
@@ -185,14 +185,14 @@ def place(page: str, text: str, key: str) -> str:
     return f"{page}:{before.count(chr(10)) + 2 if found else 1}"
 
 
-def _record(kind: type, said: Any, told: str, at: Callable[[str], str] | None = None) -> Any:
-    """A dataclass of this module from a mapping; `told` begins what is said of a mistake."""
+def _record(kind: type, said: Any, where: str, at: Callable[[str], str] | None = None) -> Any:
+    """A dataclass of this module from a mapping; `where` begins what is said of a mistake."""
     if not isinstance(said, dict):
-        raise BadParameter(f"{told} must be lines `key: value`.")
+        raise BadParameter(f"{where} must be lines `key: value`.")
     known = {each.name: each for each in fields(kind)}
     values = {}
     for key, value in said.items():
-        begin = f"{at(str(key))}: the front matter" if at else told
+        begin = f"{at(str(key))}: the front matter" if at else where
         if key not in known:
             raise BadParameter(f"{begin}: {UnknownName('key', key, known)}")
         try:
@@ -205,7 +205,7 @@ def _record(kind: type, said: Any, told: str, at: Callable[[str], str] | None = 
         if each.default is MISSING and each.default_factory is MISSING and name not in values
     ]
     if required:
-        raise BadParameter(f"{told} lacks {' and '.join(required)}.")
+        raise BadParameter(f"{where} lacks {' and '.join(required)}.")
     return kind(**values)
 
 
