@@ -204,10 +204,10 @@ def judge(seen: Quantities) -> Verdict:
     if busy is None or enqueue is None:
         return _without_profile(seen)
     if not seen.known("kernels"):
-        idle = "Nothing ran on the GPU, so the step is the host's own work."
-        return _verdict(UNKNOWN, None, False, {}, [idle, *_host(seen)])
+        told = "Nothing ran on the GPU, so the step is the host's own work."
+        return _verdict(UNKNOWN, None, False, {}, [told, *_host(seen)])
     saved = savings(seen)
-    kind, rival, of_kernels, sure = _kind_of_kernels(seen)
+    kind, rival, told_kind, sure = _kind_of_kernels(seen)
     scores = {kind if cause == "kernels" else cause: saved[cause] for cause in saved}
     scores[SYNC] = min(1.0, SYNC_WEIGHT * saved[SYNC])
     ranked = sorted(scores, key=scores.__getitem__, reverse=True)
@@ -217,22 +217,22 @@ def judge(seen: Quantities) -> Verdict:
         not others or scores[others[0]] < RIVAL * scores[first]
     )
     certain = certain and (sure or first != kind)
-    sentences = [*_host(seen), *_device(seen)]
+    told = [*_host(seen), *_device(seen)]
     if first == kind or second == kind:
-        sentences.append(of_kernels)
+        told.append(told_kind)
     if scores[first] < LEAST_SAVING:
         first, second = kind, next(name for name in ranked if name != kind)
-        sentences.append(
+        told.append(
             f"Host and GPU take equally long: without any one cause less than "
             f"{units.percent(LEAST_SAVING)} of the step would be saved."
         )
     elif first != kind:
-        sentences.append(
-            f"Without {_named(first)} a step would be about "
+        told.append(
+            f"Without {_what(first)} a step would be about "
             f"{units.percent(saved[first])} shorter, by a model of these times."
         )
     shown = {kind if cause == "kernels" else cause: saved[cause] for cause in saved}
-    found = _verdict(first, second, certain, shown, sentences)
+    found = _verdict(first, second, certain, shown, told)
     if (first, second) == (LAUNCH, SYNC):
         return replace(found, advice=WAITS_FIRST + found.advice)
     return found
@@ -297,76 +297,76 @@ def _kind_of_kernels(seen: Quantities) -> tuple[str, str | None, str, bool]:
     """What limits the kernels, its rival, a sentence, and whether that is sure."""
     flop, byte = seen.flop_share, seen.byte_share
     if flop is None and byte is None:
-        sentence = "How near the kernels come to the machine's limits is not known."
-        return UNKNOWN, None, sentence, False
-    sentence = (
+        told = "How near the kernels come to the machine's limits is not known."
+        return UNKNOWN, None, told, False
+    told = (
         f"While they run, the kernels reach {_share(flop)} of the ceiling of products and "
         f"{_share(byte)} of the copy bandwidth."
     )
     if (byte or 0.0) > 1.0:
-        sentence += " More than all of it: the cache serves a part."
+        told += " More than all of it: the cache serves a part."
     high, low = max(flop or 0.0, byte or 0.0), min(flop or 0.0, byte or 0.0)
     if high < NEAR_LIMIT:
-        sentence += f" Below {units.percent(NEAR_LIMIT)} neither explains their time."
+        told += f" Below {units.percent(NEAR_LIMIT)} neither explains their time."
         nearer = COMPUTE if (flop or 0.0) > (byte or 0.0) else MEMORY
-        return LATENCY, nearer, sentence, False
+        return LATENCY, nearer, told, False
     first, second = (COMPUTE, MEMORY) if (flop or 0.0) >= (byte or 0.0) else (MEMORY, COMPUTE)
     sure = None not in (flop, byte) and high >= CLOSE * low
-    return first, second if low >= NEAR_LIMIT or not sure else None, sentence, sure
+    return first, second if low >= NEAR_LIMIT or not sure else None, told, sure
 
 
 def _without_profile(seen: Quantities) -> Verdict:
     """What can be said without the GPU's own account: whether the host sets the pace."""
-    enqueue, sentences = seen.share("enqueue_s"), _host(seen)
-    sentences.append("What the GPU did was not seen: no profile.")
+    enqueue, told = seen.share("enqueue_s"), _host(seen)
+    told.append("What the GPU did was not seen: no profile.")
     inputs = seen.share("input_s") or 0.0
     if inputs >= INPUT_SHARE_ON_CPU:
-        return _verdict(INPUT, UNKNOWN, False, {}, sentences)
+        return _verdict(INPUT, UNKNOWN, False, {}, told)
     if enqueue is not None and enqueue >= 1 - LEAST_SAVING and seen.synchronizes is not None:
-        return _verdict(SYNC if seen.synchronizes else LAUNCH, UNKNOWN, False, {}, sentences)
-    return _verdict(UNKNOWN, None, False, {}, sentences)
+        return _verdict(SYNC if seen.synchronizes else LAUNCH, UNKNOWN, False, {}, told)
+    return _verdict(UNKNOWN, None, False, {}, told)
 
 
 def _on_cpu(seen: Quantities) -> Verdict:
     inputs = seen.share("input_s")
-    sentences = [f"Getting the input takes {_share(inputs)} of a step."] if inputs else []
-    sentences.append(
+    told = [f"Getting the input takes {_share(inputs)} of a step."] if inputs else []
+    told.append(
         f"On a CPU host and device are one: {', '.join(NOT_ON_A_CPU)} can't be told apart there."
     )
     if inputs is not None and inputs >= INPUT_SHARE_ON_CPU:
-        return _verdict(INPUT, None, True, {INPUT: inputs}, sentences)
-    return replace(_verdict(UNKNOWN, None, False, {}, sentences), advice=ON_A_GPU)
+        return _verdict(INPUT, None, True, {INPUT: inputs}, told)
+    return replace(_verdict(UNKNOWN, None, False, {}, told), advice=ON_A_GPU)
 
 
 def _host(seen: Quantities) -> list[str]:
     """What the host does in a step, in sentences."""
     period = units.seconds(seen.known("period_s"))
-    sentences = [f"A step takes {period}; the host needs {_share(seen.share('enqueue_s'))} of it."]
+    told = [f"A step takes {period}; the host needs {_share(seen.share('enqueue_s'))} of it."]
     inputs, wait = seen.share("input_s"), seen.share("wait_s")
     transfer = seen.share("transfer_wait_s")
     if inputs:
-        sentences.append(f"Before it, getting the input takes {_share(inputs)}.")
+        told.append(f"Before it, getting the input takes {_share(inputs)}.")
     if wait:
-        sentences.append(f"It waits for the GPU in {_share(wait)}.")
+        told.append(f"It waits for the GPU in {_share(wait)}.")
     elif wait == 0 and inputs and seen.synchronizes:
-        sentences.append("It waits for the GPU only while it gets the input.")
+        told.append("It waits for the GPU only while it gets the input.")
     elif seen.synchronizes:
-        sentences.append("The step makes the host wait; for how long was not seen.")
+        told.append("The step makes the host wait; for how long was not seen.")
     if transfer and transfer > WAITS_SHARE:
-        sentences.append(f"Copies between host and GPU hold it for {_share(transfer)}.")
+        told.append(f"Copies between host and GPU hold it for {_share(transfer)}.")
     inside = _host_parts(seen)[1] - (seen.known("input_s") or 0.0)
     if seen.known("kernels") and inside > LEAST_SAVING * (seen.known("period_s") or 0.0):
-        sentences.append(
+        told.append(
             f"{units.seconds(inside)} of the host's time is more than launching explains "
             f"({units.seconds(HOST_PER_KERNEL_S)} for each kernel): it prepares something."
         )
-    return sentences
+    return told
 
 
 def _device(seen: Quantities) -> list[str]:
     """What the GPU does in a step, in sentences."""
     kernels = seen.known("kernels") or 0.0
-    sentences = [
+    told = [
         f"The GPU is idle for {_share(seen.idle_share)} of the step; it runs "
         f"{units.significant(kernels)} kernels and copies, "
         f"{units.seconds((seen.known('busy_s') or 0.0) / kernels)} on average."
@@ -377,11 +377,11 @@ def _device(seen: Quantities) -> list[str]:
     ):
         share = seen.share(name)
         if share and share >= WAITS_SHARE:
-            sentences.append(f"{what} for {_share(share)}.")
-    return sentences
+            told.append(f"{what} for {_share(share)}.")
+    return told
 
 
-def _named(cause: str) -> str:
+def _what(cause: str) -> str:
     words = {LAUNCH: "the host's launches", SYNC: "the waits", INPUT: "the wait for its input"}
     return words.get(cause, cause)
 
@@ -390,6 +390,6 @@ def _share(value: float | None) -> str:
     return "an unknown share" if value is None else units.percent(value)
 
 
-def _verdict(cause, second, certain, saved, sentences) -> Verdict:
+def _verdict(cause, second, certain, saved, told) -> Verdict:
     second = None if second == cause else second
-    return Verdict(cause, second, certain, saved, tuple(sentences), ADVICE[cause])
+    return Verdict(cause, second, certain, saved, tuple(told), ADVICE[cause])

@@ -11,6 +11,7 @@ import pytest
 from anatomy.record import signatures
 from anatomy.record.provenance import codehash
 from anatomy.record.provenance.codehash import code_hash
+from anatomy.record.provenance.content import Definitions
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 TOPIC = '''
@@ -376,20 +377,22 @@ def test_the_hash_is_the_same_on_every_python(toys, minor):
 
 # The package itself.
 
+PRESENT = codehash.present(signatures.PACKAGE)
+
 
 @pytest.mark.parametrize("name", signatures.experiments())
 def test_every_experiment_reaches_its_own_file_and_no_bookkeeping(name):
     declared, files = signatures.signature(name), code_hash(name).files
     assert f"{declared.module.replace('.', '/')}.py" in files
-    for part in (*codehash.PRESENT.unfollowed, *codehash.PRESENT.method):
+    for part in (*PRESENT.unfollowed, *PRESENT.method):
         if ":" not in part:
             place = f"anatomy/{part.replace('.', '/')}"
             assert not [file for file in files if file.startswith((f"{place}.py", f"{place}/"))]
 
 
 def test_bookkeeping_names_modules_that_exist():
-    package = codehash._package("anatomy", signatures.sources(signatures.PACKAGE), codehash.PRESENT)
-    for part in (*codehash.PRESENT.unfollowed, *codehash.PRESENT.method):
+    package = Definitions("anatomy", signatures.sources(signatures.PACKAGE), PRESENT)
+    for part in (*PRESENT.unfollowed, *PRESENT.method):
         module, _, name = part.partition(":")
         assert (source := package.module(module)), part
         assert not name or name in source.names, part
