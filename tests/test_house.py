@@ -61,6 +61,8 @@ DOORS = {
     "numpy": {*ROOMS},
     "pandas": {*ROOMS, "comparison.py"},
 }
+# Calls that read or write a file, or say something.
+OUTSIDE = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "print", "write", "log"}
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "base", "misc"}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -271,6 +273,25 @@ def test_only_the_edge_prints_and_only_measuring_has_a_clock(path):
         if isinstance(node, ast.Attribute) and room(place) != "measure":
             clock = node.attr in ("perf_counter", "perf_counter_ns", "elapsed_time")
             assert not clock, f"{relative(path)}:{node.lineno} has a clock of its own"
+
+
+def test_the_clock_knows_nothing_of_limits_files_or_printing():
+    reached, new = set(), {path for path in FILES if room(inside(path)) == "measure"}
+    while new:
+        reached |= new
+        found = {PACKAGE / other for path in new for _, other, _ in imports(path) if other}
+        new = found - reached
+    assert {room(inside(path)) for path in reached} == {"measure", "numerics", "machine", "table"}
+    found = set()
+    for path in sorted(path for path in reached if room(inside(path)) == "measure"):
+        called = {
+            getattr(node.func, "attr", getattr(node.func, "id", ""))
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.Call)
+        }
+        found |= {(path.name, name) for name in called & OUTSIDE}
+    # The size of the host's cache stands in a file of its kernel.
+    assert found == {("cache.py", "read_text")}
 
 
 def modules_of(rooms: set[str]) -> list[str]:

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import typer
 from rich.table import Table
 
 from anatomy.cli import ceilings
 from anatomy.cli.options import DeviceOption, Format, FormatOption
-from anatomy.cli.output import as_csv, say, show, table
+from anatomy.cli.output import say, say_data, show, table
 from anatomy.judge import limits
 from anatomy.record import recording, signatures
 from anatomy.table import units
@@ -43,7 +44,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         """List the experiments, the page that explains each, and the command that runs it."""
         found = signatures.experiments(package).values()
         if format is not Format.TEXT:
-            _print_data([_as_row(each) for each in found], format)
+            say_data(pd.DataFrame(map(_as_row, found), dtype=object), format)
             return
         lines = [(e.name, e.command or f"run {e.name}", e.page, e.summary) for e in found]
         show(table(("experiment", "command", "page", "what it does"), lines))
@@ -59,7 +60,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if format is Format.JSON:
             say(json.dumps(here | {"limits": found}, indent=1))
         elif format is Format.CSV:
-            _print_data(found, format)
+            say_data(pd.DataFrame(found, dtype=object), format)
         else:
             show(*_machine_tables(here, found, device))
 
@@ -104,12 +105,3 @@ def _limits_command() -> str:
     except RecordingError:
         return "limits --save recordings"
     return f"record {limits.EXPERIMENT}"
-
-
-def _print_data(rows: list[dict[str, Any]], format: Format) -> None:
-    import pandas as pd
-
-    if format is Format.JSON:
-        say(json.dumps(rows, indent=1))
-    else:
-        say(as_csv(pd.DataFrame(rows, dtype=object)))

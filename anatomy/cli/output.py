@@ -119,5 +119,10 @@ def as_json(table: pd.DataFrame) -> str:
     return json.dumps(table.to_dict("records"), indent=1, allow_nan=False)
 
 
+def say_data(table: pd.DataFrame, format: str) -> None:
+    """Print a table as `json` or as `csv`."""
+    say(as_json(table) if format == "json" else as_csv(table))
+
+
 def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value

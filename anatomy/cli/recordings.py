@@ -12,7 +12,7 @@ import typer
 from anatomy.cli import generated, options, text
 from anatomy.cli import targets as calls
 from anatomy.cli.options import DataFormat, Format, FormatOption, MachineOption
-from anatomy.cli.output import as_csv, as_json, say, show, table, tidy
+from anatomy.cli.output import as_csv, say, say_data, show, table, tidy
 from anatomy.judge import limits
 from anatomy.record import reading, recording, signatures
 from anatomy.record.recording import Recording
@@ -123,8 +123,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         found = recording.all_recordings(_root(), _require_known(machine) if machine else None)
         if not found:
             raise RecordingError("There are no recordings to export.")
-        table = tidy(found)
-        say(as_json(table) if format is DataFormat.JSON else as_csv(table))
+        say_data(tidy(found), format or DataFormat.CSV)
 
     shown = typer.Typer(help="Show a recorded table in the terminal.", no_args_is_help=True)
     app.add_typer(shown, name="show")
@@ -142,8 +141,7 @@ def _print_columns(format: DataFormat | None) -> None:
     """What each column means: for people, or as data with all that is declared of it."""
     every = columns.declared()
     if format is not None:
-        data = pd.DataFrame([columns.described(each) for each in every], dtype=object)
-        say(as_json(data) if format is DataFormat.JSON else as_csv(data))
+        say_data(pd.DataFrame(map(columns.described, every), dtype=object), format)
         return
     lines = [(e.name, ", ".join(e.of) or e.topic, e.unit, e.meaning) for e in every]
     show(table(("column", "of", "unit", "meaning"), lines))

@@ -204,8 +204,8 @@ def judge(seen: Quantities) -> Verdict:
     if busy is None or enqueue is None:
         return _without_profile(seen)
     if not seen.known("kernels"):
-        idle = "Nothing ran on the GPU, so the step is the host's own work."
-        return _verdict(UNKNOWN, None, False, {}, [idle, *_host(seen)])
+        evidence = "Nothing ran on the GPU, so the step is the host's own work."
+        return _verdict(UNKNOWN, None, False, {}, [evidence, *_host(seen)])
     saved = savings(seen)
     kind, rival, of_kernels, sure = _kind_of_kernels(seen)
     scores = {kind if cause == "kernels" else cause: saved[cause] for cause in saved}
@@ -217,22 +217,22 @@ def judge(seen: Quantities) -> Verdict:
         not others or scores[others[0]] < RIVAL * scores[first]
     )
     certain = certain and (sure or first != kind)
-    sentences = [*_host(seen), *_device(seen)]
+    evidence = [*_host(seen), *_device(seen)]
     if first == kind or second == kind:
-        sentences.append(of_kernels)
+        evidence.append(of_kernels)
     if scores[first] < LEAST_SAVING:
         first, second = kind, next(name for name in ranked if name != kind)
-        sentences.append(
+        evidence.append(
             f"Host and GPU take equally long: without any one cause less than "
             f"{units.percent(LEAST_SAVING)} of the step would be saved."
         )
     elif first != kind:
-        sentences.append(
+        evidence.append(
             f"Without {_named(first)} a step would be about "
             f"{units.percent(saved[first])} shorter, by a model of these times."
         )
     shown = {kind if cause == "kernels" else cause: saved[cause] for cause in saved}
-    found = _verdict(first, second, certain, shown, sentences)
+    found = _verdict(first, second, certain, shown, evidence)
     if (first, second) == (LAUNCH, SYNC):
         return replace(found, advice=WAITS_FIRST + found.advice)
     return found
@@ -390,6 +390,6 @@ def _share(value: float | None) -> str:
     return "an unknown share" if value is None else units.percent(value)
 
 
-def _verdict(cause, second, certain, saved, sentences) -> Verdict:
+def _verdict(cause, second, certain, saved, told) -> Verdict:
     second = None if second == cause else second
-    return Verdict(cause, second, certain, saved, tuple(sentences), ADVICE[cause])
+    return Verdict(cause, second, certain, saved, tuple(told), ADVICE[cause])

@@ -63,7 +63,6 @@ def take(
     """Profile a few steps: the host's calls and the device's work on one timeline.
 
     Args:
-        watch: The stopwatch of the device where they run.
         full: One step, with getting its input.
         period_s: How long it takes, for how many are profiled.
         mark: Called with whether `INPUT` is to mark the part that gets the input.

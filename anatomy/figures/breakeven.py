@@ -25,15 +25,18 @@ PAYS, LOSES = ("faster", "less"), ("slower", "more")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of a recording is shown; see `anatomy.page.payoff`."""
+    """What of a recording a figure shows: the arguments of `anatomy.page`'s functions."""
 
     x: str
-    y: str | None
-    variants: Sequence[str]
-    value: str
-    op: str | None
-    quantity: str | None
-    where: Mapping[str, Any] | None
+    y: str | None = None
+    series: str | None = None
+    variants: Sequence[str] | None = None
+    value: str = "ratio"
+    op: str | None = None
+    quantity: str | None = None
+    where: Mapping[str, Any] | None = None
+    fit: str | None = None
+    beyond: float | None = None
 
     @property
     def counted(self) -> bool:
@@ -46,10 +49,8 @@ class Cell:
     """One comparison: a variant at its coordinates.
 
     Attributes:
-        variant: The variant.
         x: Its value of the column along the axis.
         y: Its value of the column up the axis, or None.
-        row: Its row.
         control: The row of its control in the same comparison, or None.
         value: Ratio, speed-up, or count over the control's count; None where it is not known.
         low: Lower end of the interval; of a count, the value.
@@ -105,10 +106,6 @@ class Crossing:
 
 def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
     """The cells of a map, one for each variant and pair of coordinates.
-
-    Args:
-        table: All rows of a recording.
-        wanted: Which are shown.
 
     Raises:
         UnknownName: A column, variant, op, quantity or value of a column is in no row.

@@ -7,12 +7,12 @@ variants that nothing beats; one above it is beaten in the median, and that was 
 Arithmetic on the rows of one recording, and nothing that prints markup.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from anatomy.figures import breakeven
-from anatomy.figures.breakeven import Cell
+from anatomy.figures.breakeven import Cell, Wanted
 from anatomy.judge import replication, rows
 from anatomy.judge.rows import Row
 from anatomy.table.errors import BadParameter, MeasurementError
@@ -20,18 +20,6 @@ from anatomy.table.errors import BadParameter, MeasurementError
 # Whether a variant is on the frontier: nothing is lower in both; in the median something is, which
 # was not shown; something was shown to be.
 YES, OPEN, NO = "yes", "undecided", "no"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What of a recording is shown; see `anatomy.page.frontier`."""
-
-    x: str
-    where: Mapping[str, Any] | None
-    series: str | None
-    variants: Sequence[str] | None
-    quantity: str | None
-    op: str | None
 
 
 @dataclass(frozen=True)
@@ -79,22 +67,19 @@ class Point:
 def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
     """The variants of each series, the control first, with how each stands to the frontier.
 
-    Args:
-        table: All rows of a recording.
-        wanted: Which are shown.
-
     Raises:
         UnknownName: A column, variant, op, quantity or value of a column is in no row.
         BadParameter: There are several comparisons, or several rows of a variant in one of them.
     """
     variants = list(wanted.variants or _variants(table, wanted))
-    by = wanted.series or "op"
-    both = []
-    for value in ("ratio", wanted.x):
-        asked = (by, None, variants, value, wanted.op, wanted.quantity, wanted.where)
-        cells = breakeven.cells(table, breakeven.Wanted(*asked))
-        both.append({(cell.x, cell.variant): cell for cell in cells})
-    times, counts = both
+    both = replace(wanted, x=wanted.series or "op", variants=variants)
+    times, counts = (
+        {
+            (cell.x, cell.variant): cell
+            for cell in breakeven.cells(table, replace(both, value=value))
+        }
+        for value in ("ratio", wanted.x)
+    )
     found: dict[Any, list[Point]] = {}
     places = breakeven.axis(name for name, _ in times)
     if wanted.series is None and len(places) > 1:

@@ -8,8 +8,9 @@ from html import escape
 from typing import Any
 
 from anatomy.figures import framing, payoffs, tables
+from anatomy.figures.breakeven import Wanted
 from anatomy.figures.charts import figures, svg
-from anatomy.figures.dominance import NO, OPEN, Point, Wanted, line, points
+from anatomy.figures.dominance import NO, OPEN, Point, line, points
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
@@ -50,7 +51,7 @@ def frontier(
     params = selectors(experiment, params, op, quantity)
     if x in rows.INTERVALS:
         raise BadParameter(f"{x} has an interval; frontier() has a count along its axis.")
-    wanted = Wanted(x, where, series, variants, quantity, op)
+    wanted = Wanted(x, series=series, variants=variants, op=op, quantity=quantity, where=where)
     found = current().find(experiment, **params)
     return framing.exhibit(
         found, caption, lambda: _shown(found.recording.rows, wanted), kind="frontier"

@@ -1,12 +1,11 @@
 """How a cost grows with a size, on a page: lines on logarithmic axes, and fitted exponents."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from anatomy.figures import framing, tables
-from anatomy.figures.breakeven import axis, is_number, too_many
+from anatomy.figures.breakeven import Wanted, axis, is_number, too_many
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.payoffs import label
 from anatomy.judge import rows
@@ -19,20 +18,6 @@ from anatomy.table.errors import BadParameter, UnknownName
 FITS = ("power",)
 BEYOND = 10  # an interval that reaches 0 is drawn to this part of its value: the axis has no 0
 STRAIGHT = 1e-9  # counts no farther from the fitted line than this lie on it
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What of a recording is shown; see `anatomy.page.curve`."""
-
-    x: str
-    y: str
-    series: str
-    op: str | None
-    quantity: str | None
-    where: Mapping[str, Any] | None
-    fit: str | None
-    beyond: float | None
 
 
 def curve(
@@ -69,7 +54,7 @@ def curve(
     params = selectors(experiment, params, op, quantity)
     if fit is not None and fit not in FITS:
         raise UnknownName("fit", fit, FITS)
-    wanted = Wanted(x, y, series, op, quantity, where, fit, beyond)
+    wanted = Wanted(x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond)
     found = current().find(experiment, **params)
     return framing.exhibit(
         found, caption, lambda: _shown(found.recording.rows, wanted), kind="growth"

@@ -78,7 +78,7 @@ def payoff(
     variants = [variant] if isinstance(variant, str) else list(variant)
     if not variants:
         raise BadParameter("payoff() needs a variant, or a list of them.")
-    wanted = Wanted(x, y, variants, value, op, quantity, where)
+    wanted = Wanted(x, y, variants=variants, value=value, op=op, quantity=quantity, where=where)
     found = current().find(experiment, **params)
 
     def draw() -> str:

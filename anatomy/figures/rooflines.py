@@ -41,7 +41,6 @@ FLOOR_HEADS = {
     "gpu_warm": "from call to call, GPU",
 }
 FLOOR_QUANTITIES = tuple(FLOOR_HEADS)
-FLOOR_QUANTITIES = tuple(FLOOR_HEADS)
 
 
 def calls(showing: Showing, part: str) -> tuple[Found, Ceilings | None]:

@@ -80,12 +80,7 @@ def inventory() -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[Row]:
-    """For each row the columns that follow from what it and the others keep.
-
-    Args:
-        rows: As for `judged`.
-        known: What is known of how they were measured.
-    """
+    """For each row the columns that follow from what it and the others keep; as for `judged`."""
     processes = max((len(row.get("run_blocks") or ()) for row in rows), default=0)
     if processes > 1:
         return _of_processes(rows, known, processes)

@@ -89,13 +89,8 @@ def controlled(rows: Sequence[Row]) -> Iterator[tuple[list[int], Row]]:
 def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
     """What follows for each row of the comparisons in a table that one process measured.
 
-    Args:
-        rows: All rows of the table.
-        known: What is known beside them.
-
-    Yields:
-        The row's place, and its columns among `COLUMNS`; of those that can't be told from what the
-        row keeps (a regime without a period, a ratio over a control that is not there) none.
+    Yields the row's place, and its columns among `COLUMNS`; of those that can't be told from what
+    the row keeps (a regime without a period, a ratio over a control that is not there) none.
     """
     for places in comparisons(rows):
         members = {rows[place].get("variant"): rows[place] for place in places}
@@ -113,12 +108,8 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
 
 
 def interval_of(row: Row, method: Mapping[str, Any]) -> Interval:
-    """Median of a row's blocks in seconds, with an interval that is not narrower than the clock.
-
-    Args:
-        row: With `blocks_s`, and `method` in words.
-        method: The recording's, with the clock's calibration.
-    """
+    """Median of a row's blocks in seconds, with an interval that is not narrower than the clock,
+    whose calibration stands in the recording's `method`."""
     middle = intervals.median_interval(row["blocks_s"])
     # Where noise is smaller than the clock's step, a median between steps can be half of one off.
     half_step_s, least_s = resolution_s(row, method) / 2, LEAST_HALF_WIDTH * middle.median

@@ -57,7 +57,6 @@ def power_fit(
     y: Sequence[float],
     low: Sequence[float] | None = None,
     high: Sequence[float] | None = None,
-    beyond: float | None = None,
 ) -> PowerFit:
     """The exponent of `y` as a power of `x`, by least squares of the logarithms.
 
@@ -70,8 +69,6 @@ def power_fit(
         y: Costs, positive: medians, or counts, which are exact.
         low: Lower ends of the 95 % intervals of `y`; None for counts.
         high: Upper ends.
-        beyond: Points with a smaller x are left out; None keeps them all. What is fixed in a cost
-            rules at small sizes, where its exponent says nothing about large ones.
 
     Returns:
         The fit. Of two points it has an exponent and no interval: `exact` is False, and `low` and
@@ -84,8 +81,6 @@ def power_fit(
     columns = [np.asarray(each, dtype=np.float64) for each in (x, y, low, high) if each is not None]
     if (low is None) != (high is None) or len({len(each) for each in columns}) > 1:
         raise MeasurementError("A fit needs equally many sizes, costs and ends of intervals.")
-    kept = columns[0] >= (-inf if beyond is None else beyond)
-    columns = [each[kept] for each in columns]
     for values in columns:
         if not (np.isfinite(values) & (values > 0)).all():
             raise MeasurementError("A power law is fitted to positive, finite values only.")

@@ -28,7 +28,6 @@ class Datasheet:
 
     Attributes:
         slug: Name of the entry in limits.toml.
-        name: The GPU's name for a reader.
         source: Where the figures stand.
         dram_bytes_per_s: Peak bandwidth of the memory, bytes per second.
         flops_per_s: Peak of products by number format (fp16, bf16, tf32, fp8, fp32), FLOP/s; a
@@ -78,11 +77,8 @@ class Datasheet:
 
     def cite(self, figure: str) -> str:
         """Source of one figure (`dram_bytes_per_s` or a number format), labelled if derived."""
-        return (
-            f"derived from {self.source}: {self.derivation}"
-            if figure in self.derived
-            else (self.source)
-        )
+        derived = f"derived from {self.source}: {self.derivation}"
+        return derived if figure in self.derived else self.source
 
 
 @dataclass(frozen=True)
@@ -188,13 +184,7 @@ def bound(
 def ridge(ceilings: Ceilings, matmul: str, memory: str = "copy") -> float | None:
     """FLOP per byte from which on a call is compute-bound: the corner of the roofline.
 
-    Args:
-        ceilings: Those of the machine.
-        matmul: `matmul fp16`, or the number format `fp16` alone.
-        memory: `copy`, `read` or `write`.
-
-    Returns:
-        None where one of the two ceilings is not known.
+    Arguments as for `bound`; None where one of the two ceilings is not known.
     """
     found = bound(1.0, 1.0, ceilings, matmul, memory)
     return found.memory_s / found.compute_s if found else None
@@ -248,11 +238,7 @@ def measured(rows: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Ceiling
 
 
 def from_datasheet(gpu: str | None) -> dict[str, Ceiling]:
-    """The ceilings that the maker states of a GPU; none of one that limits.toml does not have.
-
-    Args:
-        gpu: Name as the driver gives it, or the slug of a machine.
-    """
+    """The ceilings that the maker states of a GPU, named as for `datasheet`, if that is there."""
     sheet = datasheet(gpu)
     return {each.name: each for each in _of_sheet(sheet)} if sheet else {}
 

@@ -102,16 +102,12 @@ def _numbered(table: Sequence[Mapping], names: Sequence[str]) -> dict[tuple, Map
 
 
 def _called(names: Sequence[str], key: Sequence) -> str:
-    told = [f"{name}={value}" for name, value in zip(names, key, strict=False) if value is not None]
-    return ", ".join(told)
+    known = (each for each in zip(names, key, strict=False) if each[1] is not None)
+    return ", ".join(f"{name}={value}" for name, value in known)
 
 
 def merged_row(found: Sequence[Mapping[str, Any]]) -> Row:
-    """One row from the matching rows of all processes.
-
-    Args:
-        found: The row of each process: as it is kept, or with all that follows from it.
-    """
+    """One row from the matching rows of all processes, as kept or with all that follows."""
     lacking = [row.get("median_s") is None and not row.get("blocks_s") for row in found]
     if any(lacking) and not all(lacking):
         at = lacking.index(True)
@@ -220,7 +216,7 @@ def _differing(column: str, values: list, notes: list[str]) -> Any:
         notes.append("the processes launched different kernels; those of the first are named")
         return values[0]
     distinct = dict.fromkeys("not measured" if v is None else _hashable(v) for v in values)
-    notes.append(f"{column} differs between the processes: {_listed(distinct)}")
+    notes.append(f"{column} differs between the processes: {', '.join(map(str, distinct))}")
     return None
 
 
@@ -229,10 +225,6 @@ def _notes(values: Sequence[str | None]) -> list[str]:
     if all(value == values[0] for value in values):
         return [values[0]] if values[0] else []
     return [f"process {i} of {len(values)}: {v}" for i, v in enumerate(values, 1) if v]
-
-
-def _listed(values: Iterable[Any]) -> str:
-    return ", ".join(str(value) for value in values)
 
 
 def _measured(values: Iterable[Any]) -> list:
@@ -340,5 +332,7 @@ def merged_warnings(found: Sequence[Sequence[str]]) -> list[str]:
     for text in dict.fromkeys(text for warnings in found for text in warnings):
         at = [number for number, warnings in enumerate(found, 1) if text in warnings]
         everywhere = len(at) == len(found)
-        said.append(text if everywhere else f"process {_listed(at)} of {len(found)}: {text}")
+        said.append(
+            text if everywhere else f"process {', '.join(map(str, at))} of {len(found)}: {text}"
+        )
     return said

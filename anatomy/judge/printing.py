@@ -43,14 +43,18 @@ def _cells(row: Row, main: str | None, ceilings: limits.Ceilings | None) -> dict
     verdict = "control" if control else row["verdict"]
     if row.get("wide"):
         verdict += ", wide"
+    roof, other = _roof(row, ceilings), row.get("control")
+    # Whom a variant is over, where that is another one than the table's control.
+    over = f"over {other}" if other and other != main else ""
+    capped = "power-limited" if row.get("throttle") == "power-limited" else ""
     return {
         "variant": row["variant"],
         "time": units.seconds_range(row["median_s"], row["low_s"], row["high_s"]),
         "over control": ratio,
         "verdict": verdict,
         "of the limit": _share(row, ceilings),
-        "regime": ", ".join(filter(None, (row.get("regime"), _bound(row, ceilings)))),
-        "note": ". ".join(filter(None, (_other_control(row, main), _cap(row), row.get("note")))),
+        "regime": ", ".join(filter(None, (row.get("regime"), roof and roof.kind))),
+        "note": ". ".join(filter(None, (over, capped, row.get("note")))),
     }
 
 
@@ -68,26 +72,11 @@ def _share(row: Row, ceilings: limits.Ceilings | None) -> str:
     return f"{units.percent(share)} of {ceiling.name}{stated}"
 
 
-def _bound(row: Row, ceilings: limits.Ceilings | None) -> str:
-    roof = _roof(row, ceilings)
-    return roof.kind if roof else ""
-
-
 def _roof(row: Row, ceilings: limits.Ceilings | None) -> limits.Bound | None:
     limit = str(row.get("limit") or "")
     if not limit.startswith(limits.MATMUL):
         return None
     return limits.bound(row.get("flops"), row.get("bytes"), ceilings, limit)
-
-
-def _other_control(row: Row, main: str | None) -> str:
-    """Whom a variant is over, where that is another one than the table's control."""
-    other = row.get("control")
-    return f"over {other}" if other and other != main else ""
-
-
-def _cap(row: Row) -> str:
-    return "power-limited" if row.get("throttle") == "power-limited" else ""
 
 
 def about(rows: Sequence[Row], noise_floor: float, ceilings: limits.Ceilings | None) -> list[str]:

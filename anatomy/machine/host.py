@@ -22,6 +22,8 @@ from anatomy.table.errors import BadParameter, DeviceError, OutOfMemory
 
 Device = Any  # str or torch.device, and this module must not import torch to say so
 
+# cudaErrorMemoryAllocation, and hipErrorOutOfMemory.
+OUT_OF_MEMORY = 2
 NO_CUDA = "CUDA requested but torch.cuda.is_available() is False."
 
 
@@ -189,27 +191,6 @@ def conditions(device: Device) -> dict[str, Any] | None:
     return driver.conditions(_uuid(kind, index)) if kind == "cuda" else None
 
 
-class Throttle:
-    """The cumulative throttle counters of one device: what slowed it down, and for how long."""
-
-    def __init__(self, device: Device) -> None:
-        """Remember which card `device` is."""
-        kind, index = parse_device(device)
-        self._card = _uuid(kind, index) if kind == "cuda" else None
-
-    def read(self) -> dict[str, int | None] | None:
-        """Nanoseconds by cause (`driver.THROTTLE_FIELDS`); None on a CPU and without NVML."""
-        return driver.throttle_counters(self._card) if self._card else None
-
-    def since(self, before: dict[str, int | None] | None) -> dict[str, int | None] | None:
-        """Nanoseconds by cause since an earlier `read`; None where either reading has none."""
-        now = self.read()
-        if now is None or before is None:
-            return None
-        pairs = {name: (before.get(name), counter) for name, counter in now.items()}
-        return {n: None if None in pair else pair[1] - pair[0] for n, pair in pairs.items()}
-
-
 def foreign_processes(device: Device) -> list[int] | None:
     """Other processes that compute on the device's card; None on a CPU and without NVML."""
     kind, index = parse_device(device)
@@ -256,6 +237,17 @@ def require_bytes(device: Device, needed: int, what: str) -> None:
             f"{what} needs {units.byte_count(needed)} on {device}, and "
             f"{units.byte_count(free)} are free. Take smaller sizes, or free memory there."
         )
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an allocator had no memory left, by the error's type or number.
+
+    torch has no type for what cuBLAS and its allocator of the host raise: these are not known here.
+    """
+    torch = sys.modules.get("torch")  # who never loaded it has none of its errors
+    if torch and isinstance(error, torch.AcceleratorError):
+        return getattr(error, "error_code", None) == OUT_OF_MEMORY
+    return isinstance(error, (MemoryError, *((torch.OutOfMemoryError,) if torch else ())))
 
 
 def card_hash(identity: str) -> str:

@@ -123,7 +123,6 @@ def calls(given: Problem, ordinary: Mapping[str, bool]) -> dict[str, Call]:
 
     Args:
         given: The problem.
-        ordinary: Which backends are on by default.
     """
 
     def fused(on: Mapping[str, bool]) -> Callable[[], Tensor]:
@@ -289,7 +288,6 @@ def form(
         row: `dtype`, `head_width`, `queries` (how many), `gradients`, `causal` and `mask`.
         heads: Heads H.
         sequence: Keys N.
-        where: The device.
 
     Returns:
         A call, with its way back where gradients are wanted; and one that gives PyTorch's number of
@@ -320,7 +318,6 @@ def choice(ask: Callable[[], int], ordinary: Mapping[str, bool]) -> str | None:
 
     Args:
         ask: A call of PyTorch's own chooser.
-        ordinary: Which backends are on by default.
     """
     throw(ordinary)
     try:

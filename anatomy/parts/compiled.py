@@ -75,7 +75,6 @@ def cells(scale: float, full: bool) -> list[Cell]:
     """The cells of the map, all different.
 
     Args:
-        scale: Factor on every width and number of tokens.
         full: All ways in a finer map, and max-autotune in one cell.
     """
     made = []
@@ -103,11 +102,7 @@ def measure(
     Args:
         cells: What to measure.
         training: Forward and backward pass, or the forward pass alone.
-        where: The device.
         dtype: Number format.
-        backend: Of torch.compile.
-        iters: Least number of samples.
-        budget_s: Seconds of timed blocks for each cell.
     """
     watch = stopwatch_for(where)
     task = "training" if training else "inference"

@@ -73,7 +73,6 @@ def weights(width: int, layers: int) -> None:
     """Refuse a transformer that would not fit the host, where its weights are drawn.
 
     Args:
-        width: C.
         layers: How many.
 
     Raises:

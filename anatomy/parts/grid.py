@@ -1,11 +1,232 @@
-"""A map is measured cell by cell; here its cells become one table."""
+"""A map is measured cell by cell: what one can't do costs itself alone, and says why.
 
-from collections.abc import Sequence
+    def layer(cell):
+        x = torch.randn(cell["batch"], 64, 56, 56, device=where)
+        return compare(calls_of(x), quantity="gpu_warm", op=cell["op"], device=where).table
+
+    cells = [{"op": f"layer N={n}", "batch": n} for n in (1, 8, 64)]
+    table = grid.measure_cells(
+        cells, layer, variants=("eager", "compiled"), quantity="gpu_warm", where=where
+    )
+
+If the largest batch does not fit, its two rows have no time, and `out of memory` as their note; a
+bug ends the run, and names its cell.
+"""
+
+import gc
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import pandas as pd
+import torch
+
+from anatomy.machine import host
+from anatomy.measure import stopwatch_for
+from anatomy.parts.compiled import reason_of
+from anatomy.table.errors import (
+    AnatomyError,
+    DeviceError,
+    DisagreementError,
+    MeasurementError,
+    OutOfMemory,
+)
+
+# Where a cell lies: its `op` and its other coordinates, by column.
+Cell = Mapping[str, Any]
+Value = TypeVar("Value")
 
 # Columns that pages and claims read of any cell, whether or not one of them could be measured.
 PROMISED = ("median_s", "ratio", "verdict", "kernels_per_call")
+
+# How a note begins, which says what kept a row from being measured.
+NO_MEMORY = "out of memory"
+WRONG = "wrong result"
+NOT_SUPPORTED = "not supported"
+NOT_COMPILED = "not compiled"
+NOT_MEASURED = "not measured"
+FAILED = "failed"  # with an error that this experiment alone foresees
+NOT_BEGUN = "not begun"
+# What any experiment must expect of a cell, beside torch's own lack of memory. A wrong parameter,
+# another process on the card and what nobody thought of are no row: they end the run.
+FORESEEN = {
+    OutOfMemory: NO_MEMORY,
+    DisagreementError: WRONG,
+    DeviceError: NOT_SUPPORTED,
+    NotImplementedError: NOT_SUPPORTED,
+    MeasurementError: NOT_MEASURED,
+}
+
+
+def measure_cells(
+    cells: Iterable[Cell],
+    measure: Callable[[Cell], pd.DataFrame],
+    *,
+    variants: Sequence[str] | Callable[[Cell], Sequence[str]],
+    quantity: str | Sequence[str],
+    where: torch.device,
+    foreseen: tuple[type[Exception], ...] = (),
+    promised: Sequence[str] = (),
+    budget_s: float | None = None,
+) -> pd.DataFrame:
+    """The table of all cells; one that can't be measured here has rows that say why.
+
+    Between two cells all is given back that the first has left; see `give_back`.
+
+    Args:
+        cells: Coordinates of each, `op` among them.
+        measure: Makes what one cell needs and returns its table. Coordinates that the table lacks
+            are added to it.
+        variants: Names of the rows of a cell that can't be measured, the control first; a function
+            where they depend on the cell.
+        quantity: The quantity of those rows, or several.
+        where: The device.
+        foreseen: Types of errors that cost their cell alone, beside `FORESEEN` and what a compiler
+            raises: `RuntimeError` where PyTorch may refuse an operation.
+        promised: Columns beside those of `PROMISED` that the table has in any case.
+        budget_s: Seconds after which no further cell is begun; its rows say so. One that is being
+            measured is not cut short.
+
+    Raises:
+        Exception: What `measure` raised and nobody foresaw, with a note that names the cell.
+    """
+    watch = stopwatch_for(where) if budget_s is not None else None
+    begun = watch.now() if watch else 0.0
+    tables = []
+    for cell in cells:
+        if watch and watch.now() - begun >= budget_s:
+            table, why = None, f"{NOT_BEGUN}: the {budget_s:g} s for all are used up"
+        else:
+            try:
+                table, why = attempt(partial(measure, cell), where, foreseen)
+            except Exception as error:
+                told = ", ".join(f"{name}={value!r}" for name, value in cell.items())
+                error.add_note(f"This was raised in the cell with {told}.")
+                raise
+        if table is None:
+            names = list(variants(cell) if callable(variants) else variants)
+            notes = dict.fromkeys(names, why)
+            table = unmeasured(cell, notes, quantity=quantity, where=where, control=names[0])
+        tables.append(table.assign(**{n: value for n, value in cell.items() if n not in table}))
+    return joined(tables, promised)
+
+
+def attempt(
+    act: Callable[[], Value], where: torch.device, foreseen: tuple[type[Exception], ...] = ()
+) -> tuple[Value | None, str]:
+    """What `act` returned and no reason, or None and why; what it left is given back either way.
+
+    For a cell's single variants too, where one that fails shall not cost the others.
+
+    Args:
+        act: Builds, checks or measures something.
+        where: The device.
+        foreseen: As of `measure_cells`.
+
+    Raises:
+        Exception: What `act` raised and nobody foresaw.
+    """
+    usable = True
+    try:
+        return act(), ""
+    except Exception as error:
+        why = note_of(error, foreseen)
+        if not why:
+            usable = not isinstance(error, torch.AcceleratorError)
+            raise
+    finally:
+        # Not before the error is gone: its traceback holds what the cell had made.
+        if usable:
+            give_back(where)
+    return None, why
+
+
+def note_of(error: Exception, foreseen: tuple[type[Exception], ...] = ()) -> str:
+    """An error as a row's note, by its type; empty for one that nobody foresaw.
+
+    An error of the accelerator itself is never foreseen, but for its memory: after it, the process
+    can use the device no more, and whatever came next would fail in its name.
+
+    Args:
+        error: As it was caught.
+        foreseen: As of `measure_cells`.
+    """
+    kind = kind_of(error)
+    if not kind and isinstance(error, foreseen) and not isinstance(error, torch.AcceleratorError):
+        kind = FAILED
+    if kind == NO_MEMORY and not isinstance(error, OutOfMemory):
+        return kind  # its text names processes
+    if not kind:
+        return ""
+    within = getattr(error, "inner_exception", None)  # torch.compile's own text names a backend
+    own = next(iter(str(error).splitlines()), "") if isinstance(error, AnatomyError) else ""
+    return f"{kind}: {own or reason_of(within or error)}"
+
+
+def kind_of(error: BaseException | None) -> str:
+    """How the note of an error that any experiment must expect begins; empty for all others."""
+    if host.is_out_of_memory(error):
+        return NO_MEMORY
+    for foreseen, kind in FORESEEN.items():
+        if isinstance(error, foreseen):
+            return kind
+    if not isinstance(error, _of_the_compiler()):
+        return ""
+    within = kind_of(getattr(error, "inner_exception", None))  # what a backend raised
+    return NO_MEMORY if within == NO_MEMORY else NOT_COMPILED
+
+
+def _of_the_compiler() -> tuple[type[Exception], ...]:
+    """Types of what torch.compile raises; who never compiled has not paid the seconds to load it.
+
+    What arises in its backends comes wrapped in one of these.
+    """
+    dynamo = sys.modules.get("torch._dynamo.exc")
+    return (dynamo.TorchDynamoException, dynamo.FailOnRecompileLimitHit) if dynamo else ()
+
+
+def unmeasured(
+    cell: Cell,
+    notes: Mapping[str, str],
+    *,
+    quantity: str | Sequence[str],
+    where: torch.device,
+    control: str | None = None,
+) -> pd.DataFrame:
+    """Rows of a cell that have no time and say why.
+
+    Args:
+        cell: Its coordinates.
+        notes: Why, by variant.
+        quantity: Their quantity, or several, of which each has all rows.
+        where: The device.
+        control: Which variant is the control, if one of them is.
+    """
+    told = {**cell, "device": where.type}
+    return pd.DataFrame(
+        [
+            told
+            | {"variant": name, "role": "control" if name == control else "variant"}
+            | {"quantity": each, "note": why}
+            for each in ([quantity] if isinstance(quantity, str) else quantity)
+            for name, why in notes.items()
+        ]
+    )
+
+
+def give_back(where: torch.device) -> None:
+    """Forget all compiled code, and give the memory of what is gone back to the device.
+
+    A cell then says the same wherever it stands in a map: nothing is compiled already, and no
+    memory is held by a CUDA graph or lies in the allocator's cache.
+    """
+    if "torch._dynamo" in sys.modules:  # else nothing was compiled, and to load it takes seconds
+        torch.compiler.reset()
+    gc.collect()
+    if where.type == "cuda":
+        torch.cuda.synchronize(where)
+        torch.cuda.empty_cache()
 
 
 def joined(tables: Sequence[pd.DataFrame], promised: Sequence[str] = ()) -> pd.DataFrame:

@@ -30,8 +30,6 @@ def products(dtype: str, sides: Sequence[Side], where: torch.device, iters: int)
     Args:
         dtype: Number format of both factors and of the result.
         sides: M, N and K of each product.
-        where: The device.
-        iters: Least number of timed samples of each.
     """
     kind, size = formats.storage(dtype), formats.itemsize(dtype)
     calls, references, flops, moved = {}, {}, {}, {}
@@ -63,8 +61,6 @@ def fp8_products(sides: Sequence[Side], where: torch.device, iters: int) -> pd.D
 
     Args:
         sides: M, N and K of each product, all multiples of 16.
-        where: The device.
-        iters: Least number of timed samples of each.
 
     Returns:
         The rows of `compare`; or, where there is no fp8, one row without times whose `note` says

@@ -23,18 +23,8 @@ Function = TypeVar("Function", bound=Callable[..., pd.DataFrame])
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment that is loaded: its name `topic.function`, and what its decorator was told.
-
-    Attributes:
-        name: `topic.function`, as pages and commands write it.
-        function: What measures; called with keywords, it returns one tidy table.
-        page: The page that explains it, relative to docs/, or None.
-        command: The command that runs it, such as `c01 contiguity-bench`, or None.
-        timeout_s: Seconds after which the recorder gives up on it.
-        files: Files it depends on beside the package's code, relative to the checkout.
-        processes: Fresh processes that the recorder measures it in, one after the other.
-        on_request: Whether only who names it has it measured.
-    """
+    """One experiment that is loaded: `function` measures, called with keywords, and returns one
+    tidy table; all else is what `experiment`, its decorator, was told."""
 
     name: str
     function: Callable[..., pd.DataFrame]
@@ -60,6 +50,13 @@ def experiment(
     on_request: bool = False,
 ) -> Callable[[Function], Function]:
     """Register a function as an experiment, and leave it as it is: tests call it directly.
+
+    It returns one tidy table with the columns of `compare`, if it times anything, and its own; what
+    a column means, columns.toml of its chapter says. What can't be measured has a row all the same,
+    whose `note` says why. It raises BadParameter where an argument is not possible, DeviceError
+    where the device is not there, and OutOfMemory where what it can't do without does not fit. Its
+    docstring says what is compared with what, and what goes beyond this; parameters that many have
+    are explained once, in `signatures.SHARED_HELP`.
 
     Args:
         name: `topic.what`, as pages and commands write it.

@@ -29,7 +29,7 @@ from anatomy.machine import host, versions
 from anatomy.record import isolation, recording, signatures
 from anatomy.record.progress import Reporter, duration, expected_s
 from anatomy.record.provenance.codehash import SCHEME, code_hash
-from anatomy.record.provenance.freshness import Freshness, processes_of
+from anatomy.record.provenance.freshness import Freshness, freshness, processes_of
 from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError
 
 # The machine's own ceilings come first: the physics gate and every share of a limit need them.
@@ -153,7 +153,7 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
                 found = recording.load(file, root)
         except RecordingError as error:
             broken = Freshness("missing", str(error))
-    fresh = broken or recording.freshness(
+    fresh = broken or freshness(
         found, None if on_cpu else here, package=package, processes=processes
     )
     last_seconds = None
@@ -182,9 +182,7 @@ def run(
         timeout_s: Seconds after which a process is ended. Default: what the experiment declares.
         allow_foreign: Measure although another process computes on the card.
         root: Folder of all recordings, where the worker finds this machine's ceilings.
-        package: Folder of another package that has the experiment.
-        processes: How many fresh processes, one after the other; their tables become one.
-            Default: as many as the experiment declares.
+        package: As for `plan`; so are `processes`, whose tables become one.
         tell: Called with what begins when a process does: `toy.fine, process 2 of 3`.
 
     Raises:
@@ -275,8 +273,8 @@ def record(
         root: Folder of all recordings.
         mode: `auto` measures what is not current; `remeasure` measures everything.
         budget_s: Seconds in which to be done.
-        allow_foreign: Measure although another process computes on the card.
-        package: Folder of another package that has the experiments.
+        allow_foreign: As for `run`.
+        package: As for `plan`.
 
     Raises:
         DeviceError: Something needs a GPU, and there is none.

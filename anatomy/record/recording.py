@@ -31,25 +31,7 @@ from anatomy.record.provenance.canonical import (
     restored,
     shared,
 )
-from anatomy.record.provenance.freshness import Freshness, freshness
-from anatomy.record.provenance.schema import SCHEMA
 from anatomy.table.errors import RecordingError
-
-__all__ = [
-    "SCHEMA",
-    "Freshness",
-    "Recording",
-    "all_recordings",
-    "default_root",
-    "find",
-    "freshness",
-    "key",
-    "load",
-    "machines",
-    "path",
-    "save",
-    "written_out",
-]
 
 LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
@@ -179,11 +161,18 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
     target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
     data = compacted(data)
     data["content_sha"] = content_sha(data)
-    _replace(target, render(shared(data)))
+    try:
+        write_whole(target, render(shared(data)))
+    except OSError as error:
+        raise RecordingError(
+            f"The recording {_place(target, None)} could not be written: "
+            f"{error.strerror or error}. Nothing was changed. Make room or give write access "
+            "there, or choose another folder with --save DIR."
+        ) from None
     return target
 
 
-def _replace(target: Path, text: str) -> None:
+def write_whole(target: Path, text: str) -> None:
     """Put `text` in the place of `target` in one step, so that no reader sees a part of it."""
     # In the same folder, because a rename is only atomic within one file system.
     temporary = target.parent / f".{target.stem[:40]}.{secrets.token_hex(4)}.tmp"
@@ -194,21 +183,10 @@ def _replace(target: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except OSError as error:
-        _discard(temporary)
-        raise RecordingError(
-            f"The recording {target.parent.parent.name}/{target.parent.name}/{target.name} could "
-            f"not be written: {error.strerror or error}. Nothing was changed. Make room or "
-            "give write access there, or choose another folder with --save DIR."
-        ) from None
-    except BaseException:  # Ctrl-C above all
-        _discard(temporary)
+    except BaseException:  # Ctrl-C, too
+        with suppress(OSError):  # the first error says what is wrong with this folder
+            temporary.unlink(missing_ok=True)
         raise
-
-
-def _discard(temporary: Path) -> None:
-    with suppress(OSError):  # the first error says what is wrong with this folder
-        temporary.unlink(missing_ok=True)
 
 
 def load(path: Path, root: Path | None = None) -> Recording:
@@ -225,41 +203,32 @@ def load(path: Path, root: Path | None = None) -> Recording:
     """
     path = Path(path)
     place = _place(path, root)
-    mend = f"Make it anew: pytorch-gpu-anatomy record {_experiment_of(path)}"
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise RecordingError(f"There is no recording {place}. {mend}") from None
-    except OSError as error:
-        raise RecordingError(
-            f"{place} can't be read: {error.strerror}. Give read access to it. {mend}"
-        ) from None
-    except UnicodeDecodeError:
-        raise RecordingError(f"{place} is no text, so it is no recording. {mend}") from None
-    try:
-        data = json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        state = (
-            "is empty" if not text.strip() else f"breaks off or is no JSON (line {error.lineno})"
-        )
-        raise RecordingError(f"{place} {state}. {mend}") from None
-    except ValueError as error:
-        raise RecordingError(f"{place}: {error}. {mend}") from None
-    except RecursionError:
-        raise RecordingError(f"{place} is nested too deeply for a recording. {mend}") from None
-    try:
-        data = restored(data)
+        data = restored(json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse))
         schema.check(data)
         if not isinstance(data.get("content_sha"), str):
             raise ValueError("the field content_sha is missing")
-    except ValueError as error:
-        raise RecordingError(f"{place} can't be used: {error}. {mend}") from None
-    if data["content_sha"] != content_sha(data):
-        raise RecordingError(
+        if data["content_sha"] == content_sha(data):
+            return Recording(expanded(data), path)
+        wrong = (
             f"{place} was changed after it was recorded: its content does not match its "
-            f"content_sha. Undo the change. {mend}"
+            "content_sha. Undo the change"
         )
-    return Recording(expanded(data), path)
+    except FileNotFoundError:
+        wrong = f"There is no recording {place}"
+    except OSError as error:
+        wrong = f"{place} can't be read: {error.strerror}. Give read access to it"
+    except UnicodeDecodeError:
+        wrong = f"{place} is no text, so it is no recording"
+    except json.JSONDecodeError as error:
+        cut = f"breaks off or is no JSON (line {error.lineno})"
+        wrong = f"{place} {cut if error.doc.strip() else 'is empty'}"
+    except RecursionError:
+        wrong = f"{place} is nested too deeply for a recording"
+    except ValueError as error:
+        wrong = f"{place} can't be used: {error}"
+    experiment = _experiment_of(path)
+    raise RecordingError(f"{wrong}. Make it anew: pytorch-gpu-anatomy record {experiment}")
 
 
 def written_out(text: str) -> str:
@@ -276,7 +245,7 @@ def written_out(text: str) -> str:
     return text if full is data else render(full)
 
 
-def _refuse_constant(name: str) -> None:
+def _refuse(name: str) -> None:
     raise ValueError(f"it holds {name}, which is no JSON; a missing value is null")
 
 
@@ -335,11 +304,7 @@ def of_a_cpu(slug: str) -> bool:
 
 
 def find_on_cpu(root: Path, first: str | None, name: str, /, **params: Any) -> Recording | None:
-    """The recording of one call on a CPU, or None; of the CPU `first` if that has one.
-
-    Raises:
-        UnknownName, BadParameter, RecordingError: As for `find`.
-    """
+    """`find` on a CPU, of the CPU `first` if that has such a recording."""
     cpus = sorted(filter(of_a_cpu, machines(root)), key=lambda slug: (slug != first, slug))
     there = (find(root, slug, name, **params) for slug in cpus)
     return next(filter(None, there), None)

@@ -15,14 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from anatomy.record.docstrings import arguments, summary
+from anatomy.record.provenance.definitions import Modules
+from anatomy.record.provenance.syntax import DECORATOR, is_experiment
 from anatomy.table.errors import AnatomyError, BadParameter, close_names, lookup
 
 PACKAGE = Path(__file__).parents[1]
-DECORATOR = "experiment"
 NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")  # of an experiment: `topic.what`
 TIMEOUT_S = 300  # the decorator's default, which test_signatures compares with it
 PROCESSES = 1  # likewise
 TYPES = {"int": int, "float": float, "str": str, "bool": bool}
+# Help of parameters that most experiments have; an experiment's docstring has that of the others,
+# and its own of these where it means something else.
+SHARED_HELP = {
+    "device": "Where to run, such as cuda:0 or cpu.",
+    "iters": "Least number of timed samples of each variant.",
+    "full": "Measure a finer map; takes minutes.",
+    "backend": "What torch.compile hands its graphs to; eager runs them as they are, for tests.",
+}
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -35,7 +44,8 @@ class Parameter:
         type: int, float, str or bool; for a choice, the type of the choices.
         default: The value used when none is given.
         choices: The values of a `Literal`, or None where any value of the type will do.
-        help: The parameter's line in the docstring's Args section, with its unit.
+        help: The parameter's line in the docstring's Args section, with its unit, or in
+            `SHARED_HELP`.
         optional: Whether None is a value too, as in `int | None`.
     """
 
@@ -188,29 +198,27 @@ def sources(root: Path) -> tuple[tuple[str, bytes], ...]:
 @lru_cache(maxsize=8)
 def _experiments(package: str, files: tuple[tuple[str, bytes], ...]) -> dict[str, Signature]:
     """Experiments of a package with these files; only an edit makes them be read again."""
-    texts = dict(files)
+    modules = Modules(package, files)
     found: dict[str, Signature] = {}
-    for file, text in texts.items():
+    for module, text in modules.texts.items():
         if f"@{DECORATOR}".encode() not in text:
             continue
-        scope = _Scope(file, package, texts)
-        for node in scope.tree.body:
-            if isinstance(node, ast.FunctionDef):
-                for decorator in filter(is_experiment, node.decorator_list):
-                    declared = _read(node, decorator, scope)
-                    if known := found.get(declared.name):
-                        raise scope.error(
-                            node, f"{known.module} has an experiment called {known.name} already"
-                        )
-                    found[declared.name] = declared
+        scope = _Scope(modules, module)
+        functions = (
+            node
+            for statements in modules.module(module).names.values()
+            for node in statements
+            if isinstance(node, ast.FunctionDef)
+        )
+        for node in functions:
+            for decorator in filter(is_experiment, node.decorator_list):
+                declared = _read(node, decorator, scope)
+                if known := found.get(declared.name):
+                    raise scope.error(
+                        node, f"{known.module} has an experiment called {known.name} already"
+                    )
+                found[declared.name] = declared
     return dict(sorted(found.items()))
-
-
-def is_experiment(decorator: ast.expr) -> bool:
-    """Whether a decorator is `@experiment`, called or bare, plain or as an attribute."""
-    target = decorator.func if isinstance(decorator, ast.Call) else decorator
-    name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", None)
-    return name == DECORATOR
 
 
 def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signature:
@@ -222,7 +230,7 @@ def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signat
             node, f'{node.name} needs a name of two words: @{DECORATOR}("topic.{node.name}")'
         )
     doc = ast.get_docstring(node) or ""
-    helps = arguments(doc)
+    helps = SHARED_HELP | arguments(doc)
     plain = node.args
     if plain.vararg or plain.kwarg or plain.posonlyargs:
         raise scope.error(node, f"{name} must name every parameter (no *args, **kwargs or /)")
@@ -298,54 +306,32 @@ def _members(annotation: ast.expr, scope: "_Scope") -> tuple[list[str | tuple], 
     return [ast.unparse(annotation)], False
 
 
+@dataclass(frozen=True)
 class _Scope:
-    """Module-level names of one file, and through imports those of its package."""
+    """A module, in which declarations are read: constants may stand in others of its package."""
 
-    def __init__(self, file: str, package: str, texts: Mapping[str, bytes]) -> None:
-        self.file, self.package, self.texts = file, package, texts
-        try:
-            self.tree = ast.parse(texts[file])
-        except SyntaxError as error:
-            raise AnatomyError(
-                f"{package}/{file}:{error.lineno} does not parse: {error.msg}."
-            ) from None
+    modules: Modules
+    name: str
 
     @property
     def module(self) -> str:
-        """Dotted name of the file's module."""
-        return f"{self.package}.{self.file.removesuffix('.py').replace('/', '.')}"
+        """Dotted name of the module with its package."""
+        return f"{self.modules.name}.{self.name}"
 
     def error(self, node: ast.AST, what: str) -> AnatomyError:
         """An error that names the line of `node`."""
-        return AnatomyError(f"{self.package}/{self.file}:{node.lineno}: {what}.")
+        file = self.modules.files[self.name]
+        return AnatomyError(f"{self.modules.name}/{file}:{node.lineno}: {what}.")
 
     def definition(self, name: str) -> "tuple[ast.expr, _Scope] | None":
         """The expression that a module-level name stands for, and the scope to read it in."""
-        for node in self.tree.body:
-            if isinstance(node, ast.Assign):
-                if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-                    return node.value, self
-            elif isinstance(node, ast.AnnAssign) and node.value is not None:
-                if isinstance(node.target, ast.Name) and node.target.id == name:
-                    return node.value, self
-            elif isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    if (alias.asname or alias.name) == name and (file := self._module(node)):
-                        return _Scope(file, self.package, self.texts).definition(alias.name)
+        for (at, found), _ in sorted(self.modules.targets(self.name, (name,))):
+            for node in self.modules.module(at).names[found]:
+                if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    if any(isinstance(each, ast.Name) and each.id == found for each in targets):
+                        return node.value, _Scope(self.modules, at)
         return None
-
-    def _module(self, node: ast.ImportFrom) -> str | None:
-        """The package's file that `from ... import` reads, or None when it is another package."""
-        parts = node.module.split(".") if node.module else []
-        if node.level:
-            parts = self.file.split("/")[: -node.level] + parts
-        elif parts[:1] == [self.package]:
-            parts = parts[1:]
-        else:
-            return None
-        path = "/".join(parts)
-        files = (f"{path}.py", f"{path}/__init__.py".lstrip("/"))
-        return next((file for file in files if file in self.texts), None)
 
     def value(self, node: ast.expr) -> Any:
         """The value of a literal, of a tuple of literals, or of a constant's name."""

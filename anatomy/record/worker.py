@@ -39,6 +39,10 @@ NO_MEMORY = (
     "Overflow when unpacking long",
 )
 
+# Folders with an experiment's own files, directly or one or two folders below: of this package, and
+# of another one that has a single folder of them.
+OWN_FOLDERS = {"chapters", "experiments"}
+
 
 def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Run one experiment and return everything of its recording that this process knows.
@@ -186,22 +190,23 @@ def _account(device: str) -> dict[str, Any]:
 def _failure(error: Exception) -> dict[str, str]:
     """A failure as the recorder wants it: the error's name, its sentence, and, where nobody
     foresaw it, the traceback."""
+    notes = "".join(f" {each}" for each in getattr(error, "__notes__", ()))  # such as its cell
     if isinstance(error, AnatomyError):
-        return {"error": type(error).__name__, "message": str(error), "trace": ""}
+        return {"error": type(error).__name__, "message": f"{error}{notes}", "trace": ""}
     if _is_out_of_memory(error):
-        return {"error": OutOfMemory.__name__, "message": _out_of_memory(error), "trace": ""}
+        message = f"{_out_of_memory(error)}{notes}"
+        return {"error": OutOfMemory.__name__, "message": message, "trace": ""}
     first = next(iter(str(error).strip().splitlines()), "")
     return {
         "error": MeasurementError.__name__,
-        "message": f"{type(error).__name__}: {first}{_place(error)}",
+        "message": f"{type(error).__name__}: {first}{_place(error)}{notes and f'.{notes}'}",
         "trace": "".join(traceback.format_exception(error)),
     }
 
 
 def _is_out_of_memory(error: Exception) -> bool:
     """By its type where there is one; the text alone tells where a library has none."""
-    torch = sys.modules.get("torch")  # an experiment that failed may not have come to load it
-    if isinstance(error, (MemoryError, *((torch.OutOfMemoryError,) if torch else ()))):
+    if host.is_out_of_memory(error):
         return True
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
 
@@ -223,7 +228,7 @@ def _out_of_memory(error: Exception) -> str:
 def _place(error: BaseException) -> str:
     """Where in an experiment's file an unexpected error arose."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in frames if Path(f.filename).parent.name == "experiments"]
+    ours = [f for f in frames if OWN_FOLDERS & set(Path(f.filename).parts[-4:-1])]
     return f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""
 
 

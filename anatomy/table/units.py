@@ -47,13 +47,8 @@ def significant(x: float | None, digits: int = PLAIN_DIGITS) -> str:
 
 
 def seconds(x: float | None, low: float | None = None, high: float | None = None) -> str:
-    """A time given in seconds, in the unit that suits it: `57.6 µs`.
-
-    Args:
-        x: Seconds.
-        low: Lower end of its interval, in seconds; with `high` it decides the digits.
-        high: Upper end.
-    """
+    """A time given in seconds, in the unit that suits it: `57.6 µs`; its interval, from `low` to
+    `high`, decides the digits."""
     return _scaled(x, low, high, TIMES, show=False)
 
 

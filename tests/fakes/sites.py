@@ -70,7 +70,7 @@ class Project:
 
     def copy_site(self) -> "Project":
         """Take the pages of the site itself, and what they quote, with its own navigation."""
-        for name in ("docs", "snippets", "anatomy/experiments"):
+        for name in ("docs", "snippets", "anatomy/chapters", "anatomy/parts"):
             copytree(CHECKOUT / name, self.folder / name)
         return self._settle([])
 

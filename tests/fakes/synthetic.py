@@ -5,7 +5,7 @@ saved by `recording.save`, so they pass the same checks as real ones, and they g
 folder, never under recordings/.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from anatomy.record import recording, signatures
-from anatomy.record.provenance.codehash import code_hash
-from anatomy.record.showing import Asked, Showing
+from anatomy.record.provenance.codehash import SCHEME, code_hash
+from anatomy.record.showing import Showing
 from anatomy.table import columns, formulas, intervals
-from tests.fakes.makers import ELSEWHERE
 
+CHAPTERS = Path(__file__).parents[1] / "chapters"
+# Makes up the recording of one call in a folder, and returns its file.
+Maker = Callable[..., Path]
 MACHINE = "toy-gpu"
 BLOCKS = 24
 CONTIGUOUS = ("contiguous", "transposed_contig_copy", "contiguous_half")
@@ -86,6 +88,7 @@ def record(root: Path, name: str, rows: list[dict], **params: Any) -> Path:
             "method": {"blocks": BLOCKS},
             "code": {
                 "hash": hashed.hash,
+                "scheme": SCHEME,
                 "files": list(hashed.files),
                 "commit": "0123456789abcdef",
                 "dirty": False,
@@ -329,40 +332,40 @@ def _bench_of(root: Path, **params: Any) -> Path:
     return bench(root, params.get("dtype", "fp16"), params.get("m", 4096))
 
 
-def _made_in(module: str, maker: str) -> Any:
-    def make(root: Path, **params: Any) -> Path:
-        there = import_module(
-            f"tests.chapters.{module}"
-        )  # it makes its recordings with this module
-        return getattr(there, maker)(root, **params)
+class _Makers(dict):
+    """What makes up a recording, by experiment; a chapter's own is looked for where it is asked."""
 
-    return make
-
-
-MAKERS = {
-    "contiguity.bench": _bench_of,
-    "tensor_layout.report": layouts,
-    "tensor_layout.check": check,
-    "alignment.factorial": factorial,
-    "alignment.thresholds": thresholds,
-    "remedies.payback": payback,
-    "remedies.compiled": compiled,
-}
-for _module, _names in ELSEWHERE.items():
-    for _name in _names:
-        _experiment, _, _maker = _name.partition(":")
-        MAKERS[_experiment] = _made_in(_module, _maker or _experiment.partition(".")[2])
+    def __missing__(self, name: str) -> Maker:
+        for path in CHAPTERS.rglob("*.py"):
+            if f'@synthetic.makes("{name}")' in path.read_text(encoding="utf-8"):
+                # By its full name, because it makes its recordings with this module.
+                place = path.relative_to(CHAPTERS).with_suffix("")
+                import_module(".".join(("tests.chapters", *place.parts)))
+                return self[name]
+        raise KeyError(f"Nothing makes up recordings of {name}: say `@synthetic.makes` of it.")
 
 
-def for_pages(root: Path, asked: Iterable[Asked]) -> Path:
-    """Recordings of all that pages ask for.
+def makes(name: str) -> Callable[[Maker], Maker]:
+    """Say of a function in tests/chapters/ that it makes up recordings of an experiment."""
 
-    Raises:
-        KeyError: A page shows an experiment that nothing here makes up; add it to MAKERS.
-    """
-    for each in asked:
-        MAKERS[each.name](root, **each.params)
-    return root
+    def declare(maker: Maker) -> Maker:
+        MAKERS[name] = maker
+        return maker
+
+    return declare
+
+
+MAKERS = _Makers(
+    {
+        "contiguity.bench": _bench_of,
+        "tensor_layout.report": layouts,
+        "tensor_layout.check": check,
+        "alignment.factorial": factorial,
+        "alignment.thresholds": thresholds,
+        "remedies.payback": payback,
+        "remedies.compiled": compiled,
+    }
+)
 
 
 def everything(root: Path) -> Path:

@@ -1,4 +1,9 @@
-"""Arguments that let every experiment run on a CPU in seconds, and what its table is like."""
+"""Arguments that let every experiment run on a CPU in seconds, and what its table is like.
+
+One that is not named here runs there with its defaults.
+"""
+
+from anatomy.record import signatures
 
 CPU = {"device": "cpu", "dtype": "fp32", "iters": 6}
 SMALL = CPU | {"m": 32, "n": 32, "k": 64}
@@ -17,8 +22,8 @@ REFUSED += ("sync_points.timeline", "sync_points.found")
 NARROW = {"device": "cpu", "dtype": "fp32", "dmodel": 32, "nhead": 2}
 QUICK = {"iters": 6, "budget_s": 0.05}
 LADDER = {"width": 32, "layers": 1, "budget_s": 0.02}
-# Arguments that let each experiment run in seconds on a laptop.
-TOY = {name: {"device": "cpu"} for name in REFUSED} | {
+# Arguments that let an experiment run in seconds on a laptop.
+SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "tensor_layout.report": {"device": "cpu", "m": 32, "k": 64},
     "tensor_layout.check": {"device": "cpu", "m": 32, "k": 64},
     "contiguity.bench": SMALL,
@@ -82,6 +87,7 @@ TOY = {name: {"device": "cpu"} for name in REFUSED} | {
     "autograd_graph.traced": NARROW | {"seq": 16},
     "autograd_graph.compiled": NARROW | QUICK | {"seq": 16, "backend": "aot_eager"},
 }
+TOY = {name: {"device": "cpu"} for name in signatures.experiments()} | SIZES
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = (
     "tensor_layout.",

@@ -9,8 +9,9 @@ import pytest
 
 from anatomy import page
 from anatomy.figures import dominance
+from anatomy.figures.breakeven import Wanted
 from anatomy.figures.charts import labels, svg, tradeoffs
-from anatomy.figures.dominance import NO, OPEN, YES, Wanted
+from anatomy.figures.dominance import NO, OPEN, YES
 from anatomy.record import recording
 from anatomy.record.showing import Showing, using
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName

@@ -373,8 +373,8 @@ def test_references_select_rows_by_numbers_and_flags(root):
 
 def test_an_exponent_is_fitted_to_the_times_and_counts_of_one_series():
     by_series = growth.lines(
-        made.table(), growth.Wanted("tokens", "peak_bytes", "variant", None, None,
-                                    {"width": 1024, "op": "train *"}, None, None)
+        made.table(), Wanted("tokens", "peak_bytes", "variant",
+                             where={"width": 1024, "op": "train *"})
     )  # fmt: skip
     assert list(by_series) == ["eager", "compiled", "graphed"]
     fit = growth.fitted(by_series["eager"], "tokens", "peak_bytes")

@@ -92,17 +92,6 @@ def test_conditions_are_those_of_the_device_asked_for(two_h200):
     assert host.conditions("cpu") is None
 
 
-def test_throttle_counters_are_compared_with_an_earlier_reading(two_h200):
-    throttle = host.Throttle("cuda:0")
-    before = throttle.read()
-    two_h200.counters[FIRST][0] = (3, 1070)
-    assert throttle.since(before)["power_cap"] == 1000
-    assert throttle.since(before)["power_brake"] == 0
-    assert throttle.since({**before, "power_cap": None})["power_cap"] is None
-    assert throttle.since(None) is None
-    assert host.Throttle("cpu").read() is None
-
-
 def test_our_own_process_is_not_foreign(two_h200):
     two_h200.processes[FIRST] = [os.getpid(), 4321]
     assert host.foreign_processes("cuda:0") == [4321]

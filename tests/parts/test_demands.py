@@ -11,7 +11,11 @@ from anatomy.record import signatures, worker
 from anatomy.record.declare import load
 from anatomy.table.errors import BadParameter, OutOfMemory
 
-AXIOMS = {name: each for name, each in signatures.experiments().items() if "axioms" in each.page}
+AXIOMS = {
+    name: each
+    for name, each in signatures.experiments().items()
+    if (each.page or "").startswith("axioms")
+}
 NUMBERS = [
     (name, parameter.name, parameter.type)
     for name, each in AXIOMS.items()

@@ -90,7 +90,7 @@ def test_a_time_limit_ends_the_worker_and_its_children(toylab, tmp_path):
 def test_no_worker_outlives_a_recorder_that_was_killed(toylab, tmp_path, own_lock):
     file = tmp_path / "pids"
     code = (
-        "from pathlib import Path; from anatomy import recorder; "
+        "from pathlib import Path; from anatomy.record import recorder; "
         f"recorder.run('toy.hangs', {{'pids': {str(file)!r}}}, package=Path({str(toylab)!r}), "
         "timeout_s=100)"
     )
@@ -104,7 +104,7 @@ def test_no_worker_outlives_a_recorder_that_was_killed(toylab, tmp_path, own_loc
 
 def test_two_recorders_at_once_are_refused_with_the_number_of_the_first(own_lock):
     code = (
-        "import sys; from anatomy import isolation\n"
+        "import sys; from anatomy.record import isolation\n"
         "with isolation.only_recorder(): print('in', flush=True); sys.stdin.read()"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

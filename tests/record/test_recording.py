@@ -168,9 +168,9 @@ import resource, signal, sys
 sys.path[:0] = sys.argv[2:]
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-from anatomy import recording
-from anatomy.errors import RecordingError
-from toy_recording import DEFAULTS, made
+from anatomy.record import recording
+from anatomy.table.errors import RecordingError
+from tests.fakes.toy_recording import DEFAULTS, made
 try:
     recording.save(made(), sys.argv[1], defaults=DEFAULTS)
 except RecordingError as error:

@@ -269,7 +269,7 @@ def test_an_unknown_parameter_comes_back_with_the_closest(toys):
 
 def test_reading_signatures_imports_neither_torch_nor_pandas():
     script = (
-        "import sys; from anatomy import signatures; signatures.experiments(); "
+        "import sys; from anatomy.record import signatures; signatures.experiments(); "
         "print([name for name in ('torch', 'pandas', 'numpy') if name in sys.modules])"
     )
     where = signatures.PACKAGE.parent
@@ -291,7 +291,7 @@ def test_ast_and_inspect_agree(name):
     function = getattr(importlib.import_module(declared.module), declared.function)
     seen = inspect.signature(function).parameters
     hints = typing.get_type_hints(function)
-    helps = arguments(inspect.getdoc(function))
+    helps = signatures.SHARED_HELP | arguments(inspect.getdoc(function))
     assert declared.defaults == {each: p.default for each, p in seen.items()}
     for parameter in declared.parameters:
         kinds = set(_kinds(hints[parameter.name]))

@@ -91,6 +91,10 @@ def test_out_of_memory_says_how_much_was_asked_for_and_how_much_was_free():
     assert "asked for 20.00 GiB, with 1.50 GiB free. Take smaller sizes" in failure["message"]
     assert worker._failure(MemoryError())["error"] == "OutOfMemory"
     assert worker._failure(torch.OutOfMemoryError("No more."))["error"] == "OutOfMemory"
+    numbered = torch.AcceleratorError("CUDA error: no more.")
+    for code, kind in ((2, "OutOfMemory"), (700, "MeasurementError")):
+        numbered.error_code = code
+        assert worker._failure(numbered)["error"] == kind
 
 
 @pytest.mark.parametrize("shape", [(2**62,), (2**40, 2**20)])
@@ -113,6 +117,25 @@ def test_a_foreseen_error_is_its_sentence_and_a_bug_keeps_its_traceback():
     assert "test_worker.py" in bug["trace"]
 
 
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("/x/anatomy/chapters/layers/sizes.py", " (sizes.py:2)"),
+        ("/x/anatomy/chapters/layers/shown/sizes.py", " (sizes.py:2)"),
+        ("/x/chapters/env/site-packages/torch/nn/sizes.py", ""),
+    ],
+)
+def test_a_bug_names_its_line_in_the_chapter_and_its_cell(file, said):
+    scope = {}
+    exec(compile("def act():\n    1 / 0", file, "exec"), scope)
+    with pytest.raises(ZeroDivisionError) as caught:
+        scope["act"]()
+    caught.value.add_note("This was raised in the cell with N=8.")
+    assert worker._failure(caught.value)["message"] == (
+        f"ZeroDivisionError: division by zero{said}. This was raised in the cell with N=8."
+    )
+
+
 def test_every_named_error_can_come_back_from_a_worker():
     from anatomy.record.isolation import revive
 
@@ -130,3 +153,18 @@ def test_columns_that_nobody_declared_are_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         worker._warn_of_undeclared("never.costs", [{"op": "a", "use_s": 1e-6}])
+
+
+@pytest.mark.parametrize(
+    "file, place",
+    [
+        ("/checkout/anatomy/chapters/tensors/bench.py", " (bench.py:1)"),
+        ("/lab/experiments/toy.py", " (toy.py:1)"),
+        ("/checkout/anatomy/parts/grid.py", ""),
+    ],
+)
+def test_an_unforeseen_error_names_its_line_in_the_file_of_the_experiment(file, place):
+    with pytest.raises(ZeroDivisionError) as caught:
+        exec(compile("1 / 0", file, "exec"))
+    message = worker._failure(caught.value)["message"]
+    assert message == f"ZeroDivisionError: division by zero{place}"

@@ -47,7 +47,7 @@ def test_every_recorded_column_is_declared_for_its_experiment():
         names = {name for row in each.data["rows"] for name in row}
         if unknown := columns.undeclared(each.experiment, sorted(names)):
             lost[each.experiment] = unknown
-    assert not lost, f"declare them in anatomy/experiments/columns/TOPIC.toml: {lost}"
+    assert not lost, f"declare them in anatomy/chapters/TOPIC/columns.toml: {lost}"
 
 
 def test_every_declared_column_is_returned_by_some_experiment():

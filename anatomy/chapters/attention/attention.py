@@ -54,27 +54,18 @@ def backends(
     """Time attention written out, and fused by each backend, over the length of the sequence.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of q, k and v; fp32 products do not use TF32.
         heads: Heads H of the one sequence.
         head_width: Width D of a head.
         longest: Longest sequence N, in tokens; the others are halves down to 2048, then fourths.
         causal: Let a token see only itself and those before it.
         full: Measure a finer map, by halves; takes minutes.
-        iters: Least number of timed samples of each variant.
 
     Returns:
-        For each `sequence` and `direction` (`forward`, or `forward and backward` with the gradients
-        of q, k and v) one row per `backend`, as step_wall: `manual`, written out, the control;
-        `math`, `efficient`, `flash` and `cudnn`, PyTorch's own with all others switched off; and
-        `default`, which one PyTorch chose: `chosen`, known by `chosen_by` (its kernels, or
-        PyTorch's word). `busy_s` is what the GPU had to do in it. `peak_bytes` is what one call
-        needs beside q, k, v and the output's gradient. What can't run here says why. Where `manual`
-        can't, the others have times and no ratios.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        A row in step_wall for each `sequence`, `direction` and `backend`: `manual`, written out, is
+        the control; `math`, `efficient`, `flash` and `cudnn` have all others switched off;
+        `default` is the call as it is. Where `manual` can't run, the others have times and no
+        ratios.
     """
     where = formats.torch_device(device)
     demands.positive(heads=heads, head_width=head_width, longest=longest, iters=iters)
@@ -196,11 +187,6 @@ def chosen_backend(
 
     The one that launched the same kernels in the same order; where no kernels were listed, or not
     exactly one backend fits, the one that PyTorch names.
-
-    Args:
-        table: Rows of one comparison.
-        given: What was computed.
-        ordinary: Which backends are on by default.
     """
     if "default" not in set(table.variant):
         return None, None
@@ -247,20 +233,14 @@ def choices(
     """See which backend PyTorch chooses for other forms of the call, and which could run it.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of q, k and v.
         heads: Heads H of the one sequence.
         head_width: Width D of a head.
         sequence: Tokens N.
 
     Returns:
-        One row per form of the call (`variant`; `plain` is the one that the others change in one
-        thing): `chosen`, the backend that PyTorch names for it, and for `math`, `efficient`,
-        `flash` and `cudnn`, each switched on alone, `runs` or why not. There are no times.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        One row per form of the call, without times; `plain` is the one that the others change in
+        one thing.
     """
     where = formats.torch_device(device)
     demands.positive(heads=heads, head_width=head_width, sequence=sequence)

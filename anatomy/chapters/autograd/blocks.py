@@ -158,7 +158,6 @@ def attends(sequence: int, ordinary: Mapping[str, bool]) -> dict[str, nn.Module]
 
     Args:
         sequence: Tokens T, for the mask of the one that is written out.
-        ordinary: Which backends are on by default.
     """
     alone = {name: Fused({other: other == name for other in BACKENDS}) for name in BACKENDS}
     return {MANUAL: Manual(sequence), **alone, DEFAULT: Fused(ordinary)}
@@ -183,10 +182,7 @@ def outputs(size: Size, model: Layer, scope: str, where: torch.device) -> Tensor
     """The output of one part of the layer, whose graph begins at fresh inputs.
 
     Args:
-        size: The layer's.
-        model: It.
         scope: One of `SCOPES`.
-        where: The device.
     """
     B, T, H = size.batch, size.sequence, size.heads
     if scope == LAYER:
@@ -241,14 +237,7 @@ def too_large(size: Size, where: torch.device) -> dict[str, str]:
 def refused(
     size: Size, ways: Mapping[str, nn.Module], where: torch.device, names: tuple[str, ...] = WAYS
 ) -> dict[str, str]:
-    """Ways that can't run here, each with the reason that PyTorch gives, or the memory's.
-
-    Args:
-        size: The layer's.
-        ways: From `attends`.
-        where: The device.
-        names: Those asked about.
-    """
+    """Ways that can't run here, each with the reason that PyTorch gives, or the memory's."""
     found = {name: why for name, why in too_large(size, where).items() if name in names}
     for name in names:
         if name in found:

@@ -26,13 +26,7 @@ FORMATS, MASKS = ("fp16", "bf16", "fp32"), ("none", "causal", "given")
 
 
 def rows(size: Size, ordinary: Mapping[str, bool], where: torch.device) -> list[dict]:
-    """All rows of the census.
-
-    Args:
-        size: The layer's.
-        ordinary: Which backends of attention are on by default.
-        where: The device.
-    """
+    """All rows of the census."""
     ways = blocks.attends(size.sequence, ordinary)
     refused = blocks.refused(size, ways, where)
     found = []

@@ -133,13 +133,7 @@ def operators(graph: torch.fx.GraphModule) -> list[str]:
 
 
 def steps(size: Size, settings: Settings, backend: str) -> pd.DataFrame:
-    """Forward and backward pass of each way, eagerly and compiled, and the graphs they leave.
-
-    Args:
-        size: The layer's.
-        settings: How it is timed.
-        backend: Of torch.compile.
-    """
+    """Forward and backward pass of each way, eagerly and compiled, and the graphs they leave."""
     where = settings.where
     with without_caches():
         # The first compilation of a process pays for the compiler's imports.

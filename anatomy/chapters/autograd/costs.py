@@ -71,8 +71,6 @@ def over_length(
 
     Args:
         size: The layer's, with the longest sequence.
-        ordinary: Which backends are on by default.
-        settings: How it is timed.
         step: What one length is divided by for the next.
     """
     for sequence in attention_sizes.sequences(size.sequence, step):
@@ -192,9 +190,6 @@ def timed(
     Args:
         calls: What can.
         refused: What can't, and why.
-        settings: How it is timed.
-        op: Name of the comparison.
-        more: Arguments of `compare`.
     """
     if not calls:
         return _refused(op, refused)
@@ -214,12 +209,7 @@ def timed(
 
 
 def chain_of_views(settings: Settings, scale: float) -> pd.DataFrame:
-    """The backward pass through chains of transposes, and what one of them adds.
-
-    Args:
-        settings: How it is timed.
-        scale: Factor on the numbers of views.
-    """
+    """The backward pass through chains of transposes, and what one of them adds."""
     chains = {f"{n} views": n for n in (2 * int(v * scale / 2) for v in VIEWS)}
     leaf = torch.randn(CHAIN_ELEMENTS, CHAIN_ELEMENTS, device=settings.where).requires_grad_()
     grad = torch.randn_like(leaf)
@@ -244,11 +234,7 @@ def chain_of_views(settings: Settings, scale: float) -> pd.DataFrame:
 
 
 def shape_operations(x: Tensor) -> dict[str, Callable[[Tensor], Tensor | tuple[Tensor, ...]]]:
-    """Operations that change no number of a square matrix, the plainest first.
-
-    Args:
-        x: The matrix.
-    """
+    """Operations that change no number of a square matrix, the plainest first."""
     n = x.shape[0]
     return {
         CONTROL: lambda a: a.view(-1),
@@ -266,13 +252,7 @@ def shape_operations(x: Tensor) -> dict[str, Callable[[Tensor], Tensor | tuple[T
 
 
 def single_operations(settings: Settings, dtype: str, side: int) -> list[pd.DataFrame]:
-    """One shape operation at a time, forward and backward, beside a view.
-
-    Args:
-        settings: How it is timed.
-        dtype: Number format of the matrix.
-        side: Its side.
-    """
+    """One shape operation at a time, forward and backward, beside a view."""
     x = torch.randn(side, side, device=settings.where).to(formats.storage(dtype)).requires_grad_()
     forward, backward, exact, exact_back = {}, {}, {}, {}
     for name, operation in shape_operations(x).items():

@@ -33,7 +33,6 @@ def census(
     """Walk the backward graph of a transformer layer, with attention written out and fused.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of weights and input; fp32 products do not use TF32.
         batch: Sequences B.
         seq: Tokens T of each sequence.
@@ -41,23 +40,11 @@ def census(
         nhead: Attention heads H.
 
     Returns:
-        Rows of several kinds, told apart by `op`; there are no times. `graph attention`, `graph
-        between the projections`, `graph with the projections` and `graph layer`: a row for each way
-        to attend (`manual`, `math`, `efficient`, `flash`, `cudnn`, `default`) with `nodes` (those
-        that end at a tensor apart), `compute_nodes`, `shape_nodes`, `copy_nodes`,
-        `accumulate_nodes`, `node_names`, `fused_node`, `ran` (the backend, by that node) and, of
-        the layer, the `tree`. `gradients WAY`: a row for each gradient, with `shape`, `mean`,
-        `deviation`, `largest`, `zeros` and `error` against float64, where that fits. `sizes`: the
-        layer over batch and sequence, with `signature` (equal where nodes and edges are),
-        `saved_bytes` and `layer_flops`. `fused node`: which node stands for attention, by number
-        format and mask.
-        `operations`: how many nodes a line of code adds (`nodes_added`). `check`: what the page's
-        own check finds in the layer (`found`). What can't run here says why in `note`.
-
-    Raises:
-        DeviceError: The device is not there.
-        BadParameter: `dmodel` is not a multiple of `nhead`, or a size is not positive.
-        OutOfMemory: The layer does not fit.
+        Rows of several kinds, without times. `graph ...`: the nodes of a layer or a part of it, for
+        each way to attend. `gradients WAY`: each gradient, checked against float64 where that fits.
+        `sizes`: the layer over batch and sequence. `fused node`: which node stands for attention,
+        by number format and mask. `operations`: nodes that a line of code adds. `check`: what the
+        page's own check finds.
     """
     where = formats.torch_device(device)
     size = Size(batch, seq, dmodel, nhead, dtype)
@@ -94,7 +81,6 @@ def nodes(
     """See what every node of a transformer layer's backward graph holds, launches and takes.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of weights and input; fp32 products do not use TF32.
         batch: Sequences B.
         seq: Tokens T of each sequence.
@@ -103,23 +89,9 @@ def nodes(
         repeats: Backward passes that are profiled.
 
     Returns:
-        For each graph (`op`: `manual`, `default`) one row per node: `node` (its number), `name`,
-        `kind` (shape, copy, compute, accumulate), `next` (numbers of the nodes that it hands
-        gradients to), `part` (attention, if it lies between q, k, v and what is made of them; else
-        rest), `holds` (its saved tensors in words), `held_bytes` (all of them),
-        `own_bytes` (of memory that no earlier node of the list holds, and no weight or input is),
-        `hands_on` (whether its gradients lie in the memory of those that it got), `runs_at` (its
-        place in the order of running), `kernels` and `kernels_per_call` (of its backward function),
-        and `device_s` and `host_s` of it, medians over the profiled passes. The profiler slows the
-        host, so `host_s` is only good for shares. Rows of op `memory` say what the layer holds for
-        the backward pass: `counted_bytes` (each saved tensor by itself), `distinct_bytes` (each
-        memory once), `saved_bytes` (without weights and input), and `allocator_bytes` (what the
-        allocator gave out in the forward pass and still holds after it).
-
-    Raises:
-        DeviceError: The device is not there.
-        BadParameter: `dmodel` is not a multiple of `nhead`, or a size is not positive.
-        OutOfMemory: The layer does not fit.
+        For each graph (`op`: `manual`, `default`) one row per node; its kernels and times are those
+        of its backward function, the times medians over the profiled passes. Rows of op `memory`:
+        what the layer holds for the backward pass.
     """
     demands.positive(repeats=repeats)
     where = formats.torch_device(device)
@@ -152,7 +124,6 @@ def costs(
     """Time fused attention against attention written out, and what a view costs on the way back.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; fp32 products do not use TF32.
         batch: Sequences B.
         dmodel: Width C of a token; a multiple of nhead.
@@ -160,21 +131,15 @@ def costs(
         longest: Longest sequence T; the others are fourths of it, down to 128.
         side: Side of the square matrix that single shape operations are tried on.
         scale: Factor on the number of views in a chain.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of timed blocks for each comparison.
         full: Measure more lengths, by halves; takes minutes.
 
     Returns:
         Comparisons in step_wall, because what a node costs is mostly the host's work. `attention
-        T=...` and `layer T=...` (`scope`, `sequence`): forward and backward pass with attention
-        written out (`manual`, the control) and fused by each backend. `views`: the backward pass
-        through a chain of so many views (`views`); the row with most of them has `view_s`, what one
-        adds, with `view_low_s` and `view_high_s`. `forward of one operation` and `backward of one
-        operation`: single operations on a matrix, beside a view. What can't run here says why.
-
-    Raises:
-        DeviceError: The device is not there.
-        BadParameter: `dmodel` is not a multiple of `nhead`, or a size is not positive.
+        T=...` and `layer T=...`: forward and backward pass with attention written out (`manual`,
+        the control) and fused by each backend. `views`: the backward pass through chains of views;
+        the longest has `view_s`. `forward of one operation` and `backward of one operation`: single
+        operations on a matrix, beside a view.
     """
     demands.positive(longest=longest, side=side, scale=scale, iters=iters, budget_s=budget_s)
     where = formats.torch_device(device)
@@ -205,7 +170,6 @@ def traced(
     """See the backward graph that AOTAutograd hands to a compiler, beside autograd's own.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; fp32 products do not use TF32.
         batch: Sequences B.
         seq: Tokens T of each sequence.
@@ -213,17 +177,9 @@ def traced(
         nhead: Attention heads H.
 
     Returns:
-        For each way to attend (`attention`: `manual`, `default`) a row per `stage`: `autograd`, the
-        graph without a compiler; `traced`, the graph that AOTAutograd cuts out of a joint one where
-        the forward operations saved something; `traced, recomputing`, cut where least must be kept.
-        They have `nodes` (of the backward graph, without the ends of autograd's), `shape_nodes`
-        among them, `forward_nodes`, and `saved_tensors` and `saved_bytes` (between both passes,
-        without weights and input). There are no times.
-
-    Raises:
-        DeviceError: The device is not there.
-        BadParameter: `dmodel` is not a multiple of `nhead`, or a size is not positive.
-        OutOfMemory: The layer does not fit.
+        A row per way to attend and `stage`, without times: `autograd`, the graph without a
+        compiler; `traced`, cut out of a joint one where the forward operations saved something;
+        `traced, recomputing`, cut where least must be kept.
     """
     where = formats.torch_device(device)
     size = Size(batch, seq, dmodel, nhead, dtype)
@@ -252,27 +208,18 @@ def compiled(
     """See what compiling makes of a training step of the layer, with attention both ways.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; fp32 products do not use TF32.
         batch: Sequences B.
         seq: Tokens T of each sequence.
         dmodel: Width C of a token; a multiple of nhead.
         nhead: Attention heads H.
         backend: What torch.compile hands its graphs to; aot_eager runs them as they are, for tests.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of timed blocks.
 
     Returns:
         A comparison `step`, in step_wall, of forward and backward pass: `manual`, the control,
-        `manual, compiled`, `default`, and `default, compiled`, whose control is `default`. Each has
-        `nodes`, `shape_nodes` and `node_names` of what autograd sees (its ends apart in `nodes`),
-        `saved_tensors` and `saved_bytes` (without weights and input), and `peak_bytes`. Rows of op
-        `first call` hold what compiling took, one sample each.
-
-    Raises:
-        DeviceError: The device is not there, or torch.compile does not work on it.
-        BadParameter: `dmodel` is not a multiple of `nhead`, or a size is not positive.
-        OutOfMemory: The layer does not fit.
+        `manual, compiled`, `default`, and `default, compiled`, whose control is `default`. Rows of
+        op `first call` hold what compiling took, one sample each.
     """
     demands.positive(iters=iters, budget_s=budget_s)
     where = formats.torch_device(device)

@@ -22,14 +22,7 @@ COLUMNS = ("device_s", "host_s", "kernels", "kernels_per_call")
 
 
 def rows(size: Size, ordinary: Mapping[str, bool], where: torch.device, repeats: int) -> list[dict]:
-    """All rows: those of the nodes of each graph, and what the layer holds.
-
-    Args:
-        size: The layer's.
-        ordinary: Which backends of attention are on by default.
-        where: The device.
-        repeats: Backward passes that are profiled.
-    """
+    """All rows: those of the nodes of each graph, and what the layer holds."""
     names = (MANUAL, DEFAULT)
     ways = blocks.attends(size.sequence, ordinary)
     refused = blocks.refused(size, ways, where, names)
@@ -149,11 +142,7 @@ def _profiled(
     """What each node took, in the order of running; or nothing, and why.
 
     Args:
-        model: The layer.
-        x: Its input.
-        grad: Gradient of its output.
         expected: Names of the nodes in the order of running.
-        repeats: Passes.
     """
     on_gpu = x.device.type == "cuda"
     kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]

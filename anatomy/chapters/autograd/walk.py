@@ -55,12 +55,7 @@ class Node:
 
 
 def walk(root: Any, ends: Collection[Any] = ()) -> list[Node]:
-    """All nodes that can be reached from `root`, each once, depth first.
-
-    Args:
-        root: Where it begins.
-        ends: Nodes that are not entered.
-    """
+    """All nodes that can be reached from `root`, each once, depth first; `ends` are not entered."""
     place: dict[Any, int] = {}
     waiting = [root]
     while waiting:
@@ -195,7 +190,6 @@ def watch(nodes: Sequence[Node], run: Callable[[], None]) -> tuple[list[int], di
     """In which order nodes run, and which of them only hand on the memory that they were given.
 
     Args:
-        nodes: All nodes of the graph.
         run: Goes backward through it.
 
     Returns:
@@ -249,7 +243,6 @@ def bytes_of(kept: Sequence[Tensor], apart_from: Sequence[Tensor] = ()) -> dict[
     """Bytes of saved tensors: each by itself, each memory once, and without what is there anyway.
 
     Args:
-        kept: The tensors.
         apart_from: Weights and inputs, which live whether or not they are saved.
     """
     there = {storage_of(each)[0] for each in apart_from}

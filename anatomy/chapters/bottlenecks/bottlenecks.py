@@ -39,25 +39,12 @@ def confusion(device: str = "cuda:0", scale: float = 1.0, budget_s: float = 1.0)
     """Diagnose twelve workloads whose bottleneck is known, and see which names come out.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on the sides of the matrices and the lengths of the tensors.
         budget_s: Seconds of timing for each workload, warm-up and diagnosis apart.
 
     Returns:
-        Rows of `compare` in step_wall, an `op` for each workload: itself, as control, and, where
-        its bottleneck can be taken out, `without`. The control's row has `expected`, `found`,
-        `second`, `certain`, `seed_says` (by the seed's three kinds) and the shares that they rest
-        on: `idle_share`, `enqueue_share`, `sync_share`, `input_share`, `transfer_share`,
-        `communication_share` and `flop_share`, `byte_share` of the machine's ceilings, each a
-        share of 1, and `kernel_count`; `saving`, the share of the step that the named cause costs
-        by the classifier's model; `diagnosed_s` and `profiled_s`, the period while it was
-        diagnosed, without and with a profiler; `report`, the lines that `diagnose` prints. What
-        can't be measured here has a `note`.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
+        An `op` in step_wall for each workload: itself, as control, with what `diagnose` says of it
+        and the shares that this rests on; and, where its bottleneck can be taken out, `without`.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, budget_s=budget_s)
@@ -140,20 +127,11 @@ def profiled_call(device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
     """Profile the first call of a fresh model and later ones, and see which hot spots they name.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on the width of the models and the length of their inputs.
 
     Returns:
-        One row per `model` and `call` (1, 20, 21 and 22, the last three steady): `host_s`, the
-        own time of all that the host did under the profile, and `device_s`, the time that the
-        device was busy, in seconds of one profile each; `top_host` and `top_device`, the names
-        that took longest, with `top_host_share` and `top_device_share` of that time. Device
-        columns are null on a CPU.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
+        One row per `model` and `call` (1, 20, 21 and 22, the last three steady), each profiled
+        once. Device columns are null on a CPU.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale)

@@ -72,25 +72,15 @@ def map(
     """Compare single convolutions in NCHW and channels_last, by number format, batch and channels.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: The only number format, or all; tf32 means float32 tensors that may use TF32.
         scale: Factor on batches and on the sides of images; 1 for a GPU.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of one comparison, settling apart.
-        full: Measure a finer map; takes minutes.
 
     Returns:
         One comparison per cell, its `op` such as `C=64 inference bf16 N=64`, in gpu_warm: which
-        kernels run depends on the layout, what it costs to launch them does not. Columns beside
-        those of `compare`: `channels` of the input, `batch`, `dtype`, `phase`, `cudnn_benchmark`,
-        `direct_flops` (operations of a plain sum; cuDNN may need fewer), and for channels_last
-        `uses`, `uses_low`, `uses_high`: layers of this kind after which converting the input once
-        has paid, null where it does not. Cells of phase `conversion` copy an input into the other
-        layout; their control is a plain copy. What fails has a `note` and no time.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        kernels run depends on the layout, what it costs to launch them does not. `uses` counts
+        layers of this kind after which converting the input once has paid. Cells of phase
+        `conversion` copy an input into the other layout; their control is a plain copy.
     """
     where = tensors.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
@@ -256,28 +246,20 @@ def network(
     """Compare a residual network built as ResNet-50 in NCHW and channels_last.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Channels after the first convolution; 64 in ResNet-50.
         side: Height and width of the images.
         dtype: The only number format, or all (of them fp16 only where `full`); tf32 means float32
             tensors that may use TF32.
         scale: Factor on batches; 1 for a GPU.
         short: One block a stage instead of 3, 4, 6 and 3.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of one comparison of inference, settling apart; training has four times
             as many.
-        full: Measure a finer map; takes minutes.
 
     Returns:
         One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall: what a loop
-        over batches takes, launches included. Columns as in `map`, and `peak_bytes` and
-        `reserved_bytes`. Training is forward and backward without an optimizer. The coarse map
-        has the smallest batch for inference alone, and the largest in bf16 alone, there with
-        `cudnn_benchmark` too, its `op` ending in `, tuned`.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        over batches takes, launches included. Training is forward and backward without an
+        optimizer. The coarse map has the smallest batch for inference alone, and the largest in
+        bf16 alone, there with `cudnn_benchmark` too.
     """
     where = tensors.torch_device(device)
     demands.positive(width=width, side=side, scale=scale, iters=iters, budget_s=budget_s)

@@ -45,7 +45,6 @@ def gradients(
     """Compare accumulated gradients with those of the full batch, by how the losses are weighted.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of the model, a multiple of 64 or less than it.
         layers: Its layers L.
         vocabulary: Different tokens; the loss is cross-entropy over them.
@@ -53,20 +52,11 @@ def gradients(
         sequence: Tokens T of the longest sequence.
 
     Returns:
-        One row per `dtype`, `lengths` of the sequences, number of `steps` (micro-batches) and
-        `variant`: `full batch` (1 step); `loss / steps`, the mean over the micro-batch's tokens
-        over the number of steps; `weighted by tokens`, that mean times the micro-batch's share of
-        all tokens; `mean loss`, which is not divided. Lengths are `equal`; `mixed`, between an
-        eighth and all of T in random order; `sorted`, the same by length. `gradient_error` is
-        ||g - g_full|| / ||g_full|| over all parameters with the full batch in the same format;
-        `rounding` that of the full batch against float64; `allowed` is what counts as the same:
-        the format's bound for sums, or twice `rounding` if that is more; `cosine` of the angle
-        between g and g_full; `least_tokens` and `most_tokens` those of a micro-batch.
-
-    Raises:
-        BadParameter: A size is not possible; the message says which are.
-        DeviceError: The device is not there.
-        OutOfMemory: The model does not fit.
+        One row per `dtype`, `lengths`, `steps` and `variant`: `full batch` (1 step); `loss /
+        steps`, the mean over the micro-batch's tokens over the number of steps; `weighted by
+        tokens`, that mean times the micro-batch's share of all tokens; `mean loss`, which is not
+        divided. `mixed` lengths are between an eighth and all of T in random order.
+        `gradient_error` is ||g - g_full|| / ||g_full||, with the full batch in the same format.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -179,29 +169,18 @@ def steps(
     """Weigh time against memory of one batch in several micro-batches, beside checkpointing it.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of weights and activations; tf32 means float32 tensors whose products
             may use TF32.
         width: Width C of the model, a multiple of 64 or less than it.
         layers: Its layers L.
         batch: Sequences B of the full batch, a multiple of 8.
         sequence: Tokens T of the longest sequence; other cells have a quarter and a sixteenth.
-        full: Measure a finer map; takes minutes.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of one cell, settling apart.
 
     Returns:
-        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2 steps`,
-        `4 steps` and `8 steps`, in as many micro-batches of `step_tokens`, whose gradients add up
-        in `.grad`; `every layer checkpointed`, the full batch again. Times are step_wall of all
-        steps, forward and backward, no optimizer. `peak_bytes` is what they need on top of
-        weights and input, `memory_ratio` that over the full batch's. What is not possible here has
-        no time and says why in `note`.
-
-    Raises:
-        BadParameter: A size is not possible; the message says which are.
-        DeviceError: The device is not there.
-        OutOfMemory: The model does not fit.
+        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2 steps`, `4
+        steps` and `8 steps`, whose gradients add up in `.grad`; `every layer checkpointed`, the
+        full batch again. Times are step_wall of all steps, forward and backward, no optimizer.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -284,7 +263,6 @@ def accumulated(
 
     Args:
         forward: The model: (B, T, C) to (B, T, C).
-        parameters: What gradients are taken of.
         chunks: The micro-batches (B / steps, T, C), equally large.
     """
 

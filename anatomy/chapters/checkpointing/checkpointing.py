@@ -88,37 +88,21 @@ def frontier(
     """Weigh the time of a training step against its memory, by where the checkpoints are.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of weights and activations; tf32 means float32 tensors whose products
             may use TF32.
         width: Width C, a multiple of 64 or less than it; one cell has half of it.
         depth: Layers L of the deepest cell; others have a half and a quarter of them.
         batch: Sequences B of a step; one cell has a single, short one.
         sequence: Tokens T of a sequence.
-        full: Measure a finer map; takes minutes.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of the deepest cell, settling apart; others have a third.
 
     Returns:
-        One row per cell and `granularity`: `none` keeps everything; `every layer` and
-        `every second layer` make a checkpoint of each of these layers; `halves of a layer` of
-        attention and of the perceptron by itself; `selective` keeps the results of products and
-        attention of each layer. In the deepest cell also `first half` (of the layers), `segments`
-        of the square root of the depth in layers, and `whole model`, one checkpoint. Columns
-        `width`, `depth`, `tokens`.
-        Times are step_wall: forward and backward, no optimizer. `peak_bytes` is what the step
-        needs on top of weights and input, `total_peak_bytes` includes these, `activation_bytes` is
-        what is held when the forward pass is over; `memory_ratio`, `total_memory_ratio` and
-        `activation_ratio` are those of the variant over those of `none`. `run_flops` counts the
-        operations of products that a step runs, the repeated ones included, as far as PyTorch
-        counts them, `product_ratio` is that over the one of `none`; `flops` are those of forward
-        and backward without any repetition. What is not possible here has no time and says why in
-        `note`.
-
-    Raises:
-        BadParameter: A size is not possible; the message says which are.
-        DeviceError: The device is not there.
-        OutOfMemory: The model does not fit.
+        One row per cell and `granularity`: `none` keeps everything; `every layer` and `every second
+        layer` make a checkpoint of each of these layers; `halves of a layer` of attention and of
+        the perceptron by itself; `selective` keeps the results of products and attention. In the
+        deepest cell also `first half` (of the layers), `segments` of the square root of the depth
+        in layers, and `whole model`, one checkpoint. Times are step_wall: forward and backward, no
+        optimizer; their `flops` count no repetition.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -335,20 +319,12 @@ def traps(device: str = "cuda:0", width: int = 64, batch: int = 8) -> pd.DataFra
     """See what running a part of the model twice does beside the gradients.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of the two layers that are run.
         batch: Rows B of the input.
 
     Returns:
         One row per `variant`, each compared with the same step without a checkpoint, in float32
-        from the same random state. `forwards`, how often the checkpointed part ran in one step;
-        `gradient_error`, ||g - g_without|| / ||g_without|| of all gradients together;
-        `gradients_missing`, how many parameters got none; `updates`, how often the running mean of
-        a batch norm was updated, and `updates_without`; `raised`, the error that it ended in.
-
-    Raises:
-        BadParameter: A size is not possible; the message says which are.
-        DeviceError: The device is not there.
+        from the same random state. `gradient_error` is ||g - g_without|| / ||g_without||.
     """
     where = formats.torch_device(device)
     demands.positive(width=width)

@@ -13,13 +13,7 @@ from anatomy.numerics import formats
 
 
 def rows(where: torch.device, width: int, batch: int) -> Iterator[dict]:
-    """One row for each trap, and for each control of one.
-
-    Args:
-        where: The device.
-        width: Width C of the two layers that are run.
-        batch: Rows B of the input.
-    """
+    """One row for each trap, and for each control of one."""
     safe, old = {"use_reentrant": False}, {"use_reentrant": True}
     with formats.products_in("fp32"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one of the traps warns; what it leaves is in its row

@@ -109,7 +109,6 @@ def written_out(layer: Layer, breaks: int) -> Callable[[Tensor, Sequence[Tensor]
     one's share of the recompile limit.
 
     Args:
-        layer: What is repeated.
         breaks: At most one less than there are layers.
     """
     import torch._dynamo  # takes seconds, which listing experiments should not
@@ -128,15 +127,7 @@ def written_out(layer: Layer, breaks: int) -> Callable[[Tensor, Sequence[Tensor]
 def measure(
     where: torch.device, backend: str, scale: float, iters: int, budget_s: float
 ) -> pd.DataFrame:
-    """The table of all chains; one that can't be measured here is a row that says why.
-
-    Args:
-        where: The device.
-        backend: Of torch.compile.
-        scale: Factor on the sides of matrices.
-        iters: Least number of samples.
-        budget_s: Seconds of timed blocks for each chain.
-    """
+    """The table of all chains; one that can't be measured here is a row that says why."""
     watch = stopwatch_for(where)
     found = []
     with torch.no_grad():

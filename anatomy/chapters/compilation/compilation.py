@@ -46,31 +46,19 @@ def map(
     """Time one transformer layer, run eagerly and compiled, over its width and its tokens.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         task: Forward and backward pass (training), or the forward pass alone (inference).
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         scale: Factor on every width and number of tokens.
         iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks for each cell.
         full: Measure a finer map, and max-autotune in one of its cells; takes many minutes.
 
     Returns:
-        A comparison for each cell (`width` C, `tokens` T of one sequence), in `step_wall`, because
-        the host's dispatch is what compiling saves in small layers. Ways: `eager`, the control;
-        `compiled`, with defaults; `reduce-overhead`, with CUDA graphs, in some cells. Each row has
-        the memory of a call (`peak_bytes`, `total_peak_bytes`, `reserved_bytes`; with CUDA graphs
-        the last alone, for the tensors in their pools are in no account), and each compiled one
-        `setup_s`, the seconds of its first calls, and `uses`, `uses_low`, `uses_high`: steps after
-        which these are paid back. They are null where `pays` is false (not faster) or null
-        (undecided). Rows of op `first call` hold the same seconds as step_wall, one sample each;
-        `compiler, first call` is that of an addition compiled before all others, which pays the
-        imports.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there, or torch.compile does not work on it.
-        OutOfMemory: The tensors do not fit.
+        A comparison for each cell, in step_wall, because the host's dispatch is what compiling
+        saves in small layers: `eager`, the control; `compiled`, with defaults; `reduce-overhead`,
+        with CUDA graphs, in some cells, whose tensors are in no account of memory but
+        `reserved_bytes`. Rows of op `first call` hold `setup_s`, one sample each; `compiler, first
+        call` is that of an addition compiled before all others, which pays the imports.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
@@ -92,24 +80,15 @@ def layers(
     """Time layers with little and with much to fuse, where kernels fill the time.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         scale: Factor on widths, numbers of sequences and their lengths.
         iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks for each cell.
 
     Returns:
-        A comparison for each cell, in `step_wall`, of a training step in two ways: `eager`, the
-        control, and `compiled`, with the names of their kernels. `layer`: `few kernels` is the
-        map's, `written out` has RMSNorm, rotary embedding and SwiGLU out of elementwise operations.
-        `dtype`: bf16, or autocast to bf16 of weights in float32 (`amp bf16`). `width` C, `tokens`
-        of a step, and `sequence`, tokens of one of its sequences. Memory, `setup_s` and `uses` are
-        as in `map`.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there, or torch.compile does not work on it.
-        OutOfMemory: The tensors do not fit.
+        A comparison for each cell, in step_wall, of a training step: `eager`, the control, and
+        `compiled`. `layer`: `few kernels` is the map's, `written out` has RMSNorm, rotary embedding
+        and SwiGLU out of elementwise operations. `dtype`: bf16, or autocast to bf16 of weights in
+        float32 (`amp bf16`).
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
@@ -130,24 +109,14 @@ def breaks(
     """Put 0 to 16 graph breaks into a chain of layers, and time what each of them costs.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         scale: Factor on the sides of every matrix.
-        iters: Least number of timed samples of each variant.
         budget_s: Seconds of timed blocks for each chain.
 
     Returns:
-        A comparison for each `chain`, in `step_wall`: `small products` and `large products`, in
-        which no kernel reaches across layers, and `large elementwise`, whose layers one kernel can
-        do together. Variants are the compiled chain with so many breaks (`breaks`), its control the
-        one without any, and `eager`. `graphs` counts what was compiled. The row with most breaks
-        has `break_s`, the seconds that one break adds, with `break_low_s` and `break_high_s`: the
-        slope of time over breaks in each block, its median and 95 % interval.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there, or torch.compile does not work on it.
-        OutOfMemory: The tensors do not fit.
+        A comparison for each `chain`, in step_wall: `small products` and `large products`, in which
+        no kernel reaches across layers, and `large elementwise`, whose layers one kernel can do
+        together. Variants are the compiled chain with so many breaks, its control the one without
+        any, and `eager`. The row with most breaks has `break_s`.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
@@ -170,7 +139,6 @@ def recompiles(
     """Call one compiled function with many sequence lengths, and count what it compiles.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         backend: What torch.compile hands its graphs to; eager only traces them, for tests.
         lengths: How many different lengths, one call each; at least 2.
         width: Width C of a token.
@@ -178,14 +146,8 @@ def recompiles(
     Returns:
         One row per `variant`: `automatic` is the default, `static` dynamic=False, `dynamic`
         dynamic=True, `marked` the default with the length told by mark_dynamic, `static, higher
-        limit` dynamic=False with a recompile limit above the number of lengths. `compilations`;
-        `lengths`; `recompile_limit`, read from the installed torch; `calls_without_graph`, calls
-        that ran uncompiled; `first_s`, seconds of the first call, and `total_s`, of all calls, by
-        the host's clock, each once, with no cache from before.
-
-    Raises:
-        BadParameter: There are fewer than two lengths, or the width is not above 0.
-        DeviceError: The device is not there, or torch.compile does not work on it.
+        limit` dynamic=False with a recompile limit above the number of lengths. Times are by the
+        host's clock, each once, with no cache from before.
     """
     where = formats.torch_device(device)
     demands.positive(width=width)
@@ -206,12 +168,9 @@ def detection(device: str = "cuda:0") -> pd.DataFrame:
         device: Where the tensors live, such as cuda:0 or cpu.
 
     Returns:
-        One row per function of the script snippets/graph_break_check.py: `graphs` and `breaks`, as
-        torch._dynamo.explain counts them; `reason` of the first break; `fullgraph`, whether
-        fullgraph=True `raises` or `compiles`, and `error`, what it raises.
+        One row per function of the script snippets/graph_break_check.py.
 
     Raises:
-        DeviceError: The device is not there.
         AnatomyError: The script is not there: this is no checkout.
     """
     where = formats.torch_device(device)
@@ -257,12 +216,7 @@ def modes(device: str = "cuda:0") -> pd.DataFrame:
         device: The machine whose torch is asked; its device does no work.
 
     Returns:
-        One row per mode, as torch._inductor.list_mode_options tells them: `options`, in words;
-        `option_count`; `cudagraphs` and `max_autotune`, whether it sets these; `tied_to`, whether
-        an option's name ties it to `training` or `inference`, else `neither`.
-
-    Raises:
-        DeviceError: The device is not there.
+        One row per mode, as torch._inductor.list_mode_options tells them.
     """
     formats.torch_device(device)
     import torch._inductor

@@ -135,11 +135,7 @@ class Cell:
 
 
 def cells(scale: float) -> list[Cell]:
-    """The cells, all different.
-
-    Args:
-        scale: Factor on widths and sequences.
-    """
+    """The cells, all different."""
     made = []
     for layer, dtype, width, batch, sequence in CELLS:
         wide = demands.heads_of(width * scale)

@@ -31,12 +31,6 @@ WAYS = {
 def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.DataFrame:
     """The table of all ways.
 
-    Args:
-        where: The device.
-        backend: Of torch.compile.
-        lengths: How many.
-        width: C.
-
     Raises:
         BadParameter: There are fewer than two lengths.
     """

@@ -64,22 +64,12 @@ def map(
         device: Where to run, such as cuda:0; a CPU has no CUDA graphs, and the rows say so.
         links: Kernels in a chain.
         scale: Factor on every size; 1 for a GPU.
-        iters: Least number of timed samples of each variant.
-        full: Measure a finer map; takes minutes.
 
     Returns:
-        One comparison per cell, its `op` such as `pointwise 1048576` or `products 256`. Columns
-        beside those of `compare`: `work`, `elements` of one kernel's result, `kernel_s` (mean
-        duration of a kernel of the eager chain, in seconds, from the profiler), `peak_bytes`,
-        `reserved_bytes` (without what was held before the cell), and for the graphs `pool_bytes`,
-        `capture_s`, and `replays`, `replays_low`, `replays_high`: replays after which capturing has
-        paid. They are null where it does not. Rows of op `first call ...` have what the capture
-        cost. The smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`.
-        What fails has a `note` and no time.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        One comparison per cell, its `op` such as `pointwise 1048576` or `products 256`; the
+        smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`. `kernel_s`
+        is of the eager chain; `reserved_bytes` is without what was held before the cell. Rows of op
+        `first call ...` have what the capture cost.
     """
     where = formats.torch_device(device)
     demands.positive(links=links, scale=scale, iters=iters)
@@ -178,17 +168,10 @@ def training(
         layers: Layers of the transformer.
         sequence: Tokens T of one sequence; attention is within it.
         scale: Factor on widths and tokens; 1 for a GPU.
-        iters: Least number of timed samples of each variant.
-        full: Measure a finer map; takes minutes.
 
     Returns:
-        As `map`; the `op` is such as `training C=512 tokens=1024`, and `width` and `tokens` are
-        columns. What is timed is the loss and all gradients in bf16; the optimizer is not in it.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
-        OutOfMemory: The model does not fit.
+        As `map`, its `op` such as `training C=512 tokens=1024`. What is timed is the loss and all
+        gradients in bf16; the optimizer is not in it.
     """
     where = formats.torch_device(device)
     demands.positive(layers=layers, sequence=sequence, scale=scale, iters=iters)
@@ -250,14 +233,7 @@ def pools(
 
     Returns:
         One row per number of `graphs` and `way` (`eager`, `own pools`, `one pool`), without times.
-        `pool_bytes` are bytes that the allocator took from the driver: for eager calls at their
-        peak, for graphs as long as they live. `output_bytes` are those of the results, which are
-        kept in every row; the model and the inputs are in none.
-
-    Raises:
-        BadParameter: A size is not possible; the message says which are.
-        DeviceError: The device is not there.
-        OutOfMemory: The model does not fit.
+        The results are kept in every row; the model and the inputs are in no figure.
     """
     where = formats.torch_device(device)
     demands.width(width)

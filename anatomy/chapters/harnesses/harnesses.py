@@ -80,23 +80,14 @@ def estimates(
 
     Args:
         process: Number of the process, from 0; it turns the orders, and is recorded by itself.
-        device: Where to run, such as cuda:0 or cpu.
         replicates: Estimates of each workload by each harness.
         budget_s: Wall time of one estimate in seconds, warm-up included.
         scale: Factor on every size; 1 for a GPU, less for a quick look or a CPU.
 
     Returns:
-        One row per figure. `part` says what it is: `estimate`; `long`, one of six in succession;
-        `pair`, two variants that are the same; `effect`, two that are 2 % apart; `overhead`, a
-        whole comparison. `op` is the workload, `variant` the harness, `median_s` its figure,
-        `cost_s` the wall time it took, `place` its place in the order. Estimates of `compare` have
-        an interval, and beside it `rest_s`, what the other blocks of the process or of the long
-        run say; pairs and effects have ratio and verdict. A row has the columns that it needs.
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The largest workload does not fit.
-        BadParameter: A budget, scale or number is not possible.
+        One row per figure: `op` is the workload, `variant` the harness, `median_s` its figure.
+        Those of `compare` have an interval, and `rest_s` beside it; pairs and effects have ratio
+        and verdict.
     """
     if process < 0 or replicates < 1 or budget_s <= 0 or scale <= 0:
         raise BadParameter("process counts from 0; replicates, budget_s and scale are above 0.")
@@ -121,16 +112,8 @@ def reference(process: int = 0, device: str = "cuda:0", scale: float = 1.0) -> p
         scale: Factor on every size, as for the estimates.
 
     Returns:
-        One row per workload and quantity: `median_s` over the rounds, each of them in `rounds_s`,
-        the lowest and highest as `low_s` and `high_s`; `samples` in all, `busy_s`, the time in
-        which a kernel of one call ran, and the kernels of a call; `events_s` and
-        `events_profiled_s`, what the stopwatch reads with the profiler off and on, and the clock
-        behind it. A wall time is a plain loop's.
-        What could not be measured has a `note`.
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The largest workload does not fit.
+        One row per workload and quantity: the median over the rounds. A wall time is a plain
+        loop's.
     """
     where = formats.torch_device(device)
     host.require_bytes(where, int(scale * LARGEST_BYTES), "the workloads, a copy of 2 GiB first")

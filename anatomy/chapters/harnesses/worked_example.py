@@ -29,20 +29,14 @@ def kernel(
     """Time a softmax and the same with 2 % more rows, and keep every raw sample.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format.
         m: Rows M of the matrix.
         k: Columns K, over which the softmax is taken.
 
     Returns:
         One row per quantity and variant (`softmax`, `2% more rows`, and the duplicate of the
-        first) with the columns of `compare`, and `samples_s`, the raw samples, equally many of
-        each block. The recorder measures it in three processes, because a difference of 2 % needs
-        them, and keeps the samples of the first.
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The matrices do not fit.
+        first), with `samples_s`. The recorder measures it in three processes, because a difference
+        of 2 % needs them.
     """
     where, kind, size = (
         formats.torch_device(device),

@@ -41,9 +41,6 @@ def measured(
 
     Args:
         own: M, N and K of products that the model has.
-        where: The device.
-        iters: Least number of samples.
-        scale: Factor on the sides of the large products.
 
     Returns:
         A comparison for each number format, of op `ceiling bf16` and the like; one that can't be

@@ -36,11 +36,7 @@ def compared(
 
     Args:
         op: `FORWARD_BACKWARD` or `WITH_OPTIMIZER`.
-        ready: The ways that passed their gates.
-        bench: The problem they were set up on.
         ceilings: The highest rate of each number format.
-        iters: Least number of samples.
-        budget_s: Seconds of timed blocks.
     """
     calls, absent = _calls(op, ready, bench)
     control = rungs.TRAINING[0].label
@@ -102,8 +98,6 @@ def without_culprits(
     compiled ones next, for these have most that can fail.
 
     Args:
-        measured: Compares the calls it is given.
-        calls: The calls by label.
         control: The one without which there is no comparison.
 
     Returns:
@@ -139,8 +133,6 @@ def with_columns(
     """The comparison with what is known of each way, and what follows for it.
 
     Args:
-        table: As `compare` returns it.
-        known: The ways by label.
         ceilings: The highest rate of each number format.
         gaps: Whether the kernels that were listed are those of this op.
     """

@@ -46,10 +46,6 @@ def apart(where: torch.device) -> Iterator[None]:
 def require_sizes(width: int, **others: float) -> None:
     """Refuse sizes of nothing, and a width that is no whole number of heads.
 
-    Args:
-        width: Width C of a token.
-        others: By name.
-
     Raises:
         BadParameter: With the name, and a number that is possible.
     """
@@ -63,7 +59,6 @@ def own_copy(rung: str, where: torch.device) -> ModuleType:
     """A rung's script, executed anew for this device.
 
     Args:
-        rung: The script's name without its ending.
         where: The device, which the script would choose by itself when it runs alone.
 
     Raises:
@@ -110,10 +105,7 @@ def set_up(
     """What `make` makes, called so many times, and the seconds that all of it took.
 
     Args:
-        way: Which way that is.
         make: Makes the callable; some compile and capture here, others when they are called.
-        calls: How often to call it.
-        watch: The stopwatch of the device.
 
     Raises:
         AnatomyError: torch.compile was to use CUDA graphs and left them out, or a switch of the

@@ -50,43 +50,21 @@ def training(
     """Time one training step on every rung, and say where its time goes.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer.
         batch: Sequences B of a step; 0 takes 8 up to width 1024 and 4 beyond, so that rung 0 lets
             the others have their time.
         sequence: Tokens T of a sequence.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks for each comparison.
 
     Returns:
         Two comparisons in step_wall, one row for each way of each rung, named like `2 amp bf16`;
         the control is rung 0. Op `forward and backward` has all ways, op `with AdamW` those that
-        count. `rung`, `way`, `products` (the number format); the gates: `loss_error` and
-        `gradient_error` against rung 0 in float32 (relative, of all gradients together),
-        of scales taken from the steps before also `first_gradient_error`, that of the first step,
-        and `settled_at`, the first step whose error is allowed, null where it is none of 8;
-        `parameters`, `counted_flops` by `counted_by`, of which `recomputed_flops` are scores that a
-        fused backward pass makes anew; `backend` of attention, known by `backend_by`. `setup_s` is
-        the seconds of the first step, with compiling and capturing, and `graphs` what was compiled.
-        Against the rung before (`before`): `ratio_before` with its interval and `verdict_before`,
-        and `uses` with its interval, steps after which what setting up takes longer is paid back;
-        null where `pays` is false (not faster) or null (undecided). `share_of_ceiling`, with its
-        interval, is the rate over the highest of op `ceiling *`. `peak_bytes` of a step and
-        `total_peak_bytes` with the weights, null for CUDA graphs, and `reserved_bytes` of the card.
-        On a GPU seconds of kernels by what they do: `product_s`, `attention_s`, `pointwise_s`,
-        `other_s`, and `gap_s`, the rest of the step; `kernels_per_call`, and `kernel_seconds`,
-        [name, kind, launches, seconds] of a step. These of a way with CUDA graphs are those of the
-        same step without. A way that can't run here, or that is void, has a `note` and no time. Ops
-        `ceiling bf16` and the like, in gpu_warm: what the card multiplies at best. Op `first call`:
-        seconds of compiling an addition, before all else; `gpu_code` and `cpu_code`, what
-        torch.compile writes its kernels in.
-
-    Raises:
-        BadParameter: A number is not above 0, or the width is no whole number of heads.
-        DeviceError: The device is not there.
-        OutOfMemory: The model and its activations do not fit.
+        count. `loss_error` and `gradient_error`, the gates, are against rung 0 in float32. With
+        CUDA graphs memory is null, and kernels are those of the same step without. Ops `ceiling
+        bf16` and the like, in gpu_warm: what the card multiplies at best. Op `first call`: seconds
+        of compiling an addition, before all else.
     """
     where = formats.torch_device(device)
     copies.require_sizes(width, layers=layers, sequence=sequence, iters=iters, budget_s=budget_s)
@@ -160,7 +138,6 @@ def traffic(
     the other in one process, each with an empty cache before it.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         heads: Fewest heads H; short sequences are also counted with as many heads as give the
             longest one's tokens.
         head_width: Width D of a head.
@@ -170,17 +147,6 @@ def traffic(
     Returns:
         A row for each length, number of heads, direction and way: `written out` is rung 1's
         attention, `written out, all in bf16` has no mask and no casts, `fused` is rung 2's.
-        `passes` over the scores; `formula_read_bytes`, `formula_written_bytes` and their sum
-        `formula_bytes`, as if no cache held anything between two operators; `formula_over_fused`.
-        From the counters `read_bytes`, `written_bytes`, `dram_bytes` with `dram_low_bytes` and
-        `dram_high_bytes` over the repeats, `late_bytes` (what of the written left the cache after
-        the call), `kernels`; `over_fused` and `over_formula` as ratios of `dram_bytes`. Where they
-        could not be read `note` says why. `score_bytes` of one bfloat16 tensor of scores, and
-        `cache_bytes` of the last-level cache.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
     """
     where = formats.torch_device(device)
     demands.positive(heads=heads, head_width=head_width, longest=longest, limit_s=limit_s)
@@ -206,29 +172,18 @@ def inference(
     """Time the forward pass alone on every rung.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer.
         batch: Sequences B of a call.
         sequence: Tokens T of a sequence.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         budget_s: Seconds of timed blocks.
 
     Returns:
         One comparison in step_wall, op `forward`, with the rows of `ladder.training`; the control
-        is rung 0. The gate is `output_error`: how far what the layers add to their input strays
-        from rung 0's in float32, relative, in norm. `setup_s` is the seconds until the third call
-        has returned; `uses` with its interval, calls after which they are paid back over rung 0,
-        where a way is faster. `weight_bytes`: all weights, as a call must read them at least once;
-        rung 5 in fp8 has put them into 8 bits before. Memory, seconds of kernels by kind, and
-        `kernel_seconds` as in `ladder.training`. Rows of op `first call` hold `setup_s` as one
-        sample, and `compiler, first call` an addition compiled before all else. A way that can't
-        run here, or that is void, has a `note` and no time.
-
-    Raises:
-        BadParameter: A number is not above 0, or the width is no whole number of heads.
-        DeviceError: The device is not there.
-        OutOfMemory: The models do not fit.
+        is rung 0, the gate `output_error`. `setup_s` is the seconds until the third call has
+        returned, and `uses` the calls after which they are paid back over rung 0. Rung 5 in fp8 has
+        put its weights into 8 bits before. Rows of op `first call` hold `setup_s` as one sample,
+        and `compiler, first call` an addition compiled before all else.
     """
     task = ladder_inference.Task("forward", width, layers, batch, sequence)
     return ladder_inference.measure(task, formats.torch_device(device), backend, budget_s)
@@ -252,23 +207,15 @@ def decoding(
     """Time one step of decoding on every rung: one new token, with keys and values kept.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer; a few of them would fit into the GPU's cache.
         context: Tokens S that keys and values are kept of, the new one among them.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         budget_s: Seconds of timed blocks.
 
     Returns:
-        The columns of `ladder.inference`, op `decoding`, and `kv_bytes` of keys and values, which
-        are kept in the number format of the products, or in bfloat16 where that is FP8. `bytes`,
-        these and the weights, is what a step must read, and `limit` what the memory can be read at.
-        Weights count as they are stored: a way that casts them in every step moves more.
-
-    Raises:
-        BadParameter: A number is not above 0, or the width is no whole number of heads.
-        DeviceError: The device is not there.
-        OutOfMemory: The models do not fit.
+        As `ladder.inference`, op `decoding`. Keys and values are kept in the number format of the
+        products, or in bfloat16 where that is FP8. `bytes`, these and the weights, is what a step
+        must read. Weights count as they are stored: a way that casts them in every step moves more.
     """
     demands.positive(context=context)
     task = ladder_inference.Task("decoding", width, layers, 1, 1, context)
@@ -288,25 +235,15 @@ def regimes(
     """Time compiled bf16 and FP8 over the model's width and the tokens of a step.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
-        backend: What torch.compile hands its graphs to; eager runs them as they are, for tests.
         scale: Factor on every width and on the tokens of a sequence.
         budget_s: Seconds of timed blocks for each cell.
-        full: Measure a finer map; takes minutes.
 
     Returns:
         A comparison in step_wall for each cell, of a training step (forward, loss, backward) of one
-        layer: `width` C, `batch` B, `sequence` T, `tokens` B T. Control: `3 default`, compiled
-        bf16. Variants: `5 bf16`, `5 fp8` and `5 fp8 delayed`, each one CUDA graph, the first two
-        also `without a graph`; `4 current`, and it `in a graph`. `loss_error`, `gradient_error`;
-        `setup_s` of the first three calls, and for a graph also of those that compiled what it
-        replays; `peak_bytes`, null for CUDA graphs. On a GPU `busy_s`, `gap_s` and
-        `kernels_per_call`, for a graph those of its kernels launched one by one, where these were.
-        What can't be measured has a `note`.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        layer. Control: `3 default`, compiled bf16. Variants: `5 bf16`, `5 fp8` and `5 fp8 delayed`,
+        each one CUDA graph, the first two also `without a graph`; `4 current`, and it `in a graph`.
+        `setup_s` is of the first three calls, and for a graph also of those that compiled what it
+        replays; its kernels are launched one by one, where they were.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, budget_s=budget_s)
@@ -333,7 +270,6 @@ def graphs(
     """Ask what rung 3's compiler makes of a step: its graphs, its kernels, and who made them.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer; with one layer, the kernels are those of one block.
         batch: Sequences B of a step.
@@ -343,11 +279,6 @@ def graphs(
 
     Returns:
         Rows of several kinds, by `part`; see `anatomy.chapters.ladder.graphs`.
-
-    Raises:
-        BadParameter: A number is not above 0, or the width is no whole number of heads.
-        DeviceError: The device is not there.
-        OutOfMemory: The models do not fit.
     """
     size = steps.Size(width, layers, batch, sequence)
     where = formats.torch_device(device)
@@ -374,7 +305,6 @@ def autotuned(
     """Time rung 3 in max-autotune, which tries kernels for minutes before its first step.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of a token.
         layers: Layers of the transformer.
         batch: Sequences B of a step.
@@ -383,14 +313,8 @@ def autotuned(
         budget_s: Seconds of timed blocks.
 
     Returns:
-        The parts `time` and `code` of `ladder.graphs`, of the modes `3 default`, the control,
-        `3 reduce-overhead` and `3 max-autotune`. `triton_products` says how many products have a
-        kernel that Triton generated in place of the library's.
-
-    Raises:
-        BadParameter: A number is not above 0, or the width is no whole number of heads.
-        DeviceError: The device is not there.
-        OutOfMemory: The models do not fit.
+        The parts `time` and `code` of `ladder.graphs`, of the modes `3 default`, the control, `3
+        reduce-overhead` and `3 max-autotune`.
     """
     size = steps.Size(width, layers, batch, sequence)
     where = formats.torch_device(device)

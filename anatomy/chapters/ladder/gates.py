@@ -65,11 +65,7 @@ def switches() -> dict[str, Any]:
 
 
 def left_set(before: Mapping[str, Any]) -> str | None:
-    """Put all switches back to `before`; why the rung that moved one is void, or None.
-
-    Args:
-        before: What `switches` said before it ran.
-    """
+    """Put all switches back to `before`; why the rung that moved one is void, or None."""
     moved = [name for name, value in switches().items() if value != before[name]]
     for name in moved:
         SWITCHES[name][1](before[name])
@@ -158,7 +154,6 @@ def require_equal_work(found: Work, by_weights: int, attention: int) -> int:
     """All operations of a step, if they are those of rung 0.
 
     Args:
-        found: What was counted.
         by_weights: Operations of rung 0's products with weights.
         attention: Those of its attention, forward and backward, nothing skipped.
 
@@ -180,10 +175,6 @@ def require_equal_work(found: Work, by_weights: int, attention: int) -> int:
 
 def require_equal_parameters(model: nn.Module, elements: int) -> None:
     """Refuse a model of another size.
-
-    Args:
-        model: Whose.
-        elements: Of all of rung 0's parameters.
 
     Raises:
         AnatomyError: It has more, or fewer.

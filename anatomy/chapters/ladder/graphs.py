@@ -6,18 +6,12 @@ the profiler, which also sees the kernels that a library chooses behind such a l
 The rows of a table are of several kinds, by `part`:
 
 * `time`: a comparison in step_wall of op `forward and backward`; `2 amp bf16`, which is not
-  compiled, is the control, or `3 default`; `3 reduce-overhead` replays CUDA graphs. `setup_s`;
-  `kernels_per_call` and seconds of kernels by kind of those that launch one by one;
-  `code_kernels`, calls of kernels in the generated code, with `triton_kernels` and
-  `triton_products` among them.
-* `breaks`: of the variants `training step` and `forward pass`, `graphs`, `breaks` and the first
-  `reason` as torch._dynamo.explain tells them; `fullgraph`, whether fullgraph=True `raises` or
-  `compiles`, and `error_told`, what it raises.
-* `code`: each kernel that the generated code of a `mode` calls, `count` times, in which
-  `direction` (forward or backward; inference: without gradients), and `made_by` whom: Triton, C++
-  or a library. Mode `elementwise on a CPU` is another small function, compiled for the CPU.
-* `kernel`: each kernel that the profiler saw in one step of a `mode`: `kind`, `made_by` (Triton,
-  PyTorch, library, copy), `count` and `busy_s`.
+  compiled, is the control, or `3 default`; `3 reduce-overhead` replays CUDA graphs, and its kernels
+  are those of the step that launches them one by one.
+* `breaks`: what torch._dynamo.explain and fullgraph=True say of `training step` and `forward pass`.
+* `code`: each kernel that the generated code of a `mode` calls. Mode `elementwise on a CPU` is
+  another small function, compiled for the CPU.
+* `kernel`: each kernel that the profiler saw in one step of a `mode`.
 
 Graph breaks, kernels and the code for the CPU are asked for where the control is not compiled.
 """
@@ -71,10 +65,6 @@ def measure(
 
     Args:
         ways: Which; those with CUDA graphs last.
-        size: The model and its input.
-        where: The device.
-        backend: Of torch.compile.
-        budget_s: Seconds of timed blocks.
 
     Raises:
         AnatomyError: The control can't be timed.
@@ -184,7 +174,6 @@ def asked(function: Callable, given: Sequence[Tensor | None]) -> dict:
 
     Args:
         function: What is compiled; nothing of it runs on a compiler's own kernels here.
-        given: Its arguments.
     """
     import torch._dynamo  # takes seconds, which listing experiments should not
 

@@ -123,12 +123,6 @@ def require_memory(task: Task, where: torch.device) -> None:
 def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
     """The table of all ways; one that can't run here, or is void, is a row that says why.
 
-    Args:
-        task: What is called.
-        where: The device.
-        backend: Of torch.compile.
-        budget_s: Seconds of timed blocks.
-
     Raises:
         AnatomyError: Rung 0 can't be timed.
         BadParameter: A size is not possible.
@@ -187,11 +181,8 @@ def prepare(
     """A way's call, once it has shown that it computes the same.
 
     Args:
-        way: Which.
-        task: What is called.
         x: Input (B, T, C) in float32.
         wanted: Rung 0's output for it.
-        watch: The stopwatch of the device.
         twin: The same without a CUDA graph; its compiled code is used on where it is the same.
 
     Raises:
@@ -242,10 +233,6 @@ def weight_bytes(model: nn.Module, products: str) -> int:
 
     A weight counts as it is stored, even where every call casts it. FP8 ways keep their matrices
     in 8 bits from the first call on.
-
-    Args:
-        model: Whose.
-        products: Number format of its products.
     """
     return sum(
         weight.numel() * (1 if products == "fp8" and weight.ndim > 1 else weight.element_size())

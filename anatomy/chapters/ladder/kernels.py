@@ -40,7 +40,6 @@ def kind_of(kernel: str, operator: str = "", shapes: Sequence[Any] = ()) -> str:
     """One of `KINDS`.
 
     Args:
-        kernel: The kernel's name.
         operator: The operator that launched it, such as aten::mm; empty where it is not known.
         shapes: The shapes of the operator's inputs.
     """
@@ -62,7 +61,6 @@ def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, A
 
     Args:
         call: The step, already warm.
-        watch: The stopwatch of the device.
 
     Returns:
         `product_s`, `attention_s`, `pointwise_s`, `other_s`; `busy_s`, the time in which any ran;

@@ -48,12 +48,7 @@ WAYS = tuple(next(way for way in TRAINING if way.label == label) for label in LA
 
 
 def cells(scale: float, full: bool) -> list[Size]:
-    """The cells of the map, all different.
-
-    Args:
-        scale: Factor on every width and on the tokens of a sequence.
-        full: A finer map.
-    """
+    """The cells of the map, all different."""
     head = rungs.load(rungs.BASELINE).HEAD
 
     def wide(width: int) -> int:
@@ -80,14 +75,7 @@ def need_bytes(cell: Size) -> int:
 def measure(
     cells: Sequence[Size], where: torch.device, backend: str, budget_s: float
 ) -> pd.DataFrame:
-    """The table of all cells; what can't be measured here is a row that says why.
-
-    Args:
-        cells: What to measure.
-        where: The device.
-        backend: Of torch.compile.
-        budget_s: Seconds of timed blocks for each cell.
-    """
+    """The table of all cells; what can't be measured here is a row that says why."""
     watch = stopwatch_for(where)
     found = []
     with copies.apart(where), gates.compiled_by(backend):
@@ -183,9 +171,6 @@ def ready(
     """A way's step, once it has shown that it computes the same, and what is known of it.
 
     Args:
-        way: Which.
-        script: Its script.
-        model: Its model.
         x: Input (B, T, C).
         target: What it is to become, (B, T, C).
         wanted: Rung 0's loss and gradients.

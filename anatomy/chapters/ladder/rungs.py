@@ -169,12 +169,10 @@ def answer(
     """The loss and gradients of a step that changes no weight, in float32.
 
     Args:
-        way: Which.
         model: Whose gradients are read.
         call: Its step, forward and backward, which has run before: some scales are those of the
             step before.
         x: Input (B, T, C).
-        target: What it is to become.
     """
     script = load(way.rung)
     if way.products == "fp16":  # the optimizer takes the loss scale out again

@@ -168,8 +168,6 @@ def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
     """A way's step, once it has shown that it computes the same by the same work.
 
     Args:
-        way: Which.
-        bench: The problem.
         plain: Of a way with CUDA graphs, the same way without: compiled, counted and profiled.
 
     Raises:

@@ -117,7 +117,6 @@ def formula(
         way: Of `WAYS`.
         direction: Of `DIRECTIONS`.
         heads: Heads H of all sequences together.
-        sequence: Tokens T.
         width: Width D of a head.
 
     Returns:
@@ -174,8 +173,6 @@ def measure(
     Args:
         heads: Fewest heads.
         width: Width D of a head.
-        longest: Longest sequence.
-        where: The device.
         limit_s: Seconds after which no further call is counted.
     """
     wanted = cells(heads, width, longest)
@@ -220,7 +217,6 @@ def counters(
 
     Args:
         wanted: Arguments of `ladder_traffic_calls.call_of`.
-        where: The device.
         limit_s: Seconds after which no further call begins.
 
     Raises:

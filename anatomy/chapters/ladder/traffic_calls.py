@@ -60,9 +60,6 @@ def call_of(
         way: Of `WAYS`.
         direction: `FORWARD` or `BOTH`.
         heads: Heads H of all sequences together.
-        sequence: Tokens T.
-        width: Width D of a head.
-        where: The device.
     """
     shape = (1, heads, sequence, width)  # (B, H, T, D)
     q, k, v, grad = (torch.randn(shape, dtype=torch.bfloat16, device=where) for _ in range(4))

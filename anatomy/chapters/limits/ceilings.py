@@ -42,19 +42,12 @@ def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 60) -> pd.
     """Measure the ceilings: copy, read and write bandwidth, and products by number format.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on every size; 1 for a GPU, less for a quick look or a CPU.
         iters: Least number of timed samples of each size.
 
     Returns:
-        One row per size and way, with the columns of `compare`. Bandwidth rows have `bytes`,
-        `working_set_bytes` and `way`, products `flops`; a ceiling is the largest rate among the
-        rows of one `limit`: `copy`, `read`, `write`, `matmul fp16`, and so on. Where the machine
-        has no fp8, one row says so in its `note`.
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The largest working set does not fit.
+        One row per size and way; a ceiling is the largest rate among the rows of one `limit`:
+        `copy`, `read`, `write`, `matmul fp16`, and so on.
     """
     where = formats.torch_device(device)
     cache = last_level_cache_bytes(where)
@@ -81,18 +74,12 @@ def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd
     """Measure copy, read and write bandwidth over working-set size: cache, knee and memory.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on the sizes around the cache; 1 but for a quick look.
         iters: Least number of timed samples of each size.
 
     Returns:
-        One row per operation, size and way, back to back (data stay in the cache as far as they
-        fit), with the columns of `compare`, `working_set_bytes`, `way`, and `cache_bytes`, the
-        size of the last-level cache as the device reports it.
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The largest working set does not fit.
+        One row per operation, size and way, back to back: data stay in the cache as far as they
+        fit.
     """
     where = formats.torch_device(device)
     cache = last_level_cache_bytes(where)
@@ -118,13 +105,9 @@ def floors(device: str = "cuda:0", iters: int = 100) -> pd.DataFrame:
         iters: Least number of timed samples of each.
 
     Returns:
-        One row per operation (`launch`, `wait`, `graph`), quantity and variant, with the columns
-        of `compare` and `kernel_count`, the kernels of a graph. In `host_enqueue` a row is the
-        host's time until the call returns, from an empty queue; in `step_wall` and `gpu_warm` the
-        period of back-to-back calls, the host's and the GPU's. On a CPU each row has a `note`.
-
-    Raises:
-        DeviceError: The device is not there.
+        One row per operation (`launch`, `wait`, `graph`), quantity and variant. In `host_enqueue` a
+        row is the host's time until the call returns, from an empty queue; in `step_wall` and
+        `gpu_warm` the period of back-to-back calls, the host's and the GPU's.
     """
     return _joined(list(limits_floors.costs(formats.torch_device(device), iters)))
 

@@ -29,12 +29,7 @@ BUDGET_S = 4.0
 
 
 def costs(where: torch.device, iters: int) -> Iterator[pd.DataFrame]:
-    """One table for each operation and quantity; on a CPU rows without times that say why.
-
-    Args:
-        where: The device.
-        iters: Least number of timed samples of each.
-    """
+    """One table for each operation and quantity; on a CPU rows without times that say why."""
     if where.type != "cuda":
         names = {"launch": ("add",), "wait": ("synchronize",), "graph": map(_graph_name, GRAPHS)}
         for op, variants in names.items():
@@ -77,9 +72,6 @@ def costs(where: torch.device, iters: int) -> Iterator[pd.DataFrame]:
 def launches(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
     """Ways to ask for one small thing, none of which waits for it; and what each must return.
 
-    Args:
-        x: One element on the GPU.
-
     Returns:
         Callables by name and their references. `add` is one kernel through PyTorch, `empty kernel`
         the cheapest kernel that PyTorch has (`torch.cuda._sleep` of one cycle), `record event`
@@ -109,9 +101,6 @@ def launches(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
 
 def waits(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
     """Ways to wait for the GPU, from an empty queue; and what each must return.
-
-    Args:
-        x: One element on the GPU.
 
     Returns:
         Callables by name and their references: `synchronize` with nothing to wait for, after one
@@ -150,12 +139,7 @@ def waits(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
 
 
 def graph_replays(x: Tensor, lengths: Sequence[int]) -> dict[str, Call]:
-    """Replays of CUDA graphs that add to one element so many times, one kernel after the other.
-
-    Args:
-        x: One element on the GPU.
-        lengths: Kernels of each graph.
-    """
+    """Replays of CUDA graphs that add to one element so many times, one kernel after the other."""
     return {_graph_name(length): _replay(x, length) for length in lengths}
 
 

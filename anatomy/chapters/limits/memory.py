@@ -35,8 +35,6 @@ def moved(
     Args:
         sets: Sizes in bytes of all that one call touches, each a multiple of `STEP_BYTES`.
         op: `copy`, `read` or `write`.
-        where: The device.
-        iters: Least number of timed samples of each.
         given: Further arguments of `compare`.
 
     Returns:

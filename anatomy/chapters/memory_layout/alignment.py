@@ -41,25 +41,15 @@ def factorial(
     """Time one operation with base pointer, leading dimension and K each aligned or not.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         op: Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
         m: Rows M of A.
         n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 128 bytes; where K is not aligned, it is one less.
-        iters: Least number of timed samples of each variant.
 
     Returns:
-        One row per combination, with the columns of `compare`, and `base_aligned`, `ld_aligned`
-        and `k_aligned` (to 128 bytes, or off by one element); `k`, columns; `ld_bytes`, distance
-        between rows; and `base_bytes`, offset of the first element from an aligned address. The
-        control, `aligned`, is contiguous; `base+K` is the seed's sliced view; `padded` has aligned
-        rows that are further apart than they are long.
-
-    Raises:
-        BadParameter: K is not a multiple of 128 bytes.
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
+        One row per combination. The control, `aligned`, is contiguous; `base+K` is the seed's
+        sliced view; `padded` has aligned rows that are further apart than they are long.
     """
     size = formats.itemsize(dtype)
     pad = ALIGNED_BYTES // size
@@ -106,24 +96,15 @@ def thresholds(
     """Sweep how far base pointer, leading dimension and K are aligned, one at a time.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         op: Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
         m: Rows M of A.
         n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 256 bytes; less by up to 128 bytes where K is swept.
-        iters: Least number of timed samples of each variant.
 
     Returns:
-        One row per factor (`base`, `ld`, `k`) and alignment, with the columns of `compare`, and
-        `factor` and `alignment_bytes`: the largest power of two that divides the offset, the row
-        distance or the row length in bytes. The control, `aligned`, is contiguous and has a factor
+        One row per `factor` and alignment. The control, `aligned`, is contiguous and has a factor
         of its own. Where K is swept, the rows stay as far apart as in the control.
-
-    Raises:
-        BadParameter: K is not a multiple of 256 bytes.
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
     """
     size = formats.itemsize(dtype)
     pad = ALIGNED_BYTES // size

@@ -47,22 +47,14 @@ def bench(
     """Time a matrix product, layer_norm and a hand-written layer norm on each layout of A.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
         m: Rows M of A and of the product.
         n: Columns N of B and of the product.
         k: Columns K of A and rows of B: the reduction. (The seed calls this n, and N k.)
-        iters: Least number of timed samples of each variant.
 
     Returns:
-        One row per operation, quantity (gpu_warm, gpu_cold) and variant, with the columns of
-        `compare`. `as_strided_view` has `contiguous_half` as its control, which does the same
-        work; all others have `contiguous`.
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
-        BadParameter: K is below 2, which leaves the sliced view without columns.
+        One row per operation, quantity (gpu_warm, gpu_cold) and variant. `as_strided_view` has
+        `contiguous_half` as its control, which does the same work; all others have `contiguous`.
     """
     where = formats.torch_device(device)
     size = formats.itemsize(dtype)

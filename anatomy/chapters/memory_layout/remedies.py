@@ -42,23 +42,14 @@ def payback(
     """Count the uses after which a copy into a better layout has paid for itself.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
         m: Rows M of A.
         n: Columns N of B.
         k: Columns K of A, the reduction; the sliced view has one less.
-        iters: Least number of timed samples of each variant.
 
     Returns:
-        One row per layout (`case`), `remedy` (`none` where A is used as it is) and `step`: `use`
-        for the product, `copy` for making the copy. A `use` row with a remedy also has `uses`,
-        `uses_low` and `uses_high`: products after which copying once is cheaper than never, from
-        the same blocks. They are null where `pays` is false (the product with the copy is not
-        faster) or null (that is undecided).
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
+        One row per layout (`case`), `remedy` and `step`. A `use` row with a remedy has `uses`:
+        products after which copying once is cheaper than never, from the same blocks.
     """
     where = formats.torch_device(device)
     size = formats.itemsize(dtype)
@@ -200,23 +191,17 @@ def compiled(
     """See what torch.compile makes of a matrix product whose operand is badly aligned.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format; tf32 means float32 tensors whose products may use TF32.
         m: Rows M of A.
         n: Columns N of B.
         k: Columns K of A, the reduction, before it is cut.
-        iters: Least number of timed samples of each variant.
 
     Returns:
-        One row per `layout` of A and `way` to run the product: `eager`; `compiled`, with
-        torch.compile's defaults; `compiled, no padding`, with its option shape_padding off. Each
-        layout's eager row is the control of the others. Rows of op `first call` give what the
-        first compiled call cost, as step_wall, without the compiler's caches; one sample each. Its
-        row `compiler` is that of an addition compiled before all others, which pays the imports.
-
-    Raises:
-        DeviceError: The device is not there, or torch.compile does not work on it.
-        OutOfMemory: The tensors do not fit.
+        One row per `layout` of A and `way` to run the product: `eager`, the control; `compiled`,
+        with torch.compile's defaults; `compiled, no padding`, with its option shape_padding off.
+        Rows of op `first call` give what the first compiled call cost, as step_wall, without the
+        compiler's caches, one sample each; `compiler` is that of an addition compiled before all
+        others, which pays the imports.
     """
     where = formats.torch_device(device)
     size = formats.itemsize(dtype)

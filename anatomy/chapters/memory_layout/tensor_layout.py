@@ -45,15 +45,7 @@ def report(
         k: Columns K of the matrix; the reduction of A @ B.
 
     Returns:
-        One row per variant: `shape` and `strides` in elements; `storage_offset` in elements and
-        `offset_bytes` in bytes; `base_mod_128`, the address of the first element modulo 128 bytes;
-        `is_contiguous`; `is_view`, whether it only describes another tensor's elements;
-        `ld_bytes`, bytes from one row (or column) to the next; `blas`, how a BLAS library can read
-        it: as it is (N), as a transpose (T), or not at all, so that a copy comes first.
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
+        One row per variant, without times.
     """
     where = formats.torch_device(device)
     host.require_bytes(where, 3 * m * k * formats.itemsize(dtype), "the layout variants")
@@ -83,12 +75,9 @@ def check(
         k: Columns K of the matrix; the reduction of A @ B.
 
     Returns:
-        One row per variant: `is_contiguous`, and `alignment`, the answer of the script
-        snippets/alignment_check.py: `ok`, or what is not a multiple of 16 bytes.
+        One row per variant, with the answer of the script snippets/alignment_check.py.
 
     Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
         AnatomyError: The script is not there: this is no checkout.
     """
     where = formats.torch_device(device)

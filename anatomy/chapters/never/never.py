@@ -48,24 +48,16 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
     """Time each entry of the Never list beside what one would do instead.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Share of the widths, tokens and elements that is used; less for a small machine.
         iters: Least number of timed samples of each.
 
     Returns:
-        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 (`call`) of a
-        product, of a layer's training step, and of the same step at another shape, in a process
-        that has run neither before; and `warm`, the median of as many calls a second later.
-        `over_warm` is a call's time over that. All other ops are comparisons: `ping-pong`, for
-        each `elements`; `loop over elements`; `logging`, for each `width`; and `initialization`.
-        In them `uses` is how often a call does what the entry forbids, and `use_s` what one use
-        takes more than the control, from the same blocks, with its 95 % interval. The row
-        `DataParallel` has a note: it needs more than one GPU.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
+        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 of a product, of
+        a layer's training step, and of the same step at another shape, in a process that has run
+        neither before; and `warm`, the median of as many calls a second later. All other ops are
+        comparisons: `ping-pong`, for each `elements`; `loop over elements`; `logging`, for each
+        `width`; and `initialization`. The row `DataParallel` has a note: it needs more than one
+        GPU.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -280,7 +272,6 @@ def first_calls(watch: Stopwatch, scale: float) -> pd.DataFrame:
 
     Args:
         watch: The clock. It has run already; nothing that is timed here has.
-        scale: Share of the sizes that is used.
     """
     where, kind = watch.device, _kind(watch.device)
     side, width, tokens = _sized(4096, scale), _wide(1024, scale), _sized(2048, scale)

@@ -76,9 +76,6 @@ def products(
 
     Args:
         sides: M, N and K of each product, multiples of 16.
-        where: The device.
-        iters: Least number of timed samples of each variant.
-        budget_s: Seconds for the blocks of one comparison.
     """
     why = without_fp8(where)
     for m, n, k in sides:
@@ -126,9 +123,6 @@ def perceptron(
     Args:
         width: C; the layer between is 4 C wide.
         tokens: Rows of the input.
-        where: The device.
-        iters: Least number of timed samples of each variant.
-        budget_s: Seconds for the blocks.
     """
     why = without_fp8(where)
     with where:  # drawn where it is needed: a CPU takes seconds for weights of that size

@@ -51,9 +51,7 @@ def gradients(width: int, tokens: int, where: torch.device) -> Iterator[dict]:
     """Gradients of the linear layers of a small transformer, counted: rows of op `gradients ...`.
 
     Args:
-        width: C.
         tokens: Length T of the one sequence.
-        where: The device.
     """
     model = models.transformer(width, 2, where, torch.float32)
     x = _normal((1, tokens, width), where)  # (B, T, C)
@@ -114,7 +112,6 @@ def counted(
         found: As computed, still times `scale`.
         exact: In float64, without it.
         kind: The format in which they were computed.
-        scale: The loss scale.
 
     Returns:
         `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0

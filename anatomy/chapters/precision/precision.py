@@ -34,25 +34,14 @@ def training(
     """Time a training step in fp32, TF32, mixed precision and pure bf16, and account its memory.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on width and tokens; 1 for a GPU, less for a CPU.
-        full: Measure a finer map; takes minutes.
         iters: Least number of timed samples of each way.
 
     Returns:
         One row per width, tokens and way (`fp32`, the control; `tf32`; `amp fp16`; `amp bf16`;
-        `bf16`), with the columns of `compare`, in step_wall. `width` and `tokens` are the cell;
-        `weight_bytes`, `gradient_bytes` and `optimizer_bytes` are what stays from step to step;
-        `activation_bytes` and `copy_bytes` what the forward pass keeps for the backward pass: the
-        second are copies of weights that autocast makes. `peak_bytes` is what a step needs at most
-        on top of weights and optimizer state, `total_peak_bytes` with them; null on a CPU.
-        `loss_error` and `gradient_error` are relative errors against float64, of the loss and of
-        all gradients together; `error` is the largest of any single weight matrix. Rows of an op
-        `host ...` give the host's time of a step with a loss scale and without it, by optimizer.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        `bf16`), in step_wall. Memory is null on a CPU. Errors are against float64; `error` is the
+        largest of any single weight matrix. Rows of an op `host ...` give the host's time of a step
+        with a loss scale and without it, by optimizer.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -72,23 +61,14 @@ def gradients(device: str = "cuda:0", width: int = 128, tokens: int = 256) -> pd
     """Count gradients that vanish or overflow in fp16, bf16 and fp32, with loss scaling or without.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         width: Width C of the small transformer, two layers of it.
         tokens: Length of the one sequence.
 
     Returns:
-        No times. Rows of op `finfo`: the limits of each format, `largest`, `smallest_normal`,
-        `smallest_subnormal`, `eps`. Rows of op `gradients ordinary`, `gradients small` and
-        `gradients large`, which differ in a factor on the loss (`loss_factor`): of the `gradients`
-        that are not 0 in float64, how many are 0 here (`underflow`, `underflow_share`), below the
-        smallest normal number (`subnormal`) or infinite (`overflow`); their relative `error`; the
-        `loss_scale`; and their `typical` size. Rows of op `overflow`: a block whose output is
-        beyond fp16's largest number.
-
-    Raises:
-        BadParameter: A size is not possible; the message says which are.
-        DeviceError: The device is not there.
-        OutOfMemory: The model does not fit.
+        No times. Rows of op `finfo`: the limits of each format. Rows of op `gradients ordinary`,
+        `gradients small` and `gradients large`, which differ in a factor on the loss: what the
+        format makes of the gradients. Rows of op `overflow`: a block whose output is beyond fp16's
+        largest number.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -107,22 +87,14 @@ def fp8(
     """Time linear layers in FP8 against bf16: factors ready, quantised in each call, and compiled.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on every size; 1 for a GPU, less for a CPU.
         full: Measure more sizes; takes minutes.
-        iters: Least number of timed samples of each variant.
 
     Returns:
-        One row per size and variant with the columns of `compare`, in step_wall and gpu_warm; `m`,
-        `n` and `k` are the size, `side` that of one whose `shape` is `square`. `bf16` is the
-        control. `error` is against float64 with the factors as they were before quantising,
-        `kernel_error` against float64 with the quantised ones. Rows of op `mlp ...` are a
+        One row per size and variant, in step_wall and gpu_warm; `bf16` is the control. `error` is
+        against float64 with the factors as they were before quantising. Rows of op `mlp ...` are a
         transformer's perceptron, where the compiled FP8 one has the compiled bf16 one as its
-        control. Rows of op `first call` are what compiling took. Without FP8 its rows say why.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        control. Rows of op `first call` are what compiling took.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -148,18 +120,12 @@ def inference(
     """Time the forward pass of a transformer block in fp16 against bf16, with their errors.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Factor on width and tokens; 1 for a GPU, less for a CPU.
-        full: Measure a finer map; takes minutes.
         iters: Least number of timed samples of each format.
 
     Returns:
-        One row per width, tokens and format, with the columns of `compare`, in gpu_warm: the host
-        does the same for either format. `bf16` is the control; `error` is against float64.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        One row per width, tokens and format, in gpu_warm: the host does the same for either format.
+        `bf16` is the control; `error` is against float64.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)

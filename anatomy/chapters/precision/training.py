@@ -130,11 +130,7 @@ def maps(
     """One table for each cell of the map.
 
     Args:
-        widths: C of each cell.
         tokens: Tokens of a step, all sequences together.
-        where: The device.
-        iters: Least number of timed samples.
-        budget_s: Seconds for the blocks of one cell.
     """
     for width in widths:
         model = models.transformer(width, LAYERS, where, torch.float32)
@@ -318,13 +314,6 @@ def scaler_waits(
 
     PyTorch's default AdamW is told by the host whether to step at all, so the host must wait until
     the GPU knows whether a gradient overflowed. The fused one reads that on the GPU.
-
-    Args:
-        width: C.
-        count: Tokens of a step.
-        where: The device.
-        iters: Least number of timed samples.
-        budget_s: Seconds for the blocks.
     """
     op, quantity = f"host C={width} T={count}", "host_enqueue"
     labels = {

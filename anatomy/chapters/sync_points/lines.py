@@ -10,8 +10,6 @@ Call = Callable[[], Tensor]
 
 # Elements that are brought to the host or back: 16 bytes of a 16-bit format.
 FEW = 8
-# Lines that only queue a copy, as far as is known; the rest wait for what was queued before.
-QUEUES = ("to(device), non_blocking", "to(device), pinned, non_blocking")
 NUMPY, DIRECT = "t.cpu().numpy()", "t.numpy()"
 SYNC, ITEM, PRINT, CPU = "torch.cuda.synchronize()", "t.item()", "print(t)", "t.cpu()"
 

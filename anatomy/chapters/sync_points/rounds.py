@@ -25,7 +25,6 @@ def least_samples(iters: int, kernel_s: float) -> int:
     """Samples that hold `iters` iterations; a sample of short ones is a whole batch of them.
 
     Args:
-        iters: Iterations asked for.
         kernel_s: Time of one kernel, the least that an iteration can take.
     """
     wanted = iters / QUARTER if kernel_s > LONG_S else iters
@@ -33,11 +32,7 @@ def least_samples(iters: int, kernel_s: float) -> int:
 
 
 def of(kernel_s: float) -> int:
-    """Iterations of one call: one, or of a long kernel several.
-
-    Args:
-        kernel_s: Time of one kernel.
-    """
+    """Iterations of one call: one, or of a long kernel several."""
     return LONG_ROUNDS if kernel_s > LONG_S else 1
 
 
@@ -45,7 +40,6 @@ def seconds(rounds: int, turn_s: float) -> float:
     """What the comparison of loops of long kernels takes; nothing that counts, of short ones.
 
     Args:
-        rounds: Iterations of one call.
         turn_s: One iteration of each loop.
     """
     return LONG_TURNS * rounds * turn_s if rounds > 1 else 0.0
@@ -65,12 +59,7 @@ def repeated(call: Call, rounds: int) -> Call:
 
 
 def per_iteration(table: pd.DataFrame, rounds: int) -> pd.DataFrame:
-    """Times of calls of so many iterations as times of one iteration.
-
-    Args:
-        table: Rows of one comparison.
-        rounds: Iterations of one call.
-    """
+    """Times of calls of so many iterations as times of one iteration."""
     if rounds == 1:
         return table
     table = table.assign(

@@ -1,35 +1,6 @@
-"""What a wait takes of an iteration, and what the seed predicts of it."""
-
-from collections.abc import Mapping
+"""What a wait takes of an iteration."""
 
 import pandas as pd
-
-from anatomy.chapters.sync_points.lines import QUEUES
-
-ASYNC = "no wait"
-
-
-def predicted(
-    line: str, kernel_s: float, queue_s: float, alone: Mapping[str, float]
-) -> float | None:
-    """What an iteration should take, from what its parts take alone; None of a line unknown.
-
-    A line that waits puts them one after the other: queueing the kernel, the kernel, the line. One
-    that does not lets the host and the GPU work at once, and the slower of the two sets the pace.
-
-    Args:
-        line: The line behind the kernel; `ASYNC` for none.
-        kernel_s: Seconds of the kernel on the GPU.
-        queue_s: Seconds that the host needs to queue it.
-        alone: Seconds of each line with nothing to wait for.
-    """
-    if line == ASYNC:
-        return max(queue_s, kernel_s)
-    if line not in alone:
-        return None
-    if line in QUEUES:
-        return max(queue_s + alone[line], kernel_s)
-    return queue_s + kernel_s + alone[line]
 
 
 def with_shares(table: pd.DataFrame, kernel: pd.Series) -> pd.DataFrame:

@@ -18,6 +18,8 @@ from torch import Tensor
 from anatomy.chapters.sync_points import rounds, trace
 from anatomy.chapters.sync_points import training_loop as sync_points_loop
 from anatomy.chapters.sync_points import waits as sync_points_waits
+from anatomy.chapters.sync_points.judged import NO_WAIT as ASYNC
+from anatomy.chapters.sync_points.judged import predicted
 from anatomy.chapters.sync_points.lines import (
     FEW,
     ITEM,
@@ -30,7 +32,7 @@ from anatomy.chapters.sync_points.lines import (
     synchronize,
     then,
 )
-from anatomy.chapters.sync_points.shares import ASYNC, predicted, with_shares
+from anatomy.chapters.sync_points.shares import with_shares
 from anatomy.chapters.sync_points.synchronizations import with_wait
 from anatomy.comparison import compare
 from anatomy.machine import host
@@ -76,30 +78,19 @@ def bench(
     """Time a line that waits: on an idle GPU, and behind matrix products of many sizes.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         dtype: Number format of the products' factors; fp32 forbids TF32, tf32 allows it.
         iters: Least number of timed iterations of each; of products over 5 ms a quarter of it.
         largest: Side of the largest product; less for a GPU with less memory. A CPU takes 512.
         full: Measure products of more sizes; takes minutes.
 
     Returns:
-        Rows of op `idle`, as host_enqueue: the host's time for one line when the GPU has nothing
-        to do, and for its parts (a wait for nothing, a copy of 16 bytes, Python's formatting of a
-        number), against queueing one small kernel. For each `side` rows of three ops. `product`,
-        as gpu_warm: the product alone on the GPU. `behind SIDE`, as host_enqueue: the host's time
-        to queue one product (control), and to queue it and wait for it. `loop SIDE`, as step_wall:
-        an iteration of a product and nothing (control), or a product and one line. There `wait_s`
-        is what an iteration takes more than one without, with its 95 % interval; `wait_share` that
-        as a share of the iteration; `gap_s` the time of an iteration in which the product does not
-        run; `predicted_s` the sum of what its parts take alone, or for a line that does not wait
-        the larger of the host's part and the GPU's, and `residual_share` how far off that is.
-        `kernel_s` is the product's time on the GPU, `pending` whether the line has something to
-        wait for, `bound_by` what sets the pace of the loop without a wait. `t.numpy()` of a tensor
-        on a GPU raises an error: its row has the message in `note` and no time.
-
-    Raises:
-        DeviceError: The device is not there.
-        OutOfMemory: The products do not fit.
+        Rows of op `idle`, as host_enqueue: the host's time for one line when the GPU has nothing to
+        do, and for its parts (a wait for nothing, a copy of 16 bytes, Python's formatting of a
+        number), against queueing one small kernel. For each `side` rows of three ops. `product`, as
+        gpu_warm: the product alone on the GPU. `behind SIDE`, as host_enqueue: the host's time to
+        queue one product (control), and to queue it and wait for it. `loop SIDE`, as step_wall: an
+        iteration of a product and nothing (control), or a product and one line. `t.numpy()` of a
+        tensor on a GPU raises an error: its row has the message in `note`.
     """
     demands.positive(iters=iters, largest=largest)
     where, kind = formats.torch_device(device), formats.storage(dtype)
@@ -120,14 +111,7 @@ def bench(
 
 
 def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFrame:
-    """Each line with nothing to wait for, and the parts that they are made of.
-
-    Args:
-        where: The device.
-        kind: Type of the elements.
-        sink: A file that keeps nothing, to print into.
-        iters: Least number of timed samples of each.
-    """
+    """Each line with nothing to wait for, and the parts that they are made of."""
     few = torch.randn(FEW, device=where).to(kind)
     y, gpu = torch.empty_like(few), where.type == "cuda"
     pinned = torch.empty(FEW, dtype=kind, pin_memory=gpu)
@@ -181,11 +165,6 @@ def behind_product(
     """Tables of one size: the product alone, the host's wait for it, and a loop of both.
 
     Args:
-        side: Rows and columns of all three matrices.
-        where: The device.
-        kind: Type of the elements.
-        sink: A file that keeps nothing, to print into.
-        iters: Least number of timed iterations of each.
         alone: Seconds of each line with nothing to wait for.
     """
     a, b = (torch.full((side, side), value, device=where).to(kind) for value in VALUES)
@@ -273,26 +252,17 @@ def training_loop(
     """Train models of three sizes, reading the loss in no step, in each, and now and then.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         steps: Training steps of each way at the least, timed in pieces.
         every: Steps of one piece, and of the loop that reads its loss now and then.
         scale: Share of the models' width and tokens; less for a small machine.
         full: Train models of more sizes; takes minutes.
 
     Returns:
-        Rows of an op for each `model`, as step_wall: pieces of `steps_each` steps of a transformer
-        of `layers` layers, `width` and `tokens`, forward, backward and AdamW. `no readback` is the
-        control; `item each step` reads the loss in every step; `mean each 25 steps` adds the
-        losses up on the GPU and reads their mean once a piece. `step_s` is the time of one step,
-        `wait_s` what one takes more than without a readback, with its 95 % interval, `steps_timed`
-        how many were timed; `bound_by` what sets the pace of the control. Rows of op `one step`,
-        as host_enqueue: the host's time to queue a step. The learning rate is 0, so that every
-        piece computes the same.
-
-    Raises:
-        BadParameter: A piece of no steps.
-        DeviceError: The device is not there.
-        OutOfMemory: The models do not fit.
+        Rows of an op for each `model`, a transformer, as step_wall: pieces of `steps_each` steps,
+        forward, backward and AdamW. `no readback` is the control; `item each step` reads the loss
+        in every step; `mean each 25 steps` adds the losses up on the GPU and reads their mean once
+        a piece. Rows of op `one step`, as host_enqueue: the host's time to queue a step. The
+        learning rate is 0, so that every piece computes the same.
     """
     demands.positive(steps=steps, every=every, scale=scale)
     where = formats.torch_device(device)
@@ -319,15 +289,8 @@ def timeline(
         steps: Steps that are traced, 5 at the most.
 
     Returns:
-        One row per event of torch.profiler, in two runs (`run`), without a time of our own: `lane`
-        is `GPU`, `CPU` (calls of the CUDA runtime) or `PyTorch` (its operators), `kind` is
-        `kernel`, `copy`, `launch`, `wait` or `operator`, `variant` its name, `start_s` and `end_s`
-        on one timeline from the first event of the run. A profiler slows the host, so gaps are
-        wider than in a run without it.
-
-    Raises:
-        BadParameter: More steps than a recording keeps.
-        DeviceError: The device is not there.
+        One row per event of torch.profiler, `variant` its name, in two runs, without a time of our
+        own. A profiler slows the host, so gaps are wider than in a run without it.
     """
     demands.positive(side=side, kernels_each=kernels_each)
     return trace.traced(formats.torch_device(device), side, kernels_each, steps)
@@ -347,12 +310,10 @@ def found(device: str = "cuda:0") -> pd.DataFrame:
         device: Where to run, such as cuda:0.
 
     Returns:
-        One row per line of snippets/waits_in_a_loop.py that was warned of, without times: `loop`
-        (`careless` or `careful`), `line` of the file, `code`, `warned` (how often in `batches`
-        batches), and `message`. A loop without a warning has one row that says so.
+        One row per line of snippets/waits_in_a_loop.py that was warned of, without times. A loop
+        without a warning has one row that says so.
 
     Raises:
-        DeviceError: The device is not there.
         AnatomyError: The script is not there: this is no checkout.
     """
     return sync_points_waits.found_in(formats.torch_device(device))

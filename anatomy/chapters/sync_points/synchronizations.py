@@ -50,14 +50,9 @@ def detected(device: str = "cuda:0") -> pd.DataFrame:
         device: Where to run, such as cuda:0.
 
     Returns:
-        One row per line of code (`variant`) with its `kind`, without times. `debug_mode_says` is
-        `waits` or `nothing`: whether `torch.cuda.set_sync_debug_mode` warned, and
-        `warned` how often. `waits` says what was seen: behind a kernel that runs for 10 ms, the
-        line returned only once the kernel was over (true) or before (false), three times out of
-        three; null where the three disagreed. `agree` says whether both say the same.
-
-    Raises:
-        DeviceError: The device is not there.
+        One row per line of code (`variant`), without times. `waits` says what was seen: behind a
+        kernel that runs for 10 ms, the line returned only once the kernel was over (true) or before
+        (false), three times out of three.
     """
     where = formats.torch_device(device)
     if where.type != "cuda":
@@ -129,25 +124,15 @@ def costs(
     """Time a line that waits: alone with nothing to wait for, and once in each step of a loop.
 
     Args:
-        device: Where to run, such as cuda:0 or cpu.
         scale: Share of the tensors' elements that is used, from 1024 on; less for a small machine.
         iters: Least number of timed samples of each.
-        full: Measure a finer map; takes minutes.
 
     Returns:
         Rows of op `readback`, as host_enqueue: the host's time for one line when the GPU has
         nothing to do, against queueing one addition. Rows of an op for each `elements` and
-        `kernels_each`, as step_wall: a step of so many kernels that add to so many elements
-        without a readback (control), with one `.item()` at its end (`item each step`), and with
-        the result of the step before read instead (`item a step late`). `bound_by` says which of
-        the two set the pace of the control: the host, which needs `enqueue_s` to queue it, or
-        the GPU. `wait_s` is the time that one step takes more than without, from the same
-        blocks, with its 95 % interval.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
+        `kernels_each`, as step_wall: a step of so many additions without a readback (control), with
+        one `.item()` at its end (`item each step`), and with the result of the step before read
+        instead (`item a step late`).
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -171,9 +156,6 @@ def costs(
 
 def readbacks(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
     """Ways to bring something of one element to the host, and what each must return.
-
-    Args:
-        x: One element.
 
     Returns:
         Callables by name and their references. `add` is what queues work and waits for nothing.
@@ -276,11 +258,7 @@ def _late(step: Call, y: Tensor) -> Call:
 
 
 def with_wait(table: pd.DataFrame) -> pd.DataFrame:
-    """Add what each variant takes more than the control, block by block, with its interval.
-
-    Args:
-        table: Rows of one comparison.
-    """
+    """Add what each variant takes more than the control, block by block, with its interval."""
     base = np.asarray(table[table.role == "control"].iloc[0].blocks_s)
     found = []
     for row in table.itertuples():

@@ -28,12 +28,6 @@ WARM_UPS = 3
 def traced(where: torch.device, side: int, kernels_each: int, steps: int) -> pd.DataFrame:
     """The events of `steps` steps of products, without a wait and with `.item()` after each.
 
-    Args:
-        where: The device.
-        side: Rows and columns of the products.
-        kernels_each: Products of one step.
-        steps: Steps of one run.
-
     Raises:
         BadParameter: More steps than a recording keeps, or none.
     """
@@ -67,9 +61,7 @@ def recorded(act: Callable[[], None], steps: int, watch: Stopwatch) -> list[Any]
     """The profiler's events of `steps` calls of `act`.
 
     Args:
-        act: One step.
         steps: How many are profiled, after others that pay for the profiler's buffers.
-        watch: The stopwatch of the GPU.
     """
     for _ in range(WARM_UPS):
         act()

@@ -54,13 +54,6 @@ def loops(
 ) -> Iterator[pd.DataFrame]:
     """Two tables for each size of the model: queueing one step, and pieces of training.
 
-    Args:
-        where: The device.
-        steps: Least number of timed steps of each way.
-        every: Steps of one piece.
-        scale: Share of width and tokens that is used.
-        full: Whether models of more sizes are trained.
-
     Raises:
         BadParameter: A piece of no steps.
     """
@@ -80,12 +73,6 @@ def trained(
     size: Size, where: torch.device, steps: int, every: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Pieces of training of one model, with the loss read each step, seldom, or never.
-
-    Args:
-        size: The model and its input.
-        where: The device.
-        steps: Least number of timed steps of each way.
-        every: Steps of one piece.
 
     Returns:
         What queueing one step takes the host, and the pieces.
@@ -165,13 +152,7 @@ def step_of(size: Size, where: torch.device, kind: torch.dtype) -> Call:
 
 
 def ways(step: Call, where: torch.device, every: int) -> dict[str, Call]:
-    """A piece of `every` steps in three ways, each of which returns the last loss.
-
-    Args:
-        step: One training step that returns its loss.
-        where: The device.
-        every: Steps of one piece.
-    """
+    """A piece of `every` steps in three ways, each of which returns the last loss."""
     seen: list[float] = []  # as a logger keeps it
     total = torch.zeros((), device=where)
 

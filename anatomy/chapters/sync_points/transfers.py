@@ -61,17 +61,10 @@ def to_device(
 
     Returns:
         Rows of an op for each `direction` and `bytes`, for each way of memory (`pinned`) and call
-        (`non_blocking`), with `pageable`, which waits, as control. In host_enqueue: the host's
-        time until the call returns, with nothing else to do for the GPU. In step_wall: the time
-        of one copy in a row of them. `waits` says whether the host returns only once the GPU has
-        done what was queued before the copy; null where trials disagreed. Rows of op `beside a
-        product`, as step_wall: a matrix product and a copy to the GPU in one stream (control), and
-        in two.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
-        OutOfMemory: The tensors do not fit.
+        (`non_blocking`), with `pageable`, which waits, as control. In host_enqueue: the host's time
+        until the call returns, with nothing else to do for the GPU. In step_wall: the time of one
+        copy in a row of them. Rows of op `beside a product`, as step_wall: a matrix product and a
+        copy to the GPU in one stream (control), and in two.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -111,10 +104,7 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
     """One table for each quantity of copies of `size` bytes in one direction.
 
     Args:
-        direction: One of `DIRECTIONS`.
         size: Bytes of one copy, a multiple of 4.
-        watch: The stopwatch of the GPU.
-        iters: Least number of timed samples of each.
 
     Raises:
         DisagreementError: A copy brought something else.
@@ -187,9 +177,7 @@ def beside(where: torch.device, scale: float, iters: int) -> pd.DataFrame:
     """A product and a copy to the GPU that do not need each other: in one stream, and in two.
 
     Args:
-        where: The GPU.
         scale: Share of the copy's bytes; the product has that share of its work.
-        iters: Least number of timed samples of each.
     """
     side = max(64, int(SIDE * scale ** (1 / 3)) // 64 * 64)
     count = max(2**10, int(BESIDE_BYTES * scale) // 4)
@@ -255,14 +243,7 @@ def hazard(device: str = "cuda:0", elements: int = 1048576) -> pd.DataFrame:
         elements: Elements of the tensor that is copied.
 
     Returns:
-        One row per `variant`, without times: what stood in the memory `before` the copy, what
-        should be `copied`, what was `read` at once, and what was there `later`, after a
-        synchronization. `stale` is true where what was read at once, or what arrived in the end,
-        is not what should have been copied.
-
-    Raises:
-        BadParameter: A number is not above 0.
-        DeviceError: The device is not there.
+        One row per `variant`, without times.
     """
     where = formats.torch_device(device)
     demands.positive(elements=elements)

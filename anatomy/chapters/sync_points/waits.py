@@ -19,9 +19,6 @@ LOOPS = ("careless", "careful")
 def found_in(where: torch.device) -> pd.DataFrame:
     """The lines of both loops of the script that the debug mode warns of.
 
-    Args:
-        where: The device.
-
     Raises:
         AnatomyError: The script is not there: this is no checkout.
     """
@@ -56,14 +53,7 @@ def warned(call: Callable[[], object]) -> list[warnings.WarningMessage]:
 def told(
     loop: str, found: list[warnings.WarningMessage], source: list[str], batches: int
 ) -> list[dict]:
-    """A row for each line that was warned of, in the order of the file.
-
-    Args:
-        loop: Name of the loop.
-        found: The warnings.
-        source: Lines of the script.
-        batches: How many batches the loop took.
-    """
+    """A row for each line that was warned of, in the order of the file."""
     named = {"loop": loop, "batches": batches}
     counted: dict[int, list[str]] = {}
     elsewhere = 0

@@ -95,9 +95,12 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
 @cache
 def _tools() -> str:
     """All that decides how data is drawn, beside the data."""
-    beside = [f"charts/{name}" for name in ("grammar", "plain", *DOORS, "labels", "svg")]
-    drawn_by = (*beside, "rows", "tables", "units")
-    sources = [(signatures.PACKAGE / f"{name}.py").read_bytes() for name in drawn_by]
+    beside = ("judge/rows.py", "figures/tables.py", "table/units.py")
+    drawn_by = [
+        *sorted(Path(__file__).parent.glob("*.py")),
+        *map(signatures.PACKAGE.joinpath, beside),
+    ]
+    sources = [file.read_bytes() for file in drawn_by]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]
     return f"{versions} {sha256(b''.join(sources)).hexdigest()}"
 

@@ -149,11 +149,7 @@ def in_folder(docs: Path) -> dict[str, Front]:
 
 
 def pages_in(docs: Path) -> Iterator[Page]:
-    """All pages of a folder, by name.
-
-    Raises:
-        AnatomyError: One of them can't be read.
-    """
+    """All pages of a folder, by name; raises as `page_of` does."""
     return (page_of(path, docs) for path in sorted(docs.rglob("*.md")))
 
 

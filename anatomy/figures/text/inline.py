@@ -51,11 +51,7 @@ _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 class Reference:
     """A reference to one value of a recording, read but not looked up.
 
-    Attributes:
-        name: The experiment.
-        params: Parameters that it gives, as texts.
-        selectors: (column or None, value) of each selector.
-        column: The column wanted.
+    `params` are texts; `selectors` are each (column or None, value); `column` is the one wanted.
     """
 
     name: str
@@ -127,9 +123,8 @@ def render(showing: Showing, body: str) -> str:
     Raises:
         AnatomyError: The reference can't be read, names nothing, or meets none or several rows.
     """
-    target, _, spec = (
-        _flat(body).rpartition(" | ") if " | " in _flat(body) else (_flat(body), "", "")
-    )
+    before, bar, after = _flat(body).rpartition(" | ")
+    target, spec = (before, after) if bar else (after, "")
     kind, colon, rest = target.partition(":")
     if colon and kind in facts.references():
         return facts.references()[kind](showing, rest.strip(), spec.strip())
@@ -224,7 +219,7 @@ def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: An
         kept = [row for row in left if _meets(row, column, value)]
         if not kept:
             known = _columns_of(left) if column is None else [column]
-            values = {text for c in known for text in _texts(left, c)}
+            values = {text for c in known for text in rows.names(left, c)}
             raise UnknownName(column or "value to select a row by", value, values)
         left = kept
     if len(left) > 1:
@@ -288,10 +283,6 @@ def _columns_of(table: Sequence[rows.Row]) -> list[str]:
     """Columns of text that tell rows apart."""
     named = [n for row in table for n, value in row.items() if isinstance(value, str)]
     return [name for name in dict.fromkeys(named) if columns.identifies(name)]
-
-
-def _texts(table: Sequence[rows.Row], column: str) -> list[str]:
-    return list(dict.fromkeys(str(row[column]) for row in table if row.get(column) is not None))
 
 
 def _telling_apart(table: Sequence[rows.Row]) -> str:

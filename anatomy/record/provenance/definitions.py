@@ -30,11 +30,11 @@ class Modules:
         self.name = name
         self._modules: dict[str, Module] = {}
         self.files: dict[str, str] = {}  # module -> its file, relative to the package
-        self._texts: dict[str, bytes] = {}
+        self.texts: dict[str, bytes] = {}
         for file, text in sources:
             module = file.removesuffix(".py").replace("/", ".")
             module = "" if module == "__init__" else module.removesuffix(".__init__")
-            self.files[module], self._texts[module] = file, text
+            self.files[module], self.texts[module] = file, text
 
     def module(self, name: str) -> "Module | None":
         """The module, parsed when first asked for, or None where the package has none such."""
@@ -42,7 +42,7 @@ class Modules:
             return None
         if name not in self._modules:
             file = self.files[name]
-            tree = parsed(self._texts[name], f"{self.name}/{file}")
+            tree = parsed(self.texts[name], f"{self.name}/{file}")
             self._modules[name] = Module(tree, name, self.name, file.endswith("__init__.py"))
         return self._modules[name]
 

@@ -10,8 +10,6 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from anatomy.record.signatures import is_experiment
-
 Chain = tuple[str, ...]  # a dotted name: ("counts", "copy_bytes")
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -23,6 +21,7 @@ NAMED_MODULE = "<module>"  # head of the chain that a text such as "anatomy.tabl
 # Who calls one of these sees the names of local variables; `vars` and `dir` only without argument.
 SEES_LOCALS, SEES_LOCALS_BARE = {"locals", "eval", "exec"}, {"vars", "dir"}
 WARNINGS = "warnings"  # lists of this name hold words
+DECORATOR = "experiment"
 
 
 @dataclass
@@ -373,3 +372,10 @@ def is_text(statement: ast.stmt) -> bool:
         and isinstance(statement.value, ast.Constant)
         and isinstance(statement.value.value, str)
     )
+
+
+def is_experiment(decorator: ast.expr) -> bool:
+    """Whether a decorator is `@experiment`, called or bare, plain or as an attribute."""
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", None)
+    return name == DECORATOR

@@ -22,6 +22,7 @@ WITHOUT_FLASH = "not supported on sm_90: q, k and v must be of another format"
 TOO_LARGE = "would need about 160 GiB, more than half of the 139 GiB that are free"
 
 
+@synthetic.makes("attention.backends")
 def backends(root: Path, **params: Any) -> Path:
     """A recording of `attention.backends`; in fp32 there is no flash and no cuDNN."""
     dtype, rows = params.get("dtype", "bf16"), []
@@ -74,6 +75,7 @@ def _cell(sequence: int, direction: str, dtype: str, absent: tuple[str, ...]) ->
 _WRITTEN = ("manual", "math")
 
 
+@synthetic.makes("attention.choices")
 def choices(root: Path, **params: Any) -> Path:
     """A recording of `attention.choices`."""
     plain = {"dtype": "bf16", "head_width": WIDTH, "queries": 1024, "gradients": False}

@@ -33,6 +33,7 @@ LINES = {"x * 2": 1, "F.linear(x, weight, bias)": 2, "x.view(-1)": 1, "x.detach(
 GRADIENTS = ("input", "attention.qkv.weight", "attention.out.weight", "up.weight", "down.weight")
 
 
+@synthetic.makes("autograd_graph.census")
 def census(root: Path, **params: Any) -> Path:
     """A recording of `autograd_graph.census`."""
     rows = []
@@ -117,6 +118,7 @@ GRAPHS = {
 PART = {"manual": (4, 5, 7), "default": (4,)}
 
 
+@synthetic.makes("autograd_graph.nodes")
 def nodes(root: Path, **params: Any) -> Path:
     """A recording of `autograd_graph.nodes`."""
     rows = []
@@ -140,6 +142,7 @@ def nodes(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "autograd_graph.nodes", rows, **params)
 
 
+@synthetic.makes("autograd_graph.costs")
 def costs(root: Path, **params: Any) -> Path:
     """A recording of `autograd_graph.costs`."""
     rows = []
@@ -183,6 +186,7 @@ def costs(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "autograd_graph.costs", rows, **params)
 
 
+@synthetic.makes("autograd_graph.traced")
 def traced(root: Path, **params: Any) -> Path:
     """A recording of `autograd_graph.traced`."""
     rows = []
@@ -196,6 +200,7 @@ def traced(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "autograd_graph.traced", rows, **params)
 
 
+@synthetic.makes("autograd_graph.compiled")
 def compiled(root: Path, **params: Any) -> Path:
     """A recording of `autograd_graph.compiled`."""
     rows = synthetic.compared(

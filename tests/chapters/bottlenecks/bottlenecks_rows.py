@@ -24,6 +24,7 @@ SHARES = {"idle_share": 0.4, "enqueue_share": 0.9, "sync_share": 0.3, "input_sha
 SHARES |= {"transfer_share": 0.0, "communication_share": 0.0, "flop_share": 0.5, "byte_share": 0.1}
 
 
+@synthetic.makes("bottlenecks.confusion")
 def confusion(root: Path, **params: Any) -> Path:
     """A recording of `bottlenecks.confusion`: everything is named as it was built."""
     rows = []
@@ -50,6 +51,7 @@ def confusion(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "bottlenecks.confusion", rows, **params)
 
 
+@synthetic.makes("bottlenecks.profiled_call")
 def profiled_call(root: Path, **params: Any) -> Path:
     """A recording of `bottlenecks.profiled_call`: on the host the first call misleads."""
     rows = []

@@ -32,6 +32,7 @@ def _cell(op: str, quantity: str, dtype: str, **told: Any) -> list[dict]:
     return rows
 
 
+@synthetic.makes("channels_last.map")
 def layers(root: Path, **params: Any) -> Path:
     """A recording of `channels_last.map`."""
     rows = []
@@ -53,6 +54,7 @@ def layers(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "channels_last.map", rows, **params)
 
 
+@synthetic.makes("channels_last.network")
 def network(root: Path, **params: Any) -> Path:
     """A recording of `channels_last.network`."""
     rows = []

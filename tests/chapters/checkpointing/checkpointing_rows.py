@@ -30,6 +30,7 @@ CELLS = (
 BATCHES = ((32, 1024), (32, 256), (32, 64))
 
 
+@synthetic.makes("checkpointing.frontier")
 def frontier(root: Path, **params: Any) -> Path:
     """A recording of `checkpointing.frontier`: layer by layer is the best way to its memory."""
     rows = []
@@ -59,6 +60,7 @@ def frontier(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "checkpointing.frontier", rows, **params)
 
 
+@synthetic.makes("checkpointing.traps")
 def traps(root: Path, **params: Any) -> Path:
     """A recording of `checkpointing.traps`."""
     rows = [
@@ -78,6 +80,7 @@ def traps(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "checkpointing.traps", rows, **params)
 
 
+@synthetic.makes("accumulation.gradients")
 def gradients(root: Path, **params: Any) -> Path:
     """A recording of `accumulation.gradients`: exact for equal lengths, or weighted by tokens."""
     rows = []
@@ -97,6 +100,7 @@ def gradients(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "accumulation.gradients", rows, **params)
 
 
+@synthetic.makes("accumulation.steps")
 def steps(root: Path, **params: Any) -> Path:
     """A recording of `accumulation.steps`: cheap where micro-batches are still large."""
     rows = []

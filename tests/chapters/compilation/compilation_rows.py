@@ -60,6 +60,7 @@ COMPILED = {
 }
 
 
+@synthetic.makes("compilation.map")
 def cells(root: Path, task: str = "training", **params: Any) -> Path:
     """A recording of `compilation.map`."""
     rows = [_first("compiler", {}, 2.0)]
@@ -95,6 +96,7 @@ def cells(root: Path, task: str = "training", **params: Any) -> Path:
     return synthetic.record(root, "compilation.map", rows, task=task, **params)
 
 
+@synthetic.makes("compilation.layers")
 def layers(root: Path, **params: Any) -> Path:
     """A recording of `compilation.layers`: what is written out gains, what is not does not."""
     rows = []
@@ -126,6 +128,7 @@ def _first(way: str, columns: dict, seconds: float) -> dict:
     return first | {"median_s": seconds, "samples": 1, "blocks_s": [seconds]} | columns
 
 
+@synthetic.makes("compilation.breaks")
 def breaks(root: Path, **params: Any) -> Path:
     """A recording of `compilation.breaks`."""
     rows = []
@@ -146,6 +149,7 @@ def breaks(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "compilation.breaks", rows, **params)
 
 
+@synthetic.makes("compilation.recompiles")
 def recompiles(root: Path, **params: Any) -> Path:
     """A recording of `compilation.recompiles`."""
     rows = [
@@ -163,6 +167,7 @@ def recompiles(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "compilation.recompiles", rows, **params)
 
 
+@synthetic.makes("compilation.detection")
 def detection(root: Path, **params: Any) -> Path:
     """A recording of `compilation.detection`."""
     rows = [
@@ -179,6 +184,7 @@ def detection(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "compilation.detection", rows, **params)
 
 
+@synthetic.makes("compilation.modes")
 def modes(root: Path, **params: Any) -> Path:
     """A recording of `compilation.modes`."""
     rows = [

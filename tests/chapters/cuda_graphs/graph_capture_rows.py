@@ -48,6 +48,7 @@ def _cell(
     return [*rows, first | {"kernel_s": kernel_s} | told]
 
 
+@synthetic.makes("graph_capture.map")
 def chains(root: Path, **params: Any) -> Path:
     """A recording of `graph_capture.map`: a graph pays where a launch is longer than a kernel."""
     rows = []
@@ -60,6 +61,7 @@ def chains(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "graph_capture.map", rows, **params)
 
 
+@synthetic.makes("graph_capture.training")
 def training(root: Path, **params: Any) -> Path:
     """A recording of `graph_capture.training`."""
     rows = []
@@ -69,6 +71,7 @@ def training(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "graph_capture.training", rows, **params)
 
 
+@synthetic.makes("graph_capture.pools")
 def pools(root: Path, **params: Any) -> Path:
     """A recording of `graph_capture.pools`: one pool is as large as its largest graph."""
     rows = []

@@ -32,11 +32,13 @@ def record(root: Path, processes: int = standings.PROCESSES, references: int = 3
         estimates(root, process=process)
 
 
+@synthetic.makes("harnesses.reference")
 def reference(root: Path, **params: Any) -> Path:
     """A recording of `harnesses.reference`."""
     return synthetic.record(root, standings.REFERENCE, _reference(), **params)
 
 
+@synthetic.makes("harnesses.estimates")
 def estimates(root: Path, **params: Any) -> Path:
     """A recording of `harnesses.estimates`."""
     return synthetic.record(root, standings.ESTIMATES, _estimates(params["process"]), **params)
@@ -98,6 +100,7 @@ def _pair(add, generator, part: str, op: str, ratio: float, replicate: int = 0) 
     )  # fmt: skip
 
 
+@synthetic.makes("worked_example.kernel")
 def example(root: Path, **params: Any) -> Path:
     """A recording of `worked_example.kernel` whose blocks are those of its samples."""
     rows = []

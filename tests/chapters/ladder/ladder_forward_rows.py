@@ -72,11 +72,13 @@ CELLS = {
 }
 
 
+@synthetic.makes("ladder.inference")
 def inference(root: Path, **params: Any) -> Path:
     """A recording of `ladder.inference`."""
     return synthetic.record(root, "ladder.inference", _forward("forward", 1, 0.02), **params)
 
 
+@synthetic.makes("ladder.decoding")
 def decoding(root: Path, **params: Any) -> Path:
     """A recording of `ladder.decoding`."""
     return synthetic.record(root, "ladder.decoding", _forward("decoding", 2, 8e-4), **params)
@@ -117,6 +119,7 @@ def _first(name: str, seconds: float) -> dict:
     return row | {"median_s": seconds, "samples": 1, "blocks_s": [seconds]}
 
 
+@synthetic.makes("ladder.regimes")
 def regimes(root: Path, **params: Any) -> Path:
     """A recording of `ladder.regimes`."""
     rows = []
@@ -138,6 +141,7 @@ def regimes(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "ladder.regimes", rows, **params)
 
 
+@synthetic.makes("ladder.graphs")
 def graphs(root: Path, **params: Any) -> Path:
     """A recording of `ladder.graphs`."""
     ratios = {"3 default": 0.7, "3 reduce-overhead": 0.3}
@@ -165,6 +169,7 @@ def graphs(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "ladder.graphs", rows, **params)
 
 
+@synthetic.makes("ladder.autotuned")
 def autotuned(root: Path, **params: Any) -> Path:
     """A recording of `ladder.autotuned`."""
     ratios = {"3 reduce-overhead": 0.97, "3 max-autotune": 0.93}

@@ -69,6 +69,7 @@ def kernel_seconds(label: str) -> list[list]:
     ]
 
 
+@synthetic.makes("ladder.training")
 def training(
     root: Path,
     width: int = 1024,

@@ -11,6 +11,7 @@ CACHE_BYTES = 60 * 2**20
 HEADS, WIDTH, LONGEST = 8, 128, 8192
 
 
+@synthetic.makes("ladder.traffic")
 def traffic(root: Path, counted: bool = True, **params: Any) -> Path:
     """A recording of `ladder.traffic`.
 

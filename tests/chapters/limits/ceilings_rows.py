@@ -30,6 +30,7 @@ FLOORS = {
 }
 
 
+@synthetic.makes("limits.ceilings")
 def ceilings(root: Path, **params: Any) -> Path:
     """A recording of `limits.ceilings`: what the toy machine can do at most."""
     rows = []
@@ -48,6 +49,7 @@ def ceilings(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "limits.ceilings", rows, **params)
 
 
+@synthetic.makes("limits.bandwidth")
 def bandwidth(root: Path, **params: Any) -> Path:
     """A recording of `limits.bandwidth`: the share of a set that is beyond the cache is slow."""
     rows = []
@@ -71,6 +73,7 @@ def bandwidth(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "limits.bandwidth", rows, **params)
 
 
+@synthetic.makes("limits.floors")
 def floors(root: Path, **params: Any) -> Path:
     """A recording of `limits.floors`: every graph costs its fixed part and its kernels."""
     rows = []

@@ -37,6 +37,7 @@ READY = {256: 1.0, 1024: 0.9, 2048: 0.7, 4096: 0.6, 8192: 0.5}
 QUANTISED = {256: 4.0, 1024: 2.0, 2048: 1.2, 4096: 0.95, 8192: 0.7}
 
 
+@synthetic.makes("precision.training")
 def training(root: Path, **params: Any) -> Path:
     """A recording of `precision.training`."""
     rows = []
@@ -77,6 +78,7 @@ def training(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "precision.training", rows, **params)
 
 
+@synthetic.makes("precision.gradients")
 def gradients(root: Path, **params: Any) -> Path:
     """A recording of `precision.gradients`."""
     names = ("largest", "smallest_normal", "smallest_subnormal", "eps")
@@ -122,6 +124,7 @@ def gradients(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "precision.gradients", rows, **params)
 
 
+@synthetic.makes("precision.fp8")
 def fp8(root: Path, **params: Any) -> Path:
     """A recording of `precision.fp8`: quantising pays from 4096 on, compiled from 2048 on."""
     rows = []
@@ -170,6 +173,7 @@ def fp8(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "precision.fp8", rows, **params)
 
 
+@synthetic.makes("precision.inference")
 def inference(root: Path, **params: Any) -> Path:
     """A recording of `precision.inference`: fp16 is as fast as bf16 and closer to float64."""
     rows = []

@@ -59,6 +59,7 @@ def with_wait(rows: list[dict], divided_by: int = 1) -> list[dict]:
     return rows
 
 
+@synthetic.makes("sync_points.bench")
 def bench(root: Path, edit=None, **params: Any) -> Path:
     """A recording of `sync_points.bench`: a wait costs the way back, whatever it waits for.
 
@@ -127,6 +128,7 @@ def bench(root: Path, edit=None, **params: Any) -> Path:
     return synthetic.record(root, "sync_points.bench", rows, **params)
 
 
+@synthetic.makes("sync_points.training_loop")
 def training_loop(root: Path, slow: float = 2.4, **params: Any) -> Path:
     """A recording of `sync_points.training_loop`: `.item()` costs the small model `slow` times."""
     rows = []
@@ -186,12 +188,14 @@ def events(run: str, steps: int = 4, kernels_each: int = 4) -> list[dict]:
     return rows
 
 
+@synthetic.makes("sync_points.timeline")
 def timeline(root: Path, **params: Any) -> Path:
     """A recording of `sync_points.timeline`."""
     rows = [event for run in RUNS for event in events(run)]
     return synthetic.record(root, "sync_points.timeline", rows, **params)
 
 
+@synthetic.makes("sync_points.found")
 def found(root: Path, **params: Any) -> Path:
     """A recording of `sync_points.found`."""
     lines = {

@@ -20,6 +20,7 @@ UNSEEN = ("torch.cuda.synchronize()", "large.to(gpu, non_blocking=True)")
 LAUNCH_S, WAIT_S, BUS_BYTES_PER_S = 3e-6, 15e-6, {True: 50e9, False: 10e9}
 
 
+@synthetic.makes("synchronizations.detected")
 def detected(root: Path, **params: Any) -> Path:
     """A recording of `synchronizations.detected`: the debug mode misses what is `UNSEEN`."""
     rows = []
@@ -48,6 +49,7 @@ def _over_control(rows: list[dict], uses: dict[str, float], name: str) -> list[d
     return rows
 
 
+@synthetic.makes("synchronizations.costs")
 def costs(root: Path, **params: Any) -> Path:
     """A recording of `synchronizations.costs`: a wait costs what the host can't run ahead."""
     waits = {"t.item()": 5.0, "bool(t.any())": 8.0, "t.cpu()": 6.0, "t.nonzero()": 9.0}
@@ -75,6 +77,7 @@ def costs(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "synchronizations.costs", rows, **params)
 
 
+@synthetic.makes("transfers.to_device")
 def to_device(root: Path, **params: Any) -> Path:
     """A recording of `transfers.to_device`: what is pinned and non_blocking does not wait."""
     rows = []
@@ -103,6 +106,7 @@ def to_device(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "transfers.to_device", rows, **params)
 
 
+@synthetic.makes("transfers.hazard")
 def hazard(root: Path, **params: Any) -> Path:
     """A recording of `transfers.hazard`: what is pinned and non_blocking goes wrong."""
     rows = [
@@ -113,6 +117,7 @@ def hazard(root: Path, **params: Any) -> Path:
     return synthetic.record(root, "transfers.hazard", rows, **params)
 
 
+@synthetic.makes("never.costs")
 def never_costs(root: Path, **params: Any) -> Path:
     """A recording of `never.costs`: each entry costs, but a log beside a long step, and weights."""
     rows = []

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.autograd import DeviceType
 
-from anatomy.chapters.sync_points import lines, sync_points, trace, training_loop, waits
+from anatomy.chapters.sync_points import judged, lines, sync_points, trace, training_loop, waits
 from anatomy.chapters.sync_points import rounds as sync_points_rounds
 from anatomy.chapters.sync_points.lines import ITEM
 from anatomy.diagnosis import profiles
@@ -96,7 +96,7 @@ def test_a_line_that_waits_adds_up_and_one_that_queues_overlaps():
     assert sync_points.predicted(ITEM, 2e-6, 5e-6, alone) == pytest.approx(21e-6)
     assert sync_points.predicted("to(device), non_blocking", 30e-6, 5e-6, alone) == 30e-6
     assert sync_points.predicted("no wait (again)", 2e-6, 5e-6, alone) is None
-    assert set(lines.QUEUES) < set(LINES)
+    assert set(judged.QUEUES) < set(LINES)
 
 
 def test_the_sizes_hold_the_seeds_and_rise():

@@ -99,7 +99,6 @@ def sheet(board: Board, part: str, quantity: str = "gpu_cold") -> Sheet:
     """One part of the comparison as a table.
 
     Args:
-        board: What is recorded.
         part: One of `PARTS`.
         quantity: Of `spread` and `bias`, which are tables of one quantity.
 

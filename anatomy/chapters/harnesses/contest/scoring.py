@@ -67,7 +67,6 @@ def spread_ratio(
     Args:
         ours: For each process the figures of one harness.
         theirs: For the same processes, in the same order, those of another.
-        seed: Of the resampling.
 
     Returns:
         Ratio, lower end, upper end. Infinite where their spread is 0 and ours is not; 1 where both

@@ -63,7 +63,6 @@ def harnesses(watch: Stopwatch, budget_s: float) -> list[Harness]:
     """All harnesses, ready for calls that take `budget_s` seconds each.
 
     Args:
-        watch: The stopwatch of the device where the callables run.
         budget_s: Wall time of one estimate, warm-up included.
     """
     no_gpu = None if watch.device.type == "cuda" else f"needs CUDA; this is {watch.device.type}"

@@ -105,7 +105,6 @@ def _calls(group: list[Kernel], count: int, flushing: int) -> list[list[Kernel]]
 
     Args:
         group: Kernels in order of their start.
-        count: How many calls there were.
         flushing: Kernels of one flush.
 
     Raises:

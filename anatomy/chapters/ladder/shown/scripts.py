@@ -67,12 +67,7 @@ def _texts(node: ast.expr) -> Iterator[str]:
 
 
 def difference(old: str, new: str) -> list[str]:
-    """Lines that two scripts share no more, with their signs, and what they stand in.
-
-    Args:
-        old: Name of one script.
-        new: Name of the other.
-    """
+    """Lines that two scripts share no more, with their signs, and what they stand in."""
     here = code(new)
     places = _places(here)
     found: list[str] = []
