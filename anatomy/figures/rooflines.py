@@ -10,18 +10,10 @@ from anatomy.judge.limits import Ceilings
 from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, Showing, current
 from anatomy.table import units
-from anatomy.table.errors import UnknownName
+from anatomy.table.errors import lookup
 from anatomy.table.intervals import Interval
 
 BANDWIDTH, FLOORS = "limits.bandwidth", "limits.floors"
-# Part of the page -> the experiment that it is made of.
-PARTS = {
-    "ceilings": limits.EXPERIMENT,
-    "roofline": limits.EXPERIMENT,
-    "bandwidth": BANDWIDTH,
-    "floors": FLOORS,
-    "graphs": FLOORS,
-}
 TERA = 1e12
 # What the rows of the floors are, in words: operation and variant -> what is asked.
 ASKED = {
@@ -49,24 +41,16 @@ def calls(showing: Showing, part: str) -> tuple[Found, Ceilings | None]:
     Raises:
         UnknownName: There is no such part.
     """
-    if part not in PARTS:
-        raise UnknownName("part of the limits", part, PARTS)
-    ceilings = None if part in ("floors", "graphs") else showing.ceilings
-    return showing.find(PARTS[part]), ceilings
+    experiment, _ = lookup("part of the limits", part, PARTS)
+    ceilings = None if experiment == FLOORS else showing.ceilings
+    return showing.find(experiment), ceilings
 
 
 def shown(found: Found, part: str, ceilings: Ceilings | None) -> str:
     """One part of the page as HTML; empty where its recording is missing or has nothing of it."""
     table = found.recording.rows if found.recording else []
-    if part == "ceilings":  # the maker's figures stand there without any recording
-        return _ceilings(table, ceilings)
-    draw: dict[str, Callable[[], str]] = {
-        "bandwidth": lambda: _bandwidth(table),
-        "roofline": lambda: _roofline(ceilings),
-        "floors": lambda: _floors(table),
-        "graphs": lambda: _graphs(table),
-    }
-    return draw[part]() if table else ""
+    # The maker's figures stand there without any recording.
+    return PARTS[part][1](table, ceilings) if table or part == "ceilings" else ""
 
 
 def formats(ceilings: Ceilings) -> list[str]:
@@ -100,7 +84,7 @@ def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
     return tables.listed(head, lines, "Ceilings of the machine") + cited
 
 
-def _bandwidth(table: Sequence[Row]) -> str:
+def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
     best = curves.fastest(table)
     if not best:
         return _unmeasured(table)
@@ -160,7 +144,7 @@ def _curve(best: Sequence[Row]) -> str:
     return tables.listed(head, lines, "Bandwidth by working set")
 
 
-def _roofline(ceilings: Ceilings) -> str:
+def _roofline(_: Sequence[Row], ceilings: Ceilings) -> str:
     memory = ceilings.get("copy")
     roofs, lines = [], []
     for name in formats(ceilings) if memory else ():
@@ -181,7 +165,7 @@ def _roofline(ceilings: Ceilings) -> str:
     return svg.chart([("", drawn)], label) + figures.twin(table, unfold=True)
 
 
-def _floors(table: Sequence[Row]) -> str:
+def _floors(table: Sequence[Row], _: None) -> str:
     if not any(row.get("median_s") for row in table):
         return _unmeasured(table)
     own = [row for row in table if row.get("role") != "again"]
@@ -197,7 +181,7 @@ def _floors(table: Sequence[Row]) -> str:
     return tables.listed(head, lines, "What asking the GPU costs")
 
 
-def _graphs(table: Sequence[Row]) -> str:
+def _graphs(table: Sequence[Row], _: None) -> str:
     graphs = [r for r in table if r.get("op") == "graph" and r.get("role") != "again"]
     if not any(row.get("median_s") for row in graphs):
         return _unmeasured(table)
@@ -250,3 +234,13 @@ def _unmeasured(table: Sequence[Row]) -> str:
     """What a recording without times says of itself."""
     notes = rows.names(table, "note")
     return "".join(f'<p class="gap">{escape(note)}</p>' for note in notes)
+
+
+# Part of the page -> the experiment that it is made of, and what draws it.
+PARTS: dict[str, tuple[str, Callable[[Sequence[Row], Ceilings | None], str]]] = {
+    "ceilings": (limits.EXPERIMENT, _ceilings),
+    "roofline": (limits.EXPERIMENT, _roofline),
+    "bandwidth": (BANDWIDTH, _bandwidth),
+    "floors": (FLOORS, _floors),
+    "graphs": (FLOORS, _graphs),
+}

@@ -78,12 +78,12 @@ def comparisons(rows: Sequence[Row]) -> list[list[int]]:
     return [places for places in split if places]
 
 
-def controlled(rows: Sequence[Row]) -> Iterator[tuple[list[int], Row]]:
-    """Each comparison of a table that has its control: the places of its rows, and the control."""
+def controlled(rows: Sequence[Row]) -> Iterator[tuple[int, Row, Row]]:
+    """Each row of the comparisons that have their control: its place, the row, and the control."""
     for places in comparisons(rows):
         control = next((rows[p] for p in places if rows[p]["role"] == "control"), None)
         if control is not None:
-            yield places, control
+            yield from ((place, rows[place], control) for place in places)
 
 
 def judged(rows: Sequence[Row], known: Circumstances) -> Judged:

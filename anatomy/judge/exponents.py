@@ -21,32 +21,23 @@ from math import cos, exp, inf, isfinite, pi, sin, sqrt, tan
 import numpy as np
 
 from anatomy.table.errors import MeasurementError
+from anatomy.table.intervals import Interval
 
 # The normal quantile that turns the half-width of a 95 % interval into a standard error.
 NORMAL = 1.959964
 LEAST_POINTS = 3  # of two points the line through them is the fit, and nothing is left to judge it
 
 
-@dataclass(frozen=True)
-class PowerFit:
-    """y = factor * x ** median, with the interval of the exponent; used as an `Interval` is.
+@dataclass(frozen=True, kw_only=True)
+class PowerFit(Interval):
+    """y = factor * x ** median: the exponent with its interval, infinite where nothing is proved.
 
     Attributes:
-        median: The exponent.
-        low: Lower end of its interval; minus infinity where the points prove nothing.
-        high: Upper end; plus infinity likewise.
-        exact: Whether there were points enough for an interval.
-        coverage: Confidence of the interval.
         factor: y at x = 1, as the fitted line has it.
         points: How many points the fit rests on.
         strays: Largest distance of a point from the fitted line, as a share of the line.
     """
 
-    median: float
-    low: float
-    high: float
-    exact: bool
-    coverage: float
     factor: float
     points: int
     strays: float
@@ -94,14 +85,15 @@ def power_fit(
     start = float(costs.mean() - slope * sizes.mean())
     residuals = costs - (start + slope * sizes)
     strays = float(np.max(np.abs(np.expm1(residuals))))
+    line = {"factor": exp(start), "points": count, "strays": strays}
     if count < LEAST_POINTS:
-        return PowerFit(slope, -inf, inf, False, 0.0, exp(start), count, strays)
+        return PowerFit(slope, -inf, inf, False, 0.0, **line)
     error = student(count - 2) * sqrt(float((residuals**2).sum()) / (count - 2) / spread)
     if len(columns) == 4:
         # Each cost's own error, carried through the weights that it has in the slope.
         errors = (np.log(columns[3]) - np.log(columns[2])) / (2 * NORMAL)
         error = max(error, NORMAL * sqrt(float(((away / spread * errors) ** 2).sum())))
-    return PowerFit(slope, slope - error, slope + error, True, 0.95, exp(start), count, strays)
+    return PowerFit(slope, slope - error, slope + error, **line)
 
 
 def student(freedom: int, confidence: float = 0.95) -> float:

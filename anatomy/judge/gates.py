@@ -45,14 +45,10 @@ def impossible(
     touch the memory it is said to have touched.
 
     Args:
-        median_s: Seconds of one call.
-        flops: Operations of one call.
-        bytes_: Least bytes that one call must move.
-        cold: Whether the cache held nothing of them.
-        cache_bytes: Size of that cache.
+        median_s: Seconds of one call; `flops` and `bytes_` are its operations and least bytes.
+        cold: Whether the cache, of `cache_bytes`, held nothing of them.
         limit: The ceiling that the row names, such as `matmul fp16` or `copy`.
-        gpu: Name of the card as the driver gives it; None on a CPU.
-        max_clock_mhz: Highest SM clock as the driver reports it.
+        gpu: Name of the card, and its highest SM clock, as the driver gives them; None on a CPU.
         measured: The machine's ceilings, where they are known.
     """
     if median_s <= 0:

@@ -212,14 +212,14 @@ def datasheet(gpu_name: str | None) -> Datasheet | None:
         None where limits.toml does not have exactly this GPU: the peaks of a relative with
         another memory or power budget would be wrong.
     """
-    wanted = _plain_name(gpu_name or "")
+    wanted = _bare(gpu_name or "")
     for sheet in datasheets().values():
-        if wanted in map(_plain_name, (*sheet.match, sheet.name, sheet.slug)):
+        if wanted in map(_bare, (*sheet.match, sheet.name, sheet.slug)):
             return sheet
     return None
 
 
-def _plain_name(name: str) -> str:
+def _bare(name: str) -> str:
     """A GPU's name without maker, family, spelling, and the number of cards in a slug."""
     words = re.sub(r"[^a-z0-9]+", " ", name.casefold()).split()
     if words and re.fullmatch(r"x\d+", words[-1]):

@@ -17,10 +17,7 @@ PAYS = {"faster": True, "undecided": None}
 def uses(cost: float | Sequence[float], before: Sequence[float], after: Sequence[float]) -> Ends:
     """Uses after which a cost has paid, with the 95 % interval; None where an end is never.
 
-    Args:
-        cost: Seconds paid once: one number, or one per block.
-        before: Seconds of one use without having paid, one per block.
-        after: Seconds of one use after having paid, in the same blocks.
+    Arguments as for `anatomy.table.intervals.break_even`.
     """
     found = intervals.break_even(cost, before, after)
     return tuple(None if isinf(end) else end for end in (found.median, found.low, found.high))

@@ -46,11 +46,7 @@ def hand_over(table: pd.DataFrame, noise_floor: float, warnings: Sequence[str] =
 
 
 def handed_over(file: Path) -> list[dict[str, Any]]:
-    """The comparisons in a file, in order: `rows`, `noise_floor` and `warnings` of each.
-
-    Returns:
-        None at all where nothing was handed over.
-    """
+    """The comparisons in a file, in order: `rows`, `noise_floor` and `warnings` of each."""
     if not file.is_file():
         return []
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

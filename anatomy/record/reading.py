@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def rows_of(found: "Recording") -> list[Row]:
-    """All rows of a recording, with what follows from them.
-
-    Args:
-        found: As loaded, or as just measured.
-    """
+    """All rows of a recording, loaded or just measured, with what follows from them."""
     kept = found.data["rows"]
     columns = judge.following(kept, circumstances(found.data, found.path))
     return [

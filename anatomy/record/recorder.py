@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from anatomy.judge import merging
+from anatomy.judge import limits, merging
 from anatomy.machine import host, versions
 from anatomy.record import isolation, recording, signatures
 from anatomy.record.progress import Reporter, duration, expected_s
@@ -32,8 +32,6 @@ from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.record.provenance.freshness import Freshness, freshness, processes_of
 from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError
 
-# The machine's own ceilings come first: the physics gate and every share of a limit need them.
-CEILINGS = "limits.ceilings"
 # Importing torch and starting CUDA, beside an experiment's own time limit.
 START_S = 60.0
 # No experiment is worth starting with less than this left of a budget: torch alone takes seconds.
@@ -129,7 +127,8 @@ def plan(
         _item(name, params, tuple(places), Path(root), here, slug, package, processes)
         for name, params, places in wanted.values()
     ]
-    return sorted(items, key=lambda item: item.name != CEILINGS)
+    # The physics gate and every share of a limit need the machine's own ceilings.
+    return sorted(items, key=lambda item: item.name != limits.EXPERIMENT)
 
 
 def for_builds(shown: Iterable[Sequence[Any]], package: Path | None = None) -> list[Sequence[Any]]:

@@ -35,7 +35,6 @@ from anatomy.table.errors import RecordingError
 
 LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
-_EXPERIMENT = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def path(root: Path, machine: str, experiment: str, key: str) -> Path:
         raise RecordingError(
             f"The machine {machine!r} can't name a folder; a slug is like nvidia-h200."
         )
-    if not _EXPERIMENT.fullmatch(experiment):
+    if not signatures.NAME.fullmatch(experiment):
         raise RecordingError(
             f"The experiment {experiment!r} can't name a folder; a name is like contiguity.bench."
         )
@@ -260,7 +259,7 @@ def _place(path: Path, root: Path | None) -> str:
 def _experiment_of(path: Path) -> str:
     """The experiment's name, from the folder: the content may be what is broken."""
     folder = path.parent.name
-    return folder if _EXPERIMENT.fullmatch(folder) else "EXPERIMENT"
+    return folder if signatures.NAME.fullmatch(folder) else "EXPERIMENT"
 
 
 def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | None:

@@ -45,14 +45,7 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """A recording a page asked for, which may be missing or not current.
-
-    Attributes:
-        name: The experiment.
-        params: All its parameters.
-        recording: What was recorded, or None.
-        freshness: How that stands.
-    """
+    """A recording that a page asked for, None where it is missing, and how that stands."""
 
     name: str
     params: dict[str, Any]

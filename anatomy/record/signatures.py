@@ -107,13 +107,9 @@ class Signature:
         function: Name of the function in it.
         summary: First paragraph of the docstring.
         parameters: In the order of the signature.
-        page: The page that explains it, relative to docs/, or None.
-        command: The command that runs it, such as `c01 contiguity-bench`, or None.
-        timeout_s: Seconds after which the recorder gives up on it.
-        files: Files it depends on beside the package, relative to the checkout.
-        processes: Fresh processes that the recorder measures it in.
-        on_request: Whether only who names it has it measured: a site build leaves it alone.
         source_line: Line of `def` in the module's file.
+
+    The others are what the decorator is told, see `anatomy.record.declare.experiment`.
     """
 
     name: str

@@ -58,11 +58,8 @@ def copy_bytes(n: int, itemsize: int) -> int:
 def pointwise_bytes(n: int, itemsize: int, reads: int = 1, writes: int = 1) -> int:
     """Least bytes of a function of single elements over `n` places.
 
-    Args:
-        n: Elements of each tensor; a tensor that is broadcast from few elements counts as none.
-        itemsize: Bytes of one element.
-        reads: Tensors read.
-        writes: Tensors written.
+    `reads` tensors are read and `writes` are written, of `n` elements of `itemsize` bytes each; one
+    that is broadcast from few elements counts as none.
 
     Source: STREAM counts alike; McCalpin 1995, cs.virginia.edu/stream/ref.html.
     """
@@ -103,12 +100,7 @@ def attention_bytes(
     With the backward pass the gradient of the output is read too, and those of q, k and v are
     written. Scores need not leave the chip.
 
-    Args:
-        heads: Heads H, of all sequences of the batch together.
-        sequence: Tokens N of a sequence.
-        head_width: Width D of a head.
-        itemsize: Bytes of one element of all of them.
-        backward: Count the backward pass as well.
+    Arguments as for `attention_flops`; `itemsize` is bytes of one element of all tensors.
 
     Source: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section 3.2, for what need not be
     moved.

@@ -15,13 +15,6 @@ RATIOS = {
 @rule("checkpointing.frontier", columns=tuple(RATIOS), source="bytes and run_flops over none's")
 def over_none(rows, known):
     """Each row over the control of its comparison; None where one of the two is not known."""
-    for places, control in controlled(rows):
-        for place in places:
-            both = {name: (rows[place][of], control[of]) for name, of in RATIOS.items()}
-            yield (
-                place,
-                {
-                    name: above / below if above and below else None
-                    for name, (above, below) in both.items()
-                },
-            )
+    for place, row, control in controlled(rows):
+        both = {name: (row[of], control[of]) for name, of in RATIOS.items()}
+        yield place, {name: a / b if a and b else None for name, (a, b) in both.items()}

@@ -16,17 +16,13 @@ BREAK = ("break_s", "break_low_s", "break_high_s")
 )
 def paid_back(rows, known):
     """Steps after which setting a way up is paid back, where it is faster than eager."""
-    for places, eager in controlled(rows):
-        for place in places:
-            row = rows[place]
-            if row.get("setup_s") is None:
-                yield place, dict.fromkeys((*USES, "pays"))
-                continue
+    for place, row, eager in controlled(rows):
+        pays, ends = None, payback.NEVER_SAID
+        if row.get("setup_s") is not None:
             pays = payback.PAYS.get(row["verdict"], False)
-            ends = payback.NEVER_SAID
-            if pays:
-                ends = payback.uses(row["setup_s"], eager["blocks_s"], row["blocks_s"])
-            yield place, dict(zip(USES, ends, strict=True)) | {"pays": pays}
+        if pays:
+            ends = payback.uses(row["setup_s"], eager["blocks_s"], row["blocks_s"])
+        yield place, dict(zip(USES, ends, strict=True)) | {"pays": pays}
 
 
 @rule(

@@ -88,13 +88,11 @@ def over_the_rung_before(rows, known):
 )
 def paid_back(rows, known):
     """Calls after which setting a way up is paid back, where it is faster than rung 0."""
-    for places, control in controlled(rows):
-        for place in places:
-            row = rows[place]
-            ends = payback.NEVER_SAID
-            if row["role"] == "variant" and row["verdict"] == "faster":
-                ends = payback.uses(row["setup_s"], control["blocks_s"], row["blocks_s"])
-            yield place, dict(zip(USES, ends, strict=True))
+    for place, row, control in controlled(rows):
+        ends = payback.NEVER_SAID
+        if row["role"] == "variant" and row["verdict"] == "faster":
+            ends = payback.uses(row["setup_s"], control["blocks_s"], row["blocks_s"])
+        yield place, dict(zip(USES, ends, strict=True))
 
 
 @rule(

@@ -12,14 +12,12 @@ WARM = "warm"
 @rule("never.costs", columns=USE, source="blocks_s less the control's, over uses in a call")
 def one_use(rows, known):
     """What one use takes more than the control; None where a call has no such use."""
-    for places, control in controlled(rows):
-        for place in places:
-            row = rows[place]
-            ends = payback.NEVER_SAID
-            if row.get("uses"):
-                each = payback.extra(row["blocks_s"], control["blocks_s"], row["uses"])
-                ends = (each.median, each.low, each.high)
-            yield place, dict(zip(USE, ends, strict=True))
+    for place, row, control in controlled(rows):
+        ends = payback.NEVER_SAID
+        if row.get("uses"):
+            each = payback.extra(row["blocks_s"], control["blocks_s"], row["uses"])
+            ends = (each.median, each.low, each.high)
+        yield place, dict(zip(USE, ends, strict=True))
 
 
 @rule(

@@ -91,18 +91,16 @@ def predicted(line: str, kernel_s: float, queue_s: float, alone: dict) -> float 
 )
 def training(rows, known):
     """Times of a piece of training as those of one of its steps."""
-    for places, control in controlled(rows):
+    for place, row, control in controlled(rows):
         every = control.get("steps_each")
         if every is None:
             continue
-        for place in places:
-            row = rows[place]
-            waits = {
-                name: seconds if seconds is None else seconds / every
-                for name, seconds in wait(row, control).items()
-            }
-            times = {f"step_{end}s": row[of] / every for end, of in TIMES_OF.items()}
-            yield place, times | waits | pace(control)
+        waits = {
+            name: seconds if seconds is None else seconds / every
+            for name, seconds in wait(row, control).items()
+        }
+        times = {f"step_{end}s": row[of] / every for end, of in TIMES_OF.items()}
+        yield place, times | waits | pace(control)
 
 
 TIMES_OF = {"": "median_s", "low_": "low_s", "high_": "high_s"}

@@ -34,11 +34,9 @@ def pace(control) -> dict:
 )
 def steps(rows, known):
     """What a readback adds to a step."""
-    for places, control in controlled(rows):
-        if control.get("kernels_each") is None:  # the readbacks alone
-            continue
-        for place in places:
-            yield place, wait(rows[place], control) | pace(control)
+    for place, row, control in controlled(rows):
+        if control.get("kernels_each") is not None:  # otherwise the readbacks alone
+            yield place, wait(row, control) | pace(control)
 
 
 @rule("synchronizations.detected", columns=("agree",), source="waits and warned")

@@ -31,10 +31,10 @@ from typing import Any
 from anatomy.figures.text import facts, fences, paragraphs, spans
 from anatomy.judge import rows
 from anatomy.record.showing import Found, Showing, using
+from anatomy.record.signatures import NAME
 from anatomy.table import columns, units
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
-_NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
 # What is not prose, and what is a reference in it (group `body`).
 SKIPPED_OR_REFERENCE = re.compile(
     r"""(?P<comment><!--.*?-->)
@@ -154,7 +154,7 @@ def parse(text: str) -> Reference:
     Raises:
         BadParameter: It does not have that form.
     """
-    if not _NAME.match(text):
+    if not NAME.match(text):
         raise BadParameter(
             "a reference begins with an experiment, as in [[contiguity.bench(dtype=fp16)"
             ".matmul.gpu_warm.contiguous.median_s]], or with one of "
@@ -181,7 +181,7 @@ def called(text: str) -> tuple[str, dict[str, str]]:
     Raises:
         BadParameter: It does not have that form.
     """
-    name, params, rest = _call(text) if _NAME.match(text) else ("", {}, text)
+    name, params, rest = _call(text) if NAME.match(text) else ("", {}, text)
     if rest:
         raise BadParameter(
             f"{text!r} is no call of an experiment, such as compilation.map(task=inference)."
@@ -191,7 +191,7 @@ def called(text: str) -> tuple[str, dict[str, str]]:
 
 def _call(text: str) -> tuple[str, dict[str, str], str]:
     """The experiment that a text begins with, its parameters, and what follows."""
-    name = _NAME.match(text)
+    name = NAME.match(text)
     rest, params = text[name.end() :], {}
     if rest.startswith("("):
         inside, closed, rest = rest[1:].partition(")")

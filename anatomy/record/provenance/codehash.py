@@ -51,12 +51,7 @@ def present(root: Path) -> Layout:
 
 @dataclass(frozen=True)
 class CodeHash:
-    """Hash of the code behind an experiment.
-
-    Attributes:
-        hash: sha256 in hexadecimal.
-        files: Files that hold that code, relative to the checkout, sorted.
-    """
+    """sha256 of the code behind an experiment, and the files that hold it, from the checkout."""
 
     hash: str
     files: list[str]

@@ -69,20 +69,12 @@ class Standing:
 
 
 def method_id(root: Path | None = None) -> str:
-    """The id of the method that the sources of a package follow.
-
-    Args:
-        root: Folder of the package. Default: this package.
-    """
+    """The id of the method that the package in `root`, by default this one, follows."""
     return standing(root).id
 
 
 def standing(root: Path | None = None) -> Standing:
-    """Compare the sources of a package with its METHOD.json.
-
-    Args:
-        root: Folder of the package. Default: this package.
-    """
+    """Compare the sources of the package in `root`, by default this one, with its METHOD.json."""
     root = Path(root or signatures.PACKAGE).resolve()
     if not (root / ROOM).is_dir():
         return Standing(NO_ROOM)

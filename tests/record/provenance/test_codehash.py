@@ -348,7 +348,7 @@ def interpreters():
 HASH_ALL = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from anatomy import signatures
+from anatomy.record import signatures
 from anatomy.record.provenance.codehash import code_hash
 root = sys.argv[2] or None
 print(json.dumps({name: code_hash(name, root=root).hash for name in signatures.experiments(root)}))
