@@ -143,8 +143,8 @@ def merged_row(found: Sequence[Mapping[str, Any]]) -> Row:
 def _require_same_work(found: Sequence[Mapping[str, Any]]) -> None:
     """Refuse rows that differ in a column in which they must agree, such as `flops`."""
     for column in columns.must_match():
-        told = {number: row.get(column) for number, row in enumerate(found, 1)}
-        known = {number: value for number, value in told.items() if value is not None}
+        values = {number: row.get(column) for number, row in enumerate(found, 1)}
+        known = {number: value for number, value in values.items() if value is not None}
         other = next((n for n in known if known[n] != known[min(known)]), None)
         if other is not None:
             row = _called(NAMES, [found[0].get(name) for name in NAMES])
@@ -215,8 +215,8 @@ def _differing(column: str, values: list, notes: list[str]) -> Any:
     if column == "kernels":
         notes.append("the processes launched different kernels; those of the first are named")
         return values[0]
-    told = dict.fromkeys("not measured" if v is None else _hashable(v) for v in values)
-    notes.append(f"{column} differs between the processes: {', '.join(map(str, told))}")
+    distinct = dict.fromkeys("not measured" if v is None else _hashable(v) for v in values)
+    notes.append(f"{column} differs between the processes: {', '.join(map(str, distinct))}")
     return None
 
 
@@ -227,13 +227,13 @@ def _notes(values: Sequence[str | None]) -> list[str]:
     return [f"process {i} of {len(values)}: {v}" for i, v in enumerate(values, 1) if v]
 
 
-def _told(values: Iterable[Any]) -> list:
+def _measured(values: Iterable[Any]) -> list:
     return [value for value in values if value is not None]
 
 
 def _of_known(how: Callable[[list], Any]) -> Callable[[list], Any]:
     """`how` of the values that were measured; None if none was."""
-    return lambda values: how(known) if (known := _told(values)) else None
+    return lambda values: how(known) if (known := _measured(values)) else None
 
 
 def _of_all(how: Callable[[list], Any]) -> Callable[[list], Any]:
@@ -242,7 +242,7 @@ def _of_all(how: Callable[[list], Any]) -> Callable[[list], Any]:
 
 
 def _united(values: list) -> str | None:
-    parts = dict.fromkeys(part for value in _told(values) for part in value.split(", "))
+    parts = dict.fromkeys(part for value in _measured(values) for part in value.split(", "))
     return ", ".join(sorted(parts)) or None
 
 
@@ -264,7 +264,7 @@ MERGE: dict[str, Callable[[list], Any]] = {
     "median": _of_known(median),
     "any": _of_known(any),
     "united": _united,
-    "distinct": lambda texts: "; ".join(dict.fromkeys(_told(texts))) or None,
+    "distinct": lambda texts: "; ".join(dict.fromkeys(_measured(texts))) or None,
     "worst throttle": _held_back,
 }
 
@@ -298,9 +298,9 @@ def merged_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                         "Measure all of them on one machine."
                     )
     methods = [outcome["method"] for outcome in outcomes]
-    told = {name: sum(method[name] for method in methods) for name in ("start_s", "measured_s")}
+    total = {name: sum(method[name] for method in methods) for name in ("start_s", "measured_s")}
     runs = [
-        {"started_at": outcome["started_at"], **{name: method[name] for name in told}}
+        {"started_at": outcome["started_at"], **{name: method[name] for name in total}}
         for outcome, method in zip(outcomes, methods, strict=True)
     ]
     floors = [outcome["noise_floor"] for outcome in outcomes]
@@ -308,7 +308,7 @@ def merged_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         **first,
         "method": {
             **first["method"],
-            **{name: round(total, 3) for name, total in told.items()},
+            **{name: round(seconds, 3) for name, seconds in total.items()},
             "process": f"{count} fresh processes",
             "processes": count,
             "runs": runs,

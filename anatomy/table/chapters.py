@@ -29,5 +29,5 @@ def load(kind: str) -> None:
 
 
 def files(name: str) -> list[Path]:
-    """The files called `name` that stand in a chapter's folder, in order of the chapters."""
-    return sorted(CHAPTERS.glob(f"*/{name}"))
+    """The files called `name` in the chapters, in order of chapter and folder."""
+    return sorted(CHAPTERS.rglob(name))

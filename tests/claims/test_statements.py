@@ -36,7 +36,7 @@ def test_a_statement_lies_with_the_chapter_that_measures_it():
         for name in seeds.read([file]):
             if judge := known[name].judge:
                 home = judge.__module__.removeprefix(f"{chapters.PACKAGE}.").partition(".")[0]
-                assert home == file.parent.name, f"{name} lies in {file.parent.name}/{file.name}"
+                assert file.is_relative_to(chapters.CHAPTERS / home), f"{name} lies in {file}"
 
 
 STATED = """

@@ -6,8 +6,8 @@ import pytest
 
 from anatomy import claims
 from anatomy.chapters.sync_points import sync_points
+from anatomy.chapters.sync_points.claims.sync_points import crossing
 from anatomy.chapters.sync_points.lines import ITEM, SYNC
-from anatomy.chapters.sync_points.sync_points_claims import crossing
 from anatomy.claims import FAILS, HOLDS, INCONCLUSIVE, NOT_MEASURABLE, ONLY_WHERE
 from tests.chapters.sync_points.sync_points_rows import bench, events, kernel_s, training_loop
 from tests.fakes import synthetic
