@@ -237,6 +237,6 @@ def test_a_file_of_verdicts_that_is_none_says_how_to_write_it(tmp_path, text):
 
 def test_the_committed_verdicts_are_those_of_the_committed_recordings():
     root = recording.default_root()
-    for machine in recording.machines(root):
+    for machine in ledger.judged_machines(root):
         now = ledger.results(synthetic.Showing(root=root, machine=machine), [machine])
         assert ledger.changes(ledger.committed(root, machine), now) == []

@@ -79,7 +79,8 @@ def claims(results: Sequence[Result]) -> str:
         lines.append(
             [f"{text} {source} {row}", f"<span{how}>{seen}</span>", tables.chip(result.word)]
         )
-    head = ("the seed says", "here", "verdict")
+    inherited = any(result.claim.row is not None for result in results)
+    head = ("the seed says" if inherited else "the claim", "here", "verdict")
     return tables.listed(head, lines, "Claims", "claims")
 
 

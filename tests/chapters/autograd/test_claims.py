@@ -5,6 +5,7 @@ import json
 import pytest
 
 from anatomy import claims
+from anatomy.chapters.autograd import claims as autograd_claims
 from anatomy.chapters.autograd import layering, nodegraphs
 from anatomy.figures.charts import layered, svg
 from anatomy.record import recording, showing
@@ -142,7 +143,7 @@ def test_the_name_of_the_fused_node_is_the_one_that_ran(edited):
     name = "efficient-backward-node"
     found = edited(name, "census")
     assert found.word == claims.ONLY_WHERE and "for fp32" in found.condition
-    own = claims.autograd_graph.EFFICIENT_NODE
+    own = autograd_claims.EFFICIENT_NODE
     assert edited(name, "census", lambda row: row.update(fused_node=own)).word == claims.HOLDS
     assert edited(name, "census", lambda row: row.update(fused_node=None)).word == claims.FAILS
 
