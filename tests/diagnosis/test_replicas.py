@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("own_lock")
 TOLD = """
 import os, sys, pathlib
 import pandas as pd
-from anatomy.handover import hand_over
+from anatomy.record.handover import hand_over
 
 log = pathlib.Path(__file__).with_suffix(".log")
 with log.open("a") as file:
