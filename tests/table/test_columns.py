@@ -1,6 +1,7 @@
 """Columns are declared once, and every recording returns declared ones alone."""
 
 import ast
+import re
 import tomllib
 from collections import Counter
 from functools import cache
@@ -31,7 +32,7 @@ def recorded() -> list[recording.Recording]:
 def package(folder: Path, **files: str) -> Path:
     """A package that declares columns: `shared`, or a topic, -> the text of its file."""
     for topic, text in files.items():
-        place = "table/declared" if topic == "shared" else "experiments/columns"
+        place = "table/declared" if topic == "shared" else f"chapters/{topic}/columns"
         (folder / place).mkdir(parents=True, exist_ok=True)
         (folder / place / f"{topic}.toml").write_text(text)
     return folder
@@ -52,7 +53,7 @@ def test_every_recorded_column_is_declared_for_its_experiment():
 
 def test_every_declared_column_is_returned_by_some_experiment():
     returned = {name for each in recorded() for row in each.data["rows"] for name in row}
-    written = texts_of("experiments") | texts_of("measuring") | texts_of("harnesses")
+    written = texts_of("chapters") | texts_of("measure") | texts_of("parts")
     read = {c.name for c in columns.declared() if c.of_recording} | derived()
     idle = {c.name for c in columns.declared()} - returned - written - read
     assert not idle, f"no experiment returns {sorted(idle)}: take their declarations out"
@@ -68,9 +69,14 @@ def derived() -> set[str]:
 
 
 def texts_of(folder: str) -> set[str]:
-    """Texts and names of keywords in the code of a folder: how rows get their columns."""
+    """Texts and names of keywords in the code of a folder: how rows get their columns.
+
+    Claims and judgements read rows, and so name columns that nothing need return.
+    """
     found = set()
     for file in (columns.PACKAGE / folder).rglob("*.py"):
+        if re.search("claims|judged", file.relative_to(columns.PACKAGE).as_posix()):
+            continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.add(node.value)
