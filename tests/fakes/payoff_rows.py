@@ -26,7 +26,7 @@ def slowdown(width: int, tokens: int) -> float:
 def rows(width: int, tokens: int, seed: int, **common: Any) -> list[dict]:
     """One cell's comparison; `graphed` costs the same everywhere."""
     op = f"train C={width} T={tokens}"
-    place = {"width": width, "tokens": tokens, "training": True} | common
+    place = {"width": width, "tokens": tokens, "waits": True} | common
     if (width, tokens) == FAILED:
         failed = {"op": op, "quantity": "step_wall", "role": "variant", "note": WHY}
         return [

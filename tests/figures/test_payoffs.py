@@ -240,10 +240,10 @@ def test_break_even_is_told_in_words(root):
 
 
 def test_a_coordinate_that_is_zero_somewhere_has_no_logarithm_and_no_interpolation(tmp_path):
-    table = [row | {"dropout": (row["width"] - 256) / 4096} for row in made.table()]
+    table = [row | {"error": (row["width"] - 256) / 4096} for row in made.table()]
     made.recorded(tmp_path, table)
-    told = text(call("payoff", of(tmp_path), **LINE | {"x": "dropout"}))
-    assert "compiled is shown to pay at dropout 0, 0.0625, 0.188; not at" in told
+    told = text(call("payoff", of(tmp_path), **LINE | {"x": "error"}))
+    assert "compiled is shown to pay at error 0, 0.0625, 0.188; not at" in told
 
 
 def test_where_nothing_was_measured_the_figure_says_why_in_each_cell(tmp_path):
@@ -360,11 +360,11 @@ def test_references_select_rows_by_numbers_and_flags(root):
             return text(render(showing, f"{NAME}.{selectors}.ratio | .2f"))
 
     place = "step_wall.compiled.width=1024.tokens=256.role=variant"
-    found = told(f'{place}.op="train C=1024 T=256".training=yes')
+    found = told(f'{place}.op="train C=1024 T=256".waits=yes')
     assert float(found) == pytest.approx(made.slowdown(1024, 256), abs=0.02)
-    assert found == told(f'{place}.op="train C=1024 T=256".training=true')
-    with pytest.raises(UnknownName, match="no training 'no'"):
-        told(f"{place}.training=no")
+    assert found == told(f'{place}.op="train C=1024 T=256".waits=true')
+    with pytest.raises(UnknownName, match="no waits 'no'"):
+        told(f"{place}.waits=no")
     with pytest.raises(UnknownName, match=r"column 'widht'\. Did you mean 'width'"):
         told("compiled.widht=1024")
     with pytest.raises(BadParameter, match=r"Add one of .*width: 256, 512, 1024, 2048, 4096"):

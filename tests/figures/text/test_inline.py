@@ -9,6 +9,7 @@ import pytest
 from anatomy import claims
 from anatomy.figures.text import inline, spans
 from anatomy.record.provenance.freshness import Freshness
+from anatomy.record.showing import Asked
 from anatomy.table import units
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 from tests.fakes import synthetic
@@ -109,7 +110,7 @@ def test_no_row_is_an_error_that_lists_what_there_is():
     ],
 )
 def test_a_wrong_reference_says_what_is_wrong(body, says):
-    page = synthetic.showing(shown=[synthetic.Asked("contiguity.bench", {}, "page.md:1")])
+    page = synthetic.showing(shown=[Asked("contiguity.bench", {}, "page.md:1")])
     with pytest.raises(AnatomyError) as error:
         inline.render(page, body)
     assert says in str(error.value)
@@ -161,7 +162,7 @@ def test_a_claim_without_its_recordings_is_a_visible_gap(tmp_path):
 
 
 def test_claims_limits_seeds_and_the_machine_can_be_named():
-    page = synthetic.showing(shown=[synthetic.Asked("contiguity.bench", {}, "page.md:1")])
+    page = synthetic.showing(shown=[Asked("contiguity.bench", {}, "page.md:1")])
     assert ">holds<" in inline.render(page, "claim:slice-doubles-fp16")
     assert "1.99" in inline.render(page, "claim:slice-doubles-fp16 | evidence")
     assert "0.6576 ms" in shown("seed:fp16-2048.matmul.sliced_offset_view")
