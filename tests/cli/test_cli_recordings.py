@@ -11,7 +11,7 @@ from anatomy import cli
 from anatomy.cli import targets
 from anatomy.machine import host
 from anatomy.record import recording, signatures
-from anatomy.record.provenance.codehash import code_hash
+from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.table import columns
 from anatomy.table.errors import RecordingError
 from tests.fakes.toy_recording import made
@@ -58,6 +58,7 @@ def save(root, toylab, *, slug=SLUG, current=True, **params):
     full = declared.bind(**params)
     code = {
         "hash": code_hash("toy.fine", full, root=toylab).hash if current else "ab" * 32,
+        "scheme": SCHEME,
         "files": [],
         "commit": None,
         "dirty": None,
