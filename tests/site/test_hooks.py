@@ -242,13 +242,13 @@ def test_a_preview_follows_the_code_of_the_package(project):
         from pathlib import Path
         sys.dont_write_bytecode = True
         sys.path.insert(0, "copy")
-        from anatomy import units
+        from anatomy.table import units
         from anatomy.site import building
         assert units.byte_count(1) == "1 B"
         path = Path("copy/anatomy/table/units.py")
         path.write_text(path.read_text() + "\\n\\ndef byte_count(n):\\n    return 'edited'\\n")
         building.forget_modules()
-        from anatomy import units
+        from anatomy.table import units
         print(units.byte_count(1))
         """
     )
@@ -337,13 +337,14 @@ def test_nothing_is_measured_for_pages_that_are_wrong(monkeypatch):
 @pytest.fixture
 def recorder(tmp_path, monkeypatch):
     """A stand-in for the recorder's module, in a checkout of its own, that does as it is told."""
-    package = tmp_path / "anatomy"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
+    room = tmp_path / "anatomy" / "record"
+    room.mkdir(parents=True)
+    for package in (room.parent, room):
+        (package / "__init__.py").write_text("")
     monkeypatch.delenv("PYTHONPATH", raising=False)
 
     def does(code: str) -> str:
-        (package / "recorder.py").write_text("import json, os, sys, time\n" + code)
+        (room / "recorder.py").write_text("import json, os, sys, time\n" + code)
         asked = [Asked("contiguity.bench", {"m": 512}, "a.md:1")]
         return run_recorder(asked, tmp_path / "recordings", "auto", tmp_path)
 
