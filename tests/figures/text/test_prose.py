@@ -8,7 +8,7 @@ from anatomy.figures.text import inline, prose
 from anatomy.table.errors import BadParameter
 from tests.fakes import synthetic
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 @pytest.mark.parametrize(
