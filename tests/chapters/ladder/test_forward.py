@@ -142,7 +142,7 @@ def test_copies_of_a_script_share_no_code():
 
 def test_a_mode_that_leaves_cuda_graphs_out_is_void(monkeypatch):
     skips = iter((0, 1))
-    monkeypatch.setattr(copies.ladder_gates, "skipped_graphs", lambda: next(skips))
+    monkeypatch.setattr(copies.gates, "skipped_graphs", lambda: next(skips))
     with pytest.raises(AnatomyError, match="left CUDA graphs out"):
         copies.set_up(way_of("3 reduce-overhead"), lambda: lambda: None, 1, stopwatch_for(CPU))
 
