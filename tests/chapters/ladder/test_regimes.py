@@ -282,9 +282,9 @@ def test_the_slow_recording_is_made_by_name_alone():
 
 
 def test_everything_is_as_it_was_afterwards():
-    before = copies.ladder_gates.switches()
+    before = copies.gates.switches()
     with pytest.raises(RuntimeError), copies.apart(CPU):
         torch.set_float32_matmul_precision("medium")
         raise RuntimeError
-    assert copies.ladder_gates.switches() == before
+    assert copies.gates.switches() == before
     assert stopwatch_for(CPU).wall([lambda: None]) >= 0
