@@ -208,7 +208,9 @@ def _is_out_of_memory(error: Exception) -> bool:
     """By its type where there is one; the text alone tells where a library has none."""
     if host.is_out_of_memory(error):
         return True
-    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
+    # A size that no integer holds is a TypeError where it fails on the way into torch.
+    torchs = isinstance(error, RuntimeError | TypeError)
+    return torchs and any(sign in str(error) for sign in NO_MEMORY)
 
 
 def _out_of_memory(error: Exception) -> str:
