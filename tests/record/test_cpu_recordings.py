@@ -72,9 +72,8 @@ def test_a_claim_of_a_cpu_is_in_the_ledger_once_and_under_its_name(root, monkeyp
     def judge(report):
         return claims.Finding(claims.HOLDS, "It does.")
 
-    one = claims.Claim(
-        "a-cpu", "It does.", "", None, (claims.Need("tensor_layout.report", CALL),), judge
-    )
+    needs = (claims.Need("tensor_layout.report", CALL),)
+    one = claims.Claim("a-cpu", "It does.", needs=needs, judge=judge)
     monkeypatch.setattr(claims, "all_claims", lambda: {"a-cpu": one})
     (result,) = ledger.results(Showing(root, synthetic.MACHINE))
     assert (result.word, result.machine) == (claims.HOLDS, "cpu-a")

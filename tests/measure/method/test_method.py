@@ -190,7 +190,7 @@ def test_another_hot_path_is_another_method_and_can_not_be_verified(package, tra
         "start.record()\n            call()",
         "call()\n" + " " * 12 + "start.record()",
     )
-    assert method.standing(root).differences[0] == "the hot path, measuring.clock"
+    assert method.standing(root).differences[0] == "the hot path, measure.clock"
     with pytest.raises(AnatomyError, match="the hot path"):
         verify(root, traces)
 
