@@ -44,7 +44,7 @@ def _within(target: Target, parts: tuple[str, ...]) -> bool:
 
 # Rewording an error, adding a field to recordings or a better statistic costs no measurement.
 UNFOLLOWED = (
-    *("judge", "record", "table.errors", "table.printing", "table.units"),
+    *("judge", "record", "table.errors", "table.units"),
     *(f"table.intervals:{n}" for n in ("ratio_interval", "noise_floor", "verdict", "break_even")),
 )
 
