@@ -1,7 +1,8 @@
 """Proof that recordings carry the hash of the code at the commit that measured them.
 
-    python -m tests.record.provenance.migration            prove it for every recording
-    python -m tests.record.provenance.migration --write    give recordings of an older scheme the hash of this one
+    python -m tests.record.provenance.migration     prove it for every recording
+
+With `--write` it gives recordings of an older scheme the hash of this one first.
 
 Until commit BASE the code's hash held the names of modules and functions (scheme 1). What was
 recorded under it was given the content-addressed hash (scheme 2), and nothing else of it changed.
