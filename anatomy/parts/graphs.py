@@ -32,17 +32,11 @@ WHY_NOT = "CUDA graphs need an NVIDIA GPU"
 
 @dataclass(frozen=True)
 class Captured:
-    """A captured call. `replay` runs it and returns its outputs, the same tensors each time.
-
-    Attributes:
-        replay: Runs the graph and returns the static outputs.
-        seconds: What capturing, instantiating and the first replay took, warm-up calls apart.
-        pool_bytes: What the allocator took from the driver for it; it stays while the graph lives.
-    """
+    """A captured call. `replay` runs it and returns its outputs, the same tensors each time."""
 
     replay: Call
-    seconds: float
-    pool_bytes: int
+    seconds: float  # what capturing, instantiating and the first replay took, warm-up calls apart
+    pool_bytes: int  # what the allocator took from the driver for it, held while the graph lives
 
 
 @functools.cache
@@ -66,12 +60,9 @@ def warm_up(call: Call, where: torch.device) -> torch.cuda.Stream | None:
 
 
 def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
-    """Capture a call whose inputs and outputs stay where they are.
+    """Capture a call whose inputs and outputs stay in place, and which must not wait for the GPU.
 
-    Args:
-        call: Returns the tensors it computes; it must not wait for the GPU.
-        where: The GPU.
-        pool: Memory pool of another graph (`torch.cuda.graph_pool_handle()`), to share it.
+    `pool` is the memory pool of another graph (`torch.cuda.graph_pool_handle()`), to share it.
     """
     side = warm_up(call, where)
     torch.cuda.empty_cache()

@@ -13,26 +13,18 @@ import torch
 
 @dataclass(frozen=True)
 class Peak:
-    """Bytes that one call needed at most.
+    """Bytes that one call needed at most."""
 
-    Attributes:
-        bytes: Peak of the bytes in tensors during the call, less those in tensors before it: what
-            the call itself needs on top of weights and inputs.
-        total_bytes: The same peak, with what was there before.
-        reserved_bytes: Bytes that the allocator had taken from the driver at the peak, private
-            pools of CUDA graphs and all gaps included.
-    """
-
-    bytes: int
-    total_bytes: int
-    reserved_bytes: int
+    bytes: int  # in tensors, less those before the call: what it needs beside weights and inputs
+    total_bytes: int  # the same peak, with what was there before
+    reserved_bytes: int  # taken from the driver at the peak, CUDA graphs' pools and gaps included
 
 
 def peak(call: Callable[[], object], device: torch.device) -> Peak | None:
     """The peak of one call that has run before, or None on a CPU, which keeps no such account.
 
-    Call it outside of what is timed. The cache of the allocator is emptied first, so that what an
-    earlier call left there does not count as reserved.
+    The allocator's cache is emptied first, so that what an earlier call left there does not count
+    as reserved.
     """
     if device.type != "cuda":
         return None

@@ -25,12 +25,7 @@ ALLOWED_FP8 = {False: ALLOWED[torch.bfloat16], True: 2**-5}
 
 
 def products(dtype: str, sides: Sequence[Side], where: torch.device, iters: int) -> pd.DataFrame:
-    """Time products of one number format: fp16, bf16, tf32 or fp32.
-
-    Args:
-        dtype: Number format of both factors and of the result.
-        sides: M, N and K of each product.
-    """
+    """Time products whose factors and result are of one number format: fp16, bf16, tf32 or fp32."""
     kind, size = formats.storage(dtype), formats.itemsize(dtype)
     calls, references, flops, moved = {}, {}, {}, {}
     for m, n, k in sides:
@@ -59,12 +54,7 @@ def products(dtype: str, sides: Sequence[Side], where: torch.device, iters: int)
 def fp8_products(sides: Sequence[Side], where: torch.device, iters: int) -> pd.DataFrame:
     """Time products of fp8 factors (e4m3) with a bfloat16 result, in both ways of summing.
 
-    Args:
-        sides: M, N and K of each product, all multiples of 16.
-
-    Returns:
-        The rows of `compare`; or, where there is no fp8, one row without times whose `note` says
-        why.
+    The sides are multiples of 16. Where there is no fp8, it is one row whose `note` says why.
     """
     why = without_fp8(where)
     if why is not None:
