@@ -72,7 +72,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Problem:
-    """One attention problem: q, k, v of (B, H, N, D), which require gradients if there is `grad`."""
+    """One attention problem: q, k, v of (B, H, N, D), requiring gradients if there is `grad`."""
 
     q: Tensor
     k: Tensor

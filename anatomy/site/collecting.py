@@ -76,5 +76,5 @@ def on_page(
             except PageError as error:
                 if isinstance(error.__cause__, AnatomyError | SyntaxError | SystemExit):
                     wrong.append(str(error))
-    wrong += inline.note(showing, text, offset)
+    wrong += inline.replace(showing, text, offset)[1]  # which notes what references show
     return showing.asked, wrong

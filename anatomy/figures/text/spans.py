@@ -13,9 +13,9 @@ def literal(text: str) -> str:
     return escape(text, quote=True).replace("&#x27;", "&#39;").translate(_MARKDOWN)
 
 
-def measured(text: str, title: str) -> str:
-    """A recorded value, with its origin on hover."""
-    return f'<span class="measured" title="{literal(title)}">{literal(text)}</span>'
+def figure(kind: str, text: str, origin: str) -> str:
+    """A figure with its origin on hover; `kind`, its class, is measured, cited or given."""
+    return f'<span class="{kind}" title="{literal(origin)}">{literal(text)}</span>'
 
 
 def stale(*found: Found) -> str:
@@ -25,11 +25,6 @@ def stale(*found: Found) -> str:
         return ""
     why = literal(f"{old[0].freshness.reason} Mend it: {old[0].command}")
     return f'<span class="tag stale" title="{why}">out of date</span>'
-
-
-def cited(text: str, title: str) -> str:
-    """A figure of somebody else, told apart from measured ones, with its source on hover."""
-    return f'<span class="cited" title="{literal(title)}">{literal(text)}</span>'
 
 
 def gap(*found: Found) -> str:
