@@ -124,10 +124,7 @@ def time_unit(values: Sequence[float]) -> tuple[float, str]:
 
 
 def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
-    """Rows with times and what follows from these, one body for each operation and quantity.
-
-    By default the columns are those of `TIMED` that are not empty.
-    """
+    """Rows with times and what follows from these, one body for each operation and quantity."""
     _known(columns, {name for row in table for name in row} | {"remarks"})
     wanted = list(columns or _filled(table, TIMED))
     took = [row["median_s"] for row in table if row.get("median_s")]
@@ -185,10 +182,7 @@ def plain(table: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = No
 
 
 def listed(heads: Sequence[str], lines: Sequence[Sequence[str]], label: str, kind: str = "") -> str:
-    """A table of ready markup: one header cell a column, the first cell of a line its header.
-
-    A header that begins with `#` is of a column of numbers, set flush right.
-    """
+    """A table of ready markup; a header that begins with `#` is of numbers, set flush right."""
     top = [_head(head.removeprefix("#"), number=head.startswith("#")) for head in heads]
     kinds = ["n" if head.startswith("#") else "" for head in heads]
     return _whole(top, [list(zip(line, kinds, strict=True)) for line in lines], label, kind)
@@ -202,10 +196,7 @@ def by_columns(
     *,
     sparse: bool = False,
 ) -> str:
-    """`listed` with a line for each item, from each column's header and what gives its cell.
-
-    A `sparse` one leaves out the columns in which no line has a value, and a table without lines.
-    """
+    """`listed`, a line for each item; `sparse` leaves out columns without a value, and no lines."""
     heads, gives = zip(*columns, strict=True)
     lines = [[give(item) for give in gives] for item in items]
     if sparse and not lines:

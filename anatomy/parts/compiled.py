@@ -172,10 +172,7 @@ def _cell(
 def or_without_graphs(
     compared: Callable[[dict[str, Call]], pd.DataFrame], calls: dict[str, Call]
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The table of all calls, or if they can't be compared, of those without CUDA graphs.
-
-    With it, why each way that is not in it is not.
-    """
+    """The table of all calls, else of those without CUDA graphs; and why the others are missing."""
     try:
         return compared(calls), {}
     except AnatomyError as error:
@@ -186,11 +183,10 @@ def or_without_graphs(
 
 
 def memory_of(way: str, found: memory.Peak | None, held: int) -> dict[str, int | None]:
-    """The memory of a way as columns, without what was `held` before its cell; of CUDA graphs only
-    what is reserved.
+    """The memory of a way as columns, without what was `held` before its cell.
 
-    A graph's tensors lie in a pool that the account of tensors does not see while it is replayed,
-    so their peak would be far too small.
+    Of CUDA graphs it is only what is reserved: the account of tensors does not see their pool
+    while they are replayed, so the peak would be far too small.
     """
     told = memory.columns(found)
     if found:
@@ -199,11 +195,8 @@ def memory_of(way: str, found: memory.Peak | None, held: int) -> dict[str, int |
 
 
 def _kernels(calls: dict[str, Call], watch: Stopwatch) -> dict[str, census.Census]:
-    """The kernels of the ways that launch them one by one.
-
-    They are listed before a CUDA graph exists: a profiler that comes and goes beside one has
-    crashed before (github.com/pytorch/pytorch/issues/75504).
-    """
+    """The kernels of the ways that launch them one by one, listed before a CUDA graph exists."""
+    # A profiler beside one has crashed before (github.com/pytorch/pytorch/issues/75504).
     listed = {way: call for way, call in calls.items() if way not in WITH_GRAPHS}
     return census.take(listed, watch, 1) or {}
 
@@ -324,10 +317,7 @@ def let_go(where: torch.device) -> None:
 def cost_per_break(
     breaks: Sequence[int], blocks_s: Sequence[Sequence[float]]
 ) -> intervals.Interval:
-    """Seconds that one break adds: the slope of time over breaks in each block, and its interval.
-
-    Both have an entry for each variant; `blocks_s` its seconds in each block, which are paired.
-    """
+    """Seconds that one break adds: the slope, in each block, of the variants' times over breaks."""
     n = np.asarray(breaks, dtype=np.float64)
     seconds = np.asarray(blocks_s, dtype=np.float64)  # (variants, blocks)
     return intervals.median_interval(np.polyfit(n, seconds, 1)[0])

@@ -60,10 +60,7 @@ def warm_up(call: Call, where: torch.device) -> torch.cuda.Stream | None:
 
 
 def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
-    """Capture a call whose inputs and outputs stay in place, and which must not wait for the GPU.
-
-    `pool` is the memory pool of another graph (`torch.cuda.graph_pool_handle()`), to share it.
-    """
+    """Capture a call, which must not wait for the GPU; `pool` is another graph's, to share it."""
     side = warm_up(call, where)
     torch.cuda.empty_cache()
     before = torch.cuda.memory_reserved(where)
@@ -92,14 +89,11 @@ def compared(
     quantities: Sequence[str],
     **given: object,
 ) -> pd.DataFrame:
-    """Eager calls of `over(x)` against a graph of them, with what the graph costs.
-
-    The memory of the eager call is read before there is a graph, whose pool would be in it.
-    """
+    """Eager calls of `over(x)` against a graph of them, with what the graph costs."""
     eager = over(x)
     eager()
     warm_up(eager, where)  # a library's workspace for that stream is then in every figure below
-    peaks = {EAGER: memory.peak(eager, where)}
+    peaks = {EAGER: memory.peak(eager, where)}  # before there is a graph: its pool would count
     # Of the eager call alone, and before there is a graph: replays launch the same kernels.
     seen = census.take({EAGER: eager}, stopwatch_for(where)) or {}
     kernel_s = _mean_kernel(seen.get(EAGER))

@@ -162,10 +162,7 @@ def kind_of(error: BaseException | None) -> str:
 
 
 def _of_the_compiler() -> tuple[type[Exception], ...]:
-    """Types of what torch.compile raises; who never compiled has not paid the seconds to load it.
-
-    What arises in its backends comes wrapped in one of these.
-    """
+    """Types of what torch.compile raises, unless it was never loaded, which takes seconds."""
     dynamo = sys.modules.get("torch._dynamo.exc")
     return (dynamo.TorchDynamoException, dynamo.FailOnRecompileLimitHit) if dynamo else ()
 

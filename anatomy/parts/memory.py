@@ -1,8 +1,7 @@
 """How much memory one call needs: the allocator's own peak, above what was there before.
 
-The caching allocator knows every byte that a tensor has. What lies beneath it (the CUDA context,
-the libraries' handles, the workspaces they take for themselves) it does not know, and neither do
-these figures.
+It knows every byte that a tensor has, but not what lies beneath it: the CUDA context, the
+libraries' handles, and the workspaces that they take for themselves.
 """
 
 from collections.abc import Callable
@@ -21,15 +20,11 @@ class Peak:
 
 
 def peak(call: Callable[[], object], device: torch.device) -> Peak | None:
-    """The peak of one call that has run before, or None on a CPU, which keeps no such account.
-
-    The allocator's cache is emptied first, so that what an earlier call left there does not count
-    as reserved.
-    """
+    """The peak of one call that has run before, or None on a CPU, which keeps no such account."""
     if device.type != "cuda":
         return None
     torch.cuda.synchronize(device)
-    torch.cuda.empty_cache()
+    torch.cuda.empty_cache()  # what an earlier call left there must not count as reserved
     before = torch.cuda.memory_allocated(device)
     torch.cuda.reset_peak_memory_stats(device)
     kept = call()

@@ -88,10 +88,8 @@ def fp8_products(sides: Sequence[Side], where: torch.device, iters: int) -> pd.D
 
 
 def fp8_factors(m: int, n: int, k: int, where: torch.device) -> tuple[Tensor, Tensor]:
-    """A (M x K, row by row) and B (K x N, column by column, which the hardware asks for) in e4m3.
-
-    Normal values: none of them reaches e4m3's largest, 448, and their scales are 1.
-    """
+    """A (M x K, row by row) and B (K x N, column by column, as the hardware asks for) in e4m3."""
+    # Normal values: none of them reaches e4m3's largest, 448, and their scales are 1.
     a = torch.randn(m, k, device=where).to(torch.float8_e4m3fn)
     b = torch.randn(n, k, device=where).to(torch.float8_e4m3fn)
     return a, b.t()

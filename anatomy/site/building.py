@@ -47,11 +47,7 @@ class Building:
     _found: dict[tuple, Found] = field(default_factory=dict)
 
     def page(self, name: str, url: str, text: str, offset: int) -> tuple[str, list[str]]:
-        """Begin a page: check its fences, give its blocks their places, replace its references.
-
-        What comes back is the Markdown to render, and what is wrong with it. `name` is the page's
-        source relative to docs/, `text` is without front matter, whose lines `offset` counts.
-        """
+        """Begin a page: its Markdown with places of blocks and with figures, and what is wrong."""
         self._showing = Showing(
             self.root,
             self.machine,
@@ -157,10 +153,7 @@ def prepare(
 
 
 def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) -> str:
-    """Have one recorder process measure what is not current; it reports on standard error.
-
-    A sentence comes back if single experiments failed, which the pages then show as gaps.
-    """
+    """Have one recorder process measure what is not current; a sentence if single ones failed."""
     order = json.dumps({"shown": asked, "root": str(root), "mode": mode})
     path = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
     recorder = subprocess.Popen(

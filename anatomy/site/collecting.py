@@ -55,7 +55,7 @@ def on_page(
     """What one page's blocks and references show, repetitions included, and what is wrong with it.
 
     A block that fails for another reason than a wrong name is left to rendering, which fails in the
-    same way with the data at hand. `offset` counts the lines of front matter above `text`.
+    same way with the data at hand.
     """
     showing = Showing(root=Path(), machine="", page=name, collecting=True, fronts=fronts)
     wrong = [f"{name}:{line + offset}: {text}" for line, text in fences.problems(text)]

@@ -14,10 +14,7 @@ from anatomy.table.errors import BadParameter, UnknownName
 
 
 def claim(showing: Showing, name: str, spec: str) -> str:
-    """`[[claim:ID]]`: the sentence, its number, ours, the verdict, and a link to the evidence.
-
-    After a bar stands the one part wanted, of `CLAIM_PARTS`.
-    """
+    """`[[claim:ID]]`: the sentence, its number, ours, the verdict and a link; or a part of it."""
     if spec not in ("", *CLAIM_PARTS):
         raise BadParameter(f"a claim has {', '.join(CLAIM_PARTS)}; got {spec!r}.")
     result = claims.evaluate(showing, name)

@@ -29,6 +29,7 @@ SHOWN_OPTIONS = dict.fromkeys(("title", "linenums", "hl_lines"))
 _OPENING = re.compile(r"^(?P<prefix>[> \t]*)(?P<marker>`{3,}|~{3,})(?P<header>[^\n]*)$")
 _TOKEN = re.compile(
     r"""(?P<key>[A-Za-z][\w-]*)(?:=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>\S*)))?"""
+    r"|[^ \t].*"  # the rest, from what is no option
 )
 
 
@@ -89,7 +90,7 @@ def with_places(text: str, page: str, offset: int = 0) -> str:
     """The page with each executed block's id set to its place, `page.md:line`.
 
     A block's own id, or its number, goes on to prefix the ids of headings that it prints, so that
-    those do not change when lines are added above. `offset` counts the front matter's lines.
+    those do not change when lines are added above.
     """
     lines = text.split("\n")
     for number, fence in enumerate(f for f in find(text) if f.executes):
@@ -124,23 +125,18 @@ def _language(header: str) -> tuple[str, str]:
 
 
 def _options(text: str) -> tuple[dict[str, str], list[str]]:
-    options, wrong, at = {}, [], 0
-    while at < len(text):
-        if text[at] in " \t":
-            at += 1
-            continue
-        token = _TOKEN.match(text, at)
-        if token is None:
-            wrong.append(f'{text[at:]!r} can\'t be read as options, such as html="1".')
-            break
+    options, wrong = {}, []
+    for token in _TOKEN.finditer(text):
         key, bare = token["key"], token["bare"]
+        if key is None:
+            wrong.append(f'{token[0]!r} can\'t be read as options, such as html="1".')
+            break
         if bare is not None:
             value = bare.strip("\"'")
             wrong.append(f'the option {key}={bare} must be quoted: {key}="{value}".')
         elif key in options:
             wrong.append(f"the option {key} is given twice.")
         options[key] = token["double"] or token["single"] or bare or ""
-        at = token.end()
     return options, wrong
 
 

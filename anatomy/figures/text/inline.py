@@ -17,9 +17,7 @@ quantity, variant, ...) or `column=value` (`width=1024`, `training=yes`), and la
 wanted. The selectors must meet exactly one row. After the bar stands a format: a Python format
 spec, a unit, `range` for the value with its interval, or nothing for the digits that the interval
 pays for. A selector with a dot in it is quoted. Code spans, fences and comments are left alone;
-`\\[[` is an ordinary bracket.
-Paragraphs that are bound to a verdict, `[[when ...]]`, are chosen first:
-`anatomy.figures.text.paragraphs`.
+`\\[[` is an ordinary bracket. Paragraphs bound to a verdict, `[[when ...]]`, are chosen first.
 """
 
 import re
@@ -50,10 +48,7 @@ Selector = tuple[str | None, str]  # a column, or None for any that tells rows a
 
 
 def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str]]:
-    """A page's Markdown with its references replaced, and a sentence for each that failed.
-
-    Each sentence begins with its `page.md:line`; `offset` counts the front matter's lines.
-    """
+    """A page's Markdown with its references replaced, and a sentence for each that failed."""
     text, wrong = paragraphs.choose(showing, text, offset)
     parts = []
     for chunk, first, prose in _chunks(text):
@@ -97,10 +92,7 @@ def render_text(showing: Showing, text: str) -> str:
 
 
 def render(showing: Showing, body: str) -> str:
-    """What stands in the place of `[[body]]`, as HTML that Markdown leaves alone.
-
-    An AnatomyError says why it can't be read, names nothing, or meets none or several rows.
-    """
+    """What stands in the place of `[[body]]`, as HTML that Markdown leaves alone."""
     before, bar, after = _flat(body).rpartition(" | ")
     target, spec = (before, after) if bar else (after, "")
     kind, colon, rest = target.partition(":")
@@ -173,10 +165,7 @@ def _call(text: str) -> tuple[str, dict[str, str], str]:
 
 
 def pick(found: Found, selectors: Sequence[Selector], ceilings: Any) -> rows.Row:
-    """The one row that all selectors meet, with what follows from it.
-
-    Where they meet several, BadParameter lists what would tell these apart, best first.
-    """
+    """The one row that all selectors meet, with what follows from it."""
     left = found.recording.rows
     for column, value in selectors:
         if column is not None and not any(column in row for row in left):

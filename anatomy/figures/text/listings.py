@@ -19,10 +19,7 @@ _ASKED = re.compile(r"\[\[\s*(cards|index):\s*(.+?)\s*\]\]")
 
 
 def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], list[str]]:
-    """The site's navigation as `nav` of mkdocs.yml would say it, and what stands in its way.
-
-    `pages` has the Markdown of each, for the line of what is wrong, `fronts` is in their order.
-    """
+    """The site's navigation as `nav` of mkdocs.yml would say it, and what stands in its way."""
     groups: dict[tuple[str, ...], list[dict]] = {(): []}
     taken: dict[int, str] = {}
     wrong = []

@@ -39,8 +39,7 @@ class _Bound:
 def choose(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str]]:
     """A page's Markdown with the paragraphs that its verdicts call for, and what is wrong with it.
 
-    While `showing` collects, all paragraphs stay, so that what they show is noted. `offset` counts
-    the front matter's lines, for the `page.md:line` that each problem begins with.
+    While `showing` collects, all paragraphs stay, so that what they show is noted.
     """
     lines = text.split("\n")
     groups, wrong = _groups(lines, fences.lines(text))
