@@ -87,10 +87,8 @@ def strip(experiment: str | None = None, **params: Any) -> str:
     strip("contiguity.bench", dtype="bf16")
     """
     showing = current()
-    if experiment is not None:
-        found = [showing.find(experiment, **params)]
-    else:
-        found = [showing.find(asked.name, **asked.params) for asked in showing.shown]
+    asked = [each[:2] for each in showing.shown] if experiment is None else [(experiment, params)]
+    found = [showing.find(name, **given) for name, given in asked]
     if showing.collecting:
         return ""
     # An element of its own kind: the search leaves out all up to the first end tag of that kind.

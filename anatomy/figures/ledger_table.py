@@ -119,7 +119,7 @@ def _row(showing: Showing, result: Result) -> str:
         (claim.row, _statement(showing, result)),
         (claim.claimed and claim.claimed[0], number),
         (result.measured and result.measured.value, _seen(result)),
-        (_off(result), _deviation(result)),
+        _deviation(result),
         (None, escape(claim.topic)),
         (None, tables.code(result.machine)),
     ]
@@ -188,33 +188,25 @@ def _recordings(showing: Showing, result: Result) -> str:
     return ", ".join(links) + more
 
 
-def _meets(result: Result) -> bool:
-    """Whether the interval of one number reaches what was claimed."""
+def _deviation(result: Result) -> tuple[float | None, str]:
+    """How far off it is, whichever way; and by how many times the nearest end of the claimed one.
+
+    The interval of a single number meets what was claimed, and is then not off at all.
+    """
+    if result.deviation is None:
+        return None, tables.NONE
     low, high = result.claim.claimed
     seen = result.measured
-    return seen.cases == 1 and low <= seen.high and seen.low <= high
-
-
-def _off(result: Result) -> float | None:
-    """What deviations are sorted by: none is 0, and it is no matter in which direction."""
-    if result.deviation is None:
-        return None
-    return 0.0 if _meets(result) else result.distance
-
-
-def _deviation(result: Result) -> str:
-    """`within`, or how many times above or below the nearest end of the claimed number it is."""
-    if result.deviation is None:
-        return tables.NONE
-    if _meets(result):
-        return '<span title="The interval and the claimed number meet.">meets it</span>'
-    of = "the median of its cases" if result.measured.cases > 1 else "what was measured"
+    if seen.cases == 1 and low <= seen.high and seen.low <= high:
+        return 0.0, '<span title="The interval and the claimed number meet.">meets it</span>'
+    of = "the median of its cases" if seen.cases > 1 else "what was measured"
     if result.deviation == 1:
-        return f'<span title="{of} lies within what was claimed">within</span>'
+        return result.distance, f'<span title="{of} lies within what was claimed">within</span>'
     above = result.deviation > 1
     times = units.ratio(result.deviation if above else 1 / result.deviation)
     title = f"{of}, against the nearest end of what was claimed"
-    return f'<span title="{title}">{times} {"above" if above else "below"}</span>'
+    told = f'<span title="{title}">{times} {"above" if above else "below"}</span>'
+    return result.distance, told
 
 
 def _names(showing: Showing, found: Sequence[Result]) -> str:

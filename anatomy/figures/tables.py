@@ -158,14 +158,13 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
         controls = [row["variant"] for row in members if row.get("role") == "control"]
         known = [*shared, *map(against, controls)]
         for row in members:
-            cells = [
-                special[name](row) if name in special else _cell(row, name, name in numeric)
+            cells = {
+                name: special[name](row) if name in special else _cell(row, name, name in numeric)
                 for name in wanted
-            ]
-            if "variant" in wanted and "remarks" not in wanted:
-                at = wanted.index("variant")
-                cells[at] = (code(row.get("variant")) + under(row, known), "")
-            lines.append(_line(cells, row.get("role")))
+            }
+            if "remarks" not in wanted:
+                cells["variant"] = (code(row.get("variant")) + under(row, known), "")
+            lines.append(_line([cells[name] for name in wanted], row.get("role")))
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
     return wrapped(f"<thead><tr>{''.join(heads)}</tr></thead>{''.join(bodies)}", "Measured times")
 
@@ -196,7 +195,7 @@ def by_columns(
     *,
     sparse: bool = False,
 ) -> str:
-    """`listed`, a line for each item; `sparse` leaves out columns without a value, and no lines."""
+    """`listed`, a line for each item; if `sparse`, no empty columns, and "" without lines."""
     heads, gives = zip(*columns, strict=True)
     lines = [[give(item) for give in gives] for item in items]
     if sparse and not lines:

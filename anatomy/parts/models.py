@@ -25,6 +25,7 @@ class Attention(nn.Module):
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, T, C)."""
         B, T, C = x.shape
         qkv = self.qkv(x).view(B, T, 3, self.heads, C // self.heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # three of (B, H, T, D)
@@ -33,18 +34,19 @@ class Attention(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """Two linear layers over (B, T, C), four times as wide in between, with a GELU."""
+    """Two linear layers, four times as wide in between, with a GELU."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, T, C)."""
         return self.down(F.gelu(self.up(x)))
 
 
 class Block(nn.Module):
-    """One layer over (B, T, C): x + attention(norm(x)), then x + perceptron(norm(x))."""
+    """One layer: x + attention(norm(x)), then x + perceptron(norm(x))."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -52,6 +54,7 @@ class Block(nn.Module):
         self.attention, self.perceptron = Attention(width), Perceptron(width)
 
     def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, T, C)."""
         x = x + self.attention(self.before(x))
         return x + self.perceptron(self.between(x))
 

@@ -76,22 +76,17 @@ class Building:
                 self.gaps[f"{gap} Mend it: {found.command}"] = None
 
     def published(self) -> list[tuple[str, str]]:
-        """The raw files of all recordings: address relative to the site, and content."""
-        raw = []
+        """The raw recordings, and the ledger if it has a page: address in the site, and content."""
+        made = []
         for file in sorted(self.root.glob("*/*/*.json")):
             # No text is published as well as it can be: what shows it says what is wrong.
             text = recording.written_out(file.read_text(encoding="utf-8", errors="replace"))
-            raw.append(("/".join((PUBLISHED, *file.parts[-3:])), text))
-        return raw
-
-    def downloads(self) -> list[tuple[str, str]]:
-        """The ledger as files: address relative to the site, and content; none without its page."""
-        if ledger.PAGE not in self.pages:
-            return []
-        showing = Showing(self.root, self.machine, self.here, found=self._found)
-        found = ledger.results(showing)
-        texts = (ledger.as_csv(found), ledger.as_json(found))
-        return list(zip(ledger.DOWNLOADS, texts, strict=True))
+            made.append(("/".join((PUBLISHED, *file.parts[-3:])), text))
+        if ledger.PAGE in self.pages:
+            found = ledger.results(Showing(self.root, self.machine, self.here, found=self._found))
+            texts = (ledger.as_csv(found), ledger.as_json(found))
+            made += zip(ledger.DOWNLOADS, texts, strict=True)
+        return made
 
 
 def prepare(

@@ -71,14 +71,14 @@ def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str
 def render_text(showing: Showing, text: str) -> str:
     """A caption as HTML: references, `code` and links to pages rendered, the rest escaped."""
 
-    def linked(plain: str) -> str:
-        def one(found: re.Match) -> str:
-            target = found["target"]
-            if target.partition("#")[0].endswith(".md"):
-                target = showing.page_link(target)
-            return f'<a href="{escape(target)}">{found["text"]}</a>'
+    def link(found: re.Match) -> str:
+        target = found["target"]
+        if target.partition("#")[0].endswith(".md"):
+            target = showing.page_link(target)
+        return f'<a href="{escape(target)}">{found["text"]}</a>'
 
-        return _LINK.sub(one, escape(plain, quote=False))
+    def linked(plain: str) -> str:
+        return _LINK.sub(link, escape(plain, quote=False))
 
     parts, at = [], 0
     for found in SKIPPED_OR_REFERENCE.finditer(text):
