@@ -148,7 +148,7 @@ def prepare(
 
 
 def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) -> str:
-    """Have one recorder process measure what is not current; a sentence if single ones failed."""
+    """Have one recorder measure what is not current, and say whether single experiments failed."""
     order = json.dumps({"shown": asked, "root": str(root), "mode": mode})
     path = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
     recorder = subprocess.Popen(

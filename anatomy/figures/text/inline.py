@@ -114,7 +114,8 @@ def render(showing: Showing, body: str) -> str:
     except (UnknownName, BadParameter):
         if found.freshness.current:
             raise
-        return spans.gap_old(found)
+        why = "not in the recording, which is out of date"
+        return spans.gap_because(why, found.command)
 
 
 def parse(text: str) -> tuple[str, dict[str, str], list[Selector], str]:

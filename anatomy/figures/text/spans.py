@@ -38,14 +38,7 @@ def gap(*found: Found) -> str:
     )
 
 
-def gap_because(reason: str) -> str:
-    """What stands in place of a value that could not be measured."""
-    return f'<span class="gap-inline">{literal(reason)}</span>'
-
-
-def gap_old(found: Found) -> str:
-    """What stands in place of a value that a recording which is not current does not have."""
-    return (
-        '<span class="gap-inline">not in the recording, which is out of date: '
-        f"<code>{literal(found.command)}</code></span>"
-    )
+def gap_because(reason: str, command: str = "") -> str:
+    """Why there is no value, in its place, and the command that would mend it."""
+    mend = f": <code>{literal(command)}</code>" if command else ""
+    return f'<span class="gap-inline">{literal(reason)}{mend}</span>'
