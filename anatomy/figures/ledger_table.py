@@ -58,11 +58,10 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
 
 
 def _downloads(showing: Showing, found: Sequence[Result]) -> str:
-    links = (
-        f'<a href="{escape(posixpath.relpath(name, showing.url or "."))}" download>'
-        f"{name.rpartition('.')[2].upper()}</a>"
-        for name in ledger_rows.DOWNLOADS
-    )
+    links = []
+    for name in ledger_rows.DOWNLOADS:
+        address = escape(posixpath.relpath(name, showing.url or "."))
+        links.append(f'<a href="{address}" download>{name.rpartition(".")[2].upper()}</a>')
     return f'<p class="downloads">All of it as {" and as ".join(links)}.</p>\n'
 
 

@@ -66,11 +66,8 @@ def problems(name: str, text: str) -> list[str]:
 def on_pages(docs: Path, names: list[str] | None = None) -> list[str]:
     """The problems of the pages called `names`, by default of every page under `docs`."""
     paths = [docs / name for name in names] if names else sorted(docs.rglob("*.md"))
-    return [
-        problem
-        for path in paths
-        for problem in problems(path.relative_to(docs).as_posix(), path.read_text(encoding="utf-8"))
-    ]
+    texts = {path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    return [problem for name, text in texts.items() for problem in problems(name, text)]
 
 
 def _in(prose: str) -> Iterator[re.Match]:
