@@ -24,12 +24,12 @@ from typing import Any
 
 from anatomy.claims import evaluate
 from anatomy.figures import commands, framing, tables
-from anatomy.figures import matrices as grids
 from anatomy.figures.charts import figures, strips
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger
 from anatomy.figures.limits import limits as limits
+from anatomy.figures.matrices import matrix as matrix
 from anatomy.figures.payoffs import payoff as payoff
 from anatomy.figures.techniques import techniques as techniques
 from anatomy.record import signatures
@@ -80,54 +80,6 @@ def show(
     return framing.exhibit(found, caption, draw)
 
 
-def matrix(
-    experiment: str,
-    value: str = "ratio",
-    *,
-    by: str | Sequence[str],
-    rows: str = "dtype",
-    op: str | Sequence[str] | None = None,
-    quantity: str | None = None,
-    variants: Sequence[str] | None = None,
-    chart: bool = True,
-    table: bool = True,
-    caption: str | None = None,
-    **params: Any,
-) -> str:
-    """One value of many recordings: a table with a row for each variant and `rows`, by `by`.
-
-        matrix("contiguity.bench", "ratio", rows="dtype", by=("m", "n", "k"), quantity="gpu_warm",
-               dtype=["fp16", "bf16", "tf32", "fp32"], m=[2048, 4096, 8192])
-
-    Args:
-        value: `ratio`, `median_s`, `rate`, `share` or another column.
-        by: The parameter along the columns; several change together, and the ones without a list
-            of their own take the values of the first.
-        rows: The parameter down the rows, under each variant.
-        op: The only operation, or operations, shown; by default all, a part of the figure each.
-        quantity: There must be one: give it where there are several.
-        variants: Variants shown, in this order; by default all but the control and its duplicate
-            (of ratios) or but the duplicate (of anything else).
-        chart: Whether ratios are drawn as well, a panel for each variant.
-        table: Whether the table is shown unfolded; with a chart it can be folded under it.
-        params: Lists for `by` and `rows`; single values for the other parameters.
-
-    Raises:
-        BadParameter: There is no list for `by` or `rows`, or several quantities are left.
-    """
-    showing = current()
-    calls = grids.calls(experiment, by, rows, params)
-    ceilings = showing.ceilings
-    found = [(call, showing.find(experiment, **call.params)) for call in calls]
-    ops = [op] if isinstance(op, str) else op
-    wanted = grids.Wanted(value, rows, grids.title(by), ops, quantity, variants)
-    return framing.exhibit(
-        [each for _, each in found],
-        caption,
-        lambda: grids.shown(found, ceilings, wanted, chart=chart, table=table),
-    )
-
-
 def strip(experiment: str | None = None, **params: Any) -> str:
     """The run strip of one recording, or of everything the page shows.
 
@@ -135,10 +87,8 @@ def strip(experiment: str | None = None, **params: Any) -> str:
     strip("contiguity.bench", dtype="bf16")
     """
     showing = current()
-    if experiment is not None:
-        found = [showing.find(experiment, **params)]
-    else:
-        found = [showing.find(asked.name, **asked.params) for asked in showing.shown]
+    asked = [each[:2] for each in showing.shown] if experiment is None else [(experiment, params)]
+    found = [showing.find(name, **given) for name, given in asked]
     if showing.collecting:
         return ""
     # An element of its own kind: the search leaves out all up to the first end tag of that kind.

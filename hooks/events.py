@@ -70,7 +70,7 @@ def on_pre_build(config):
 def on_files(files, config):
     """Publish the raw recordings and the ledger with the site, and lay out its navigation."""
     config.nav = config.nav or _building.navigation
-    for address, content in [*_called(_building.published), *_called(_building.downloads)]:
+    for address, content in _called(_building.published):
         files.append(File.generated(config, address, content=content))
     return files
 

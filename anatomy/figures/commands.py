@@ -16,12 +16,7 @@ WIDEST = 76  # characters that fit a page's column
 
 
 def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) -> str:
-    """The command that runs an experiment with `params`, writing out the options named.
-
-    Raises:
-        BadParameter: The experiment has no command.
-        UnknownName: An option is none of its parameters.
-    """
+    """The command that runs an experiment with `params`, writing out the options named."""
     if declared.command is None:
         raise BadParameter(
             f"{declared.name} has no command of its own; its decorator declares none. "

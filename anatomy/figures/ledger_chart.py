@@ -42,15 +42,13 @@ def left_out(found: Sequence[Result]) -> dict[str, int]:
     """Why the others are not among the comparable ones, and how many for each reason."""
     kept = {each.claim.name for each in comparable(found)}
     none, elsewhere, waiting, other = REASONS
-
-    def reason(result: Result) -> str:
-        if result.claim.claimed is None:
-            return none
-        if result.word == claims.NOT_MEASURABLE:
-            return elsewhere
-        return waiting if result.word in (claims.NOT_RECORDED, claims.NOT_YET) else other
-
-    counted = Counter(reason(each) for each in found if each.claim.name not in kept)
+    by_word = {claims.NOT_MEASURABLE: elsewhere}
+    by_word |= dict.fromkeys((claims.NOT_RECORDED, claims.NOT_YET), waiting)
+    counted = Counter(
+        none if each.claim.claimed is None else by_word.get(each.word, other)
+        for each in found
+        if each.claim.name not in kept
+    )
     return {each: counted[each] for each in REASONS}
 
 
@@ -99,25 +97,23 @@ def chart(showing: Showing, found: Sequence[Result]) -> str:
     if not here:
         return NONE_YET
     words = [word for word in claims.WORDS if any(each.word == word for each in here)]
-    by_unit = {unit: [each for each in here if each.claim.unit == unit] for unit in TITLES}
-    others = {unit: some for unit, some in by_unit.items() if some}
+    plain = [("Ratios and counts", PLAIN, words)]
     body = ""
-    if plain := [each for each in here if each.claim.unit in PLAIN]:
-        panels = [("Ratios and counts", _drawing(plain, words, "x"))]
-        body += svg.chart(panels, _label("ratios and counts", len(plain)))
-    if others:
-        panels = [(TITLES[unit], _drawing(some, [], unit)) for unit, some in others.items()]
-        what = " and ".join(TITLES[unit].lower() for unit in others)
-        label = _label(what, sum(map(len, others.values())))
-        body += svg.chart(panels, label, abreast=len(panels))
+    for row in (plain, [(title, (unit,), []) for unit, title in TITLES.items()]):
+        panels, count = [], 0
+        for title, units, legend in row:
+            if points := [point(each) for each in here if each.claim.unit in units]:
+                drawing = svg.Drawing("diagonals.against", (points, legend, units[0], [NEAR, FAR]))
+                panels.append((title, drawing))
+                count += len(points)
+        if panels:
+            label = (
+                f"Claimed against measured {' and '.join(title.lower() for title, _ in panels)} of "
+                f"{count} claims, with the diagonal on which they are equal; the table has the "
+                "figures."
+            )
+            body += svg.chart(panels, label, abreast=len(panels))
     return f'<div class="against">{body}</div>' + _note(statements, len(here))
-
-
-def _label(what: str, count: int) -> str:
-    return (
-        f"Claimed against measured {what} of {count} claims, with the diagonal on which they "
-        "are equal; the table has the figures."
-    )
 
 
 def _note(found: Sequence[Result], drawn: int) -> str:
@@ -132,16 +128,10 @@ def _note(found: Sequence[Result], drawn: int) -> str:
     )
 
 
-def _drawing(some: Sequence[Result], words: Sequence[str], unit: str) -> svg.Drawing:
-    points = [point(each) for each in some]
-    return svg.Drawing("diagonals.against", (points, list(words), unit, [NEAR, FAR]))
-
-
 def point(result: Result) -> dict:
     """A claim's mark; those that are close to the diagonal go without a name."""
-    low, high = result.claim.claimed
-    seen = result.measured
-    claim, row = result.claim, str(result.claim.row)
+    claim, seen, row = result.claim, result.measured, str(result.claim.row)
+    low, high = claim.claimed
     close = _factor(result) <= NEAR
     return {
         "claimed_low": low,

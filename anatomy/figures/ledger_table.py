@@ -58,11 +58,10 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
 
 
 def _downloads(showing: Showing, found: Sequence[Result]) -> str:
-    links = (
-        f'<a href="{escape(posixpath.relpath(name, showing.url or "."))}" download>'
-        f"{name.rpartition('.')[2].upper()}</a>"
-        for name in ledger_rows.DOWNLOADS
-    )
+    links = []
+    for name in ledger_rows.DOWNLOADS:
+        address = escape(posixpath.relpath(name, showing.url or "."))
+        links.append(f'<a href="{address}" download>{name.rpartition(".")[2].upper()}</a>')
     return f'<p class="downloads">All of it as {" and as ".join(links)}.</p>\n'
 
 
@@ -111,31 +110,27 @@ def _row(showing: Showing, result: Result) -> str:
     marks = {"topic": claim.topic, "verdict": result.word, "machine": result.machine}
     data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
     number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE
-    where = (
-        f'<span class="remarks">{escape(ledger_rows.brief(result.condition, MOST_SAID))}</span>'
-        if result.condition and claim.settled is None
-        else ""
-    )
+    where = "" if claim.settled else _remark(ledger_rows.brief(result.condition, MOST_SAID))
     chip = tables.chip(result.word) + spans.stale(*result.found) + where
     cells = [
-        ("n", claim.row, "" if claim.row is None else str(claim.row)),
-        ("", claims.ALL_WORDS.index(result.word), chip),
-        ("", claim.row, _statement(showing, result)),
-        ("n", claim.claimed and claim.claimed[0], number),
-        ("n", result.measured and result.measured.value, _seen(result)),
-        ("n", _off(result), _deviation(result)),
-        ("", None, escape(claim.topic)),
-        ("", None, f"{tables.code(result.machine)}"),
+        (claim.row, "" if claim.row is None else str(claim.row)),
+        (claims.ALL_WORDS.index(result.word), chip),
+        (claim.row, _statement(showing, result)),
+        (claim.claimed and claim.claimed[0], number),
+        (result.measured and result.measured.value, _seen(result)),
+        _deviation(result),
+        (None, escape(claim.topic)),
+        (None, tables.code(result.machine)),
     ]
-    markup = "".join(
-        _cell(head.lstrip("#"), *cell) for head, cell in zip(HEADS, cells, strict=True)
-    )
+    markup = "".join(_cell(head, *cell) for head, cell in zip(HEADS, cells, strict=True))
     return f'<tr id="{ledger_rows.anchor(result)}" {data}>{markup}</tr>'
 
 
-def _cell(head: str, kind: str, key: float | None, text: str) -> str:
+def _cell(head: str, key: float | None, text: str) -> str:
     """A cell; on a phone, where the table's head is not shown, `data-head` says what it is."""
-    classes = " ".join(filter(None, (kind, "none" if text == tables.NONE else "")))
+    number, head = head.startswith("#"), head.removeprefix("#")
+    kinds = ("n" if number else "", "none" if text == tables.NONE else "")
+    classes = " ".join(filter(None, kinds))
     marks = f' class="{classes}"' if classes else ""
     marks += "" if key is None else f' data-key="{key:.6g}"'
     marks += f' data-head="{head}"'
@@ -151,8 +146,11 @@ def _seen(result: Result) -> str:
     if seen.cases > 1:
         ends = text.rpartition(" in ")[0]
         text = f'{escape(seen.middle)} <span class="ci">median of {seen.cases}: {ends}</span>'
-    what = result.claim.measures
-    return text + (f'<span class="remarks">{escape(what)}</span>' if what else "")
+    return text + _remark(result.claim.measures)
+
+
+def _remark(text: str) -> str:
+    return f'<span class="remarks">{escape(text)}</span>' if text else ""
 
 
 def _statement(showing: Showing, result: Result) -> str:
@@ -160,8 +158,7 @@ def _statement(showing: Showing, result: Result) -> str:
     claim = result.claim
     place = f'<span class="source">{escape(claim.place or "ours")}</span>'
     if result.word == claims.NOT_YET:
-        later = f'<span class="remarks">{escape(result.evidence)}</span>'
-        return f"{escape(claim.statement)} {place}{later}"
+        return f"{escape(claim.statement)} {place}{_remark(result.evidence)}"
     parts = [escape(result.evidence)]
     if claim.test:
         test = re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(claim.test))
@@ -190,33 +187,25 @@ def _recordings(showing: Showing, result: Result) -> str:
     return ", ".join(links) + more
 
 
-def _meets(result: Result) -> bool:
-    """Whether the interval of one number reaches what was claimed."""
+def _deviation(result: Result) -> tuple[float | None, str]:
+    """How far off it is, whichever way; and by how many times the nearest end of the claimed one.
+
+    The interval of a single number meets what was claimed, and is then not off at all.
+    """
+    if result.deviation is None:
+        return None, tables.NONE
     low, high = result.claim.claimed
     seen = result.measured
-    return seen.cases == 1 and low <= seen.high and seen.low <= high
-
-
-def _off(result: Result) -> float | None:
-    """What deviations are sorted by: none is 0, and it is no matter in which direction."""
-    if result.deviation is None:
-        return None
-    return 0.0 if _meets(result) else result.distance
-
-
-def _deviation(result: Result) -> str:
-    """`within`, or how many times above or below the nearest end of the claimed number it is."""
-    if result.deviation is None:
-        return tables.NONE
-    if _meets(result):
-        return '<span title="The interval and the claimed number meet.">meets it</span>'
-    of = "the median of its cases" if result.measured.cases > 1 else "what was measured"
+    if seen.cases == 1 and low <= seen.high and seen.low <= high:
+        return 0.0, '<span title="The interval and the claimed number meet.">meets it</span>'
+    of = "the median of its cases" if seen.cases > 1 else "what was measured"
     if result.deviation == 1:
-        return f'<span title="{of} lies within what was claimed">within</span>'
+        return result.distance, f'<span title="{of} lies within what was claimed">within</span>'
     above = result.deviation > 1
     times = units.ratio(result.deviation if above else 1 / result.deviation)
     title = f"{of}, against the nearest end of what was claimed"
-    return f'<span title="{title}">{times} {"above" if above else "below"}</span>'
+    told = f'<span title="{title}">{times} {"above" if above else "below"}</span>'
+    return result.distance, told
 
 
 def _names(showing: Showing, found: Sequence[Result]) -> str:

@@ -1,60 +1,87 @@
 """One value of many recordings: how a finding changes with two parameters, as table and chart."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import product
 from typing import Any
 
-from anatomy.figures import tables
+from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.judge import rows
-from anatomy.judge.rows import Row
+from anatomy.judge.rows import Row, derived
 from anatomy.record import signatures
-from anatomy.record.showing import Found
+from anatomy.record.showing import Found, current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter, UnknownName
 
-
-@dataclass(frozen=True)
-class Call:
-    """One recording of the grid: where it stands down the rows and along the columns."""
-
-    down: Any
-    along: Any
-    params: dict[str, Any]
+Key = tuple[str, str, Any, Any]  # op, variant, and the values down the rows and along the columns
+Spot = tuple[Any, Any, Found]  # these two values, and the recording there
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What of the recordings is shown; see `anatomy.page.matrix`."""
+def matrix(
+    experiment: str,
+    value: str = "ratio",
+    *,
+    by: str | Sequence[str],
+    rows: str = "dtype",
+    op: str | Sequence[str] | None = None,
+    quantity: str | None = None,
+    variants: Sequence[str] | None = None,
+    chart: bool = True,
+    table: bool = True,
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """One value of many recordings: a table with a row for each variant and `rows`, by `by`.
 
-    value: str
-    rows: str
-    by: str
-    ops: Sequence[str] | None
-    quantity: str | None
-    variants: Sequence[str] | None
-
-
-Found2D = Sequence[tuple[Call, Found]]
-
-
-def calls(
-    experiment: str, by: str | Sequence[str], down: str, params: dict[str, Any]
-) -> list[Call]:
-    """The calls of the grid: every value of `down` with every value of `by`.
+        matrix("contiguity.bench", "ratio", rows="dtype", by=("m", "n", "k"), quantity="gpu_warm",
+               dtype=["fp16", "bf16", "tf32", "fp32"], m=[2048, 4096, 8192])
 
     Args:
-        experiment: Its name.
-        by: The parameter, or parameters that change together, along the columns.
-        down: The parameter down the rows.
-        params: Lists for these two, single values for others.
+        value: `ratio`, `median_s`, `rate`, `share` or another column.
+        by: The parameter along the columns; several change together, and the ones without a list
+            of their own take the values of the first.
+        rows: The parameter down the rows, under each variant.
+        op: The only operation, or operations, shown; by default all, a part of the figure each.
+        quantity: There must be one: give it where there are several.
+        variants: Variants shown, in this order; by default all but the control and its duplicate
+            (of ratios) or but the duplicate (of anything else).
+        chart: Whether ratios are drawn as well, a panel for each variant.
+        table: Whether the table is shown unfolded; with a chart it can be folded under it.
+        params: Lists for `by` and `rows`; single values for the other parameters.
 
     Raises:
-        UnknownName: One of them is no parameter of the experiment.
-        BadParameter: A list is missing, or lists that change together differ in length.
+        BadParameter: There is no list for `by` or `rows`, or several quantities are left.
     """
+    showing = current()
+    calls = _calls(experiment, by, rows, params)
+    ceilings = showing.ceilings
+    found = [(down, along, showing.find(experiment, **call)) for down, along, call in calls]
+    across = by if isinstance(by, str) else " = ".join(name.upper() for name in by)
+
+    def draw() -> str:
+        ops = [op] if isinstance(op, str) else op
+        cells: dict[Key, Row] = {}
+        for down, along, each in found:
+            if each.recording is not None:
+                for row in _rows(each, value, ops, quantity, variants):
+                    row = derived(row, ceilings)
+                    if value not in row:
+                        raise UnknownName("column", value, row)
+                    cells[row.get("op") or "", row["variant"], down, along] = row
+        if not cells:
+            return ""
+        drawn = _chart(cells, rows, across) if chart and value == "ratio" else ""
+        grid = _grid(found, cells, value, rows, across)
+        return drawn + figures.twin(grid, unfold=table) if drawn else grid
+
+    return framing.exhibit([each for *_, each in found], caption, draw)
+
+
+def _calls(
+    experiment: str, by: str | Sequence[str], down: str, params: dict[str, Any]
+) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
+    """Every value of `down` with every value of `by`, and the parameters of the recording there."""
     along = [by] if isinstance(by, str) else list(by)
     known = signatures.signature(experiment).defaults
     for name in (*along, down):
@@ -68,77 +95,42 @@ def calls(
     if len({len(values) for values in together.values()}) > 1:
         raise BadParameter(f"the values of {', '.join(along)} change together; give equally many.")
     fixed = {name: value for name, value in params.items() if name not in (*along, down)}
-    steps = [
-        dict(zip(together, values, strict=True)) for values in zip(*together.values(), strict=True)
-    ]
-    return [
-        Call(value, step[along[0]], fixed | {down: value} | step)
-        for value, step in product(params[down], steps)
-    ]
+    for value, step in product(params[down], zip(*together.values(), strict=True)):
+        varied = dict(zip(together, step, strict=True))
+        yield value, varied[along[0]], fixed | {down: value} | varied
 
 
-def title(by: str | Sequence[str]) -> str:
-    """What the columns are called: `M = N = K` for sizes that change together."""
-    return by if isinstance(by, str) else " = ".join(name.upper() for name in by)
+def _rows(
+    found: Found,
+    value: str,
+    ops: Sequence[str] | None,
+    quantity: str | None,
+    variants: Sequence[str] | None,
+) -> Iterator[Row]:
+    """The rows of one recording, of the variants named or else of all that are findings."""
+    for op in ops or [None]:
+        table = rows.select(found.recording.rows, op=op, quantity=quantity)
+        quantities = rows.names(table, "quantity")
+        if len(quantities) > 1:
+            raise BadParameter(f"matrix() shows one quantity; choose of {', '.join(quantities)}.")
+        if variants is not None:
+            yield from rows.select(table, variants=variants)
+        else:
+            kept = rows.findings(table) if value == "ratio" else table
+            yield from (row for row in kept if row.get("role") != "again")
 
 
-def shown(found: Found2D, ceilings: Any, wanted: Wanted, *, chart: bool, table: bool) -> str:
-    """Chart and table.
-
-    Raises:
-        UnknownName: There is no such op, quantity, variant or column.
-        BadParameter: The rows have several quantities and none was chosen.
-    """
-    cells = _cells(found, ceilings, wanted)
-    if not cells:
-        return ""
-    drawn = _chart(cells, wanted) if chart and wanted.value == "ratio" else ""
-    grid = _grid(found, cells, wanted)
-    return drawn + figures.twin(grid, unfold=table) if drawn else grid
-
-
-Key = tuple[str, str, Any, Any]  # op, variant, down, along
-
-
-def _cells(found: Found2D, ceilings: Any, wanted: Wanted) -> dict[Key, Row]:
-    cells: dict[Key, Row] = {}
-    for call, each in found:
-        if each.recording is None:
-            continue
-        for op in wanted.ops or [None]:
-            table = rows.select(each.recording.rows, op=op, quantity=wanted.quantity)
-            quantities = rows.names(table, "quantity")
-            if len(quantities) > 1:
-                raise BadParameter(
-                    f"matrix() shows one quantity; choose of {', '.join(quantities)}."
-                )
-            for row in _chosen(table, wanted):
-                row = rows.derived(row, ceilings)
-                if wanted.value not in row:
-                    raise UnknownName("column", wanted.value, row)
-                cells[row.get("op") or "", row["variant"], call.down, call.along] = row
-    return cells
-
-
-def _chosen(table: Sequence[Row], wanted: Wanted) -> list[Row]:
-    """The variants named, or else all that are findings."""
-    if wanted.variants is not None:
-        return rows.select(table, variants=wanted.variants)
-    kept = rows.findings(table) if wanted.value == "ratio" else table
-    return [row for row in kept if row.get("role") != "again"]
-
-
-def _grid(found: Found2D, cells: dict[Key, Row], wanted: Wanted) -> str:
-    downs, alongs = _members(call.down for call, _ in found), _members(c.along for c, _ in found)
-    label, size = rows.heading(wanted.value), 1.0
-    if wanted.value.endswith("_s"):
-        known = [row[wanted.value] for row in cells.values() if row[wanted.value]]
+def _grid(found: list[Spot], cells: dict[Key, Row], value: str, down: str, along: str) -> str:
+    downs, alongs = _members(each[0] for each in found), _members(each[1] for each in found)
+    label, size = rows.heading(value), 1.0
+    if value.endswith("_s"):
+        known = [row[value] for row in cells.values() if row[value]]
         size, unit = tables.time_unit(known)
         label += f", {unit}"
-    heads = "".join(f'<th scope="col" class="n">{escape(str(along))}</th>' for along in alongs)
+    heads = "".join(f'<th scope="col" class="n">{escape(str(each))}</th>' for each in alongs)
     top = (
         f'<thead><tr><th rowspan="2" scope="col">{escape(label)}<br><span class="ci">95% interval'
-        f'</span></th><th colspan="{len(alongs)}" scope="colgroup">{escape(wanted.by)}</th></tr>'
+        f'</span></th><th colspan="{len(alongs)}" scope="colgroup">{escape(along)}</th></tr>'
         f"<tr>{heads}</tr></thead>"
     )
     bodies = []
@@ -148,12 +140,11 @@ def _grid(found: Found2D, cells: dict[Key, Row], wanted: Wanted) -> str:
         lines = [tables.across("op", escape(op), width)] if op else []
         for variant in variants:
             lines.append(tables.across("group", tables.code(variant), width))
-            for down in downs:
-                row = [_cell(cells.get((op, variant, down, a)), wanted.value, size) for a in alongs]
-                lines.append(f'<tr><th scope="row">{escape(str(down))}</th>{"".join(row)}</tr>')
+            for at in downs:
+                row = [_cell(cells.get((op, variant, at, each)), value, size) for each in alongs]
+                lines.append(f'<tr><th scope="row">{escape(str(at))}</th>{"".join(row)}</tr>')
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
-    named = f"{label} by {wanted.rows} and {wanted.by}"
-    return tables.wrapped(top + "".join(bodies), named, "matrix")
+    return tables.wrapped(top + "".join(bodies), f"{label} by {down} and {along}", "matrix")
 
 
 def _cell(row: Row | None, value: str, size: float) -> str:
@@ -170,16 +161,16 @@ def _cell(row: Row | None, value: str, size: float) -> str:
     return f'<td class="n {kind}" title="{word}">{seen}{text}<span class="said">{word}</span></td>'
 
 
-def _chart(cells: dict[Key, Row], wanted: Wanted) -> str:
+def _chart(cells: dict[Key, Row], down: str, along: str) -> str:
     panels = []
     for op in _members(key[0] for key in cells):
         mine = {key: row for key, row in cells.items() if key[0] == op}
         floor = max(row.get("noise_floor") or 0.0 for row in mine.values())
         if marks := [_mark(key, row) for key, row in mine.items() if row.get("ratio")]:
-            panels.append((op, svg.Drawing("matrix", (marks, wanted.by, wanted.rows, floor))))
+            panels.append((op, svg.Drawing("matrix", (marks, along, down, floor))))
     if not panels:
         return ""
-    label = f"Time over the control's time by {wanted.rows} and {wanted.by}."
+    label = f"Time over the control's time by {down} and {along}."
     return svg.chart(panels, f"{label} The table has the figures.")
 
 

@@ -55,10 +55,7 @@ NONE = '<span class="none">—</span>'  # a cell without a value
 
 
 def chip(word: str, text: str | None = None, title: str = "") -> str:
-    """A verdict with its mark: word (or `text` in its place), colour and mark say the same.
-
-    `title` is shown on hover.
-    """
+    """A verdict with its mark: word (or `text`) and colour say the same; `title` is on hover."""
     mark, kind = CHIPS.get(word, ("", "open"))
     hover = f' title="{escape(title)}"' if title else ""
     return (
@@ -127,15 +124,7 @@ def time_unit(values: Sequence[float]) -> tuple[float, str]:
 
 
 def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
-    """Rows with times, one body for each operation and quantity.
-
-    Args:
-        table: Rows with what follows from them (`rows.derived`).
-        columns: Columns wanted, by name; by default `TIMED`, without those that are empty.
-
-    Raises:
-        UnknownName: There is no such column.
-    """
+    """Rows with times and what follows from these, one body for each operation and quantity."""
     _known(columns, {name for row in table for name in row} | {"remarks"})
     wanted = list(columns or _filled(table, TIMED))
     took = [row["median_s"] for row in table if row.get("median_s")]
@@ -148,7 +137,7 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
         "share": ("% of limit", limits[0] if len(limits) == 1 else ""),
         "kernels_per_call": ("kernels", "per call"),
     }
-    numeric = {name for name in wanted if _is_number(table, name)}
+    numeric = _numeric(table, wanted)
     heads = [
         _head(*named.get(name, (rows.heading(name),)), number=name in numeric) for name in wanted
     ]
@@ -169,42 +158,30 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
         controls = [row["variant"] for row in members if row.get("role") == "control"]
         known = [*shared, *map(against, controls)]
         for row in members:
-            cells = [
-                special[name](row) if name in special else _cell(row, name, name in numeric)
+            cells = {
+                name: special[name](row) if name in special else _cell(row, name, name in numeric)
                 for name in wanted
-            ]
-            if "variant" in wanted and "remarks" not in wanted:
-                at = wanted.index("variant")
-                cells[at] = (code(row.get("variant")) + under(row, known), "")
-            lines.append(_line(cells, row.get("role")))
+            }
+            if "remarks" not in wanted:
+                cells["variant"] = (code(row.get("variant")) + under(row, known), "")
+            lines.append(_line([cells[name] for name in wanted], row.get("role")))
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
     return wrapped(f"<thead><tr>{''.join(heads)}</tr></thead>{''.join(bodies)}", "Measured times")
 
 
 def plain(table: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
-    """Rows without times, such as a layout report: every column that has a value.
-
-    Args:
-        table: The rows.
-        columns: Columns wanted, by name, in this order.
-
-    Raises:
-        UnknownName: There is no such column.
-    """
+    """Rows without times, such as a layout report: by default every column that has a value."""
     present = list(dict.fromkeys([*REPORTED, *(name for row in table for name in row)]))
     _known(columns, present)
     wanted = list(columns or (n for n in _filled(table, present) if n not in HIDDEN))
-    numeric = {name for name in wanted if _is_number(table, name)}
+    numeric = _numeric(table, wanted)
     heads = [_head(rows.heading(name), number=name in numeric) for name in wanted]
     lines = [[_cell(row, name, name in numeric) for name in wanted] for row in table]
     return _whole(heads, lines, "Recorded rows")
 
 
 def listed(heads: Sequence[str], lines: Sequence[Sequence[str]], label: str, kind: str = "") -> str:
-    """A table of ready markup: one header cell a column, the first cell of a line its header.
-
-    A header that begins with `#` is of a column of numbers, set flush right.
-    """
+    """A table of ready markup; a header that begins with `#` is of numbers, set flush right."""
     top = [_head(head.removeprefix("#"), number=head.startswith("#")) for head in heads]
     kinds = ["n" if head.startswith("#") else "" for head in heads]
     return _whole(top, [list(zip(line, kinds, strict=True)) for line in lines], label, kind)
@@ -218,15 +195,7 @@ def by_columns(
     *,
     sparse: bool = False,
 ) -> str:
-    """`listed`, from each column's header and what gives its cell of an item.
-
-    Args:
-        columns: Header and function, in order.
-        items: Of each line one.
-        label: What the table is.
-        kind: Further class of it.
-        sparse: Leave out the columns in which no line has a value, and a table without lines.
-    """
+    """`listed`, a line for each item; if `sparse`, no empty columns, and "" without lines."""
     heads, gives = zip(*columns, strict=True)
     lines = [[give(item) for give in gives] for item in items]
     if sparse and not lines:
@@ -252,10 +221,7 @@ def wrapped(markup: str, label: str, kind: str = "") -> str:
 
 
 def remarks(row: Row, shared: Sequence[Tag] = ()) -> str:
-    """What a reader must know of a row beside its figures, as small tags.
-
-    Those that are `shared` by all rows of a group stand at its head instead.
-    """
+    """What a reader must know of a row, as small tags; `shared` ones stand at its group's head."""
     found = [_tag(tag) for tag in _tags(row) if tag not in shared]
     if row.get("note"):
         found.append(why(row["note"]))
@@ -308,9 +274,10 @@ def _filled(table: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> list[
     return [name for name in columns if any(not units.missing(row.get(name)) for row in table)]
 
 
-def _is_number(table: Sequence[Mapping[str, Any]], column: str) -> bool:
-    values = [row.get(column) for row in table]
-    return any(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+def _numeric(table: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> set[str]:
+    """Those of the columns that hold a number in any row; a truth value is none."""
+    cells = [(name, row.get(name)) for row in table for name in columns]
+    return {n for n, v in cells if isinstance(v, int | float) and not isinstance(v, bool)}
 
 
 def _head(name: str, note: str = "", *, number: bool = False) -> str:
@@ -330,8 +297,8 @@ def _whole(
 def _line(cells: Sequence[Cell], role: str | None = None) -> str:
     """A row whose first cell is its header."""
     (name, _), *others = cells
-    kinds = [f' class="{kind}"' if kind else "" for _, kind in others]
-    inside = "".join(f"<td{kind}>{cell[0]}</td>" for kind, cell in zip(kinds, others, strict=True))
+    classes = {kind: f' class="{kind}"' if kind else "" for _, kind in others}
+    inside = "".join(f"<td{classes[kind]}>{text}</td>" for text, kind in others)
     opened = f'<tr class="{role}">' if role else "<tr>"
     return f'{opened}<th scope="row">{name}</th>{inside}</tr>'
 

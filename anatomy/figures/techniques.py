@@ -1,7 +1,5 @@
 """What each technique of the axioms gives at its best and at its worst, in one table.
 
-A first look for who has not read the pages yet: the two ends of each pay-off map with the cell they
-belong to, the memory, the cost that is paid once, and the verdict on the factor that was promised.
 Which techniques there are, the front matter of their pages says (`frontmatter.Technique`).
 Cells of fewer blocks than an interval of 95 % takes are left out, and so is what has no ratio.
 """
@@ -36,24 +34,18 @@ def techniques(*, caption: str | None = None) -> str:
         for page, front in frontmatter.of_site(showing).items()
         for each in front.techniques
     ]
-    columns = [
-        ("technique", lambda row: _link(row[1], _address(showing, row[0]))),
-        ("speed-up at its best", lambda row: _cell(row[1], row[3], best=True)),
-        ("at its worst", lambda row: _cell(row[1], row[3], best=False)),
-        ("memory", lambda row: _memory(row[1], row[3])),
-        ("once", lambda row: _once(row[1], row[3])),
-        ("promised", lambda row: _promised(row[2])),
-    ]
-    found = {id(one): one for *_, several in asked for one in several}
-    return framing.exhibit(
-        list(found.values()),
-        caption,
-        lambda: tables.by_columns(columns, asked, "Techniques", "techniques"),
-    )
+    heads = ("technique", "speed-up at its best", "at its worst", "memory", "once", "promised")
 
+    def draw() -> str:
+        lines = []
+        for page, each, result, found in asked:
+            ends = (_cell(each, found, best=True), _cell(each, found, best=False))
+            needs = (_memory(each, found), _once(each, found))
+            lines.append([_link(showing, page, each), *ends, *needs, _promised(result)])
+        return tables.listed(heads, lines, "Techniques", "techniques")
 
-def _address(showing: Showing, page: str) -> str:
-    return showing.page_link(posixpath.relpath(page, posixpath.dirname(showing.page) or "."))
+    recordings = {id(one): one for *_, several in asked for one in several}
+    return framing.exhibit(list(recordings.values()), caption, draw)
 
 
 def _looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | None, list[Found]]:
@@ -69,8 +61,9 @@ def _looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | N
         raise BadParameter(problem) from None
 
 
-def _link(each: Technique, address: str) -> str:
-    return f'<a href="{escape(address)}">{escape(each.name)}</a>'
+def _link(showing: Showing, page: str, each: Technique) -> str:
+    there = posixpath.relpath(page, posixpath.dirname(showing.page) or ".")
+    return f'<a href="{escape(showing.page_link(there))}">{escape(each.name)}</a>'
 
 
 def _promised(result: Result | None) -> str:
@@ -111,12 +104,10 @@ def _cell(each: Technique, found: Iterable[Found], *, best: bool) -> str:
 
 def _memory(each: Technique, found: Iterable[Found]) -> str:
     """The least and the most that the technique needs over what the ordinary way needs."""
-    column = each.memory
-    shares = []
+    column, shares = each.memory, []
+    key, name = ("variant", each.control) if each.control else ("role", "control")
     for members in _groups(found):
-        base = next((row for row in members if row.get("role") == "control"), {})
-        if each.control:
-            base = next((row for row in members if row["variant"] == each.control), {})
+        base = next((row for row in members if row.get(key) == name), {})
         for row in members:
             counted = not units.missing(row.get(column)) and base.get(column)
             if row.get("variant") in each.variants and counted:

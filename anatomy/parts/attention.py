@@ -60,42 +60,25 @@ BLOCK_SCORES = 2**26
 
 @dataclass(frozen=True)
 class Size:
-    """What is computed, before there are tensors.
+    """What is computed, before there are tensors."""
 
-    Attributes:
-        heads: Heads H of the one sequence.
-        sequence: Tokens N.
-        width: Width D of a head.
-        dtype: Number format of q, k and v.
-        backward: Whether the gradients of q, k and v are wanted too.
-        causal: Whether a token sees only itself and those before it.
-    """
-
-    heads: int
-    sequence: int
-    width: int
-    dtype: str
-    backward: bool = False
-    causal: bool = False
+    heads: int  # H, of the one sequence
+    sequence: int  # tokens N
+    width: int  # D, of a head
+    dtype: str  # of q, k and v
+    backward: bool = False  # whether the gradients of q, k and v are wanted too
+    causal: bool = False  # whether a token sees only itself and those before it
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One attention problem: q, k, v of (B, H, N, D) each, and maybe a gradient to go back with.
-
-    Attributes:
-        q: Queries; they and k and v require gradients if there is `grad`.
-        k: Keys.
-        v: Values.
-        grad: Gradient of the output, or None where only the forward pass is wanted.
-        mask: For attention written out: (N, N), true where a token may not look; else None.
-    """
+    """One attention problem: q, k, v of (B, H, N, D), requiring gradients if there is `grad`."""
 
     q: Tensor
     k: Tensor
     v: Tensor
-    grad: Tensor | None = None
-    mask: Tensor | None = None
+    grad: Tensor | None = None  # of the output, to go back with
+    mask: Tensor | None = None  # for attention written out: (N, N), true where none may look
 
     @property
     def causal(self) -> bool:
@@ -120,9 +103,6 @@ def calls(given: Problem, ordinary: Mapping[str, bool]) -> dict[str, Call]:
     A backend is chosen by PyTorch's own switches, as `torch.nn.attention.sdpa_kernel` does it; that
     context costs more host time than a short kernel takes, and would be timed with it. Every way
     but `manual` throws all four switches. Call them within `switches_kept`.
-
-    Args:
-        given: The problem.
     """
 
     def fused(on: Mapping[str, bool]) -> Callable[[], Tensor]:
@@ -168,11 +148,7 @@ def _through(attend: Callable[[], Tensor], given: Problem) -> Call:
 
 @torch.no_grad()
 def exact(given: Problem) -> Outputs:
-    """The same in float64, without ever holding more than some rows of the scores.
-
-    A row of the scores needs nothing of the others, so the result is exact up to the roundings of
-    float64, however many queries make a block.
-    """
+    """The same in float64, some rows of the scores at a time: a row needs nothing of the others."""
     q, k, v = (x.detach().double() for x in (given.q, given.k, given.v))
     scale, (B, H, N) = q.shape[-1] ** -0.5, q.shape[:3]
     out, dq, dk, dv = (torch.zeros_like(q) for _ in range(4))
@@ -212,15 +188,7 @@ def throw(on: Mapping[str, bool]) -> None:
 
 
 def why_not(name: str, call: Call, expected: Outputs) -> str:
-    """Why a way of computing attention can't be timed here; empty where it can.
-
-    It is run, and compared with the exact result.
-
-    Args:
-        name: The way.
-        call: It.
-        expected: The exact result.
-    """
+    """Why a way, once run and compared with the exact result, can't be timed; empty if it can."""
 
     def check() -> None:
         found = call()
@@ -282,16 +250,10 @@ def _described(device: torch.device) -> str:
 def form(
     row: Mapping[str, Any], heads: int, sequence: int, where: torch.device
 ) -> tuple[Callable[[], None], Callable[[], int]]:
-    """One form of the call, to be run and to be asked about.
+    """A call, and another that gives PyTorch's number of the backend that it would choose for it.
 
-    Args:
-        row: `dtype`, `head_width`, `queries` (how many), `gradients`, `causal` and `mask`.
-        heads: Heads H.
-        sequence: Keys N.
-
-    Returns:
-        A call, with its way back where gradients are wanted; and one that gives PyTorch's number of
-        the backend that it would choose.
+    `row` has `dtype`, `head_width`, `queries` (how many), `gradients`, `causal` and `mask`;
+    `sequence` is the number of keys.
     """
     kind = formats.storage(row["dtype"])
     q, k, v = (
@@ -314,11 +276,7 @@ def form(
 
 
 def choice(ask: Callable[[], int], ordinary: Mapping[str, bool]) -> str | None:
-    """The backend that PyTorch says it would choose; None where it does not say.
-
-    Args:
-        ask: A call of PyTorch's own chooser.
-    """
+    """The backend that PyTorch's own chooser, asked by `ask`, names; None where it names none."""
     throw(ordinary)
     try:
         return CHOSEN.get(ask())

@@ -53,17 +53,11 @@ ALLOWED_OUTPUT = {"bf16": 2**-6, "fp32": 2**-14, "tf32": 2**-9}
 
 @dataclass(frozen=True)
 class Cell:
-    """One layer size, and the ways that it is run in.
+    """One layer size, and the ways that it is run in."""
 
-    Attributes:
-        width: C.
-        tokens: T, of one sequence.
-        ways: Without eager, which is always there.
-    """
-
-    width: int
-    tokens: int
-    ways: tuple[str, ...]
+    width: int  # C
+    tokens: int  # T, of one sequence
+    ways: tuple[str, ...]  # without eager, which is always there
 
     @property
     def columns(self) -> dict[str, int]:
@@ -72,11 +66,7 @@ class Cell:
 
 
 def cells(scale: float, full: bool) -> list[Cell]:
-    """The cells of the map, all different.
-
-    Args:
-        full: All ways in a finer map, and max-autotune in one cell.
-    """
+    """The cells of the map, all different; `full`: a finer map, and max-autotune in one cell."""
     made = []
     for tokens in FULL_TOKENS if full else TOKENS:
         for width in FULL_WIDTHS if full else WIDTHS:
@@ -97,13 +87,7 @@ def measure(
     iters: int,
     budget_s: float,
 ) -> pd.DataFrame:
-    """The table of all cells; one that can't be measured here is a row that says why.
-
-    Args:
-        cells: What to measure.
-        training: Forward and backward pass, or the forward pass alone.
-        dtype: Number format.
-    """
+    """The table of all cells; one that can't be measured here is a row that says why."""
     watch = stopwatch_for(where)
     task = "training" if training else "inference"
     with formats.products_in(dtype), torch.set_grad_enabled(training), without_caches():
@@ -188,11 +172,7 @@ def _cell(
 def or_without_graphs(
     compared: Callable[[dict[str, Call]], pd.DataFrame], calls: dict[str, Call]
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The table of all calls; if they can't be compared, that of those without CUDA graphs.
-
-    Returns:
-        The table, and why each way that is not in it is not.
-    """
+    """The table of all calls, else of those without CUDA graphs; and why the others are missing."""
     try:
         return compared(calls), {}
     except AnatomyError as error:
@@ -203,11 +183,10 @@ def or_without_graphs(
 
 
 def memory_of(way: str, found: memory.Peak | None, held: int) -> dict[str, int | None]:
-    """The memory of a way as columns, without what was `held` before its cell; of CUDA graphs only
-    what is reserved.
+    """The memory of a way as columns, without what was `held` before its cell.
 
-    A graph's tensors lie in a pool that the account of tensors does not see while it is replayed,
-    so their peak would be far too small.
+    Of CUDA graphs it is only what is reserved: the account of tensors does not see their pool
+    while they are replayed, so the peak would be far too small.
     """
     told = memory.columns(found)
     if found:
@@ -216,11 +195,8 @@ def memory_of(way: str, found: memory.Peak | None, held: int) -> dict[str, int |
 
 
 def _kernels(calls: dict[str, Call], watch: Stopwatch) -> dict[str, census.Census]:
-    """The kernels of the ways that launch them one by one.
-
-    They are listed before a CUDA graph exists: a profiler that comes and goes beside one has
-    crashed before (github.com/pytorch/pytorch/issues/75504).
-    """
+    """The kernels of the ways that launch them one by one, listed before a CUDA graph exists."""
+    # A profiler beside one has crashed before (github.com/pytorch/pytorch/issues/75504).
     listed = {way: call for way, call in calls.items() if way not in WITH_GRAPHS}
     return census.take(listed, watch, 1) or {}
 
@@ -267,12 +243,7 @@ def _reference(model: torch.nn.Module, x: Tensor, training: bool) -> Call:
 
 
 def with_break_even(table: pd.DataFrame, setup_s: dict[str, float]) -> pd.DataFrame:
-    """Add what each way took to set up, and the steps after which that is paid back.
-
-    Args:
-        table: Of one comparison with eager as its control.
-        setup_s: Way -> seconds of its first calls.
-    """
+    """Add the seconds of each way's first calls, and the steps after which eager is overtaken."""
     blocks = dict(zip(table.variant, table.blocks_s, strict=True))
     added = []
     for row in table.itertuples():
@@ -346,12 +317,7 @@ def let_go(where: torch.device) -> None:
 def cost_per_break(
     breaks: Sequence[int], blocks_s: Sequence[Sequence[float]]
 ) -> intervals.Interval:
-    """Seconds that one break adds: the slope of time over breaks in each block, and its interval.
-
-    Args:
-        breaks: Of each variant.
-        blocks_s: Of each variant, its seconds in each block; the blocks are paired.
-    """
+    """Seconds that one break adds: the slope, in each block, of the variants' times over breaks."""
     n = np.asarray(breaks, dtype=np.float64)
     seconds = np.asarray(blocks_s, dtype=np.float64)  # (variants, blocks)
     return intervals.median_interval(np.polyfit(n, seconds, 1)[0])

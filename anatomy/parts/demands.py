@@ -1,4 +1,7 @@
-"""Numbers that an experiment can't take, refused before anything is allocated or timed."""
+"""Numbers that an experiment can't take, refused before anything is allocated or timed.
+
+Parameters are given by name. What is wrong is a BadParameter that says what would do.
+"""
 
 from anatomy.machine import host
 from anatomy.parts import models
@@ -9,14 +12,7 @@ LAYER_BYTES = 2**15
 
 
 def positive(**given: float) -> None:
-    """Refuse what is not above 0.
-
-    Args:
-        given: Parameters by name; whole numbers count something, others are factors or seconds.
-
-    Raises:
-        BadParameter: One is 0 or less.
-    """
+    """Refuse what is not above 0: whole numbers count something, others are factors or seconds."""
     for name, number in given.items():
         if number <= 0:
             wanted = "it must be 1 or more" if isinstance(number, int) else "it must be above 0"
@@ -24,31 +20,14 @@ def positive(**given: float) -> None:
 
 
 def at_least(least: int, why: str, **given: int) -> None:
-    """Refuse what is less than an experiment needs.
-
-    Args:
-        least: The smallest number that will do.
-        why: What the experiment could not do with less, as a sentence without its point.
-        given: Parameters by name.
-
-    Raises:
-        BadParameter: One is smaller.
-    """
+    """Refuse what is less than `least`; `why` is a sentence, without its point, that says why."""
     for name, number in given.items():
         if number < least:
             raise BadParameter(f"{name}={number}: it must be {least} or more; {why}.")
 
 
 def multiple(of: int, **given: int) -> None:
-    """Refuse what is no multiple, or not above 0.
-
-    Args:
-        of: What it must be a multiple of.
-        given: Parameters by name.
-
-    Raises:
-        BadParameter: One is no multiple; the message names the nearest that is.
-    """
+    """Refuse what is no multiple, or not above 0, naming the nearest multiple."""
     for name, number in given.items():
         if number <= 0 or number % of:
             good = max(1, round(number / of)) * of
@@ -56,28 +35,14 @@ def multiple(of: int, **given: int) -> None:
 
 
 def width(number: int) -> None:
-    """Refuse the width C of a transformer that is no whole number of its heads.
-
-    Args:
-        number: C.
-
-    Raises:
-        BadParameter: It is not above 0, or more than one head and no multiple of it.
-    """
+    """Refuse the width C of a transformer that is no whole number of heads, nor one narrow head."""
     positive(width=number)
     if number > models.HEAD_WIDTH:
         multiple(models.HEAD_WIDTH, width=number)
 
 
 def weights(width: int, layers: int) -> None:
-    """Refuse a transformer that would not fit the host, where its weights are drawn.
-
-    Args:
-        layers: How many.
-
-    Raises:
-        OutOfMemory: It needs more than is free there.
-    """
+    """Raise OutOfMemory for a transformer that would not fit the host, where it is drawn."""
     need = layers * (12 * width * width * 4 + LAYER_BYTES)  # in float32
     host.require_bytes("cpu", need, f"A transformer of {layers} layers of width {width}")
 

@@ -32,17 +32,11 @@ WHY_NOT = "CUDA graphs need an NVIDIA GPU"
 
 @dataclass(frozen=True)
 class Captured:
-    """A captured call. `replay` runs it and returns its outputs, the same tensors each time.
-
-    Attributes:
-        replay: Runs the graph and returns the static outputs.
-        seconds: What capturing, instantiating and the first replay took, warm-up calls apart.
-        pool_bytes: What the allocator took from the driver for it; it stays while the graph lives.
-    """
+    """A captured call. `replay` runs it and returns its outputs, the same tensors each time."""
 
     replay: Call
-    seconds: float
-    pool_bytes: int
+    seconds: float  # what capturing, instantiating and the first replay took, warm-up calls apart
+    pool_bytes: int  # what the allocator took from the driver for it, held while the graph lives
 
 
 @functools.cache
@@ -66,13 +60,7 @@ def warm_up(call: Call, where: torch.device) -> torch.cuda.Stream | None:
 
 
 def capture(call: Call, where: torch.device, pool: object = None) -> Captured:
-    """Capture a call whose inputs and outputs stay where they are.
-
-    Args:
-        call: Returns the tensors it computes; it must not wait for the GPU.
-        where: The GPU.
-        pool: Memory pool of another graph (`torch.cuda.graph_pool_handle()`), to share it.
-    """
+    """Capture a call, which must not wait for the GPU; `pool` is another graph's, to share it."""
     side = warm_up(call, where)
     torch.cuda.empty_cache()
     before = torch.cuda.memory_reserved(where)
@@ -101,14 +89,11 @@ def compared(
     quantities: Sequence[str],
     **given: object,
 ) -> pd.DataFrame:
-    """Eager calls of `over(x)` against a graph of them, with what the graph costs.
-
-    The memory of the eager call is read before there is a graph, whose pool would be in it.
-    """
+    """Eager calls of `over(x)` against a graph of them, with what the graph costs."""
     eager = over(x)
     eager()
     warm_up(eager, where)  # a library's workspace for that stream is then in every figure below
-    peaks = {EAGER: memory.peak(eager, where)}
+    peaks = {EAGER: memory.peak(eager, where)}  # before there is a graph: its pool would count
     # Of the eager call alone, and before there is a graph: replays launch the same kernels.
     seen = census.take({EAGER: eager}, stopwatch_for(where)) or {}
     kernel_s = _mean_kernel(seen.get(EAGER))

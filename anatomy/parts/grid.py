@@ -72,24 +72,19 @@ def measure_cells(
 ) -> pd.DataFrame:
     """The table of all cells; one that can't be measured here has rows that say why.
 
-    Between two cells all is given back that the first has left; see `give_back`.
+    Between two cells all is given back that the first has left; see `give_back`. What `measure`
+    raises and nobody foresaw is raised again, with a note that names the cell.
 
     Args:
-        cells: Coordinates of each, `op` among them.
         measure: Makes what one cell needs and returns its table. Coordinates that the table lacks
             are added to it.
         variants: Names of the rows of a cell that can't be measured, the control first; a function
             where they depend on the cell.
         quantity: The quantity of those rows, or several.
-        where: The device.
         foreseen: Types of errors that cost their cell alone, beside `FORESEEN` and what a compiler
             raises: `RuntimeError` where PyTorch may refuse an operation.
         promised: Columns beside those of `PROMISED` that the table has in any case.
-        budget_s: Seconds after which no further cell is begun; its rows say so. One that is being
-            measured is not cut short.
-
-    Raises:
-        Exception: What `measure` raised and nobody foresaw, with a note that names the cell.
+        budget_s: Seconds after which no further cell is begun; its rows say so.
     """
     watch = stopwatch_for(where) if budget_s is not None else None
     begun = watch.now() if watch else 0.0
@@ -117,15 +112,8 @@ def attempt(
 ) -> tuple[Value | None, str]:
     """What `act` returned and no reason, or None and why; what it left is given back either way.
 
-    For a cell's single variants too, where one that fails shall not cost the others.
-
-    Args:
-        act: Builds, checks or measures something.
-        where: The device.
-        foreseen: As of `measure_cells`.
-
-    Raises:
-        Exception: What `act` raised and nobody foresaw.
+    For a cell's single variants too, where one that fails shall not cost the others. What nobody
+    foresaw is raised again.
     """
     usable = True
     try:
@@ -147,10 +135,6 @@ def note_of(error: Exception, foreseen: tuple[type[Exception], ...] = ()) -> str
 
     An error of the accelerator itself is never foreseen, but for its memory: after it, the process
     can use the device no more, and whatever came next would fail in its name.
-
-    Args:
-        error: As it was caught.
-        foreseen: As of `measure_cells`.
     """
     kind = kind_of(error)
     if not kind and isinstance(error, foreseen) and not isinstance(error, torch.AcceleratorError):
@@ -178,10 +162,7 @@ def kind_of(error: BaseException | None) -> str:
 
 
 def _of_the_compiler() -> tuple[type[Exception], ...]:
-    """Types of what torch.compile raises; who never compiled has not paid the seconds to load it.
-
-    What arises in its backends comes wrapped in one of these.
-    """
+    """Types of what torch.compile raises, unless it was never loaded, which takes seconds."""
     dynamo = sys.modules.get("torch._dynamo.exc")
     return (dynamo.TorchDynamoException, dynamo.FailOnRecompileLimitHit) if dynamo else ()
 
@@ -194,15 +175,7 @@ def unmeasured(
     where: torch.device,
     control: str | None = None,
 ) -> pd.DataFrame:
-    """Rows of a cell that have no time and say why.
-
-    Args:
-        cell: Its coordinates.
-        notes: Why, by variant.
-        quantity: Their quantity, or several, of which each has all rows.
-        where: The device.
-        control: Which variant is the control, if one of them is.
-    """
+    """Rows of a cell for each variant of `notes` and each quantity, with no time but the note."""
     told = {**cell, "device": where.type}
     return pd.DataFrame(
         [
@@ -230,12 +203,7 @@ def give_back(where: torch.device) -> None:
 
 
 def joined(tables: Sequence[pd.DataFrame], promised: Sequence[str] = ()) -> pd.DataFrame:
-    """The tables one below the other, with the columns promised even where all cells refuse.
-
-    Args:
-        tables: One per cell.
-        promised: Columns beside those of `PROMISED`.
-    """
+    """The cells' tables one below the other, with the columns promised even where all refuse."""
     table = pd.concat(tables, ignore_index=True)
     for column in (*PROMISED, *promised):
         if column not in table:
@@ -244,12 +212,7 @@ def joined(tables: Sequence[pd.DataFrame], promised: Sequence[str] = ()) -> pd.D
 
 
 def with_counts(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Columns that count, as whole numbers again: rows without a value make pandas forget it.
-
-    Args:
-        table: Rows of several comparisons.
-        columns: Names of columns of whole numbers, some of them missing.
-    """
+    """Columns that count, as whole numbers again: rows without a value make pandas forget it."""
     whole = {
         name: pd.Series([None if pd.isna(n) else int(n) for n in table[name]], dtype=object)
         for name in columns

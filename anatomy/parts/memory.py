@@ -1,8 +1,7 @@
 """How much memory one call needs: the allocator's own peak, above what was there before.
 
-The caching allocator knows every byte that a tensor has. What lies beneath it (the CUDA context,
-the libraries' handles, the workspaces they take for themselves) it does not know, and neither do
-these figures.
+It knows every byte that a tensor has, but not what lies beneath it: the CUDA context, the
+libraries' handles, and the workspaces that they take for themselves.
 """
 
 from collections.abc import Callable
@@ -13,31 +12,19 @@ import torch
 
 @dataclass(frozen=True)
 class Peak:
-    """Bytes that one call needed at most.
+    """Bytes that one call needed at most."""
 
-    Attributes:
-        bytes: Peak of the bytes in tensors during the call, less those in tensors before it: what
-            the call itself needs on top of weights and inputs.
-        total_bytes: The same peak, with what was there before.
-        reserved_bytes: Bytes that the allocator had taken from the driver at the peak, private
-            pools of CUDA graphs and all gaps included.
-    """
-
-    bytes: int
-    total_bytes: int
-    reserved_bytes: int
+    bytes: int  # in tensors, less those before the call: what it needs beside weights and inputs
+    total_bytes: int  # the same peak, with what was there before
+    reserved_bytes: int  # taken from the driver at the peak, CUDA graphs' pools and gaps included
 
 
 def peak(call: Callable[[], object], device: torch.device) -> Peak | None:
-    """The peak of one call that has run before, or None on a CPU, which keeps no such account.
-
-    Call it outside of what is timed. The cache of the allocator is emptied first, so that what an
-    earlier call left there does not count as reserved.
-    """
+    """The peak of one call that has run before, or None on a CPU, which keeps no such account."""
     if device.type != "cuda":
         return None
     torch.cuda.synchronize(device)
-    torch.cuda.empty_cache()
+    torch.cuda.empty_cache()  # what an earlier call left there must not count as reserved
     before = torch.cuda.memory_allocated(device)
     torch.cuda.reset_peak_memory_stats(device)
     kept = call()

@@ -60,14 +60,7 @@ class Block(nn.Module):
 
 
 def transformer(width: int, layers: int, device: torch.device, dtype: torch.dtype) -> nn.Sequential:
-    """`layers` blocks of that width, with weights that are the same each time.
-
-    Args:
-        width: C, a multiple of `HEAD_WIDTH`, or less than it for one narrow head.
-        layers: How many blocks.
-        device: Where the weights lie.
-        dtype: What they are stored as.
-    """
+    """`layers` blocks, the same weights each time; `width` is whole heads, or one narrow head."""
     with torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay as they were
         torch.manual_seed(0)
         model = nn.Sequential(*(Block(width) for _ in range(layers)))
@@ -77,15 +70,10 @@ def transformer(width: int, layers: int, device: torch.device, dtype: torch.dtyp
 def gradients_of(
     model: Layer, parameters: Sequence[Tensor], x: Tensor
 ) -> Callable[[], tuple[Tensor, ...]]:
-    """A call that runs forward and backward, and returns the loss and every gradient.
+    """A call that runs forward and backward over `x` (B, T, C): the loss, and every gradient.
 
     Nothing is stored in `.grad`: gradients that add up from call to call would change the work.
     The loss is the mean of the squared output in float32, which any model has.
-
-    Args:
-        model: What is run, maybe compiled or wrapped: (B, T, C) to (B, T, C).
-        parameters: What gradients are taken of.
-        x: Input (B, T, C).
     """
     wanted = list(parameters)
 

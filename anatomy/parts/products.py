@@ -25,12 +25,7 @@ ALLOWED_FP8 = {False: ALLOWED[torch.bfloat16], True: 2**-5}
 
 
 def products(dtype: str, sides: Sequence[Side], where: torch.device, iters: int) -> pd.DataFrame:
-    """Time products of one number format: fp16, bf16, tf32 or fp32.
-
-    Args:
-        dtype: Number format of both factors and of the result.
-        sides: M, N and K of each product.
-    """
+    """Time products whose factors and result are of one number format: fp16, bf16, tf32 or fp32."""
     kind, size = formats.storage(dtype), formats.itemsize(dtype)
     calls, references, flops, moved = {}, {}, {}, {}
     for m, n, k in sides:
@@ -59,12 +54,7 @@ def products(dtype: str, sides: Sequence[Side], where: torch.device, iters: int)
 def fp8_products(sides: Sequence[Side], where: torch.device, iters: int) -> pd.DataFrame:
     """Time products of fp8 factors (e4m3) with a bfloat16 result, in both ways of summing.
 
-    Args:
-        sides: M, N and K of each product, all multiples of 16.
-
-    Returns:
-        The rows of `compare`; or, where there is no fp8, one row without times whose `note` says
-        why.
+    The sides are multiples of 16. Where there is no fp8, it is one row whose `note` says why.
     """
     why = without_fp8(where)
     if why is not None:
@@ -98,10 +88,8 @@ def fp8_products(sides: Sequence[Side], where: torch.device, iters: int) -> pd.D
 
 
 def fp8_factors(m: int, n: int, k: int, where: torch.device) -> tuple[Tensor, Tensor]:
-    """A (M x K, row by row) and B (K x N, column by column, which the hardware asks for) in e4m3.
-
-    Normal values: none of them reaches e4m3's largest, 448, and their scales are 1.
-    """
+    """A (M x K, row by row) and B (K x N, column by column, as the hardware asks for) in e4m3."""
+    # Normal values: none of them reaches e4m3's largest, 448, and their scales are 1.
     a = torch.randn(m, k, device=where).to(torch.float8_e4m3fn)
     b = torch.randn(n, k, device=where).to(torch.float8_e4m3fn)
     return a, b.t()

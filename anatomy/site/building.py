@@ -33,42 +33,21 @@ Here = dict[str, Any] | None
 
 @dataclass
 class Building:
-    """One build.
+    """One build."""
 
-    Attributes:
-        root: Folder of all recordings.
-        machine: Slug of the machine whose recordings are shown.
-        here: What this GPU host is, or None.
-        asked: What the pages show, by page.
-        pages: Address, relative to the site, of every page by its source.
-        fronts: Front matter of every page, in their order.
-        navigation: What `nav` of mkdocs.yml would say; empty where that says it itself.
-        gaps: What is missing or not current, as sentences, once the pages are rendered.
-    """
-
-    root: Path
-    machine: str
-    here: Here = None
-    asked: dict[str, list[Asked]] = field(default_factory=dict)
-    pages: Mapping[str, str] = field(default_factory=dict)
-    fronts: frontmatter.Fronts = field(default_factory=dict)
-    navigation: list[dict] = field(default_factory=list)
-    gaps: dict[str, None] = field(default_factory=dict)
+    root: Path  # of all recordings
+    machine: str  # slug of the machine whose recordings are shown
+    here: Here = None  # what this GPU host is, or None
+    asked: dict[str, list[Asked]] = field(default_factory=dict)  # what the pages show, by page
+    pages: Mapping[str, str] = field(default_factory=dict)  # page -> address relative to the site
+    fronts: frontmatter.Fronts = field(default_factory=dict)  # in the pages' order
+    navigation: list[dict] = field(default_factory=list)  # empty where mkdocs.yml has its own `nav`
+    gaps: dict[str, None] = field(default_factory=dict)  # what is missing or not current, as told
     _showing: Showing | None = None
     _found: dict[tuple, Found] = field(default_factory=dict)
 
     def page(self, name: str, url: str, text: str, offset: int) -> tuple[str, list[str]]:
-        """Begin a page: check its fences, give its blocks their places, replace its references.
-
-        Args:
-            name: Its source relative to docs/.
-            url: Its address relative to the site.
-            text: Its Markdown without front matter.
-            offset: Lines of the front matter.
-
-        Returns:
-            The Markdown to render, and what is wrong with it.
-        """
+        """Begin a page: its Markdown with places of blocks and with figures, and what is wrong."""
         self._showing = Showing(
             self.root,
             self.machine,
@@ -86,11 +65,7 @@ class Building:
         return text, wrong + failed
 
     def block(self, code: str, place: str, session: str = "") -> str:
-        """Run one block of the page begun last; `place` is the id that `page` gave it.
-
-        Raises:
-            PageError: It failed.
-        """
+        """Run one block of the page begun last; `place` is the id that `page` gave it."""
         return self._showing.run(code, int(place.rpartition(":")[2]), session)
 
     def page_done(self) -> None:
@@ -101,22 +76,17 @@ class Building:
                 self.gaps[f"{gap} Mend it: {found.command}"] = None
 
     def published(self) -> list[tuple[str, str]]:
-        """The raw files of all recordings: address relative to the site, and content."""
-        files = sorted(self.root.glob("*/*/*.json"))
-        # One that is no text is published as well as it can be: what shows it says what is wrong.
-        read = (file.read_text(encoding="utf-8", errors="replace") for file in files)
-        texts = map(recording.written_out, read)
-        places = ("/".join((PUBLISHED, *file.parts[-3:])) for file in files)
-        return list(zip(places, texts, strict=True))
-
-    def downloads(self) -> list[tuple[str, str]]:
-        """The ledger as files: address relative to the site, and content; none without its page."""
-        if ledger.PAGE not in self.pages:
-            return []
-        showing = Showing(self.root, self.machine, self.here, found=self._found)
-        found = ledger.results(showing)
-        texts = (ledger.as_csv(found), ledger.as_json(found))
-        return list(zip(ledger.DOWNLOADS, texts, strict=True))
+        """The raw recordings, and the ledger if it has a page: address in the site, and content."""
+        made = []
+        for file in sorted(self.root.glob("*/*/*.json")):
+            # No text is published as well as it can be: what shows it says what is wrong.
+            text = recording.written_out(file.read_text(encoding="utf-8", errors="replace"))
+            made.append(("/".join((PUBLISHED, *file.parts[-3:])), text))
+        if ledger.PAGE in self.pages:
+            found = ledger.results(Showing(self.root, self.machine, self.here, found=self._found))
+            texts = (ledger.as_csv(found), ledger.as_json(found))
+            made += zip(ledger.DOWNLOADS, texts, strict=True)
+        return made
 
 
 def prepare(
@@ -131,6 +101,8 @@ def prepare(
 ) -> Building:
     """Find what the pages show, measure it if that is to be done here, and be ready to render.
 
+    Where pages are wrong, PageProblems is raised before anything is measured or written.
+
     Args:
         pages: Name and Markdown of every page, front matter included.
         addresses: Address, relative to the site, of every page by its name.
@@ -139,11 +111,6 @@ def prepare(
         here: Tells what this GPU host is, None without a GPU; asked only if it matters.
         record: Measures what is not current; see `run_recorder`.
         navigate: Whether the navigation is made from front matter, which then must be whole.
-
-    Raises:
-        PageProblems: Pages are wrong; nothing has been measured or written then.
-        BadParameter: ANATOMY_MODE is none of the modes.
-        AnatomyError: Nothing says which machine to show.
     """
     mode = os.environ.get("ANATOMY_MODE") or "auto"
     if mode not in MODES:
@@ -181,15 +148,7 @@ def prepare(
 
 
 def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) -> str:
-    """Have one recorder process measure what is not current; it reports on standard error.
-
-    Returns:
-        What went wrong in single experiments, which the pages then show as gaps; else empty.
-
-    Raises:
-        Busy: Another one is measuring.
-        AnatomyError: It was interrupted or could not begin.
-    """
+    """Have one recorder measure what is not current, and say whether single experiments failed."""
     order = json.dumps({"shown": asked, "root": str(root), "mode": mode})
     path = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
     recorder = subprocess.Popen(
@@ -203,7 +162,11 @@ def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) 
         recorder.communicate(order)
         status = recorder.returncode
     except KeyboardInterrupt:  # a terminal interrupts the recorder too; it ends its own process
-        status = _ended(recorder)
+        status = INTERRUPTED
+        try:
+            recorder.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            recorder.kill()
     if status == BUSY:
         raise Busy("Another recorder is measuring on this machine. Wait for it, or end it.")
     if status < 0 or status >= INTERRUPTED:
@@ -213,20 +176,8 @@ def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) 
     return "Not everything could be measured; the pages show gaps there." if status else ""
 
 
-def _ended(recorder: subprocess.Popen) -> int:
-    try:
-        recorder.wait(GRACE_S)
-    except subprocess.TimeoutExpired:
-        recorder.kill()
-    return INTERRUPTED
-
-
 def lock(project: Path) -> FileLock:
-    """Keep other builds of the project in this folder out until the lock is released.
-
-    Raises:
-        Busy: Another build is at work.
-    """
+    """Keep other builds of the project in this folder out until the lock is released."""
     held = FileLock(project / LOCK)
     (project / LOCK).parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -29,13 +29,11 @@ class PageProblems(AnatomyError):
 def collect(pages: Iterable[Path | Page] | None = None, *, docs: Path | None = None) -> list[Asked]:
     """All recordings that pages show, each once, as (experiment, parameters, `page.md:line`).
 
+    Where blocks or references are wrong, PageProblems lists every one of them.
+
     Args:
         pages: Files, or (name, Markdown) pairs. Default: every .md file under `docs`.
         docs: Folder that the pages' names are relative to. Default: docs/ of the checkout.
-
-    Raises:
-        PageProblems: Blocks or references are wrong; every one of them is listed.
-        AnatomyError: A page can't be read.
     """
     docs = docs or signatures.PACKAGE.parent / "docs"
     everything = dict(frontmatter.pages_in(docs))
@@ -54,18 +52,10 @@ def collect(pages: Iterable[Path | Page] | None = None, *, docs: Path | None = N
 def on_page(
     name: str, text: str, offset: int = 0, fronts: frontmatter.Fronts | None = None
 ) -> tuple[list[Asked], list[str]]:
-    """All that one page shows, repetitions included, and what is wrong with it.
+    """What one page's blocks and references show, repetitions included, and what is wrong with it.
 
-    Args:
-        name: The page's source relative to docs/.
-        text: Its Markdown.
-        offset: Lines of front matter above `text`.
-        fronts: Front matter of the site's pages. Default: that of this checkout's.
-
-    Returns:
-        What its blocks and references ask for, and one sentence with its place for each problem.
-        A block that fails for another reason than a wrong name is left to rendering, which fails
-        in the same way with the data at hand.
+    A block that fails for another reason than a wrong name is left to rendering, which fails in the
+    same way with the data at hand.
     """
     showing = Showing(root=Path(), machine="", page=name, collecting=True, fronts=fronts)
     wrong = [f"{name}:{line + offset}: {text}" for line, text in fences.problems(text)]
@@ -76,5 +66,5 @@ def on_page(
             except PageError as error:
                 if isinstance(error.__cause__, AnatomyError | SyntaxError | SystemExit):
                     wrong.append(str(error))
-    wrong += inline.note(showing, text, offset)
+    wrong += inline.replace(showing, text, offset)[1]  # which notes what references show
     return showing.asked, wrong

@@ -118,13 +118,14 @@ def test_a_measured_number_says_what_it_is(found):
 
 
 def test_a_deviation_says_in_words_which_way(found):
-    from anatomy.figures.ledger_table import _deviation, _off
+    from anatomy.figures.ledger_table import _deviation
 
     claim = claims.Claim("c", "", "", None, claimed=(2.0, 4.0), unit="x")
 
     def said(*ends: float, cases: int = 1) -> tuple[str, float]:
         result = claims.Result(claim, "holds", "", (), claims.Measured(*ends, "x", cases))
-        return re.sub("<.*?>", "", _deviation(result)), _off(result)
+        off, words = _deviation(result)
+        return re.sub("<.*?>", "", words), off
 
     assert said(8.0, 7.9, 8.1) == ("2.00× above", pytest.approx(log(2)))
     assert said(0.5, 0.4, 0.6) == ("4.00× below", pytest.approx(log(4)))

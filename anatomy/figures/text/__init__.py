@@ -1,3 +1,6 @@
 """A page's text, without a figure's drawing: its front matter, its fenced blocks, the references
 and the paragraphs bound to a verdict in its prose, and figures typed by hand.
+
+`offset` counts the lines of front matter above a text without it. What is wrong is a sentence that
+begins with `page.md:line`.
 """

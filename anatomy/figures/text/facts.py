@@ -1,26 +1,20 @@
 """References in prose that are not to a row: claims, limits, cited figures, and the machine."""
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 from anatomy import claims
 from anatomy.claims import ledger, seeds
 from anatomy.figures import tables
 from anatomy.figures.text import listings, spans
 from anatomy.judge import limits
-from anatomy.record import recording
 from anatomy.record.showing import Showing
 from anatomy.table import chapters, units
 from anatomy.table.errors import BadParameter, UnknownName
 
 
 def claim(showing: Showing, name: str, spec: str) -> str:
-    """`[[claim:ID]]`: the sentence, its number, ours, the verdict, and a link to the evidence.
-
-    `| verdict`, `| evidence`, `| statement`, `| claimed`, `| measured` and `| condition` are parts
-    of it.
-    """
+    """`[[claim:ID]]`: the sentence, its number, ours, the verdict and a link; or a part of it."""
     if spec not in ("", *CLAIM_PARTS):
         raise BadParameter(f"a claim has {', '.join(CLAIM_PARTS)}; got {spec!r}.")
     result = claims.evaluate(showing, name)
@@ -31,7 +25,7 @@ def claim(showing: Showing, name: str, spec: str) -> str:
     if spec == "claimed":
         if not result.claim.number:
             raise BadParameter(f"the claim {result.claim.name} states no number.")
-        return spans.cited(result.claim.number, result.claim.place)
+        return spans.figure("cited", result.claim.number, result.claim.place)
     if not spec:
         return _whole_claim(showing, result)
     if result.word == claims.NOT_RECORDED:
@@ -51,7 +45,8 @@ def _whole_claim(showing: Showing, result: claims.Result) -> str:
     parts = [f'<q title="{spans.literal(result.claim.place)}">'
              f"{spans.literal(result.claim.statement)}</q>"]  # fmt: skip
     if result.claim.number:
-        parts.append(f"claimed {spans.cited(result.claim.number, result.claim.place)}")
+        number = spans.figure("cited", result.claim.number, result.claim.place)
+        parts.append(f"claimed {number}")
     if result.word == claims.NOT_RECORDED:
         parts.append(spans.gap(*result.found))
     else:
@@ -66,23 +61,23 @@ def _whole_claim(showing: Showing, result: claims.Result) -> str:
 
 
 def _measured(result: claims.Result) -> str:
-    return spans.measured(result.measured.text, f"{result.evidence} On {result.machine}.")
+    origin = f"{result.evidence} On {result.machine}."
+    return spans.figure("measured", result.measured.text, origin)
 
 
-def cited(showing: Showing, text: str, source: str) -> str:
-    """`[[cited: 1.8× | NVIDIA, H200 datasheet]]`, a figure of somebody else with its source."""
-    if not text or not source:
-        raise BadParameter("a cited figure has a source: [[cited: FIGURE | WHERE IT STANDS]].")
-    return "" if showing.collecting else spans.cited(text, source)
+# What a figure that is not ours must say: of one that is cited its source, and of one that was
+# chosen, or follows by arithmetic, why it is so.
+NEEDED = {
+    "cited": "a cited figure has a source: [[cited: FIGURE | WHERE IT STANDS]].",
+    "given": "a given figure has a reason: [[given: FIGURE | WHY IT IS SO]].",
+}
 
 
-def given(showing: Showing, text: str, reason: str) -> str:
-    """`[[given: 0.3 s | the budget]]`, a figure that was chosen or follows by arithmetic."""
-    if not text or not reason:
-        raise BadParameter("a given figure has a reason: [[given: FIGURE | WHY IT IS SO]].")
-    if showing.collecting:
-        return ""
-    return f'<span class="given" title="{spans.literal(reason)}">{spans.literal(text)}</span>'
+def not_ours(kind: str, showing: Showing, text: str, origin: str) -> str:
+    """`[[cited: 1.8× | NVIDIA, H200 datasheet]]`, `[[given: 0.3 s | the budget]]`."""
+    if not text or not origin:
+        raise BadParameter(NEEDED[kind])
+    return "" if showing.collecting else spans.figure(kind, text, origin)
 
 
 def limit(showing: Showing, name: str, spec: str) -> str:
@@ -101,7 +96,7 @@ def limit(showing: Showing, name: str, spec: str) -> str:
     if spec in ("reached", "maker") and stated is None:
         return spans.gap_because(f"no datasheet of {showing.machine} is known")
     if spec == "maker":
-        return spans.cited(units.rate(stated.value, stated.unit), stated.source)
+        return spans.figure("cited", units.rate(stated.value, stated.unit), stated.source)
     if spec == "reached" and ceiling.kind != "measured":
         return spans.gap(showing.find(limits.EXPERIMENT))
     if spec == "reached":
@@ -114,10 +109,8 @@ def limit(showing: Showing, name: str, spec: str) -> str:
     else:
         whole = units.rate(ceiling.value, ceiling.unit)
         text = units.format_value(ceiling.value, spec) if spec else whole
-    title = f"{ceiling.name}, {ceiling.kind}: {ceiling.source}"
-    if ceiling.kind == "datasheet":
-        return spans.cited(text, title)
-    return spans.measured(text, title)
+    kind = "cited" if ceiling.kind == "datasheet" else "measured"
+    return spans.figure(kind, text, f"{ceiling.name}, {ceiling.kind}: {ceiling.source}")
 
 
 def seed(showing: Showing, name: str, spec: str) -> str:
@@ -130,7 +123,7 @@ def seed(showing: Showing, name: str, spec: str) -> str:
         text = units.ratio(figure.ratio)
     else:
         text = units.format_value(figure.seconds, spec) if spec else figure.text
-    return spans.cited(text, f"{figure.gpu}, cited from {figure.place}")
+    return spans.figure("cited", text, f"{figure.gpu}, cited from {figure.place}")
 
 
 def machine(showing: Showing, name: str, spec: str) -> str:
@@ -138,19 +131,16 @@ def machine(showing: Showing, name: str, spec: str) -> str:
     for asked in showing.shown:
         found = showing.find(asked.name, **asked.params)
         if found.recording is not None:
-            return _field(found.recording, name, spec)
+            data = found.recording.data
+            known = data["software"] | data["machine"]
+            if name not in known:
+                raise UnknownName("field of the machine", name, known)
+            if name.endswith("_bytes") and not spec:
+                return spans.literal(units.byte_count(known[name]))
+            return spans.literal(units.format_value(known[name], spec))
     if showing.collecting:
         return ""
     return spans.gap_because(f"nothing recorded on {showing.machine} yet")
-
-
-def _field(found: recording.Recording, name: str, spec: str) -> str:
-    known: dict[str, Any] = found.data["software"] | found.data["machine"]
-    if name not in known:
-        raise UnknownName("field of the machine", name, known)
-    if name.endswith("_bytes") and not spec:
-        return spans.literal(units.byte_count(known[name]))
-    return spans.literal(units.format_value(known[name], spec))
 
 
 # Characters of a condition in a sentence; a longer one is in the hover text and in the ledger.
@@ -159,8 +149,7 @@ CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condi
 Reference = Callable[[Showing, str, str], str]
 REFERENCES: dict[str, Reference] = {
     "claim": claim,
-    "cited": cited,
-    "given": given,
+    **{kind: partial(not_ours, kind) for kind in NEEDED},
     "limit": limit,
     "seed": seed,
     "machine": machine,

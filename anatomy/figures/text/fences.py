@@ -1,9 +1,8 @@
 """Fenced code of a Markdown page: which blocks are executed, and whether their options are right.
 
-The Markdown extension takes a fence whose options it can't read for ordinary text, and
-markdown-exec takes an option it does not know for an attribute: either way a page loses its figures
-without a word. So every fence is read here first, by the rules that the extension has, and what it
-would swallow is a problem with a line number.
+The Markdown extension takes a fence that it can't read for ordinary text, and markdown-exec takes
+an option it does not know for an attribute: either way a page loses its figures without a word.
+Here what they would swallow is a problem with a line number.
 """
 
 import re
@@ -30,28 +29,20 @@ SHOWN_OPTIONS = dict.fromkeys(("title", "linenums", "hl_lines"))
 _OPENING = re.compile(r"^(?P<prefix>[> \t]*)(?P<marker>`{3,}|~{3,})(?P<header>[^\n]*)$")
 _TOKEN = re.compile(
     r"""(?P<key>[A-Za-z][\w-]*)(?:=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>\S*)))?"""
+    r"|[^ \t].*"  # the rest, from what is no option
 )
 
 
 @dataclass(frozen=True)
 class Fence:
-    """One fenced block.
+    """One fenced block."""
 
-    Attributes:
-        line: Line of the opening fence in the page, from 1.
-        end: Line of the closing fence; the page's last where it is never closed.
-        language: The word after the fence, or an empty text.
-        options: Its options; a flag without value has an empty text.
-        code: What stands between, without the fence's own indentation.
-        problems: What is wrong with it, one sentence each.
-    """
-
-    line: int
-    end: int
-    language: str
-    options: dict[str, str]
-    code: str
-    problems: tuple[str, ...]
+    line: int  # of the opening fence in the page, from 1
+    end: int  # line of the closing fence; beyond the page's last where it is never closed
+    language: str  # the word after the fence, or an empty text
+    options: dict[str, str]  # a flag without value has an empty text
+    code: str  # without the fence's own indentation
+    problems: list[str]  # what is wrong with it, one sentence each
 
     @property
     def executes(self) -> bool:
@@ -72,7 +63,7 @@ def find(text: str) -> Iterator[Fence]:
         closing = re.compile(rf"^[> \t]*{re.escape(marker)}[ \t]*$")
         end = next((n for n in range(at + 1, len(lines)) if closing.match(lines[n])), None)
         last = len(lines) if end is None else end
-        body = [_without(prefix, line) for line in lines[at + 1 : last]]
+        body = [line.removeprefix(prefix) for line in lines[at + 1 : last]]
         yield _fence(at + 1, last + 1, opening["header"], "\n".join(body), closed=end is not None)
         # An opening that nothing closes is text, and so is not the end of other fences.
         at = at + 1 if end is None else end + 1
@@ -89,21 +80,14 @@ def problems(text: str) -> list[tuple[int, str]]:
     for fence in find(text):
         found += [(fence.line, problem) for problem in fence.problems]
         name = fence.options.get("id")
-        if name and name in seen:
+        if name and seen.setdefault(name, fence.line) != fence.line:
             taken = f'id="{name}" is taken by the block at line {seen[name]} of this page.'
             found.append((fence.line, taken))
-        elif name:
-            seen[name] = fence.line
     return found
 
 
 def with_places(text: str, page: str, offset: int = 0) -> str:
     """The page with each executed block's id set to its place, `page.md:line`.
-
-    Args:
-        text: The page's Markdown without front matter.
-        page: Its source relative to docs/.
-        offset: Lines of the front matter.
 
     A block's own id, or its number, goes on to prefix the ids of headings that it prints, so that
     those do not change when lines are added above.
@@ -122,10 +106,9 @@ def with_places(text: str, page: str, offset: int = 0) -> str:
 def _fence(line: int, end: int, header: str, code: str, *, closed: bool) -> Fence:
     language, rest = _language(header.strip())
     options, wrong = _options(rest)
-    fence = Fence(line, end, language, options, code, ())
-    wrong += [] if closed else ["the fence is never closed."]
-    wrong += _misused(fence)
-    return Fence(line, end, language, options, code, tuple(wrong))
+    fence = Fence(line, end, language, options, code, wrong)
+    wrong += ([] if closed else ["the fence is never closed."]) + _misused(fence)
+    return fence
 
 
 def _language(header: str) -> tuple[str, str]:
@@ -142,23 +125,18 @@ def _language(header: str) -> tuple[str, str]:
 
 
 def _options(text: str) -> tuple[dict[str, str], list[str]]:
-    options, wrong, at = {}, [], 0
-    while at < len(text):
-        if text[at] in " \t":
-            at += 1
-            continue
-        token = _TOKEN.match(text, at)
-        if token is None:
-            wrong.append(f'{text[at:]!r} can\'t be read as options, such as html="1".')
-            break
+    options, wrong = {}, []
+    for token in _TOKEN.finditer(text):
         key, bare = token["key"], token["bare"]
+        if key is None:
+            wrong.append(f'{token[0]!r} can\'t be read as options, such as html="1".')
+            break
         if bare is not None:
             value = bare.strip("\"'")
             wrong.append(f'the option {key}={bare} must be quoted: {key}="{value}".')
         elif key in options:
             wrong.append(f"the option {key} is given twice.")
-        options[key] = next((v for v in (token["double"], token["single"], bare) if v), "")
-        at = token.end()
+        options[key] = token["double"] or token["single"] or bare or ""
     return options, wrong
 
 
@@ -184,10 +162,3 @@ def _misused(fence: Fence) -> list[str]:
     if idle and "exec" not in fence.options:
         wrong.append(f'the option {idle[0]} does nothing without exec="on".')
     return wrong
-
-
-def _without(prefix: str, line: str) -> str:
-    """A line of a fence without the indentation or quote marks of the fence."""
-    if line.startswith(prefix):
-        return line[len(prefix) :]
-    return line.lstrip() if not line.strip() else line

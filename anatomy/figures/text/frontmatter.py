@@ -14,7 +14,7 @@ is not known, a page without its place and two pages in one place are errors wit
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -31,68 +31,39 @@ _BLOCK = re.compile(r"---[ \t]*\n(?P<yaml>.*?\n)(?:---|\.\.\.)[ \t]*\n", re.DOTA
 
 @dataclass(frozen=True)
 class Card:
-    """A page's card in one of the home page's groups, `[[cards: GROUP]]`.
-
-    Attributes:
-        group: Which one.
-        text: Markdown, its links relative to the page that says it.
-        title: What the link is called; by default the page's title.
-        order: Its place in the group; by default the page's among all pages.
-    """
+    """A page's card in one of the home page's groups, `[[cards: GROUP]]`."""
 
     group: str
-    text: str
-    title: str = ""
-    order: int = 0
+    text: str  # Markdown, its links relative to the page that says it
+    title: str = ""  # of the link; by default the page's
+    order: int = 0  # its place in the group; by default the page's among all pages
 
 
 @dataclass(frozen=True)
 class Technique:
-    """One line in the table of techniques, `anatomy.page.techniques`.
-
-    Attributes:
-        name: What it is called there.
-        reads: Its recordings, as in `compilation.map(task=inference)`.
-        variants: The ways of using it that count.
-        memory: The column of bytes that tells its memory.
-        claim: The claim on its speed; empty where no factor was promised.
-        control: What its time is held against, where not the control it was measured with.
-        once: The variant whose first call is paid once.
-    """
+    """One line in the table of techniques, `anatomy.page.techniques`."""
 
     name: str
-    reads: tuple[str, ...]
-    variants: tuple[str, ...]
-    memory: str
-    claim: str = ""
-    control: str = ""
-    once: str = ""
+    reads: tuple[str, ...]  # its recordings, as in `compilation.map(task=inference)`
+    variants: tuple[str, ...]  # the ways of using it that count
+    memory: str  # the column of bytes that tells its memory
+    claim: str = ""  # on its speed; empty where no factor was promised
+    control: str = ""  # what its time is held against, where not the recording's own control
+    once: str = ""  # the variant whose first call is paid once
 
 
 @dataclass(frozen=True)
 class Front:
-    """The front matter of one page.
+    """The front matter of one page."""
 
-    Attributes:
-        title: The title of the browser's window.
-        description: One sentence for search engines.
-        hide: What the theme leaves out: `navigation`, `toc`.
-        nav: The page's name in the navigation; by default its title.
-        section: The sections that it lies in, from the outside; none for one beside the sections.
-        order: Its place among all pages. A section stands where the first of its pages does.
-        card: Its card on the home page, if it has one.
-        index: Column -> cell of its line in `[[index: SECTION]]`; a page without has none there.
-        techniques: What it is about, for the table of techniques.
-    """
-
-    title: str = ""
-    description: str = ""
-    hide: tuple[str, ...] = ()
-    nav: str = ""
-    section: tuple[str, ...] | None = None
-    order: int = 0
+    title: str = ""  # of the browser's window
+    description: str = ""  # one sentence for search engines
+    hide: tuple[str, ...] = ()  # what the theme leaves out: `navigation`, `toc`
+    nav: str = ""  # the page's name in the navigation; by default its title
+    section: tuple[str, ...] | None = None  # from the outside; empty for one beside the sections
+    order: int = 0  # its place among all pages; a section stands where the first of its pages does
     card: Card | None = None
-    index: dict[str, str] = field(default_factory=dict)
+    index: dict[str, str] | None = None  # column -> cell of its line in `[[index: SECTION]]`
     techniques: tuple[Technique, ...] = ()
 
     @property
@@ -105,11 +76,7 @@ Fronts = Mapping[str, Front]  # by the page's source relative to docs/
 
 
 def read(page: str, text: str) -> Front:
-    """The front matter of one page; an empty one where the page has none.
-
-    Raises:
-        BadParameter: It is no YAML, or says what can't be said; with `page.md:line`.
-    """
+    """The front matter of one page, empty where it has none; BadParameter says what is wrong."""
     block = _BLOCK.match(text)
     if not block:
         return Front()
@@ -137,11 +104,7 @@ def read_all(pages: Iterable[Page]) -> tuple[dict[str, Front], list[str]]:
 
 
 def in_folder(docs: Path) -> dict[str, Front]:
-    """Front matter of all pages in a folder, in their order.
-
-    Raises:
-        AnatomyError: That of a page is wrong.
-    """
+    """Front matter of all pages in a folder, in their order; AnatomyError if any is wrong."""
     found, wrong = read_all(pages_in(docs))
     if wrong:
         raise AnatomyError("\n".join(wrong))
@@ -154,11 +117,7 @@ def pages_in(docs: Path) -> Iterator[Page]:
 
 
 def page_of(path: Path, docs: Path) -> Page:
-    """A page by its file.
-
-    Raises:
-        AnatomyError: It can't be read.
-    """
+    """A page by its file; AnatomyError if it can't be read."""
     try:
         name = path.resolve().relative_to(docs.resolve()).as_posix()
     except ValueError:
@@ -199,13 +158,9 @@ def _record(kind: type, said: Any, where: str, at: Callable[[str], str] | None =
             values[key] = _READERS[key](value)
         except BadParameter as error:
             raise BadParameter(f"{begin}: {key} {error}") from None
-    required = [
-        name
-        for name, each in known.items()
-        if each.default is MISSING and each.default_factory is MISSING and name not in values
-    ]
-    if required:
-        raise BadParameter(f"{where} lacks {' and '.join(required)}.")
+    needed = [name for name, each in known.items() if each.default is MISSING]
+    if lacks := [name for name in needed if name not in values]:
+        raise BadParameter(f"{where} lacks {' and '.join(lacks)}.")
     return kind(**values)
 
 

@@ -17,14 +17,11 @@ quantity, variant, ...) or `column=value` (`width=1024`, `training=yes`), and la
 wanted. The selectors must meet exactly one row. After the bar stands a format: a Python format
 spec, a unit, `range` for the value with its interval, or nothing for the digits that the interval
 pays for. A selector with a dot in it is quoted. Code spans, fences and comments are left alone;
-`\\[[` is an ordinary bracket.
-Paragraphs that are bound to a verdict, `[[when ...]]`, are chosen first:
-`anatomy.figures.text.paragraphs`.
+`\\[[` is an ordinary bracket. Paragraphs bound to a verdict, `[[when ...]]`, are chosen first.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -47,64 +44,41 @@ _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 
 
-@dataclass(frozen=True)
-class Reference:
-    """A reference to one value of a recording, read but not looked up.
-
-    `params` are texts; `selectors` are each (column or None, value); `column` is the one wanted.
-    """
-
-    name: str
-    params: dict[str, str]
-    selectors: tuple[tuple[str | None, str], ...]
-    column: str
+Selector = tuple[str | None, str]  # a column, or None for any that tells rows apart; a value
 
 
 def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str]]:
-    """A page with its references replaced, and what is wrong with them.
-
-    Args:
-        showing: The page and its recordings.
-        text: The page's Markdown.
-        offset: Lines of front matter above it.
-
-    Returns:
-        The Markdown, and one sentence with `page.md:line` for each reference that failed.
-    """
+    """A page's Markdown with its references replaced, and a sentence for each that failed."""
     text, wrong = paragraphs.choose(showing, text, offset)
+    parts = []
+    for chunk, first, prose in _chunks(text):
 
-    def rendered(body: str, line: int) -> str:
-        showing.line = line + offset
-        try:
-            with using(showing):
-                return render(showing, body)
-        except AnatomyError as error:
-            wrong.append(f"{showing.place}: [[{_flat(body)}]]: {error}")
-            return ""
+        def replaced(found: re.Match, chunk: str = chunk, first: int = first) -> str:
+            if not found["body"]:
+                return found[0]
+            showing.line = offset + first + chunk.count("\n", 0, found.start())
+            try:
+                with using(showing):
+                    return render(showing, found["body"])
+            except AnatomyError as error:
+                wrong.append(f"{showing.place}: [[{_flat(found['body'])}]]: {error}")
+                return ""
 
-    return _replaced(text, rendered), wrong
-
-
-def note(showing: Showing, text: str, offset: int = 0) -> list[str]:
-    """Note in a collecting `showing` what a page's references show; returns what is wrong."""
-    return replace(showing, text, offset)[1]
+        parts.append(SKIPPED_OR_REFERENCE.sub(replaced, chunk) if prose else chunk)
+    return "".join(parts), wrong
 
 
 def render_text(showing: Showing, text: str) -> str:
-    """A caption as HTML: references, `code` and links to pages rendered, the rest escaped.
+    """A caption as HTML: references, `code` and links to pages rendered, the rest escaped."""
 
-    Raises:
-        AnatomyError: A reference or a link in it is wrong.
-    """
+    def link(found: re.Match) -> str:
+        target = found["target"]
+        if target.partition("#")[0].endswith(".md"):
+            target = showing.page_link(target)
+        return f'<a href="{escape(target)}">{found["text"]}</a>'
 
     def linked(plain: str) -> str:
-        def one(found: re.Match) -> str:
-            target = found["target"]
-            if target.partition("#")[0].endswith(".md"):
-                target = showing.page_link(target)
-            return f'<a href="{escape(target)}">{found["text"]}</a>'
-
-        return _LINK.sub(one, escape(plain, quote=False))
+        return _LINK.sub(link, escape(plain, quote=False))
 
     parts, at = [], 0
     for found in SKIPPED_OR_REFERENCE.finditer(text):
@@ -118,11 +92,7 @@ def render_text(showing: Showing, text: str) -> str:
 
 
 def render(showing: Showing, body: str) -> str:
-    """What stands in the place of `[[body]]`, as HTML that Markdown leaves alone.
-
-    Raises:
-        AnatomyError: The reference can't be read, names nothing, or meets none or several rows.
-    """
+    """What stands in the place of `[[body]]`, as HTML that Markdown leaves alone."""
     before, bar, after = _flat(body).rpartition(" | ")
     target, spec = (before, after) if bar else (after, "")
     kind, colon, rest = target.partition(":")
@@ -132,34 +102,29 @@ def render(showing: Showing, body: str) -> str:
         raise BadParameter(f"this stands on a line of its own: {paragraphs.HOW}")
     if colon and re.fullmatch(r"\w+", kind):
         raise UnknownName("kind of reference", kind, facts.references())
-    reference = parse(target)
+    name, params, selectors, column = parse(target)
     ceilings = showing.ceilings
-    found = showing.find(reference.name, **reference.params)
+    found = showing.find(name, **params)
     if showing.collecting:
         return ""
     if found.recording is None:
         return spans.gap(found)
     try:
-        row = pick(found, reference.selectors, ceilings)
-        return _value(found, row, reference.column, spec.strip())
+        return _value(found, pick(found, selectors, ceilings), column, spec.strip())
     except (UnknownName, BadParameter):
         if found.freshness.current:
             raise
-        return spans.gap_old(found)
+        why = "not in the recording, which is out of date"
+        return spans.gap_because(why, found.command)
 
 
-def parse(text: str) -> Reference:
-    """Read `experiment(param=value, ...).selector.selector.column`.
-
-    Raises:
-        BadParameter: It does not have that form.
-    """
+def parse(text: str) -> tuple[str, dict[str, str], list[Selector], str]:
+    """Read `experiment(param=value, ...).selector.selector.column`, or raise BadParameter."""
     if not NAME.match(text):
         raise BadParameter(
-            "a reference begins with an experiment, as in [[contiguity.bench(dtype=fp16)"
-            ".matmul.gpu_warm.contiguous.median_s]], or with one of "
-            f"{', '.join(facts.references())} and a colon. "
-            "Write \\[[ for two plain brackets."
+            "a reference begins with an experiment, as in [[contiguity.bench(dtype=fp16).matmul."
+            f"gpu_warm.contiguous.median_s]], or with one of {', '.join(facts.references())} and a "
+            "colon. Write \\[[ for two plain brackets."
         )
     name, params, rest = _call(text)
     selectors = []
@@ -167,20 +132,15 @@ def parse(text: str) -> Reference:
         token = _TOKEN.match(rest, 1) if rest.startswith(".") else None
         if token is None:
             raise BadParameter(f"{rest!r} can't be read; selectors are separated by dots.")
-        value = next((v for v in token.groups()[1:] if v is not None), "")
-        selectors.append((token[1], value.strip()))
+        selectors.append((token[1], token[token.lastindex].strip()))
         rest = rest[token.end() :]
     if not selectors or selectors[-1][0]:
         raise BadParameter("a reference ends with the column wanted, such as .median_s or .ratio.")
-    return Reference(name, params, tuple(selectors[:-1]), selectors[-1][1])
+    return name, params, selectors[:-1], selectors[-1][1]
 
 
 def called(text: str) -> tuple[str, dict[str, str]]:
-    """Read `experiment(param=value, ...)`: the experiment, and the parameters as texts.
-
-    Raises:
-        BadParameter: It does not have that form.
-    """
+    """Read `experiment(param=value, ...)`, parameters as texts, or raise BadParameter."""
     name, params, rest = _call(text) if NAME.match(text) else ("", {}, text)
     if rest:
         raise BadParameter(
@@ -205,13 +165,8 @@ def _call(text: str) -> tuple[str, dict[str, str], str]:
     return name[0], params, rest
 
 
-def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: Any) -> rows.Row:
-    """The one row that all selectors meet, with what follows from it.
-
-    Raises:
-        UnknownName: A selector is in no row.
-        BadParameter: They meet several rows; the message lists what would tell these apart.
-    """
+def pick(found: Found, selectors: Sequence[Selector], ceilings: Any) -> rows.Row:
+    """The one row that all selectors meet, with what follows from it."""
     left = found.recording.rows
     for column, value in selectors:
         if column is not None and not any(column in row for row in left):
@@ -223,7 +178,10 @@ def pick(found: Found, selectors: Sequence[tuple[str | None, str]], ceilings: An
             raise UnknownName(column or "value to select a row by", value, values)
         left = kept
     if len(left) > 1:
-        raise BadParameter(f"it meets {len(left)} rows, and must meet one. {_telling_apart(left)}")
+        hint = "The rows differ in no column to select them by."
+        if apart := rows.telling_apart(left):
+            hint = f"Add one of {apart}."
+        raise BadParameter(f"it meets {len(left)} rows, and must meet one. {hint}")
     if not left:
         raise BadParameter(f"the recording of {found.name} has no rows.")
     return rows.derived(left[0], None if found.on_cpu else ceilings)
@@ -246,16 +204,16 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
         text = units.format_value(value, spec)
     else:
         text = rows.printed(row, column)
-    return spans.measured(text, _origin(found, row, column, interval)) + spans.stale(found)
+    origin = _origin(found, row, column, interval)
+    return spans.figure("measured", text, origin) + spans.stale(found)
 
 
 def _origin(found: Found, row: rows.Row, column: str, interval: list) -> str:
     """Where a number in a sentence comes from, for its hover text."""
     data = found.recording.data
-    which = ", ".join(
-        str(row[name]) for name in ("op", "quantity", "variant") if row.get(name) is not None
-    )
-    origin = f"{rows.heading(column)} of {which or found.name}"
+    which = [row.get(name) for name in ("op", "quantity", "variant")]
+    row_name = ", ".join(str(each) for each in which if each is not None)
+    origin = f"{rows.heading(column)} of {row_name or found.name}"
     if interval and not any(units.missing(end) for end in interval):
         origin += f": {rows.ranged(row, column)}, {rows.interval_name([row])}"
     machine = data["machine"].get("gpu") or data["machine"]["slug"]
@@ -283,30 +241,6 @@ def _columns_of(table: Sequence[rows.Row]) -> list[str]:
     """Columns of text that tell rows apart."""
     named = [n for row in table for n, value in row.items() if isinstance(value, str)]
     return [name for name in dict.fromkeys(named) if columns.identifies(name)]
-
-
-def _telling_apart(table: Sequence[rows.Row]) -> str:
-    """What would be unique: columns in which the rows differ, best first, with their values."""
-    columns = rows.telling_apart(table)
-    return (
-        f"Add one of {columns}." if columns else "The rows differ in no column to select them by."
-    )
-
-
-def _replaced(text: str, rendered: Callable[[str, int], str]) -> str:
-    parts = []
-    for chunk, line, plain in _chunks(text):
-        if not plain:
-            parts.append(chunk)
-            continue
-
-        def one(found: re.Match, line: int = line, chunk: str = chunk) -> str:
-            if not found["body"]:
-                return found[0]
-            return rendered(found["body"], line + chunk.count("\n", 0, found.start()))
-
-        parts.append(SKIPPED_OR_REFERENCE.sub(one, chunk))
-    return "".join(parts)
 
 
 def _chunks(text: str) -> Iterator[tuple[str, int, bool]]:

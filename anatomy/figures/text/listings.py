@@ -15,18 +15,12 @@ from anatomy.record.showing import Showing
 from anatomy.table.errors import BadParameter, UnknownName
 
 _LINK = re.compile(r"\]\((?P<source>[^()\s#]+\.md)(?P<part>#[^()\s]*)?\)")
-_ASKED = re.compile(r"\[\[\s*(?P<kind>cards|index):\s*(?P<name>.+?)\s*\]\]")
+_ASKED = re.compile(r"\[\[\s*(cards|index):\s*(.+?)\s*\]\]")
 
 
 def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], list[str]]:
-    """The site's navigation as `nav` of mkdocs.yml would say it, and what stands in its way.
-
-    Args:
-        pages: Markdown of every page, for the line of what is wrong.
-        fronts: Their front matter, in order.
-    """
-    top: list[dict] = []
-    groups: dict[tuple[str, ...], list[dict]] = {(): top}
+    """The site's navigation as `nav` of mkdocs.yml would say it, and what stands in its way."""
+    groups: dict[tuple[str, ...], list[dict]] = {(): []}
     taken: dict[int, str] = {}
     wrong = []
     for page, front in fronts.items():
@@ -53,23 +47,20 @@ def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], li
                 groups[inside] = []
                 groups[inside[:-1]].append({name: groups[inside]})
         groups[front.section].append({front.name: page})
-    return top, wrong
+    return groups[()], wrong
 
 
 def cards(showing: Showing, group: str, spec: str) -> str:
     """`[[cards: start]]`, the cards of a group, in their order."""
     _plain(spec)
-    found = [
-        (front.card, page, front)
-        for page, front in frontmatter.of_site(showing).items()
-        if front.card
-    ]
-    mine = [each for each in found if each[0].group == group]
+    found = {page: front for page, front in frontmatter.of_site(showing).items() if front.card}
+    mine = [(page, front) for page, front in found.items() if front.card.group == group]
     if not mine:
-        raise UnknownName("group of cards", group, {card.group for card, *_ in found})
+        raise UnknownName("group of cards", group, {each.card.group for each in found.values()})
     lines = []
-    for card, page, front in sorted(mine, key=lambda each: each[0].order or each[2].order):
-        text = f"**[{card.title or front.title}]({posixpath.basename(page)})**\n\n{card.text}"
+    for page, front in sorted(mine, key=lambda each: each[1].card.order or each[1].order):
+        name = front.card.title or front.title
+        text = f"**[{name}]({posixpath.basename(page)})**\n\n{front.card.text}"
         text = _rebased(text, page, showing.page)
         lines.append("-   " + text.replace("\n", "\n    ").replace("\n    \n", "\n\n"))
     return "\n\n".join(lines)
@@ -90,18 +81,14 @@ def index(showing: Showing, section: str, spec: str) -> str:
                 f"and the page before it {', '.join(heads)}: they must be the same."
             )
     lines = [heads, ["---"] * len(heads)]
-    lines += [
-        [_rebased(cell, page, showing.page) for cell in front.index.values()]
-        for page, front in mine.items()
-    ]
+    for page, front in mine.items():
+        lines.append([_rebased(cell, page, showing.page) for cell in front.index.values()])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def unlisted(pages: Mapping[str, str], fronts: Fronts) -> list[str]:
     """One sentence for each card, and each line of an index, that no page shows."""
-    shown = {
-        (each["kind"], each["name"]) for text in pages.values() for each in _ASKED.finditer(text)
-    }
+    shown = {asked for text in pages.values() for asked in _ASKED.findall(text)}
     wrong = []
     for page, front in fronts.items():
         mine = [("cards", front.card.group)] if front.card else []
@@ -124,9 +111,8 @@ def _rebased(markdown: str, source: str, page: str) -> str:
 
     def link(found: re.Match) -> str:
         target = posixpath.join(posixpath.dirname(source), found["source"])
-        return (
-            f"]({posixpath.relpath(target, posixpath.dirname(page) or '.')}{found['part'] or ''})"
-        )
+        address = posixpath.relpath(target, posixpath.dirname(page) or ".")
+        return f"]({address}{found['part'] or ''})"
 
     return _LINK.sub(link, markdown)
 

@@ -21,8 +21,7 @@ from anatomy.record.showing import Showing
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 _LINE = re.compile(r"^(?P<indent>[ \t]*)\[\[\s*(?P<what>when\b.*|end)\s*\]\][ \t]*$")
-_OPENS = re.compile(r"^when\s+claim:(?P<name>[\w-]+)\s+is\s+(?P<words>.+)$")
-_GOES_ON = re.compile(r"^when\s+(?P<words>.+)$")
+_WHEN = re.compile(r"^when\s+(?:claim:(?P<claim>[\w-]+)\s+is\s+)?(?P<words>.+)$")
 
 
 @dataclass
@@ -38,15 +37,9 @@ class _Bound:
 
 
 def choose(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str]]:
-    """A page with the paragraphs that its verdicts call for, and what is wrong with it.
+    """A page's Markdown with the paragraphs that its verdicts call for, and what is wrong with it.
 
-    Args:
-        showing: The page. While it collects, all paragraphs stay, so that what they show is noted.
-        text: Its Markdown.
-        offset: Lines of front matter above it.
-
-    Returns:
-        The Markdown, line for line, and one sentence with `page.md:line` for each problem.
+    While `showing` collects, all paragraphs stay, so that what they show is noted.
     """
     lines = text.split("\n")
     groups, wrong = _groups(lines, fences.lines(text))
@@ -92,7 +85,8 @@ def _groups(lines: list[str], fenced: set[int]) -> tuple[list[_Bound], list[tupl
         found = None if at in fenced else _LINE.match(line)
         if not found:
             continue
-        opens, goes_on = _OPENS.match(found["what"]), _GOES_ON.match(found["what"])
+        when = _WHEN.match(found["what"])
+        opens = bool(when and when["claim"])
         if group is None and not opens:
             wrong.append((at, HOW))
             continue
@@ -106,9 +100,9 @@ def _groups(lines: list[str], fenced: set[int]) -> tuple[list[_Bound], list[tupl
             if opens:
                 wrong.append((at, "paragraphs bound to another claim begin here before [[end]]."))
         else:
-            group = _Bound(opens["name"], at, found["indent"])
+            group = _Bound(when["claim"], at, found["indent"])
         try:
-            words = _words((opens or goes_on)["words"])
+            words = _words(when["words"] if when else "")
         except AnatomyError as error:
             wrong.append((at, str(error)))
             words = []

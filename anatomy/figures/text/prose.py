@@ -42,11 +42,7 @@ _HIDDEN = re.compile(
 
 
 def figures(text: str) -> list[tuple[int, str]]:
-    """Line and wording of each figure that was typed on a page.
-
-    Args:
-        text: The page's Markdown, front matter included.
-    """
+    """Line and wording of each figure that was typed on a page, front matter included."""
     fenced = fences.lines(text)
     prose = "\n".join("" if n in fenced else line for n, line in enumerate(text.split("\n")))
     for pattern in (_WHOLE_BLOCK, inline.SKIPPED_OR_REFERENCE, _HIDDEN):
@@ -59,12 +55,7 @@ def figures(text: str) -> list[tuple[int, str]]:
 
 
 def problems(name: str, text: str) -> list[str]:
-    """One sentence with `page.md:line` for each typed figure of a page.
-
-    Args:
-        name: The page's source relative to docs/.
-        text: Its Markdown.
-    """
+    """One sentence with `page.md:line` for each typed figure of the page called `name`."""
     return [
         f"{name}:{line}: the figure {typed!r} is typed by hand. Refer to its recording, or say "
         f"where it is from: [[cited: {typed} | SOURCE]] or [[given: {typed} | REASON]]."
@@ -75,11 +66,8 @@ def problems(name: str, text: str) -> list[str]:
 def on_pages(docs: Path, names: list[str] | None = None) -> list[str]:
     """The problems of the pages called `names`, by default of every page under `docs`."""
     paths = [docs / name for name in names] if names else sorted(docs.rglob("*.md"))
-    return [
-        problem
-        for path in paths
-        for problem in problems(path.relative_to(docs).as_posix(), path.read_text(encoding="utf-8"))
-    ]
+    texts = {path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    return [problem for name, text in texts.items() for problem in problems(name, text)]
 
 
 def _in(prose: str) -> Iterator[re.Match]:

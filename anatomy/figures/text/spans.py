@@ -13,9 +13,9 @@ def literal(text: str) -> str:
     return escape(text, quote=True).replace("&#x27;", "&#39;").translate(_MARKDOWN)
 
 
-def measured(text: str, title: str) -> str:
-    """A recorded value, with its origin on hover."""
-    return f'<span class="measured" title="{literal(title)}">{literal(text)}</span>'
+def figure(kind: str, text: str, origin: str) -> str:
+    """A figure with its origin on hover; `kind`, its class, is measured, cited or given."""
+    return f'<span class="{kind}" title="{literal(origin)}">{literal(text)}</span>'
 
 
 def stale(*found: Found) -> str:
@@ -25,11 +25,6 @@ def stale(*found: Found) -> str:
         return ""
     why = literal(f"{old[0].freshness.reason} Mend it: {old[0].command}")
     return f'<span class="tag stale" title="{why}">out of date</span>'
-
-
-def cited(text: str, title: str) -> str:
-    """A figure of somebody else, told apart from measured ones, with its source on hover."""
-    return f'<span class="cited" title="{literal(title)}">{literal(text)}</span>'
 
 
 def gap(*found: Found) -> str:
@@ -43,14 +38,7 @@ def gap(*found: Found) -> str:
     )
 
 
-def gap_because(reason: str) -> str:
-    """What stands in place of a value that could not be measured."""
-    return f'<span class="gap-inline">{literal(reason)}</span>'
-
-
-def gap_old(found: Found) -> str:
-    """What stands in place of a value that a recording which is not current does not have."""
-    return (
-        '<span class="gap-inline">not in the recording, which is out of date: '
-        f"<code>{literal(found.command)}</code></span>"
-    )
+def gap_because(reason: str, command: str = "") -> str:
+    """Why there is no value, in its place, and the command that would mend it."""
+    mend = f": <code>{literal(command)}</code>" if command else ""
+    return f'<span class="gap-inline">{literal(reason)}{mend}</span>'

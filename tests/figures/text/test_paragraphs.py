@@ -85,6 +85,7 @@ def test_while_collecting_every_paragraph_notes_what_it_shows():
         (f"[[when claim:{CLAIM} is holds]]\nx", 1, "never closed; write [[end]]"),
         (f"[[when claim:{CLAIM} is true]]\nx\n[[end]]", 1, "no verdict 'true'"),
         (f"[[when claim:{CLAIM} is holds]]\nx\n[[when holds]]\ny\n[[end]]", 3, "stands above"),
+        (f"[[when claim:{CLAIM} is holds]]\nx\n[[when]]\ny\n[[end]]", 3, "no verdict ''"),
         ("[[when claim:slice-dubles is holds]]\nx\n[[end]]", 1, "no claim 'slice-dubles'"),
         (f"Words [[when claim:{CLAIM} is holds]] in a line.", 1, "a line of its own"),
     ],
