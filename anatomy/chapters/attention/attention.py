@@ -20,9 +20,8 @@ from anatomy.table.errors import MeasurementError
 DIRECTIONS = ("forward", "forward and backward")
 # Above this length a map is always fine: a power of the length needs more than three of them.
 FINE_ABOVE = 2048
-# Seconds of one comparison, and after which settling gives up: ten of them take half a minute.
-BUDGET_S, SETTLE_CAP_S = 2.0, 1.0
-# And from this length on, where the checks and the list of kernels alone take that long.
+BUDGET_S, SETTLE_CAP_S = 2.0, 1.0  # of one comparison: ten of them take half a minute
+# From this length on the checks and the list of kernels alone take that long.
 LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384
 
 # Form of a call -> what is different from the plain one.

@@ -16,8 +16,7 @@ from anatomy.table import intervals
 
 FORWARD_BACKWARD, WITH_OPTIMIZER = "forward and backward", "with AdamW"
 QUANTITY = "step_wall"
-# Seconds after which settling gives up; two rounds of all ways are to agree before.
-SETTLE_S = 4.0
+SETTLE_S = 4.0  # after which settling gives up; two rounds of all ways are to agree before
 # Columns of what a step is held against, of its own figures: of rung 0's duplicate they are null.
 _BEFORE = ("before", "ratio_before", "ratio_before_low", "ratio_before_high", "verdict_before")
 _USES = ("uses", "uses_low", "uses_high", "pays")
@@ -34,9 +33,7 @@ def compared(
 ) -> tuple[pd.DataFrame | None, dict[str, str]]:
     """The comparison of one op, and why each way that is not in it is not.
 
-    Args:
-        op: `FORWARD_BACKWARD` or `WITH_OPTIMIZER`.
-        ceilings: The highest rate of each number format.
+    `op` is `FORWARD_BACKWARD` or `WITH_OPTIMIZER`; `ceilings` are by number format.
     """
     calls, absent = _calls(op, ready, bench)
     control = rungs.TRAINING[0].label
@@ -92,16 +89,11 @@ def _calls(op: str, ready: Sequence[Ready], bench: Bench) -> tuple[dict[str, Cal
 def without_culprits(
     measured: Callable[[dict[str, Call]], pd.DataFrame], calls: Mapping[str, Call], control: str
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The table of all calls, or of all but those because of which there is none.
+    """The table of all calls, or of all but those because of which there is none, and why these are
+    left out. Without `control` there is no comparison.
 
     Who is to blame is read from the error; if it names nobody, ways with CUDA graphs go first and
     compiled ones next, for these have most that can fail.
-
-    Args:
-        control: The one without which there is no comparison.
-
-    Returns:
-        The table, and why each way that is not in it is not.
     """
     left, absent = dict(calls), {}
     while True:
@@ -132,9 +124,7 @@ def with_columns(
 ) -> pd.DataFrame:
     """The comparison with what is known of each way, and what follows for it.
 
-    Args:
-        ceilings: The highest rate of each number format.
-        gaps: Whether the kernels that were listed are those of this op.
+    `gaps` says whether the kernels that were listed are those of this op.
     """
     rows = {row["variant"]: row for row in table.to_dict("records")}
     added = []

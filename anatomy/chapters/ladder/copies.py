@@ -24,11 +24,8 @@ WITH_GRAPHS = ("reduce-overhead", "max-autotune")
 
 @contextmanager
 def apart(where: torch.device) -> Iterator[None]:
-    """Random numbers of its own, no TF32, nothing compiled before; then all is as it was.
-
-    Args:
-        where: The device, whose compiled code and memory are given back.
-    """
+    """Random numbers of its own, no TF32, nothing compiled before; then all is as it was, and the
+    compiled code and memory of the device are given back."""
     with (
         torch.random.fork_rng(devices=[where] if where.type == "cuda" else []),
         formats.products_in("fp32"),
@@ -44,11 +41,7 @@ def apart(where: torch.device) -> Iterator[None]:
 
 
 def require_sizes(width: int, **others: float) -> None:
-    """Refuse sizes of nothing, and a width that is no whole number of heads.
-
-    Raises:
-        BadParameter: With the name, and a number that is possible.
-    """
+    """Raise BadParameter for sizes of nothing, and a width that is no whole number of heads."""
     demands.positive(width=width, **others)
     head = rungs.load(rungs.BASELINE).HEAD
     if width > head:
@@ -56,13 +49,9 @@ def require_sizes(width: int, **others: float) -> None:
 
 
 def own_copy(rung: str, where: torch.device) -> ModuleType:
-    """A rung's script, executed anew for this device.
+    """A rung's script, executed anew for a device, which it would choose itself when it runs alone.
 
-    Args:
-        where: The device, which the script would choose by itself when it runs alone.
-
-    Raises:
-        AnatomyError: It can't be run here, such as for want of Transformer Engine.
+    Raises AnatomyError where it can't be run, such as for want of Transformer Engine.
     """
     script = rungs.load.__wrapped__(rung)  # the plain one keeps a script for all who ask
     script.DEVICE = where.type
@@ -88,11 +77,7 @@ def shares(way: rungs.Way) -> bool:
 
 
 def require_possible(way: rungs.Way, where: torch.device) -> None:
-    """Refuse a way that can't run on this device.
-
-    Raises:
-        AnatomyError: With the reason.
-    """
+    """Raise AnatomyError with the reason where a way can't run on this device."""
     if graphs(way) and where.type != "cuda":
         raise AnatomyError(WHY_NO_GRAPHS)
     if reason := rungs.without(way, where):
@@ -102,14 +87,11 @@ def require_possible(way: rungs.Way, where: torch.device) -> None:
 def set_up(
     way: rungs.Way, make: Callable[[], Callable], calls: int, watch: Any
 ) -> tuple[Callable, float]:
-    """What `make` makes, called so many times, and the seconds that all of it took.
+    """What `make` makes, called so many times, and the seconds that all of it took: some ways
+    compile and capture when they are made, others when they are called.
 
-    Args:
-        make: Makes the callable; some compile and capture here, others when they are called.
-
-    Raises:
-        AnatomyError: torch.compile was to use CUDA graphs and left them out, or a switch of the
-            process has moved.
+    Raises AnatomyError where torch.compile was to use CUDA graphs and left them out, or where a
+    switch of the process has moved.
     """
     made: list[Callable] = []
     switches, skipped = gates.switches(), gates.skipped_graphs()

@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy.table.errors import AnatomyError
 
-# Operators that multiply by weights; all others that are counted belong to attention.
+# Operators that multiply by weights; all others counted belong to attention.
 BY_WEIGHTS = ("mm", "addmm", "_scaled_mm")
 # A fused backward pass multiplies q by k once more instead of keeping the scores: 7 products of
 # attention, where the one written out has 6.
@@ -33,10 +33,7 @@ WRITTEN_OUT = "written out"
 _CUBLAS, _CUDNN, _SDPA = torch.backends.cuda.matmul, torch.backends.cudnn, torch.backends.cuda
 # Switch of the process -> how it is read and thrown.
 SWITCHES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
-    "TF32 in products": (
-        lambda: _CUBLAS.allow_tf32,
-        lambda on: setattr(_CUBLAS, "allow_tf32", on),
-    ),
+    "TF32 in products": (lambda: _CUBLAS.allow_tf32, lambda on: setattr(_CUBLAS, "allow_tf32", on)),
     "precision of float32 products": (
         torch.get_float32_matmul_precision,
         torch.set_float32_matmul_precision,
@@ -77,10 +74,8 @@ def left_set(before: Mapping[str, Any]) -> str | None:
 
 @contextmanager
 def compiled_by(backend: str) -> Iterator[None]:
-    """Have torch.compile hand its graphs to `backend`, and fail where it would give up.
-
-    By default a function of which there are too many versions runs uncompiled from then on, with a
-    warning that nobody sees.
+    """Have torch.compile hand its graphs to `backend`, and fail where it would give up: by default
+    a function of too many versions runs uncompiled from then on, with a warning that nobody sees.
     """
     import torch._dynamo.config as config  # takes seconds, which listing experiments should not
 
@@ -100,22 +95,15 @@ def skipped_graphs() -> int:
 
 @dataclass(frozen=True)
 class Work:
-    """The work of one step.
-
-    Attributes:
-        by_weights: Floating-point operations of products with weights.
-        attention: Of attention's own products; 0 where they can't be seen.
-        counted_by: How the first is known.
-        backend: Which attention ran, by the operators called; None where that can't be seen.
-    """
+    """The floating-point operations of one step."""
 
     by_weights: int
-    attention: int
+    attention: int  # of attention's own products; 0 where they can't be seen
     counted_by: str
-    backend: str | None
+    backend: str | None  # the attention that ran, by its operators; None where they can't be seen
 
 
-class _Attention(TorchDispatchMode):
+class _FusedAttention(TorchDispatchMode):
     """Notes which fused attention is called."""
 
     def __init__(self) -> None:
@@ -132,7 +120,7 @@ def counted(call: Callable[[], object]) -> Work:
     """Count the operations of a step, run eagerly: what is compiled can't be looked into."""
     with (
         torch.compiler.set_stance("force_eager"),
-        _Attention() as seen,
+        _FusedAttention() as seen,
         FlopCounterMode(display=False) as counter,
     ):
         call()
@@ -151,14 +139,10 @@ def by_shapes(model: nn.Module, tokens: int) -> Work:
 
 
 def require_equal_work(found: Work, by_weights: int, attention: int) -> int:
-    """All operations of a step, if they are those of rung 0.
+    """All operations of a step; AnatomyError where they are not rung 0's.
 
-    Args:
-        by_weights: Operations of rung 0's products with weights.
-        attention: Those of its attention, forward and backward, nothing skipped.
-
-    Raises:
-        AnatomyError: They are not: it does another amount of work.
+    `by_weights` are those of rung 0's products with weights, `attention` those of its attention,
+    forward and backward, nothing skipped.
     """
     if found.by_weights != by_weights:
         raise AnatomyError(
@@ -174,11 +158,7 @@ def require_equal_work(found: Work, by_weights: int, attention: int) -> int:
 
 
 def require_equal_parameters(model: nn.Module, elements: int) -> None:
-    """Refuse a model of another size.
-
-    Raises:
-        AnatomyError: It has more, or fewer.
-    """
+    """Raise AnatomyError for a model of another size."""
     own = sum(p.numel() for p in model.parameters())
     if own != elements:
         raise AnatomyError(f"void: it has {own} parameters, rung 0 has {elements}")

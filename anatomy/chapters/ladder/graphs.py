@@ -55,21 +55,13 @@ PASS = re.compile(r"AOT ID: \['\d+_(\w+)'\]")
 
 
 def measure(
-    ways: Sequence[Way],
-    size: Size,
-    where: torch.device,
-    backend: str,
-    budget_s: float,
+    ways: Sequence[Way], size: Size, where: torch.device, backend: str, budget_s: float
 ) -> pd.DataFrame:
-    """The table of these ways of one step, the first of them the control.
+    """The table of these ways of one step, the first of them the control, those with CUDA graphs
+    last.
 
-    Args:
-        ways: Which; those with CUDA graphs last.
-
-    Raises:
-        AnatomyError: The control can't be timed.
-        BadParameter: A size is not possible.
-        OutOfMemory: The models do not fit.
+    Raises AnatomyError where the control can't be timed, BadParameter where a size is not possible,
+    and OutOfMemory where the models do not fit.
     """
     copies.require_sizes(**size.columns, budget_s=budget_s)
     host.require_bytes(where, regimes.need_bytes(size), f"A step at width {size.width}")
@@ -172,8 +164,7 @@ def _breaks(size: Size, x: Tensor, target: Tensor) -> list[dict]:
 def asked(function: Callable, given: Sequence[Tensor | None]) -> dict:
     """Graphs and breaks of a function, and whether fullgraph=True takes it.
 
-    Args:
-        function: What is compiled; nothing of it runs on a compiler's own kernels here.
+    Nothing of it runs on a compiler's own kernels here.
     """
     import torch._dynamo  # takes seconds, which listing experiments should not
 
@@ -241,11 +232,8 @@ def code_kept() -> Iterator[list[str]]:
 
 
 def named(code: str) -> list[dict]:
-    """What generated code launches: `kernel`, `made_by`, `count`, and the `direction` it is of.
-
-    Args:
-        code: One graph's: the forward pass, the backward pass, or one without gradients.
-    """
+    """What one graph's generated code launches: `kernel`, `made_by`, `count`, and the `direction`,
+    of the forward pass, the backward pass, or one without gradients."""
     found = PASS.search(code)
     counted = Counter(
         (match, maker) for pattern, maker in CALLS.items() for match in pattern.findall(code)

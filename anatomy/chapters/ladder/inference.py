@@ -50,23 +50,14 @@ KERNELS += ("busy_s", "kernels_per_call", "kernel_seconds", "backend")
 
 @dataclass(frozen=True)
 class Task:
-    """What is called: the forward pass over whole sequences, or of one more token of one.
+    """What is called: the forward pass over whole sequences, or of one more token of one."""
 
-    Attributes:
-        op: What tables call it.
-        width: C.
-        layers: L.
-        batch: Sequences B.
-        sequence: Tokens T that are passed in.
-        context: Tokens S that keys and values are kept of, the newest among them; None without.
-    """
-
-    op: str
+    op: str  # what tables call it
     width: int
     layers: int
     batch: int
-    sequence: int
-    context: int | None = None
+    sequence: int  # tokens T that are passed in
+    context: int | None = None  # tokens S that keys and values are kept of, the newest among them
 
     @property
     def flops(self) -> int:
@@ -106,11 +97,7 @@ class Ready:
 
 
 def require_memory(task: Task, where: torch.device) -> None:
-    """Refuse what can't fit.
-
-    Raises:
-        OutOfMemory: Fewer bytes are free.
-    """
+    """Raise OutOfMemory where fewer bytes are free than all ways need."""
     heads, tokens = rungs.heads(task.width), task.batch * task.sequence
     seen = task.context or task.sequence
     weights = 12 * task.width**2 * task.layers * BYTES_PER_WEIGHT
@@ -123,10 +110,8 @@ def require_memory(task: Task, where: torch.device) -> None:
 def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
     """The table of all ways; one that can't run here, or is void, is a row that says why.
 
-    Raises:
-        AnatomyError: Rung 0 can't be timed.
-        BadParameter: A size is not possible.
-        OutOfMemory: The models do not fit.
+    Raises AnatomyError where rung 0 can't be timed, BadParameter where a size is not possible, and
+    OutOfMemory where the models do not fit.
     """
     sizes = {name: size for name, size in task.columns.items() if name != "context"}
     copies.require_sizes(**sizes, budget_s=budget_s)
@@ -178,15 +163,10 @@ def first_compilation(watch: Stopwatch) -> dict:
 def prepare(
     way: Way, task: Task, x: Tensor, wanted: Tensor, watch: Stopwatch, twin: Ready | None = None
 ) -> Ready:
-    """A way's call, once it has shown that it computes the same.
+    """A way's call, once its output for `x` (B, T, C) has come close enough to rung 0's, `wanted`.
 
-    Args:
-        x: Input (B, T, C) in float32.
-        wanted: Rung 0's output for it.
-        twin: The same without a CUDA graph; its compiled code is used on where it is the same.
-
-    Raises:
-        AnatomyError: It can't run here, or it is void.
+    `twin` is the same without a CUDA graph; its compiled code is used on where it is the same.
+    Raises AnatomyError where the way can't run here, or is void.
     """
     where, shared = x.device, None
     copies.require_possible(way, where)
@@ -231,8 +211,8 @@ def strays(found: Tensor, wanted: Tensor, x: Tensor) -> float:
 def weight_bytes(model: nn.Module, products: str) -> int:
     """Bytes of all weights as one call must read them at least once.
 
-    A weight counts as it is stored, even where every call casts it. FP8 ways keep their matrices
-    in 8 bits from the first call on.
+    A weight counts as it is stored, even where every call casts it. FP8 ways keep their matrices in
+    8 bits from the first call on.
     """
     return sum(
         weight.numel() * (1 if products == "fp8" and weight.ndim > 1 else weight.element_size())
@@ -272,11 +252,7 @@ def _memory(
 
 
 def _compared(
-    task: Task,
-    ready: Sequence[Ready],
-    wanted: Tensor,
-    where: torch.device,
-    budget_s: float,
+    task: Task, ready: Sequence[Ready], wanted: Tensor, where: torch.device, budget_s: float
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """All ways in the same blocks, with what is known of each; and why others are left out."""
     decodes = task.context is not None

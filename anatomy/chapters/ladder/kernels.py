@@ -19,8 +19,7 @@ from anatomy.measure import census
 from anatomy.measure.stopwatch import Stopwatch
 
 KINDS = ("product", "attention", "pointwise", "other")
-# Steps that are profiled, after one that is not.
-STEPS = 2
+STEPS = 2  # profiled, all warm
 FUSED_ATTENTION = re.compile(r"flash|fmha|attention|sdpa|mha_", re.IGNORECASE)
 PRODUCT = re.compile(r"gemm|nvjet|cutlass|xmma|cublas|splitk|gemv|_mm_|matmul", re.IGNORECASE)
 MOVE = re.compile(r"^Mem(cpy|set)")
@@ -30,19 +29,14 @@ BACKENDS = (
     ("flash", re.compile("flash", re.IGNORECASE)),
     ("efficient", re.compile(r"fmha|cutlass[FB]|mem_?eff", re.IGNORECASE)),
 )
-# Names of templates go on for pages.
-LONGEST_NAME = 240
+LONGEST_NAME = 240  # those of templates go on for pages
 # Operators that attention alone calls in these models, for all other products are `mm`.
 BATCHED = ("aten::bmm", "aten::baddbmm")
 
 
 def kind_of(kernel: str, operator: str = "", shapes: Sequence[Any] = ()) -> str:
-    """One of `KINDS`.
-
-    Args:
-        operator: The operator that launched it, such as aten::mm; empty where it is not known.
-        shapes: The shapes of the operator's inputs.
-    """
+    """One of `KINDS`, given the operator that launched the kernel, such as aten::mm, and the shapes
+    of its inputs; empty where they are not known."""
     if MOVE.match(kernel):
         return "other"
     if kernel.startswith("triton_"):  # named after the operators whose inputs it makes
@@ -57,15 +51,10 @@ def kind_of(kernel: str, operator: str = "", shapes: Sequence[Any] = ()) -> str:
 
 
 def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any] | None:
-    """Seconds of kernels of one step by kind, with their names; None where there is no GPU.
+    """Seconds of kernels of one warm step by kind, with their names; None where there is no GPU.
 
-    Args:
-        call: The step, already warm.
-
-    Returns:
-        `product_s`, `attention_s`, `pointwise_s`, `other_s`; `busy_s`, the time in which any ran;
-        `kernels_per_call`; `kernel_seconds`, [name, kind, launches, seconds] of one step, the
-        longest first; `backend`, whose attention that is, where the names tell.
+    `busy_s` is the time in which any ran; `kernel_seconds` holds [name, kind, launches, seconds] of
+    one step, the longest first; `backend` is whose attention that is, where the names tell.
     """
     if watch.device.type != "cuda":
         return None
@@ -82,12 +71,8 @@ def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, A
 
 
 def profiled(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any]:
-    """As `seconds_by_kind`, or nothing: a profiler that fails costs these figures alone.
-
-    Args:
-        call: The step, already warm.
-        watch: The stopwatch of the device, which is told of the failure.
-    """
+    """As `seconds_by_kind`, or nothing: a profiler that fails costs these figures alone, and a
+    warning of the stopwatch says so."""
     try:
         return seconds_by_kind(call, watch) or {}
     except Exception as error:
@@ -96,12 +81,7 @@ def profiled(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any]:
 
 
 def read(events: Sequence[Any], steps: int = STEPS) -> dict[str, Any]:
-    """The same from a profile's events.
-
-    Args:
-        events: As `torch.profiler.profile.events` gives them.
-        steps: Steps that were profiled.
-    """
+    """The same from the events of `torch.profiler.profile` over so many steps."""
     # A kernel's name alone may stand for several operators, so each launch is counted by its own.
     launches: Counter = Counter()  # (name, kind) -> launches
     seconds: Counter = Counter()

@@ -161,22 +161,12 @@ def new(way: Way, cell: Size, where: torch.device) -> tuple[ModuleType, nn.Modul
 
 
 def ready(
-    way: Way,
-    script: ModuleType,
-    model: nn.Module,
-    x: Tensor,
-    target: Tensor,
-    wanted: Answer,
+    way: Way, script: ModuleType, model: nn.Module, x: Tensor, target: Tensor, wanted: Answer
 ) -> tuple[Callable[[], Tensor], dict[str, Any]]:
     """A way's step, once it has shown that it computes the same, and what is known of it.
 
-    Args:
-        x: Input (B, T, C).
-        target: What it is to become, (B, T, C).
-        wanted: Rung 0's loss and gradients.
-
-    Raises:
-        AnatomyError: It is void.
+    `target` is what `x` (B, T, C) is to become, and `wanted` rung 0's answer. Raises AnatomyError
+    where the way is void.
     """
     call, setup_s = copies.set_up(
         way, lambda: script.step(model, x, target, way.way), FIRST_CALLS, stopwatch_for(x.device)

@@ -23,12 +23,9 @@ from anatomy.table.errors import AnatomyError
 
 Call = Callable[[], Tensor]
 
-# Calls after which compiled code, CUDA graphs and caches are there.
-WARM_UPS = 3
-# First calls of rung 3 with CUDA graphs: it compiles, then records them, then replays them.
-FIRST_CALLS = 3
-# Steps that scales of the steps before are given to fit.
-SETTLING = 8
+WARM_UPS = 3  # calls after which compiled code, CUDA graphs and caches are there
+FIRST_CALLS = 3  # rung 3 with CUDA graphs compiles, then records them, then replays them
+SETTLING = 8  # steps that scales of the steps before are given to fit
 # What is known of a way without CUDA graphs, and holds with them: they launch the same kernels.
 SHARED = (
     *("counted_flops", "recomputed_flops", "counted_by", "backend", "backend_by"),
@@ -90,23 +87,14 @@ class Ready:
 
 @dataclass
 class Bench:
-    """Where all ways are set up: one problem, and rung 0's answer to it.
-
-    Attributes:
-        size: The model and its input.
-        x: Input (B, T, C).
-        target: What it is to become, (B, T, C).
-        wanted: Rung 0's loss and gradients in float32.
-        watch: The stopwatch of the device.
-        switches: What the switches of the process are.
-    """
+    """Where all ways are set up: one problem, and rung 0's answer to it."""
 
     size: Size
-    x: Tensor
-    target: Tensor
-    wanted: Answer
+    x: Tensor  # (B, T, C)
+    target: Tensor  # what `x` is to become
+    wanted: Answer  # in float32
     watch: Stopwatch
-    switches: dict[str, Any]
+    switches: dict[str, Any]  # those of the process
     _models: dict[tuple[str, str], nn.Module] = field(default_factory=dict)
 
     def model(self, way: Way) -> nn.Module:
@@ -122,11 +110,7 @@ class Bench:
 
 
 def require_memory(size: Size, where: torch.device) -> None:
-    """Refuse what can't fit.
-
-    Raises:
-        OutOfMemory: Fewer bytes are free.
-    """
+    """Raise OutOfMemory where fewer bytes are free than all ways need."""
     weights = 12 * size.width**2 * size.layers
     heads = rungs.heads(size.width)
     # Attention written out in float32: a table of scores kept for each layer, and five at work.
@@ -167,11 +151,8 @@ def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
 def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
     """A way's step, once it has shown that it computes the same by the same work.
 
-    Args:
-        plain: Of a way with CUDA graphs, the same way without: compiled, counted and profiled.
-
-    Raises:
-        AnatomyError: It can't run here, or it is void.
+    `plain` is, of a way with CUDA graphs, the same way without: compiled, counted and profiled.
+    Raises AnatomyError where the way can't run here, or is void.
     """
     where, size = bench.x.device, bench.size
     copies.require_possible(way, where)
@@ -219,8 +200,7 @@ def with_optimizer(each: Ready, bench: Bench) -> Call:
 def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tuple[Call, dict]:
     """A way's step after its first calls, and what setting it up took.
 
-    Raises:
-        AnatomyError: It was to be compiled or to be captured, and was not.
+    Raises AnatomyError where it was to be compiled or to be captured, and was not.
     """
     script = rungs.load(way.rung)
     made: list[Call] = []
@@ -263,11 +243,7 @@ def _settling(way: Way, model: nn.Module, call: Call, wanted: Answer) -> dict[st
 
 
 def _counted(way: Way, model: nn.Module, call: Call, size: Size) -> dict[str, Any]:
-    """`counted_flops` and how they are known, once they are those of rung 0.
-
-    Raises:
-        AnatomyError: They are not.
-    """
+    """`counted_flops` and how they are known; AnatomyError where they are not those of rung 0."""
     if way.rung.startswith("4"):  # its operators are its own
         work = gates.by_shapes(model, size.tokens)
     else:

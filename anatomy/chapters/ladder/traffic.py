@@ -32,10 +32,8 @@ WAYS = (WRITTEN_OUT, IN_BF16, FUSED)
 ITEM, WIDE = 2, 4  # bytes of an element of bfloat16 and of float32
 PROFILER = "ncu"
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
-# How often each call is counted, if there is time.
-REPEATS = 2
-# The profiler writes its report after the last call; a call that is running is waited for.
-REPORT_S = 15.0
+REPEATS = 2  # of each call, if there is time
+REPORT_S = 15.0  # for the call that is running, and for the profiler to write its report
 
 
 @dataclass(frozen=True)
@@ -108,19 +106,11 @@ ROWS = {FORWARD: (0, 1), "backward": (2, 1)}
 def formula(
     way: str, direction: str, heads: int, sequence: int, width: int
 ) -> tuple[int, int, int]:
-    """Bytes read and written if no cache held anything from one operator to the next, and passes.
+    """Bytes read and written if no cache held anything from one operator to the next, and how often
+    the scores, all of them, are read or written. `heads` are those of all sequences together.
 
     A fused attention reads k and v once for every block of queries; after the first time they are
     taken to lie in a cache.
-
-    Args:
-        way: Of `WAYS`.
-        direction: Of `DIRECTIONS`.
-        heads: Heads H of all sequences together.
-        width: Width D of a head.
-
-    Returns:
-        Bytes read, bytes written, and how often the scores, all of them, are read or written.
 
     Source: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section 3.2, for what is read and
     written; the operators are those that PyTorch launches.
@@ -145,10 +135,10 @@ def formula(
 
 
 def cells(heads: int, width: int, longest: int) -> list[dict[str, Any]]:
-    """What is called, shortest first: few heads, and as many as there are tokens for.
+    """What is called, shortest first, each length with `heads` heads and with as many as the tokens
+    of the longest make up, as a batch of more and shorter sequences has.
 
-    With `heads` heads the scores of short sequences fit a cache. The others have as many heads as
-    make up the tokens of the longest, as a batch of more and shorter sequences has.
+    With `heads` heads the scores of short sequences fit a cache.
     """
     lengths = []
     while longest >= 512 and len(lengths) < 5:
@@ -168,13 +158,7 @@ def cells(heads: int, width: int, longest: int) -> list[dict[str, Any]]:
 def measure(
     heads: int, width: int, longest: int, where: torch.device, limit_s: float
 ) -> pd.DataFrame:
-    """The table of `ladder.traffic`.
-
-    Args:
-        heads: Fewest heads.
-        width: Width D of a head.
-        limit_s: Seconds after which no further call is counted.
-    """
+    """The table of `ladder.traffic`; after `limit_s` seconds no further call is counted."""
     wanted = cells(heads, width, longest)
     try:
         counted, why = counters(wanted, where, limit_s), "there was no time left for it"
@@ -215,12 +199,7 @@ def counters(
 ) -> dict[int, dict[str, Any]]:
     """What the card's counters say of each call that there was time for, by its place.
 
-    Args:
-        wanted: Arguments of `ladder_traffic_calls.call_of`.
-        limit_s: Seconds after which no further call begins.
-
-    Raises:
-        AnatomyError: There is no such profiler here, or it may not read the counters.
+    Raises AnatomyError where there is no such profiler, or it may not read the counters.
     """
     if where.type != "cuda":
         raise AnatomyError("only an NVIDIA GPU has them")
@@ -277,8 +256,7 @@ def complaint(text: str) -> str:
 def launches(text: str) -> Iterator[tuple[str, int, int]]:
     """Kernel, bytes read and bytes written of each launch, from the profiler's report.
 
-    Raises:
-        AnatomyError: There is no table in it, or one without the counters.
+    Raises AnatomyError where it has no table, or one without the counters.
     """
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
@@ -300,17 +278,10 @@ def by_cell(
 ) -> dict[int, dict[str, Any]]:
     """Counts of each call: what lies between its two marks, and what was written after it.
 
-    Args:
-        found: Kernel, bytes read and bytes written of each launch, in their order.
-        done: The calls, in their order.
-
-    Returns:
-        For each call, of the one with the median sum: `read_bytes`, `written_bytes` with those
-        that left the cache later, `late_bytes`, `dram_bytes` as their sum with `dram_low_bytes`
-        and `dram_high_bytes` over all repeats, and `kernels` by name.
-
-    Raises:
-        MeasurementError: The marks are not where they belong.
+    `found` has kernel, bytes read and bytes written of each launch, and `done` the calls, both in
+    their order. Of a call's repeats the one with the median sum counts; `written_bytes` has also
+    `late_bytes`, which left the cache after the call, and `dram_low_bytes` and `dram_high_bytes`
+    are over all repeats. Raises MeasurementError where the marks are not where they belong.
     """
     parts: list[list[tuple[str, int, int]]] = []
     for launch in found:

@@ -19,10 +19,8 @@ from torch.nn import functional as F
 
 WRITTEN_OUT, IN_BF16, FUSED = "written out", "written out, all in bf16", "fused"
 FORWARD, BOTH = "forward", "forward and backward"
-# Name of the kernel that marks the beginning and the end of a call: it only lets time go by.
-MARK = "spin_kernel"
-# What is read to empty the cache is so many times as large as it.
-FLUSHES = 8
+MARK = "spin_kernel"  # before and after a call: it only lets time go by
+FLUSHES = 8  # caches that are read to empty one
 
 
 def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -54,13 +52,8 @@ WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
 def call_of(
     way: str, direction: str, heads: int, sequence: int, width: int, where: torch.device
 ) -> Callable[[], object]:
-    """One attention of random q, k and v, to be called again and again.
-
-    Args:
-        way: Of `WAYS`.
-        direction: `FORWARD` or `BOTH`.
-        heads: Heads H of all sequences together.
-    """
+    """One attention of random q, k and v, to be called again and again. Its heads are those of all
+    sequences together."""
     shape = (1, heads, sequence, width)  # (B, H, T, D)
     q, k, v, grad = (torch.randn(shape, dtype=torch.bfloat16, device=where) for _ in range(4))
     if direction == FORWARD:
@@ -73,10 +66,9 @@ def call_of(
 def main(plan_path: str) -> None:
     """Call what a plan lists, until it is done or late.
 
-    Args:
-        plan_path: A JSON file: `cells`, each the arguments of `call_of`; `device`; `repeats`;
-            `until`, the Unix time after which no call begins; `done`, a file that becomes the
-            list of the cells' places in the order in which they were called.
+    The plan is a JSON file: `cells`, each the arguments of `call_of`; `device`; `repeats`; `until`,
+    the Unix time after which no call begins; `done`, a file that becomes the list of the cells'
+    places in the order in which they were called.
     """
     plan = json.loads(Path(plan_path).read_text(encoding="utf-8"))
     where = torch.device(plan["device"])

@@ -3,8 +3,6 @@
 A datasheet's peak is a product of a clock and a width. What a card sustains depends on its power
 budget, its memory and its libraries, so the ceilings are measured: the best rate over several
 shapes, with random numbers (zeros draw less power and run faster), after the clocks have settled.
-Beside the ceilings stand the curve of bandwidth over working-set size, which shows the cache, and
-the floors: what asking the GPU for anything costs, however little it is.
 """
 
 import pandas as pd
@@ -22,12 +20,7 @@ from anatomy.record.declare import experiment
 # is checked in float64, which is twice as large, so the largest is half of the others' there.
 CACHES = {"copy": (4, 16, 64), "read": (4, 16, 64), "write": (4, 16, 32)}
 # Square products, and one with a long and one with a short reduction; multiples of 128 all.
-SHAPES = (
-    (4096, 4096, 4096),
-    (8192, 8192, 8192),
-    (16384, 8192, 4096),
-    (8192, 8192, 16384),
-)
+SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 8192, 4096), (8192, 8192, 16384))
 # The curve over working-set size: powers of two from here to a third of the cache, then these
 # multiples of the cache, close together where it is full.
 SMALLEST_BYTES = 2**16

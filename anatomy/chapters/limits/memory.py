@@ -17,29 +17,20 @@ Way = tuple[Callable[[], Tensor], Callable[[], Tensor]]
 
 OPS = ("copy", "read", "write")
 ITEM_BYTES = 4  # float32
-# Rows of the row sums: several for each multiprocessor of any card.
-SUMMED_ROWS = 1024
-# Columns of the matrix-vector product: long rows, so that its vector and result weigh nothing.
-COLUMNS = 4096
-# Working sets are whole multiples of this, so that each of the ways divides them.
-STEP_BYTES = COLUMNS * ITEM_BYTES
-# What is written: no zeros, which some hardware treats apart and which draw less power.
-WRITTEN = 1.2345
+SUMMED_ROWS = 1024  # several for each multiprocessor of any card
+COLUMNS = 4096  # of the matrix: long rows, so that the vector and the result weigh nothing
+STEP_BYTES = COLUMNS * ITEM_BYTES  # each way divides a working set of whole multiples of this
+WRITTEN = 1.2345  # no zeros, which some hardware treats apart and which draw less power
 
 
 def moved(
     sets: Sequence[int], op: str, where: torch.device, iters: int, **given: Any
 ) -> pd.DataFrame:
-    """Time one operation over working sets of several sizes, in all its ways, interleaved.
+    """Time one operation, `copy`, `read` or `write`, over working sets of several sizes in bytes,
+    in all its ways, interleaved.
 
-    Args:
-        sets: Sizes in bytes of all that one call touches, each a multiple of `STEP_BYTES`.
-        op: `copy`, `read` or `write`.
-        given: Further arguments of `compare`.
-
-    Returns:
-        The rows of `compare`, with `working_set_bytes` and `way`. A call's `bytes` are its working
-        set: of a copy half are read and half are written.
+    Each size, a multiple of `STEP_BYTES`, is all that one call touches: of a copy half is read and
+    half is written. `given` are further arguments of `compare`.
     """
     calls, references, ways, bytes_ = {}, {}, {}, {}
     for size in sets:

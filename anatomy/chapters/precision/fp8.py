@@ -72,11 +72,8 @@ def product(x: Tensor, w: Tensor, x_scale: Tensor, w_scale: Tensor, bias=None) -
 def products(
     sides: list[Side], where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
-    """One table for each size and quantity, and rows of what compiling took.
-
-    Args:
-        sides: M, N and K of each product, multiples of 16.
-    """
+    """One table for each size and quantity, and rows of what compiling took. The sides M, N and K
+    of each product are multiples of 16."""
     why = without_fp8(where)
     for m, n, k in sides:
         x = torch.randn(m, k, device=where).to(torch.bfloat16)  # (M, K)
@@ -118,12 +115,8 @@ def products(
 def perceptron(
     width: int, tokens: int, where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
-    """The multilayer perceptron of a transformer, forward, with both layers in FP8.
-
-    Args:
-        width: C; the layer between is 4 C wide.
-        tokens: Rows of the input.
-    """
+    """The perceptron of a transformer of width C, forward, with both layers in FP8; the layer
+    between is 4 C wide."""
     why = without_fp8(where)
     with where:  # drawn where it is needed: a CPU takes seconds for weights of that size
         module = models.Perceptron(width).to(torch.bfloat16).requires_grad_(False)

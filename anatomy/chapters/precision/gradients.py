@@ -48,11 +48,8 @@ def formats() -> list[dict]:
 
 
 def gradients(width: int, tokens: int, where: torch.device) -> Iterator[dict]:
-    """Gradients of the linear layers of a small transformer, counted: rows of op `gradients ...`.
-
-    Args:
-        tokens: Length T of the one sequence.
-    """
+    """Gradients of the linear layers of a small transformer over one sequence, counted: rows of op
+    `gradients ...`."""
     model = models.transformer(width, 2, where, torch.float32)
     x = _normal((1, tokens, width), where)  # (B, T, C)
     for size, factor in LOSSES.items():
@@ -106,18 +103,13 @@ def _scaled(model, x, kind, factor) -> tuple[Tensor, float]:
 def counted(
     found: Tensor, exact: Tensor, kind: torch.dtype, scale: float = 1.0
 ) -> dict[str, float | int | None]:
-    """What became of gradients in a format.
+    """What became of gradients that were computed as `kind` times `scale`; the exact ones are in
+    float64 and unscaled.
 
-    Args:
-        found: As computed, still times `scale`.
-        exact: In float64, without it.
-        kind: The format in which they were computed.
-
-    Returns:
-        `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0
-        here; `subnormal`: below the smallest normal number of the format, where digits are lost;
-        `overflow`: infinite or NaN here. `error`: ||found - exact|| / ||exact||, null where one
-        overflows. `typical`: the median size of the exact ones.
+    `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0 here;
+    `subnormal`: below the smallest normal number of the format, where digits are lost; `overflow`:
+    infinite or NaN here. `error`: ||found - exact|| / ||exact||, null where one overflows.
+    `typical`: the median size of the exact ones.
     """
     there = exact.abs() > NOISE * exact.abs().max()
     computed = found.double()
@@ -140,8 +132,8 @@ def counted(
 def overflow(width: int, tokens: int, where: torch.device) -> list[dict]:
     """A block whose output is beyond what fp16 holds, run in each format: rows of op `overflow`.
 
-    The last matrix of the block is multiplied until the largest output, in float64, is
-    `TOO_LARGE` times fp16's largest number. Weights and inputs are far within every format.
+    The last matrix of the block is multiplied until the largest output, in float64, is `TOO_LARGE`
+    times fp16's largest number. Weights and inputs are far within every format.
     """
     block = models.transformer(width, 1, where, torch.float64)
     x = _normal((1, tokens, width), where).double()

@@ -190,8 +190,7 @@ def _widths(widths: tuple[int, ...], scale: float) -> tuple[int, ...]:
 def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
     """All rows in one table; columns that a comparison lacks are empty there.
 
-    Raises:
-        MeasurementError: Nothing at all could be timed; the message is the first row's reason.
+    Raises MeasurementError, with the first row's reason, where nothing at all could be timed.
     """
     # Columns that are empty in one of the tables would otherwise decide the others' types.
     table = pd.concat([each.astype(object) for each in tables], ignore_index=True)

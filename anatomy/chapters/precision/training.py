@@ -33,24 +33,16 @@ LONG_FLOPS, LONG_BUDGETS = 3e12, 4
 
 @dataclass(frozen=True)
 class Way:
-    """How a step is computed.
+    """How a step is computed."""
 
-    Attributes:
-        weights: What weights, gradients and optimizer state are stored as.
-        autocast: What autocast casts the factors of products to, or None without it.
-        tf32: Whether products of float32 may round their factors to TF32.
-        scaled: Whether a GradScaler multiplies the loss.
-        products: The number format of the products, by which `limit` is named.
-        allowed: How far the loss, and the gradient of each weight matrix, may stray from float64,
-            relative to its norm: eight times and more what a dozen products, one after the other,
-            were seen to add up to; what is computed wrongly is off by half of it or more.
-    """
-
-    weights: torch.dtype
-    autocast: torch.dtype | None
-    tf32: bool
-    scaled: bool
-    products: str
+    weights: torch.dtype  # of gradients and optimizer state too
+    autocast: torch.dtype | None  # what it casts the factors of products to; None without it
+    tf32: bool  # whether products of float32 may round their factors to TF32
+    scaled: bool  # whether a GradScaler multiplies the loss
+    products: str  # their number format, by which `limit` is named
+    # How far the loss, and the gradient of each weight matrix, may stray from float64, relative to
+    # its norm: eight times and more what a dozen products, one after the other, were seen to add up
+    # to; what is computed wrongly is off by half of it or more.
     allowed: float
 
 
@@ -68,13 +60,9 @@ class Step:
     """One training step as a callable, with its model and optimizer."""
 
     def __init__(self, name: str, model: nn.Module, x: Tensor, *, fused: bool = False) -> None:
-        """Prepare a step of its own.
+        """Prepare a step of its own: way `name` of a copy of a float32 model, on `x` (B, T, C).
 
-        Args:
-            name: Which of `WAYS`.
-            model: Weights in float32; they are copied.
-            x: Input (B, T, C) in float32.
-            fused: Whether AdamW is one kernel that also unscales, instead of PyTorch's default.
+        `fused`: AdamW is one kernel that also unscales, instead of PyTorch's default.
         """
         self.way = WAYS[name]
         self.model = copied(model, self.way.weights)
@@ -82,10 +70,7 @@ class Step:
         self.parameters = list(self.model.parameters())
         self.optimizer = torch.optim.AdamW(self.parameters, lr=0.0, fused=True if fused else None)
         self.scaler = torch.amp.GradScaler(
-            x.device.type,
-            init_scale=LOSS_SCALE,
-            growth_interval=NEVER,
-            enabled=self.way.scaled,
+            x.device.type, init_scale=LOSS_SCALE, growth_interval=NEVER, enabled=self.way.scaled
         )
 
     def forward(self) -> Tensor:
@@ -127,11 +112,7 @@ def maps(
     iters: int,
     budget_s: float,
 ) -> Iterator[pd.DataFrame]:
-    """One table for each cell of the map.
-
-    Args:
-        tokens: Tokens of a step, all sequences together.
-    """
+    """One table for each width and each number of tokens, of all sequences together."""
     for width in widths:
         model = models.transformer(width, LAYERS, where, torch.float32)
         for count in tokens:
@@ -275,9 +256,8 @@ class _Casts(TorchDispatchMode):
 def saved(step: Step) -> dict[str, int]:
     """Bytes that one forward pass keeps for the backward pass, each storage once.
 
-    Returns:
-        `activation_bytes`: all but the weights and their copies. `copy_bytes`: the copies of
-        weights that autocast made and keeps until the backward pass is over.
+    `copy_bytes` are the copies of weights that autocast made and keeps until the backward pass is
+    over; `activation_bytes` are all else but the weights.
     """
     weights = {_address(p) for p in step.parameters}
     kept: dict[int, Tensor] = {}
