@@ -182,11 +182,8 @@ def _without_ratios(table: pd.DataFrame) -> pd.DataFrame:
 def chosen_backend(
     table: pd.DataFrame, given: Problem, ordinary: Mapping[str, bool]
 ) -> tuple[str | None, str | None]:
-    """The backend that `default` ran, and how that is known.
-
-    The one that launched the same kernels in the same order; where no kernels were listed, or not
-    exactly one backend fits, the one that PyTorch names.
-    """
+    """The backend that `default` ran, and how that is known: the one that launched the same kernels
+    in the same order, or else, where not exactly one did, the one that PyTorch names."""
     if "default" not in set(table.variant):
         return None, None
     listed = dict(zip(table.variant, table.kernels, strict=True)) if "kernels" in table else {}
@@ -201,11 +198,9 @@ def chosen_backend(
 
 @contextmanager
 def _reasons_told() -> Iterator[None]:
-    """Let PyTorch say why a backend does not run.
-
-    It has one more backend, for devices of other makers, that is on and comes last: where no other
-    fits, that one fails with "Invalid backend" before PyTorch has told what is wrong with the rest.
-    """
+    """Let PyTorch say why a backend does not run. One more backend, for devices of other makers, is
+    on and comes last: where no other fits, it fails with "Invalid backend" before PyTorch has told
+    what is wrong with the rest."""
     asked = getattr(torch._C, "_get_overrideable_sdp_enabled", None)
     switch = getattr(torch._C, "_set_sdp_use_overrideable", None)
     if not asked or not switch:

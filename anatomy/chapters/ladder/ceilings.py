@@ -36,11 +36,8 @@ class Ceiling:
 def measured(
     own: Sequence[tuple[int, int, int]], where: torch.device, iters: int, scale: float = 1.0
 ) -> pd.DataFrame:
-    """Time large products of each number format, and in bf16 the model's own, of M, N and K `own`.
-
-    Each format is a comparison of op `ceiling bf16` and the like; one that can't be measured here
-    is a row that says why.
-    """
+    """Time large products of each number format, and in bf16 the model's own, of M, N and K `own`:
+    a comparison of op `ceiling bf16` and the like, or a row that says why there is none."""
     tables = []
     for products, sides in SIDES.items():
         large = [tuple(max(16, int(side * scale) // 16 * 16) for side in each) for each in sides]

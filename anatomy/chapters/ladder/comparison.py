@@ -31,10 +31,8 @@ def compared(
     iters: int,
     budget_s: float,
 ) -> tuple[pd.DataFrame | None, dict[str, str]]:
-    """The comparison of one op, and why each way that is not in it is not.
-
-    `op` is `FORWARD_BACKWARD` or `WITH_OPTIMIZER`; `ceilings` are by number format.
-    """
+    """The comparison of one op, `FORWARD_BACKWARD` or `WITH_OPTIMIZER`, and why each way that is
+    not in it is not."""
     calls, absent = _calls(op, ready, bench)
     control = rungs.TRAINING[0].label
     if control not in calls:
@@ -90,11 +88,8 @@ def without_culprits(
     measured: Callable[[dict[str, Call]], pd.DataFrame], calls: Mapping[str, Call], control: str
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """The table of all calls, or of all but those because of which there is none, and why these are
-    left out. Without `control` there is no comparison.
-
-    Who is to blame is read from the error; if it names nobody, ways with CUDA graphs go first and
-    compiled ones next, for these have most that can fail.
-    """
+    left out. Whom an error names goes; if it names nobody, first ways with CUDA graphs and then
+    compiled ones, which have most that can fail. Without `control` there is no comparison."""
     left, absent = dict(calls), {}
     while True:
         try:
@@ -122,10 +117,8 @@ def _blamed(error: Exception, calls: Mapping[str, Call]) -> list[str]:
 def with_columns(
     table: pd.DataFrame, known: Mapping[str, Ready], ceilings: Mapping[str, Ceiling], *, gaps: bool
 ) -> pd.DataFrame:
-    """The comparison with what is known of each way, and what follows for it.
-
-    `gaps` says whether the kernels that were listed are those of this op.
-    """
+    """The comparison with what is known of each way, and what follows for it. `gaps` says whether
+    the kernels that were listed are those of this op."""
     rows = {row["variant"]: row for row in table.to_dict("records")}
     added = []
     for name, row in rows.items():
@@ -161,10 +154,8 @@ def _against(
     rows: Mapping[str, Mapping[str, Any]],
     known: Mapping[str, Ready],
 ) -> dict[str, Any]:
-    """A way against that of the rung before, and after how many steps its set-up is paid back.
-
-    What is to be paid back is what setting up takes longer than it took there.
-    """
+    """A way against that of the rung before, and after how many steps it is paid back what setting
+    up takes longer than it took there."""
     before = rungs.BEFORE.get(each.way.rung[0])
     if before not in rows:
         return dict.fromkeys((*_BEFORE, *_USES))

@@ -1,8 +1,5 @@
-"""Copies of the rungs' scripts that share nothing, and where comparisons of them run.
-
-Compiled code is kept with the function that it was compiled from. Two ways of one script would
-find each other's, and the second would seem to compile in no time.
-"""
+"""Copies of the rungs' scripts that share nothing, and where comparisons of them run. Compiled code
+is kept with its function: the second of two ways of one script would seem to compile in no time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,10 +46,8 @@ def require_sizes(width: int, **others: float) -> None:
 
 
 def own_copy(rung: str, where: torch.device) -> ModuleType:
-    """A rung's script, executed anew for a device, which it would choose itself when it runs alone.
-
-    Raises AnatomyError where it can't be run, such as for want of Transformer Engine.
-    """
+    """A rung's script, executed anew for a device, which it would choose itself when it runs
+    alone."""
     script = rungs.load.__wrapped__(rung)  # the plain one keeps a script for all who ask
     script.DEVICE = where.type
     return script
@@ -69,10 +64,8 @@ def twin_of(way: rungs.Way) -> str:
 
 
 def shares(way: rungs.Way) -> bool:
-    """Whether a way may use script and model of its twin, and so what these have compiled.
-
-    Rung 3's twin is compiled in another mode, and Transformer Engine keeps scales in its modules.
-    """
+    """Whether a way may use script and model of its twin, and so what these have compiled: rung 3's
+    twin is compiled in another mode, and Transformer Engine keeps scales in its modules."""
     return graphs(way) and way.rung.startswith("5")
 
 

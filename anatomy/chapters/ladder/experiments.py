@@ -1,9 +1,5 @@
-"""The ladder: one training step of one transformer, made faster rung by rung.
-
-All rungs have equal weights and one input. A rung whose loss or gradients stray from those of rung
-0, or whose work is another, is void; the others are timed in the same blocks, so that a drifting
-clock favours none.
-"""
+"""The ladder's experiments. All rungs have equal weights and one input, and are timed in the same
+blocks, so that a drifting clock favours none."""
 
 from typing import Literal
 

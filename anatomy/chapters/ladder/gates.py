@@ -74,9 +74,8 @@ def left_set(before: Mapping[str, Any]) -> str | None:
 
 @contextmanager
 def compiled_by(backend: str) -> Iterator[None]:
-    """Have torch.compile hand its graphs to `backend`, and fail where it would give up: by default
-    a function of too many versions runs uncompiled from then on, with a warning that nobody sees.
-    """
+    """Have torch.compile hand its graphs to `backend`, and fail where it would give up: it would
+    run a function of too many versions uncompiled, with a warning that nobody sees."""
     import torch._dynamo.config as config  # takes seconds, which listing experiments should not
 
     stance = torch.compiler.set_stance(

@@ -1,17 +1,14 @@
 """What rung 3's compiler makes of a step: graphs, kernels and who made them, and what that saves.
 
-Kernels are named twice: in the code that the compiler generates, one line for each call, and by
-the profiler, which also sees the kernels that a library chooses behind such a line.
-
 The rows of a table are of several kinds, by `part`:
 
 * `time`: a comparison in step_wall of op `forward and backward`; `2 amp bf16`, which is not
   compiled, is the control, or `3 default`; `3 reduce-overhead` replays CUDA graphs, and its kernels
   are those of the step that launches them one by one.
 * `breaks`: what torch._dynamo.explain and fullgraph=True say of `training step` and `forward pass`.
-* `code`: each kernel that the generated code of a `mode` calls. Mode `elementwise on a CPU` is
-  another small function, compiled for the CPU.
-* `kernel`: each kernel that the profiler saw in one step of a `mode`.
+* `code`: each kernel that the generated code of a `mode` calls, one line for each call. Mode
+  `elementwise on a CPU` is another small function, compiled for the CPU.
+* `kernel`: each kernel that the profiler saw in one step of a `mode`, a library's choices too.
 
 Graph breaks, kernels and the code for the CPU are asked for where the control is not compiled.
 """
@@ -58,11 +55,7 @@ def measure(
     ways: Sequence[Way], size: Size, where: torch.device, backend: str, budget_s: float
 ) -> pd.DataFrame:
     """The table of these ways of one step, the first of them the control, those with CUDA graphs
-    last.
-
-    Raises AnatomyError where the control can't be timed, BadParameter where a size is not possible,
-    and OutOfMemory where the models do not fit.
-    """
+    last."""
     copies.require_sizes(**size.columns, budget_s=budget_s)
     host.require_bytes(where, regimes.need_bytes(size), f"A step at width {size.width}")
     structure = EAGER in ways
@@ -162,10 +155,8 @@ def _breaks(size: Size, x: Tensor, target: Tensor) -> list[dict]:
 
 
 def asked(function: Callable, given: Sequence[Tensor | None]) -> dict:
-    """Graphs and breaks of a function, and whether fullgraph=True takes it.
-
-    Nothing of it runs on a compiler's own kernels here.
-    """
+    """Graphs and breaks of a function, of which nothing runs on a compiler's own kernels here, and
+    whether fullgraph=True takes it."""
     import torch._dynamo  # takes seconds, which listing experiments should not
 
     found = torch._dynamo.explain(function)(*given)

@@ -1,9 +1,7 @@
 """Every rung's forward pass, and its step of decoding, held against rung 0 and timed.
 
-Ways that launch their kernels one by one are set up first: their kernels are listed before a CUDA
-graph exists, because a profiler that comes and goes beside one has crashed before
-(github.com/pytorch/pytorch/issues/75504). A way that replays a graph shares script and model with
-its twin that does not, and so is compiled only once.
+As in `steps`, ways without CUDA graphs come first, and are profiled before there is a graph. A way
+that replays one shares script and model with its twin that does not, and so is compiled only once.
 """
 
 import gc
@@ -109,10 +107,7 @@ def require_memory(task: Task, where: torch.device) -> None:
 
 def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
     """The table of all ways; one that can't run here, or is void, is a row that says why.
-
-    Raises AnatomyError where rung 0 can't be timed, BadParameter where a size is not possible, and
-    OutOfMemory where the models do not fit.
-    """
+    AnatomyError is raised where rung 0 can't be timed."""
     sizes = {name: size for name, size in task.columns.items() if name != "context"}
     copies.require_sizes(**sizes, budget_s=budget_s)
     require_memory(task, where)
@@ -163,11 +158,8 @@ def first_compilation(watch: Stopwatch) -> dict:
 def prepare(
     way: Way, task: Task, x: Tensor, wanted: Tensor, watch: Stopwatch, twin: Ready | None = None
 ) -> Ready:
-    """A way's call, once its output for `x` (B, T, C) has come close enough to rung 0's, `wanted`.
-
-    `twin` is the same without a CUDA graph; its compiled code is used on where it is the same.
-    Raises AnatomyError where the way can't run here, or is void.
-    """
+    """A way's call, once its output for `x` (B, T, C) has come close enough to rung 0's, `wanted`;
+    `twin` is the same without a CUDA graph. AnatomyError: it can't run here, or is void."""
     where, shared = x.device, None
     copies.require_possible(way, where)
     before = _held(where)
@@ -202,18 +194,15 @@ def prepare(
 
 
 def strays(found: Tensor, wanted: Tensor, x: Tensor) -> float:
-    """How far what the layers add to `x` is from what they should, relative, in norm."""
+    """||found - wanted|| / ||wanted - x||: the error of what the layers add to `x`, relative."""
     exact = wanted.double()
     off = torch.linalg.vector_norm(found.double() - exact)
     return float(off / torch.linalg.vector_norm(exact - x.double()))
 
 
 def weight_bytes(model: nn.Module, products: str) -> int:
-    """Bytes of all weights as one call must read them at least once.
-
-    A weight counts as it is stored, even where every call casts it. FP8 ways keep their matrices in
-    8 bits from the first call on.
-    """
+    """Bytes of all weights as one call must read them at least once: as they are stored, even where
+    every call casts them. FP8 ways keep their matrices in 8 bits from the first call on."""
     return sum(
         weight.numel() * (1 if products == "fp8" and weight.ndim > 1 else weight.element_size())
         for weight in model.parameters()

@@ -1,9 +1,6 @@
-"""Where a step's GPU time goes: each kernel by what it computes.
-
-A kernel's name says whether it multiplies matrices or is a fused attention; where attention is
-written out, the operator that launched it says so: only attention has tensors of four axes, and
-products with a batch.
-"""
+"""Where a step's GPU time goes: each kernel by what it computes. Its name says whether it
+multiplies matrices or is a fused attention; of attention written out the operator that launched it
+says so, for only attention has tensors of four axes, and products with a batch."""
 
 import re
 import warnings

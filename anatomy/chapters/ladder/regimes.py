@@ -1,8 +1,7 @@
 """Where FP8 pays: training steps over the model's width and the tokens of a step.
 
-In a small cell the GPU waits for its host, which launches the kernels one by one, and faster
-products save nothing; a CUDA graph launches them all at once. In a large cell the products set the
-pace. All ways of a cell are held against rung 0 in float32 before they are timed.
+In a small cell the GPU waits for its host, and faster products save nothing; a CUDA graph launches
+all kernels at once. In a large cell the products set the pace.
 """
 
 from collections.abc import Callable, Sequence
@@ -163,11 +162,8 @@ def new(way: Way, cell: Size, where: torch.device) -> tuple[ModuleType, nn.Modul
 def ready(
     way: Way, script: ModuleType, model: nn.Module, x: Tensor, target: Tensor, wanted: Answer
 ) -> tuple[Callable[[], Tensor], dict[str, Any]]:
-    """A way's step, once it has shown that it computes the same, and what is known of it.
-
-    `target` is what `x` (B, T, C) is to become, and `wanted` rung 0's answer. Raises AnatomyError
-    where the way is void.
-    """
+    """A way's step, once it has shown that it makes `target` of `x` (B, T, C) as rung 0 does
+    (`wanted`), and what is known of it. AnatomyError: it is void."""
     call, setup_s = copies.set_up(
         way, lambda: script.step(model, x, target, way.way), FIRST_CALLS, stopwatch_for(x.device)
     )

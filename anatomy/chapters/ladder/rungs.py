@@ -1,8 +1,6 @@
-"""The rungs: scripts under snippets/ladder/ that train one transformer, and the gates they pass.
-
-Each script runs alone and has the same few functions: `build`, `step`, `inference`, `optimizer_of`.
-They are loaded from their files, so that what a page shows is what is measured.
-"""
+"""The rungs: scripts under snippets/ladder/, and the gates they pass. Each has the same few
+functions: `build`, `step`, `inference`, `optimizer_of`. They are loaded from their files, so that
+what a page shows is what is measured."""
 
 import functools
 import importlib.util
@@ -97,11 +95,8 @@ WITHOUT_GRAPHS = {
 
 @functools.cache
 def load(rung: str) -> ModuleType:
-    """The script of a rung as a module.
-
-    Raises AnatomyError where it can't be run, such as for want of Transformer Engine, or where this
-    is no checkout.
-    """
+    """The script of a rung as a module. AnatomyError: it can't be run here, such as for want of
+    Transformer Engine, or this is no checkout."""
     if not (FOLDER / f"{rung}.py").exists():
         raise AnatomyError(f"{rung}.py belongs to the checkout; clone it, and run this there.")
     spec = importlib.util.spec_from_file_location(f"ladder_{rung}", FOLDER / f"{rung}.py")
@@ -145,11 +140,8 @@ def gradients(model: nn.Module) -> list[Tensor]:
 def answer(
     way: Way, model: nn.Module, call: Callable[[], Tensor], x: Tensor, target: Tensor
 ) -> Answer:
-    """The loss and gradients of a step that changes no weight, in float32.
-
-    `call` is the model's step on `x` (B, T, C), forward and backward. It has run before: some
-    scales are those of the step before.
-    """
+    """The loss and gradients of a step that changes no weight, in float32. `call` is the model's
+    step on `x` (B, T, C), which has run before: some scales are those of the step before."""
     script = load(way.rung)
     if way.products == "fp16":  # the optimizer takes the loss scale out again
         call = script.step(model, x, target, way.way, script.optimizer_of(model, lr=0.0))
@@ -158,10 +150,8 @@ def answer(
 
 
 def strays(found: Answer, wanted: Answer) -> tuple[float, float]:
-    """Relative errors of the loss, and of all gradients together in norm.
-
-    Raises AnatomyError where the gradients have other shapes: it is another model.
-    """
+    """Relative errors of the loss, and of all gradients together in norm. AnatomyError: the
+    gradients have other shapes, so it is another model."""
     shapes = [tuple(g.shape) for g in found.gradients]
     if shapes != [tuple(g.shape) for g in wanted.gradients]:
         raise AnatomyError(f"Its parameters have other shapes than rung 0's: {shapes[:8]}.")

@@ -1,8 +1,8 @@
 """Every rung's training step, set up and put through its gates.
 
-First come all ways that launch their kernels one by one: they are profiled, which is not done
-beside a CUDA graph (github.com/pytorch/pytorch/issues/75504). Then come the ways with CUDA graphs,
-which use what has been compiled for the same way without one.
+First come all ways that launch their kernels one by one: they are profiled, which may crash beside
+a CUDA graph (github.com/pytorch/pytorch/issues/75504). Ways with CUDA graphs then use what has been
+compiled for the same way without one.
 """
 
 import gc
@@ -149,11 +149,8 @@ def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
 
 
 def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
-    """A way's step, once it has shown that it computes the same by the same work.
-
-    `plain` is, of a way with CUDA graphs, the same way without: compiled, counted and profiled.
-    Raises AnatomyError where the way can't run here, or is void.
-    """
+    """A way's step, once it has shown that it computes the same by the same work; `plain` is, of a
+    way with CUDA graphs, the same way without. AnatomyError: it can't run here, or is void."""
     where, size = bench.x.device, bench.size
     copies.require_possible(way, where)
     graphs = copies.graphs(way)
@@ -185,10 +182,8 @@ def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
 
 
 def with_optimizer(each: Ready, bench: Bench) -> Call:
-    """The same step with AdamW's behind it, warm.
-
-    Its learning rate is 0, so that every step starts from the same weights; the work is the same.
-    """
+    """The same step with AdamW's behind it, warm. Its learning rate is 0, so that every step starts
+    from the same weights; the work is the same."""
     script = rungs.script_on(each.way, bench.x.device)
     optimizer = script.optimizer_of(each.model, lr=0.0)
     call = script.step(each.model, bench.x, bench.target, each.way.way, optimizer)
@@ -198,10 +193,8 @@ def with_optimizer(each: Ready, bench: Bench) -> Call:
 
 
 def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tuple[Call, dict]:
-    """A way's step after its first calls, and what setting it up took.
-
-    Raises AnatomyError where it was to be compiled or to be captured, and was not.
-    """
+    """A way's step after its first calls, and what setting it up took. AnatomyError: it was to be
+    compiled or to be captured, and was not."""
     script = rungs.load(way.rung)
     made: list[Call] = []
     compiled, skipped = compilations(), gates.skipped_graphs()
@@ -228,10 +221,8 @@ def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tup
 
 
 def _settling(way: Way, model: nn.Module, call: Call, wanted: Answer) -> dict[str, Any]:
-    """How wrong the gradients of the first step are, and after how many steps they are not.
-
-    A scale of the steps before does not fit as long as there were none.
-    """
+    """How wrong the gradients of the first step are, and after how many steps they are not: a scale
+    of the steps before does not fit as long as there were none."""
     errors = []
     for number in range(1, SETTLING + 1):
         found = Answer(wanted.loss, rungs.gradients(model))

@@ -1,8 +1,6 @@
-"""Bytes of device memory that attention moves: counted on paper, and by the card's own counters.
-
-On paper every operator reads its inputs from memory and writes its outputs to it. A cache may hold
-what the next operator reads; how much it does is the difference between the two counts.
-"""
+"""Bytes of device memory that attention moves: by the card's own counters, and on paper, where
+every operator reads its inputs from memory and writes its outputs to it. How much of that a cache
+spares is the difference."""
 
 import csv
 import inspect
@@ -135,11 +133,8 @@ def formula(
 
 
 def cells(heads: int, width: int, longest: int) -> list[dict[str, Any]]:
-    """What is called, shortest first, each length with `heads` heads and with as many as the tokens
-    of the longest make up, as a batch of more and shorter sequences has.
-
-    With `heads` heads the scores of short sequences fit a cache.
-    """
+    """What is called, shortest first, each length with `heads` heads, whose scores fit a cache
+    where it is short, and with as many as the tokens of the longest make up, as a batch has."""
     lengths = []
     while longest >= 512 and len(lengths) < 5:
         lengths.insert(0, longest)
@@ -198,9 +193,7 @@ def counters(
     wanted: Sequence[Mapping[str, Any]], where: torch.device, limit_s: float
 ) -> dict[int, dict[str, Any]]:
     """What the card's counters say of each call that there was time for, by its place.
-
-    Raises AnatomyError where there is no such profiler, or it may not read the counters.
-    """
+    AnatomyError: there is no such profiler here, or it may not read the counters."""
     if where.type != "cuda":
         raise AnatomyError("only an NVIDIA GPU has them")
     if (profiler := shutil.which(PROFILER)) is None:
@@ -255,9 +248,7 @@ def complaint(text: str) -> str:
 
 def launches(text: str) -> Iterator[tuple[str, int, int]]:
     """Kernel, bytes read and bytes written of each launch, from the profiler's report.
-
-    Raises AnatomyError where it has no table, or one without the counters.
-    """
+    AnatomyError: it has no table, or one without the counters."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -277,11 +268,12 @@ def by_cell(
     found: Sequence[tuple[str, int, int]], done: Sequence[int]
 ) -> dict[int, dict[str, Any]]:
     """Counts of each call: what lies between its two marks, and what was written after it.
+    MeasurementError: the marks are not where they belong.
 
-    `found` has kernel, bytes read and bytes written of each launch, and `done` the calls, both in
-    their order. Of a call's repeats the one with the median sum counts; `written_bytes` has also
-    `late_bytes`, which left the cache after the call, and `dram_low_bytes` and `dram_high_bytes`
-    are over all repeats. Raises MeasurementError where the marks are not where they belong.
+    `found` has kernel, bytes read and bytes written of each launch, and `done` the calls, in order.
+    Of a call's repeats the one with the median sum counts; its `written_bytes` include
+    `late_bytes`, which left the cache after the call. `dram_low_bytes` and `dram_high_bytes` are of
+    all repeats.
     """
     parts: list[list[tuple[str, int, int]]] = []
     for launch in found:

@@ -1,10 +1,9 @@
 """Attention called once and again while a profiler counts each kernel's bytes of device memory.
 
-The profiler starts this file as a script and reads no more than kernels in the order of their
-launch. So a kernel that nothing else launches, the *mark*, stands between the calls. Before a
-call the L2 cache is emptied by reading something larger; after it that is done once more, because
-what a call wrote last would otherwise never be counted: it lies in the cache until something else
-wants its place.
+The profiler starts this file as a script and sees kernels in the order of their launch, so a kernel
+that nothing else launches, the *mark*, stands between the calls. Before a call the L2 cache is
+emptied by reading something larger; and after it too, or what a call wrote last, which lies in the
+cache until something else wants its place, would never be counted.
 """
 
 import json
@@ -64,12 +63,10 @@ def call_of(
 
 
 def main(plan_path: str) -> None:
-    """Call what a plan lists, until it is done or late.
-
-    The plan is a JSON file: `cells`, each the arguments of `call_of`; `device`; `repeats`; `until`,
-    the Unix time after which no call begins; `done`, a file that becomes the list of the cells'
-    places in the order in which they were called.
-    """
+    """Call what a plan lists, until it is done or late: a JSON file with `cells`, each the
+    arguments of `call_of`; `device`; `repeats`; `until`, the Unix time after which no call begins;
+    `done`, a file that becomes the list of the cells' places in the order in which they were
+    called."""
     plan = json.loads(Path(plan_path).read_text(encoding="utf-8"))
     where = torch.device(plan["device"])
     torch.cuda.set_device(where)

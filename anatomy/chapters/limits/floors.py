@@ -1,7 +1,5 @@
 """What it costs to ask a GPU for anything at all: launches, waits, readbacks, and graphs of them.
-
-The work is an addition on one element, or nothing: what is timed is the way there and back.
-"""
+The work is an addition on one element, or nothing: what is timed is the way there and back."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -68,12 +66,9 @@ def costs(where: torch.device, iters: int) -> Iterator[pd.DataFrame]:
 
 
 def launches(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
-    """Ways to ask for one small thing, none of which waits for it; and what each must return.
-
-    `add` is one kernel through PyTorch, `empty kernel` the cheapest kernel that PyTorch has
-    (`torch.cuda._sleep` of one cycle), `record event` no kernel at all, `nothing` the cost of
-    calling Python.
-    """
+    """Ways to ask for one small thing, none of which waits for it, and what each must return.
+    `empty kernel` is the cheapest that PyTorch has (`torch.cuda._sleep` of one cycle), `record
+    event` launches none, and `nothing` is the cost of calling Python."""
     y, event = torch.empty_like(x), torch.cuda.Event()
 
     def then(act: Callable[[], object]) -> Call:

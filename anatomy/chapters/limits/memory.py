@@ -1,7 +1,5 @@
-"""Ways to move bytes: copies, reads and writes of one working set, each with its exact result.
-
-No single kernel is the fastest on every card and at every size, so each operation has several.
-"""
+"""Ways to move bytes: copies, reads and writes of one working set, each with its exact result. No
+single kernel is the fastest on every card and at every size, so each operation has several."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,10 +25,8 @@ def moved(
     sets: Sequence[int], op: str, where: torch.device, iters: int, **given: Any
 ) -> pd.DataFrame:
     """Time one operation, `copy`, `read` or `write`, over working sets of several sizes in bytes,
-    in all its ways, interleaved.
-
-    Each size, a multiple of `STEP_BYTES`, is all that one call touches: of a copy half is read and
-    half is written. `given` are further arguments of `compare`.
+    in all its ways, interleaved. Each size, a multiple of `STEP_BYTES`, is all that one call
+    touches: of a copy half is read and half is written. `given` are further arguments of `compare`.
     """
     calls, references, ways, bytes_ = {}, {}, {}, {}
     for size in sets:
@@ -89,10 +85,8 @@ def reads(count: int, where: torch.device) -> dict[str, Way]:
 
 
 def writes(count: int, where: torch.device) -> dict[str, Way]:
-    """Ways to write `count` float32 elements and to read nothing.
-
-    They share their memory and leave different values in it, so that one which writes nothing, or
-    not everything, is found out by what another left there.
+    """Ways to write `count` float32 elements and to read nothing. They leave different values in
+    one memory, so that one which does not write everything is found out by what another left there.
     """
     y = torch.full((count,), float("nan"), device=where)
     return {

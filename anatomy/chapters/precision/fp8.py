@@ -1,8 +1,7 @@
 """FP8 as code has to use it: the factors must first become FP8, and that costs time of its own.
 
-A linear layer y = x @ w.T is run in bfloat16 and in FP8 (e4m3). The weights w are quantised once.
-The activations x are different in every call, so they are quantised in every call: their largest
-size is found, and all are divided by it and cast. Scales are one number for each tensor.
+A linear layer y = x @ w.T is run in bfloat16 and in FP8 (e4m3). The weights w are quantised once,
+the activations x in every call: all are divided by the largest size, one for each tensor, and cast.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,11 +40,8 @@ Side = tuple[int, int, int]
 
 
 def quantised(x: Tensor) -> tuple[Tensor, Tensor]:
-    """`x` in e4m3, and the float32 scale that it must be multiplied by.
-
-    The largest element becomes e4m3's largest number. What the cast makes of anything beyond it,
-    that number or NaN, depends on the release of torch, so everything is clamped first.
-    """
+    """`x` in e4m3, and the float32 scale that it must be multiplied by. It is clamped first: what
+    the cast makes of anything beyond the largest number of e4m3 depends on the release of torch."""
     scale = (x.abs().amax().float() / LARGEST).clamp(min=1e-12)
     return (x / scale).clamp(-LARGEST, LARGEST).to(E4M3), scale
 
@@ -186,10 +182,8 @@ def _compared(
     iters,
     budget_s,
 ) -> Iterator[pd.DataFrame]:
-    """First calls of what is compiled, then the comparison in each quantity.
-
-    A variant that fails becomes a row that says why.
-    """
+    """First calls of what is compiled, then the comparison in each quantity; a variant that fails
+    is a row that says why."""
     absent, there, first = dict(absent), {}, []
     for name, call in calls.items():
         try:

@@ -1,8 +1,6 @@
 """What a number format does to values: gradients that vanish, and activations that overflow.
-
-Nothing here is timed, and everything is computed from fixed numbers: the tables are the same each
-time, up to the order in which a GPU adds.
-"""
+Nothing is timed, and all is computed from fixed numbers: the tables are the same each time, up to
+the order in which a GPU adds."""
 
 import copy
 from collections.abc import Iterator
@@ -74,10 +72,8 @@ def _normal(shape: tuple[int, ...], where: torch.device) -> Tensor:
 
 
 def _gradients(model: nn.Module, x: Tensor, kind: torch.dtype | None, factor: float) -> Tensor:
-    """Gradients of all linear layers in one row, as autocast to `kind` computes them.
-
-    They are those of `factor` times the mean of the squared output.
-    """
+    """Gradients of all linear layers in one row, of `factor` times the mean of the squared output,
+    as autocast to `kind` computes them."""
     linear = [m for m in model.modules() if isinstance(m, nn.Linear)]
     parameters = [p for module in linear for p in module.parameters()]
     low = kind in (torch.float16, torch.bfloat16)
@@ -131,10 +127,8 @@ def counted(
 
 def overflow(width: int, tokens: int, where: torch.device) -> list[dict]:
     """A block whose output is beyond what fp16 holds, run in each format: rows of op `overflow`.
-
-    The last matrix of the block is multiplied until the largest output, in float64, is `TOO_LARGE`
-    times fp16's largest number. Weights and inputs are far within every format.
-    """
+    Its last matrix is multiplied until the largest output, in float64, is `TOO_LARGE` times fp16's
+    largest number; weights and inputs are far within every format."""
     block = models.transformer(width, 1, where, torch.float64)
     x = _normal((1, tokens, width), where).double()
     most = torch.finfo(torch.float16).max

@@ -1,8 +1,8 @@
 """One training step in five number formats: the same weights, loss and optimizer.
 
-A step is what a training loop does: forward, backward, AdamW. Its learning rate is 0, so that the
-weights stay what they are, and every call computes the same gradients from them; the optimizer's
-kernels run all the same. The loss scale stays what it is for the same reason.
+A step is what a training loop does: forward, backward, AdamW. Its learning rate is 0, so that every
+call computes the same gradients; the optimizer's kernels run all the same. The loss scale stays
+too.
 """
 
 import copy
@@ -60,10 +60,8 @@ class Step:
     """One training step as a callable, with its model and optimizer."""
 
     def __init__(self, name: str, model: nn.Module, x: Tensor, *, fused: bool = False) -> None:
-        """Prepare a step of its own: way `name` of a copy of a float32 model, on `x` (B, T, C).
-
-        `fused`: AdamW is one kernel that also unscales, instead of PyTorch's default.
-        """
+        """Prepare way `name` of a step of its own: a copy of a float32 model, on `x` (B, T, C).
+        With `fused` AdamW is one kernel that also unscales, instead of PyTorch's default."""
         self.way = WAYS[name]
         self.model = copied(model, self.way.weights)
         self.x = x.to(self.way.weights)
@@ -81,11 +79,9 @@ class Step:
             return self.model(self.x).float().square().mean()
 
     def __call__(self) -> tuple[Tensor, ...]:
-        """One step; the loss, and the gradient of each weight matrix.
-
-        Gradients of biases and norms are sums over all tokens in which most cancels; they are in
-        `gradient_error`, over all parameters together.
-        """
+        """One step; the loss, and the gradient of each weight matrix. Those of biases and norms are
+        sums over all tokens in which most cancels; they are in `gradient_error`, over all
+        parameters together."""
         # Set in each call: the switch is the process's, and the ways are measured in turn.
         with formats.products_in("tf32" if self.way.tf32 else "fp32"):
             self.optimizer.zero_grad(set_to_none=True)
@@ -178,10 +174,8 @@ def _cell(model, width, count, where, iters, budget_s) -> pd.DataFrame:
 
 
 def exact_gradients(model: nn.Module, x: Tensor) -> list[Tensor]:
-    """The loss and all gradients in float64, one sequence of `x` (B, T, C) after the other.
-
-    The weights are the float32 ones: what rounding them costs is part of a way's error.
-    """
+    """The loss and all gradients in float64, one sequence of `x` (B, T, C) after the other. The
+    weights are the float32 ones: what rounding them costs is part of a way's error."""
     double = copied(model, torch.float64)
     parameters = list(double.parameters())
     total = [torch.zeros((), dtype=torch.float64, device=x.device)]
@@ -254,11 +248,8 @@ class _Casts(TorchDispatchMode):
 
 
 def saved(step: Step) -> dict[str, int]:
-    """Bytes that one forward pass keeps for the backward pass, each storage once.
-
-    `copy_bytes` are the copies of weights that autocast made and keeps until the backward pass is
-    over; `activation_bytes` are all else but the weights.
-    """
+    """Bytes that one forward pass keeps for the backward pass, each storage once: `copy_bytes` of
+    weights that autocast cast, and `activation_bytes` of all else but the weights."""
     weights = {_address(p) for p in step.parameters}
     kept: dict[int, Tensor] = {}
 
@@ -290,10 +281,8 @@ def _address(tensor: Tensor) -> int:
 def scaler_waits(
     width: int, count: int, where: torch.device, iters: int, budget_s: float
 ) -> pd.DataFrame:
-    """Host time of a step with a loss scale and without, by optimizer.
-
-    PyTorch's default AdamW is told by the host whether to step at all, so the host must wait until
-    the GPU knows whether a gradient overflowed. The fused one reads that on the GPU.
+    """Host time of a step with a loss scale and without, by optimizer. PyTorch's default AdamW
+    waits until the host knows whether a gradient overflowed; the fused one reads that on the GPU.
     """
     op, quantity = f"host C={width} T={count}", "host_enqueue"
     labels = {

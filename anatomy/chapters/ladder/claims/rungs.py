@@ -1,8 +1,5 @@
-"""What the seed says of its ladder of scripts, put to one training step on rungs like them.
-
-The rungs are held against each other at several widths. Times are those of a step as the host sees
-it; kernels, their seconds and memory are those of the step without the optimizer.
-"""
+"""What the seed says of its ladder of scripts, put to one training step on rungs like them, at
+several widths. Kernels, their seconds and memory are those of the step without the optimizer."""
 
 import re
 
@@ -47,11 +44,7 @@ def _width(table: Table) -> str:
 
 
 def _kernels(table: Table, label: str) -> list[list]:
-    """[name, kind, launches, seconds] of a step's kernels.
-
-    Raises:
-        Unmeasured: There are none.
-    """
+    """[name, kind, launches, seconds] of a step's kernels; Unmeasured where there are none."""
     row = table.row(label, op=STEP)
     if not units.missing(row.get("kernel_seconds")) and row["kernel_seconds"]:
         return row["kernel_seconds"]
