@@ -6,13 +6,16 @@ from typing import Any
 import pandas as pd
 import torch
 
-from anatomy.chapters.ladder import rungs
+from anatomy.chapters.ladder import copies, rungs
 from anatomy.chapters.ladder.ceilings import Ceiling
-from anatomy.chapters.ladder.copies import why
-from anatomy.chapters.ladder.steps import Bench, Call, Ready, give_back, with_optimizer
+from anatomy.chapters.ladder.rungs import Call
+from anatomy.chapters.ladder.steps import Bench, Ready, give_back, with_optimizer
 from anatomy.comparison import compare
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.table import intervals
+
+Ceilings = Mapping[str, Ceiling]  # by number format
+Row = Mapping[str, Any]
 
 FORWARD_BACKWARD, WITH_OPTIMIZER = "forward and backward", "with AdamW"
 QUANTITY = "step_wall"
@@ -24,12 +27,7 @@ _SHARE = ("share_of_ceiling", "share_of_ceiling_low", "share_of_ceiling_high")
 
 
 def compared(
-    op: str,
-    ready: Sequence[Ready],
-    bench: Bench,
-    ceilings: Mapping[str, Ceiling],
-    iters: int,
-    budget_s: float,
+    op: str, ready: Sequence[Ready], bench: Bench, ceilings: Ceilings, iters: int, budget_s: float
 ) -> tuple[pd.DataFrame | None, dict[str, str]]:
     """The comparison of one op, `FORWARD_BACKWARD` or `WITH_OPTIMIZER`, and why each way that is
     not in it is not."""
@@ -62,7 +60,7 @@ def compared(
     try:
         table, blamed = without_culprits(measured, calls, control)
     except Exception as error:  # the other op can be measured all the same
-        return None, dict.fromkeys(calls, why(error)) | absent
+        return None, dict.fromkeys(calls, copies.why(error)) | absent
     return with_columns(table, known, ceilings, gaps=op == FORWARD_BACKWARD), absent | blamed
 
 
@@ -79,7 +77,7 @@ def _calls(op: str, ready: Sequence[Ready], bench: Bench) -> tuple[dict[str, Cal
             try:
                 calls[each.way.label] = with_optimizer(each, bench)
             except Exception as error:
-                absent[each.way.label] = why(error)
+                absent[each.way.label] = copies.why(error)
             give_back(bench.x.device)
     return calls, absent
 
@@ -98,7 +96,7 @@ def without_culprits(
             blamed = [label for label in _blamed(error, left) if label != control]
             if not blamed:
                 raise
-            absent |= dict.fromkeys(blamed, why(error))
+            absent |= dict.fromkeys(blamed, copies.why(error))
             left = {label: call for label, call in left.items() if label not in blamed}
 
 
@@ -115,7 +113,7 @@ def _blamed(error: Exception, calls: Mapping[str, Call]) -> list[str]:
 
 
 def with_columns(
-    table: pd.DataFrame, known: Mapping[str, Ready], ceilings: Mapping[str, Ceiling], *, gaps: bool
+    table: pd.DataFrame, known: Mapping[str, Ready], ceilings: Ceilings, *, gaps: bool
 ) -> pd.DataFrame:
     """The comparison with what is known of each way, and what follows for it. `gaps` says whether
     the kernels that were listed are those of this op."""
@@ -139,7 +137,7 @@ def with_columns(
     return pd.concat([table.drop(columns=[c for c in extra if c in table]), extra], axis=1)
 
 
-def _share(row: Mapping[str, Any], ceiling: Ceiling | None) -> dict[str, float | None]:
+def _share(row: Row, ceiling: Ceiling | None) -> dict[str, float | None]:
     """What a step reaches of what the card multiplies at best in its number format."""
     if ceiling is None or row["verdict"] == "impossible":
         return dict.fromkeys(_SHARE)
@@ -148,12 +146,7 @@ def _share(row: Mapping[str, Any], ceiling: Ceiling | None) -> dict[str, float |
     return dict(zip(_SHARE, shares, strict=True))
 
 
-def _against(
-    row: Mapping[str, Any],
-    each: Ready,
-    rows: Mapping[str, Mapping[str, Any]],
-    known: Mapping[str, Ready],
-) -> dict[str, Any]:
+def _against(row: Row, each: Ready, rows: Mapping[str, Row], known: Mapping[str, Ready]) -> dict:
     """A way against that of the rung before, and after how many steps it is paid back what setting
     up takes longer than it took there."""
     before = rungs.BEFORE.get(each.way.rung[0])

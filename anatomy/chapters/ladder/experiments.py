@@ -20,7 +20,7 @@ from anatomy.parts.compiled import without_caches
 from anatomy.record.declare import experiment
 
 # What pages show is what is measured.
-SCRIPTS = (
+RUNGS = (
     "snippets/ladder/0_baseline.py",
     "snippets/ladder/1_cublas.py",
     "snippets/ladder/2_sdpa.py",
@@ -30,9 +30,7 @@ SCRIPTS = (
 )
 
 
-@experiment(
-    "ladder.training", page="ladder/index.md", command="ladder", timeout_s=600, files=SCRIPTS
-)
+@experiment("ladder.training", page="ladder/index.md", command="ladder", timeout_s=600, files=RUNGS)
 def training(
     device: str = "cuda:0",
     width: int = 1024,
@@ -154,7 +152,7 @@ def traffic(
     page="ladder/index.md",
     command="ladder-inference",
     timeout_s=300,
-    files=SCRIPTS,
+    files=RUNGS,
 )
 def inference(
     device: str = "cuda:0",
@@ -186,11 +184,7 @@ def inference(
 
 
 @experiment(
-    "ladder.decoding",
-    page="ladder/index.md",
-    command="ladder-decoding",
-    timeout_s=300,
-    files=SCRIPTS,
+    "ladder.decoding", page="ladder/index.md", command="ladder-decoding", timeout_s=300, files=RUNGS
 )
 def decoding(
     device: str = "cuda:0",
@@ -219,7 +213,7 @@ def decoding(
 
 
 @experiment(
-    "ladder.regimes", page="ladder/index.md", command="ladder-regimes", timeout_s=900, files=SCRIPTS
+    "ladder.regimes", page="ladder/index.md", command="ladder-regimes", timeout_s=900, files=RUNGS
 )
 def regimes(
     device: str = "cuda:0",
@@ -248,11 +242,7 @@ def regimes(
 
 
 @experiment(
-    "ladder.graphs",
-    page="ladder/3_compile.md",
-    command="ladder-graphs",
-    timeout_s=300,
-    files=SCRIPTS,
+    "ladder.graphs", page="ladder/3_compile.md", command="ladder-graphs", timeout_s=300, files=RUNGS
 )
 def graphs(
     device: str = "cuda:0",
@@ -286,7 +276,7 @@ def graphs(
     page="ladder/3_compile.md",
     command="ladder-autotuned",
     timeout_s=1800,
-    files=SCRIPTS,
+    files=RUNGS,
     on_request=True,
 )
 def autotuned(

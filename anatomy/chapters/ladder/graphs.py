@@ -26,7 +26,7 @@ from torch.nn import functional as F
 
 from anatomy.chapters.ladder import copies, gates, kernels, regimes, rungs
 from anatomy.chapters.ladder.comparison import without_culprits
-from anatomy.chapters.ladder.rungs import TRAINING, Answer, Way
+from anatomy.chapters.ladder.rungs import TRAINING, Answer, Call, Way
 from anatomy.chapters.ladder.steps import Size
 from anatomy.comparison import compare
 from anatomy.machine import host
@@ -108,7 +108,7 @@ def _steps(
             rows += [_launched(way, *kernel) for kernel in seen.pop("kernel_seconds", ())]
             told[way.label] |= seen
 
-    def measured(left: dict[str, Callable[[], Tensor]]) -> pd.DataFrame:
+    def measured(left: dict[str, Call]) -> pd.DataFrame:
         return compare(
             left,
             reference=lambda: torch.tensor(wanted.loss, dtype=torch.float64),

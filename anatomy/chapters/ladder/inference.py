@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from anatomy.chapters.ladder import copies, gates, kernels, rungs
 from anatomy.chapters.ladder.comparison import without_culprits
 from anatomy.chapters.ladder.rungs import TRAINING as WAYS
-from anatomy.chapters.ladder.rungs import Way
+from anatomy.chapters.ladder.rungs import Call, Way
 from anatomy.chapters.ladder.steps import FIRST_CALLS
 from anatomy.comparison import compare
 from anatomy.machine import host
@@ -220,11 +220,7 @@ def _held(where: torch.device) -> tuple[int, int]:
 
 
 def _memory(
-    way: Way,
-    call: Callable[[], Tensor],
-    where: torch.device,
-    before: tuple[int, int],
-    shared: Ready | None,
+    way: Way, call: Call, where: torch.device, before: tuple[int, int], shared: Ready | None
 ) -> dict[str, int | None]:
     """The memory of a way as columns, without that of the ways before it."""
     found = memory.peak(call, where)
@@ -247,7 +243,7 @@ def _compared(
     decodes = task.context is not None
     moved = {e.way.label: e.told["weight_bytes"] + e.told["kv_bytes"] for e in ready}
 
-    def measured(left: dict[str, Callable[[], Tensor]]) -> pd.DataFrame:
+    def measured(left: dict[str, Call]) -> pd.DataFrame:
         return compare(
             left,
             reference=lambda: wanted,

@@ -4,7 +4,7 @@ In a small cell the GPU waits for its host, and faster products save nothing; a 
 all kernels at once. In a large cell the products set the pace.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from anatomy.chapters.ladder import copies, gates, rungs
 from anatomy.chapters.ladder.comparison import without_culprits
-from anatomy.chapters.ladder.rungs import TRAINING, Answer, Way
+from anatomy.chapters.ladder.rungs import TRAINING, Answer, Call, Way
 from anatomy.chapters.ladder.steps import FIRST_CALLS, Size
 from anatomy.comparison import compare
 from anatomy.machine import host
@@ -99,7 +99,7 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
     host.require_bytes(where, need_bytes(cell), f"A cell of width {cell.width}")
     x, target = rungs.problem(cell.width, cell.batch, cell.sequence, where)
     wanted = rungs.reference(cell.layers, cell.width, x, target)
-    calls: dict[str, Callable[[], Tensor]] = {}
+    calls: dict[str, Call] = {}
     made: dict[str, tuple[ModuleType, nn.Module]] = {}
     told: dict[str, dict[str, Any]] = {}
     refused: list[dict] = []
@@ -124,7 +124,7 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
         if way.label in calls and (twin := copies.twin_of(way)) in kernels
     }
 
-    def measured(left: dict[str, Callable[[], Tensor]]) -> pd.DataFrame:
+    def measured(left: dict[str, Call]) -> pd.DataFrame:
         return compare(
             left,
             reference=lambda: torch.tensor(wanted.loss, dtype=torch.float64),
@@ -161,7 +161,7 @@ def new(way: Way, cell: Size, where: torch.device) -> tuple[ModuleType, nn.Modul
 
 def ready(
     way: Way, script: ModuleType, model: nn.Module, x: Tensor, target: Tensor, wanted: Answer
-) -> tuple[Callable[[], Tensor], dict[str, Any]]:
+) -> tuple[Call, dict[str, Any]]:
     """A way's step, once it has shown that it makes `target` of `x` (B, T, C) as rung 0 does
     (`wanted`), and what is known of it. AnatomyError: it is void."""
     call, setup_s = copies.set_up(

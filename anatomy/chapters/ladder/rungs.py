@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from anatomy.numerics import formats
 from anatomy.table.errors import AnatomyError
 
+Call = Callable[[], Tensor]  # a step, or a forward pass
 FOLDER = Path(__file__).parents[3] / "snippets" / "ladder"
 BASELINE, FP32 = "0_baseline", "fp32"
 
@@ -137,9 +138,7 @@ def gradients(model: nn.Module) -> list[Tensor]:
     return [p.grad.detach().float().clone() for p in model.parameters()]
 
 
-def answer(
-    way: Way, model: nn.Module, call: Callable[[], Tensor], x: Tensor, target: Tensor
-) -> Answer:
+def answer(way: Way, model: nn.Module, call: Call, x: Tensor, target: Tensor) -> Answer:
     """The loss and gradients of a step that changes no weight, in float32. `call` is the model's
     step on `x` (B, T, C), which has run before: some scales are those of the step before."""
     script = load(way.rung)

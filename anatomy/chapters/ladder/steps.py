@@ -6,7 +6,6 @@ compiled for the same way without one.
 """
 
 import gc
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,14 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from anatomy.chapters.ladder import copies, gates, kernels, rungs
-from anatomy.chapters.ladder.copies import why
-from anatomy.chapters.ladder.rungs import Answer, Way
+from anatomy.chapters.ladder.rungs import Answer, Call, Way
 from anatomy.machine import host
 from anatomy.measure.stopwatch import Stopwatch, compilations
 from anatomy.parts import memory, models
 from anatomy.table.errors import AnatomyError
-
-Call = Callable[[], Tensor]
 
 WARM_UPS = 3  # calls after which compiled code, CUDA graphs and caches are there
 FIRST_CALLS = 3  # rung 3 with CUDA graphs compiles, then records them, then replays them
@@ -138,7 +134,7 @@ def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
         try:
             ready[way.label] = prepare(way, bench, ready.get(same))
         except Exception as error:  # the other rungs can be measured all the same
-            refused[way.label] = why(error)
+            refused[way.label] = copies.why(error)
             gc.collect()  # what failed may hold itself in a circle
         if moved := gates.left_set(bench.switches):
             ready.pop(way.label, None)
@@ -260,9 +256,7 @@ def _profiled(call: Call, watch: Stopwatch) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name != "backend"}
 
 
-def _memory(
-    model: nn.Module, call: Call, where: torch.device, held: int, graphs: bool
-) -> dict[str, int | None]:
+def _memory(model: nn.Module, call: Call, where: torch.device, held: int, graphs: bool) -> dict:
     """The memory of a step: its own peak, that with the weights, and what the card had to give."""
     model.zero_grad(set_to_none=True)
     found = memory.peak(call, where)

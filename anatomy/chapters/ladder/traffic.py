@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ from anatomy.chapters.ladder import traffic_calls
 from anatomy.chapters.ladder.traffic_calls import BOTH, FORWARD, FUSED, IN_BF16, WRITTEN_OUT
 from anatomy.measure.cache import last_level_cache_bytes
 from anatomy.table.errors import AnatomyError, MeasurementError
+
+Row = dict[str, Any]
+Launch = tuple[str, int, int]  # a kernel, and the bytes that it reads and writes
 
 DIRECTIONS = (FORWARD, BOTH)
 WAYS = (WRITTEN_OUT, IN_BF16, FUSED)
@@ -101,9 +104,7 @@ MASKS = {FORWARD: (2, 2), "backward": (1, 0)}
 ROWS = {FORWARD: (0, 1), "backward": (2, 1)}
 
 
-def formula(
-    way: str, direction: str, heads: int, sequence: int, width: int
-) -> tuple[int, int, int]:
+def formula(way: str, direction: str, heads: int, sequence: int, width: int) -> tuple[int, ...]:
     """Bytes read and written if no cache held anything from one operator to the next, and how often
     the scores, all of them, are read or written. `heads` are those of all sequences together.
 
@@ -132,7 +133,7 @@ def formula(
     return read, written, times
 
 
-def cells(heads: int, width: int, longest: int) -> list[dict[str, Any]]:
+def cells(heads: int, width: int, longest: int) -> list[Row]:
     """What is called, shortest first, each length with `heads` heads, whose scores fit a cache
     where it is short, and with as many as the tokens of the longest make up, as a batch has."""
     lengths = []
@@ -189,9 +190,7 @@ def measure(
     return pd.DataFrame(rows).assign(device=where.type)
 
 
-def counters(
-    wanted: Sequence[Mapping[str, Any]], where: torch.device, limit_s: float
-) -> dict[int, dict[str, Any]]:
+def counters(wanted: Sequence[Row], where: torch.device, limit_s: float) -> dict[int, Row]:
     """What the card's counters say of each call that there was time for, by its place.
     AnatomyError: there is no such profiler here, or it may not read the counters."""
     if where.type != "cuda":
@@ -246,9 +245,9 @@ def complaint(text: str) -> str:
     return " ".join(errors[:2]) or (lines[-1][:300] if lines else "ncu said nothing")
 
 
-def launches(text: str) -> Iterator[tuple[str, int, int]]:
-    """Kernel, bytes read and bytes written of each launch, from the profiler's report.
-    AnatomyError: it has no table, or one without the counters."""
+def launches(text: str) -> Iterator[Launch]:
+    """The launches in the profiler's report. AnatomyError: it has no table, or one without the
+    counters."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -264,18 +263,16 @@ def launches(text: str) -> Iterator[tuple[str, int, int]]:
         yield row["Kernel Name"], read, written
 
 
-def by_cell(
-    found: Sequence[tuple[str, int, int]], done: Sequence[int]
-) -> dict[int, dict[str, Any]]:
-    """Counts of each call: what lies between its two marks, and what was written after it.
-    MeasurementError: the marks are not where they belong.
+def by_cell(found: Sequence[Launch], done: Sequence[int]) -> dict[int, Row]:
+    """Counts of each call, from all launches and the calls `done`, both in order: what lies between
+    its two marks, and what was written after it. MeasurementError: the marks are not where they
+    belong.
 
-    `found` has kernel, bytes read and bytes written of each launch, and `done` the calls, in order.
     Of a call's repeats the one with the median sum counts; its `written_bytes` include
     `late_bytes`, which left the cache after the call. `dram_low_bytes` and `dram_high_bytes` are of
     all repeats.
     """
-    parts: list[list[tuple[str, int, int]]] = []
+    parts: list[list[Launch]] = []
     for launch in found:
         if traffic_calls.MARK in launch[0]:
             parts.append([])
@@ -284,7 +281,7 @@ def by_cell(
     calls, afters = parts[::2], parts[1::2]
     if len(parts) != 2 * len(done) or not all(calls) or not all(afters):
         raise MeasurementError("the kernels between the marks are not those of the calls")
-    repeats: dict[int, list[dict[str, Any]]] = {}
+    repeats: dict[int, list[Row]] = {}
     for place, call, after in zip(done, calls, afters, strict=True):
         late = sum(written for _, _, written in after)
         read = sum(read for _, read, _ in call)

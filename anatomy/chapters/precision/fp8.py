@@ -168,19 +168,7 @@ def _of_the_kernel(call: Callable[[], Tensor], x: Tensor, w: Tensor, scale: Tens
 
 
 def _compared(
-    op: str,
-    calls,
-    absent,
-    *,
-    quantities,
-    exact,
-    allowed,
-    against,
-    flops,
-    told,
-    where,
-    iters,
-    budget_s,
+    op, calls, absent, *, quantities, exact, allowed, against, flops, told, where, iters, budget_s
 ) -> Iterator[pd.DataFrame]:
     """First calls of what is compiled, then the comparison in each quantity; a variant that fails
     is a row that says why."""

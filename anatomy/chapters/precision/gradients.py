@@ -96,9 +96,7 @@ def _scaled(model, x, kind, factor) -> tuple[Tensor, float]:
     return found, scale
 
 
-def counted(
-    found: Tensor, exact: Tensor, kind: torch.dtype, scale: float = 1.0
-) -> dict[str, float | int | None]:
+def counted(found: Tensor, exact: Tensor, kind: torch.dtype, scale: float = 1.0) -> dict:
     """What became of gradients that were computed as `kind` times `scale`; the exact ones are in
     float64 and unscaled.
 

@@ -6,7 +6,7 @@ too.
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -102,11 +102,7 @@ def copied(model: nn.Module, kind: torch.dtype) -> nn.Module:
 
 
 def maps(
-    widths: tuple[int, ...],
-    tokens: tuple[int, ...],
-    where: torch.device,
-    iters: int,
-    budget_s: float,
+    widths: Sequence[int], tokens: Sequence[int], where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
     """One table for each width and each number of tokens, of all sequences together."""
     for width in widths:

@@ -110,9 +110,7 @@ def ceiling(table: Sequence[Row], products: str) -> float | None:
     return max((row["flops"] / row["median_s"] for row in there), default=None)
 
 
-def share_of_bf16(
-    row: Mapping[str, Any], table: Sequence[Row], ceilings: Ceilings | None
-) -> float | None:
+def share_of_bf16(row: Row, table: Sequence[Row], ceilings: Ceilings | None) -> float | None:
     """A row's rate over the best bf16 product of the same run, or of the machine where that has
     none, whatever format the row multiplies in."""
     known = ceilings.get(f"{MATMUL}bf16") if ceilings else None
