@@ -55,7 +55,6 @@ def backends(
     Args:
         dtype: Number format of q, k and v; fp32 products do not use TF32.
         heads: Heads H of the one sequence.
-        head_width: Width D of a head.
         longest: Longest sequence N, in tokens; the others are halves down to 2048, then fourths.
         causal: Let a token see only itself and those before it.
         full: Measure a finer map, by halves; takes minutes.
@@ -92,7 +91,6 @@ def lengths(longest: int, full: bool) -> list[int]:
 def _measured(
     size: Size, where: torch.device, ordinary: Mapping[str, bool], cell: dict, iters: int
 ) -> pd.DataFrame:
-    """The rows of one sequence and direction."""
     op = f"{cell['direction']} N={size.sequence}"
     refused = too_large(size, where)
     if len(refused) == len(WAYS):
@@ -229,7 +227,6 @@ def choices(
     Args:
         dtype: Number format of q, k and v.
         heads: Heads H of the one sequence.
-        head_width: Width D of a head.
         sequence: Tokens N.
 
     Returns:

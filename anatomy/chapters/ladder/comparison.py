@@ -101,7 +101,6 @@ def without_culprits(
 
 
 def _blamed(error: Exception, calls: Mapping[str, Call]) -> list[str]:
-    """Who is to blame for an error."""
     notes = " ".join(getattr(error, "__notes__", ()))
     # `5 bf16` is the beginning of `5 bf16 without a graph`.
     longest = sorted(calls, key=len, reverse=True)

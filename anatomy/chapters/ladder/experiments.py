@@ -44,11 +44,8 @@ def training(
     """Time one training step on every rung, and say where its time goes.
 
     Args:
-        width: Width C of a token.
-        layers: Layers of the transformer.
         batch: Sequences B of a step; 0 takes 8 up to width 1024 and 4 beyond, so that rung 0 lets
             the others have their time.
-        sequence: Tokens T of a sequence.
         iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks for each comparison.
 
@@ -82,7 +79,6 @@ def training(
 def _measured(
     size: steps.Size, where: torch.device, backend: str, iters: int, budget_s: float
 ) -> pd.DataFrame:
-    """The table of all rungs."""
     watch = stopwatch_for(where)
     tables = []
     if where.type == "cuda":
@@ -134,7 +130,6 @@ def traffic(
     Args:
         heads: Fewest heads H; short sequences are also counted with as many heads as give the
             longest one's tokens.
-        head_width: Width D of a head.
         longest: Longest sequence T, in tokens; the others are halves of it, down to 512.
         limit_s: Seconds after which the counters are not read any further.
 
@@ -166,11 +161,7 @@ def inference(
     """Time the forward pass alone on every rung.
 
     Args:
-        width: Width C of a token.
-        layers: Layers of the transformer.
         batch: Sequences B of a call.
-        sequence: Tokens T of a sequence.
-        budget_s: Seconds of timed blocks.
 
     Returns:
         One comparison in step_wall, op `forward`, with the rows of `ladder.training`; the control
@@ -197,10 +188,8 @@ def decoding(
     """Time one step of decoding on every rung: one new token, with keys and values kept.
 
     Args:
-        width: Width C of a token.
         layers: Layers of the transformer; a few of them would fit into the GPU's cache.
         context: Tokens S that keys and values are kept of, the new one among them.
-        budget_s: Seconds of timed blocks.
 
     Returns:
         As `ladder.inference`, op `decoding`. Keys and values are kept in the number format of the
@@ -256,12 +245,9 @@ def graphs(
     """Ask what rung 3's compiler makes of a step: its graphs, its kernels, and who made them.
 
     Args:
-        width: Width C of a token.
         layers: Layers of the transformer; with one layer, the kernels are those of one block.
         batch: Sequences B of a step.
-        sequence: Tokens T of a sequence.
         backend: What torch.compile hands its graphs to; eager makes no code, for tests.
-        budget_s: Seconds of timed blocks.
 
     Returns:
         Rows of several kinds, by `part`; see `anatomy.chapters.ladder.graphs`.
@@ -291,12 +277,8 @@ def autotuned(
     """Time rung 3 in max-autotune, which tries kernels for minutes before its first step.
 
     Args:
-        width: Width C of a token.
-        layers: Layers of the transformer.
         batch: Sequences B of a step.
-        sequence: Tokens T of a sequence.
         backend: What torch.compile hands its graphs to; eager knows no modes, for tests.
-        budget_s: Seconds of timed blocks.
 
     Returns:
         The parts `time` and `code` of `ladder.graphs`, of the modes `3 default`, the control, `3

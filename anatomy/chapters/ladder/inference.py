@@ -35,13 +35,12 @@ SETTLE_S = 1.0
 # Bytes for each weight when all ways are there: eight models in float32, six of Transformer Engine
 # with what it keeps of them, and rung 5's three, two of them in FP8 as well.
 BYTES_PER_WEIGHT = 64
-# How far what the layers add to their input may stray from rung 0's, ||d - d0|| / ||d0||. A layer
-# adds less than its input has, so that the output itself would forgive more. A way that computes
-# something else is off by half or more; for the formats see `ladder_rungs`.
+# How far what the layers add to their input may stray from rung 0's, ||d - d0|| / ||d0||: less than
+# the input, so that the output itself would forgive more. For the formats see `rungs`.
 ALLOWED = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-8, "bf16": 2**-5, "fp8": 2**-3}
 # Number format -> how keys and values are kept.
 KEPT_AS = {"fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16}
-# What `ladder_kernels` tells of a way; a graph replays the kernels of its twin.
+# What `kernels` tells of a way; a graph replays the kernels of its twin.
 KERNELS = tuple(f"{kind}_s" for kind in kernels.KINDS)
 KERNELS += ("busy_s", "kernels_per_call", "kernel_seconds", "backend")
 

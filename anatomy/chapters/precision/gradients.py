@@ -22,8 +22,7 @@ FIRST_SCALE, HALVINGS = 2.0**16, 40
 # What is below this share of the largest gradient is the rounding error of float64 itself: the bias
 # of a key, for one, has a gradient of exactly 0.
 NOISE = 2.0**-40
-# The largest value of the overflowing block, over the largest that fp16 holds.
-TOO_LARGE = 2.0
+TOO_LARGE = 2.0  # the largest value of the overflowing block, over the largest that fp16 holds
 
 
 def formats() -> list[dict]:

@@ -21,10 +21,8 @@ from anatomy.parts import memory, models
 from anatomy.table.errors import DisagreementError, MeasurementError
 
 LAYERS = 2
-# Tokens of one sequence at most; more tokens are more sequences.
-SEQUENCE = 1024
-# GradScaler's own first scale; its rule would double it every so many steps, which no call here is
-# to see.
+SEQUENCE = 1024  # tokens of one at most; more tokens are more sequences
+# GradScaler's own first scale, and after how many steps its rule is to double it.
 LOSS_SCALE, NEVER = 2.0**16, 10**9
 # From so many operations on, checking the gradients takes most of the budget of a cell: it then
 # gets so many budgets, or its interval would come from three blocks.
@@ -204,7 +202,6 @@ def _finite(value: float) -> float | None:
 
 
 def _account(name: str, model: nn.Module, x: Tensor, where: torch.device) -> dict[str, int | None]:
-    """Bytes of one way of the step by category."""
     step = Step(name, model, x)
     for _ in range(2):  # the first call makes the optimizer's state
         step()
