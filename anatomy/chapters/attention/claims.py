@@ -1,6 +1,5 @@
 """What the seed says of fused attention, put to the recording of attention over its length."""
 
-
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.table import Table, trusted
 from anatomy.judge.exponents import power_fit

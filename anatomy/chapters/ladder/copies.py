@@ -77,9 +77,7 @@ def require_possible(way: rungs.Way, where: torch.device) -> None:
         raise AnatomyError(reason)
 
 
-def set_up(
-    way: rungs.Way, make: Callable[[], Callable], calls: int, watch: Any
-) -> tuple[Callable, float]:
+def set_up(way: rungs.Way, make: Callable, calls: int, watch: Any) -> tuple[Callable, float]:
     """What `make` makes, called so many times, and the seconds that all of it took: some ways
     compile and capture when they are made, others when they are called.
 

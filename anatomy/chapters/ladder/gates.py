@@ -30,23 +30,20 @@ FUSED = {
 }
 WRITTEN_OUT = "written out"
 
-_CUBLAS, _CUDNN, _SDPA = torch.backends.cuda.matmul, torch.backends.cudnn, torch.backends.cuda
+CUBLAS, CUDNN, SDPA = torch.backends.cuda.matmul, torch.backends.cudnn, torch.backends.cuda
 # Switch of the process -> how it is read and thrown.
 SWITCHES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
-    "TF32 in products": (lambda: _CUBLAS.allow_tf32, lambda on: setattr(_CUBLAS, "allow_tf32", on)),
+    "TF32 in products": (lambda: CUBLAS.allow_tf32, lambda on: setattr(CUBLAS, "allow_tf32", on)),
     "precision of float32 products": (
         torch.get_float32_matmul_precision,
         torch.set_float32_matmul_precision,
     ),
-    "TF32 in cuDNN": (lambda: _CUDNN.allow_tf32, lambda on: setattr(_CUDNN, "allow_tf32", on)),
-    "cuDNN's own benchmark": (
-        lambda: _CUDNN.benchmark,
-        lambda on: setattr(_CUDNN, "benchmark", on),
-    ),
-    "flash attention": (_SDPA.flash_sdp_enabled, _SDPA.enable_flash_sdp),
-    "efficient attention": (_SDPA.mem_efficient_sdp_enabled, _SDPA.enable_mem_efficient_sdp),
-    "attention in small steps": (_SDPA.math_sdp_enabled, _SDPA.enable_math_sdp),
-    "cuDNN's attention": (_SDPA.cudnn_sdp_enabled, _SDPA.enable_cudnn_sdp),
+    "TF32 in cuDNN": (lambda: CUDNN.allow_tf32, lambda on: setattr(CUDNN, "allow_tf32", on)),
+    "cuDNN's own benchmark": (lambda: CUDNN.benchmark, lambda on: setattr(CUDNN, "benchmark", on)),
+    "flash attention": (SDPA.flash_sdp_enabled, SDPA.enable_flash_sdp),
+    "efficient attention": (SDPA.mem_efficient_sdp_enabled, SDPA.enable_mem_efficient_sdp),
+    "attention in small steps": (SDPA.math_sdp_enabled, SDPA.enable_math_sdp),
+    "cuDNN's attention": (SDPA.cudnn_sdp_enabled, SDPA.enable_cudnn_sdp),
     "gradients": (torch.is_grad_enabled, torch.set_grad_enabled),
     "default number format": (torch.get_default_dtype, torch.set_default_dtype),
     "deterministic algorithms": (

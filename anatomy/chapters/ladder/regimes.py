@@ -4,7 +4,6 @@ In a small cell the GPU waits for its host, and faster products save nothing; a 
 all kernels at once. In a large cell the products set the pace.
 """
 
-from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -71,9 +70,7 @@ def need_bytes(cell: Size) -> int:
     return 12 * cell.width**2 * cell.layers * BYTES_PER_WEIGHT + scores + kept
 
 
-def measure(
-    cells: Sequence[Size], where: torch.device, backend: str, budget_s: float
-) -> pd.DataFrame:
+def measure(cells: list[Size], where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
     """The table of all cells; what can't be measured here is a row that says why."""
     watch = stopwatch_for(where)
     found = []

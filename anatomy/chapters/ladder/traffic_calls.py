@@ -41,11 +41,7 @@ def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
-    WRITTEN_OUT: written_out,
-    IN_BF16: all_in_bf16,
-    FUSED: fused,
-}
+WAYS = {WRITTEN_OUT: written_out, IN_BF16: all_in_bf16, FUSED: fused}
 
 
 def call_of(

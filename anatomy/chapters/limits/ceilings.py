@@ -26,7 +26,7 @@ SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 8192, 4096), (8192, 81
 SMALLEST_BYTES = 2**16
 AROUND = (0.375, 0.5, 0.625, 0.75, 0.875, 1, 1.25, 1.5, 2, 4, 8)
 # Sizes that are timed together, and seconds of 48 blocks of their 16 variants.
-TOGETHER, GROUP_BUDGET_S = 7, 3.0
+TOGETHER, GROUP_S = 7, 3.0
 
 
 @experiment("limits.ceilings", page="limits.md", command="limits", timeout_s=400)
@@ -81,9 +81,7 @@ def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd
     for op in memory.OPS:
         for first in range(0, len(sizes), TOGETHER):
             some = sizes[first : first + TOGETHER]
-            tables.append(
-                memory.moved(some, op, where, iters, profile=False, budget_s=GROUP_BUDGET_S)
-            )
+            tables.append(memory.moved(some, op, where, iters, profile=False, budget_s=GROUP_S))
             _release(where)
     return _joined(tables).assign(cache_bytes=cache)
 

@@ -85,9 +85,7 @@ def launches(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
         "record event": then(event.record),
         "nothing": then(lambda: None),
     }
-    exact = {
-        name: (lambda: x.double() + 1) if name.startswith("add") else x.double for name in calls
-    }
+    exact = {way: (lambda: x.double() + 1) if way.startswith("add") else x.double for way in calls}
     return calls, exact
 
 

@@ -1,7 +1,7 @@
 """Ways to move bytes: copies, reads and writes of one working set, each with its exact result. No
 single kernel is the fastest on every card and at every size, so each operation has several."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -21,9 +21,7 @@ STEP_BYTES = COLUMNS * ITEM_BYTES  # each way divides a working set of whole mul
 WRITTEN = 1.2345  # no zeros, which some hardware treats apart and which draw less power
 
 
-def moved(
-    sets: Sequence[int], op: str, where: torch.device, iters: int, **given: Any
-) -> pd.DataFrame:
+def moved(sets: list[int], op: str, where: torch.device, iters: int, **given: Any) -> pd.DataFrame:
     """Time one operation, `copy`, `read` or `write`, over working sets of several sizes in bytes,
     in all its ways, interleaved. Each size, a multiple of `STEP_BYTES`, is all that one call
     touches: of a copy half is read and half is written. `given` are further arguments of `compare`.
@@ -98,8 +96,4 @@ def writes(count: int, where: torch.device) -> dict[str, Way]:
     }
 
 
-WAYS: dict[str, Callable[[int, torch.device], dict[str, Way]]] = {
-    "copy": copies,
-    "read": reads,
-    "write": writes,
-}
+WAYS = {"copy": copies, "read": reads, "write": writes}

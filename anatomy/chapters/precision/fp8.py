@@ -122,10 +122,7 @@ def perceptron(
     exact = F.linear(hidden, down.weight.double(), down.bias.double())
     del hidden
     plain = compiled(module)
-    calls: dict[str, Callable[[], Tensor]] = {
-        BF16: lambda: module(x),
-        BF16_COMPILED: lambda: plain(x),
-    }
+    calls = {BF16: lambda: module(x), BF16_COMPILED: lambda: plain(x)}
     absent = dict.fromkeys((EAGER, COMPILED), why) if why else {}
     if not why:
         layers = (*quantised(up.weight), up.bias, *quantised(down.weight), down.bias)

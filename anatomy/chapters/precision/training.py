@@ -6,7 +6,7 @@ too.
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -250,13 +250,9 @@ def saved(step: Step) -> dict[str, int]:
         kept[_address(tensor)] = tensor
         return tensor
 
-    unchanged: Callable[[Tensor], Tensor] = lambda tensor: tensor  # noqa: E731
+    same = lambda tensor: tensor  # noqa: E731
     casts = _Casts(weights)
-    with (
-        formats.products_in("fp32"),
-        torch.autograd.graph.saved_tensors_hooks(pack, unchanged),
-        casts,
-    ):
+    with formats.products_in("fp32"), torch.autograd.graph.saved_tensors_hooks(pack, same), casts:
         loss = step.forward()
     copies = {_address(made) for made in casts.copies}
     activations = [t for address, t in kept.items() if address not in weights | copies]

@@ -135,6 +135,5 @@ def _fastest(found: Sequence[Row], what: str) -> Row:
 def _no_worse(ours: Row, theirs: Row) -> bool:
     """Whether neither error of one way is larger than another's, up to what counts as equal."""
     loss = max(AS_FAR * theirs["loss_error"], LOSS_NO_WORSE)
-    return (
-        ours["loss_error"] <= loss and ours["gradient_error"] <= AS_FAR * theirs["gradient_error"]
-    )
+    gradients = AS_FAR * theirs["gradient_error"]
+    return ours["loss_error"] <= loss and ours["gradient_error"] <= gradients

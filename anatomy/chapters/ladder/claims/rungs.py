@@ -113,10 +113,8 @@ def amp_is_fp16(*tables: Table) -> Finding:
                 ratio = table.ratio(AMP_FP16, AMP_BF16, op=op)
                 seen = f"{_width(table)} {ratio.text}, {ratio.verdict}"
                 case(ratio.says("faster"), ratio, seen)
-    beside = f" Without AdamW: {alone.said()}." if alone.measurable else ""
-    return cases.finding(
-        f"Time in fp16 with loss scaling over that in bf16: {cases.said()}.{beside}"
-    )
+    rest = f" Without AdamW: {alone.said()}." if alone.measurable else ""
+    return cases.finding(f"Time in fp16 with loss scaling over that in bf16: {cases.said()}.{rest}")
 
 
 @claim(*TRAINING)

@@ -151,9 +151,8 @@ def _time_table(table: Sequence[Row]) -> str:
         *((f"#{kind}", part(kind)) for kind in rungs.KINDS.values()),
         ("#kernels", lambda row: tables.cell(row, "kernels_per_call")),
     ]
-    return tables.by_columns(
-        columns, table, f"Where a step's time goes, {unit} and % of it", "rungs"
-    )
+    label = f"Where a step's time goes, {unit} and % of it"
+    return tables.by_columns(columns, table, label, "rungs")
 
 
 CLIMB_KEY = (

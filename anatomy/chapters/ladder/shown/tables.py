@@ -158,9 +158,8 @@ def _limit(row: Row) -> str:
     """Share of the best product of the row's own format in the same run, or of the machine's."""
     share = row.get("share_of_ceiling")
     if not units.missing(share):
-        return (
-            f'<span title="of the best product of its format in this run">{_percent(share)}</span>'
-        )
+        hover = "of the best product of its format in this run"
+        return f'<span title="{hover}">{_percent(share)}</span>'
     if units.missing(row.get("share")):
         return tables.NONE
     return tables.of_limit(row, _percent(row["share"]))
