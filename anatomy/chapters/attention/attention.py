@@ -196,9 +196,8 @@ def chosen_backend(
 
 @contextmanager
 def _reasons_told() -> Iterator[None]:
-    """Let PyTorch say why a backend does not run. One more backend, for devices of other makers, is
-    on and comes last: where no other fits, it fails with "Invalid backend" before PyTorch has told
-    what is wrong with the rest."""
+    """Let PyTorch say why a backend does not run. One more backend, for devices of other makers,
+    comes last: where no other fits, it fails with "Invalid backend" before the reasons are told."""
     asked = getattr(torch._C, "_get_overrideable_sdp_enabled", None)
     switch = getattr(torch._C, "_set_sdp_use_overrideable", None)
     if not asked or not switch:

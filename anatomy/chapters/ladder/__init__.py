@@ -1,3 +1,2 @@
 """The ladder: one training step of one transformer in six scripts under snippets/ladder/, each rung
-faster by one idea. Every rung passes its gates (`gates`) before it is timed beside the others, in
-training (`steps`), forward and in decoding (`inference`)."""
+faster by one idea. Every rung passes its gates before it is timed beside the others."""

@@ -29,8 +29,7 @@ _SHARE = ("share_of_ceiling", "share_of_ceiling_low", "share_of_ceiling_high")
 def compared(
     op: str, ready: Sequence[Ready], bench: Bench, ceilings: Ceilings, iters: int, budget_s: float
 ) -> tuple[pd.DataFrame | None, dict[str, str]]:
-    """The comparison of one op, `FORWARD_BACKWARD` or `WITH_OPTIMIZER`, and why each way that is
-    not in it is not."""
+    """The comparison of an op, and why each way that is not in it is not."""
     calls, absent = _calls(op, ready, bench)
     control = rungs.TRAINING[0].label
     if control not in calls:
@@ -85,9 +84,12 @@ def _calls(op: str, ready: Sequence[Ready], bench: Bench) -> tuple[dict[str, Cal
 def without_culprits(
     measured: Callable[[dict[str, Call]], pd.DataFrame], calls: Mapping[str, Call], control: str
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The table of all calls, or of all but those because of which there is none, and why these are
-    left out. Whom an error names goes; if it names nobody, first ways with CUDA graphs and then
-    compiled ones, which have most that can fail. Without `control` there is no comparison."""
+    """The table of `measured`, without the calls for which it raises, and why each of these is left
+    out.
+
+    Whom an error names goes; if it names nobody, ways with CUDA graphs go first and then compiled
+    ones, which have most that can fail. Without `control` there is no comparison.
+    """
     left, absent = dict(calls), {}
     while True:
         try:
@@ -114,8 +116,8 @@ def _blamed(error: Exception, calls: Mapping[str, Call]) -> list[str]:
 def with_columns(
     table: pd.DataFrame, known: Mapping[str, Ready], ceilings: Ceilings, *, gaps: bool
 ) -> pd.DataFrame:
-    """The comparison with what is known of each way, and what follows for it. `gaps` says whether
-    the kernels that were listed are those of this op."""
+    """The comparison with what is known of each way, and what follows; `gaps`: the kernels are its
+    own."""
     rows = {row["variant"]: row for row in table.to_dict("records")}
     added = []
     for name, row in rows.items():
@@ -146,8 +148,7 @@ def _share(row: Row, ceiling: Ceiling | None) -> dict[str, float | None]:
 
 
 def _against(row: Row, each: Ready, rows: Mapping[str, Row], known: Mapping[str, Ready]) -> dict:
-    """A way against that of the rung before, and after how many steps it is paid back what setting
-    up takes longer than it took there."""
+    """A way against that of the rung before, and the steps that pay its longer set-up back."""
     before = rungs.BEFORE.get(each.way.rung[0])
     if before not in rows:
         return dict.fromkeys((*_BEFORE, *_USES))

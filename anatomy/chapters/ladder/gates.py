@@ -1,7 +1,5 @@
-"""The gates of a rung beside its answer: its work is rung 0's, it was compiled, no switch is left.
-
-A rung that fails one of them is void: a figure of it would be that of something else.
-"""
+"""The gates of a rung beside its answer: its work is rung 0's, it was compiled, no switch is left
+set. One that fails them is void: a figure of it would be that of something else."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -135,11 +133,8 @@ def by_shapes(model: nn.Module, tokens: int) -> Work:
 
 
 def require_equal_work(found: Work, by_weights: int, attention: int) -> int:
-    """All operations of a step; AnatomyError where they are not rung 0's.
-
-    `by_weights` are those of rung 0's products with weights, `attention` those of its attention,
-    forward and backward, nothing skipped.
-    """
+    """All operations of a step; AnatomyError where they are not rung 0's: its products with
+    weights, and its attention, forward and backward, nothing skipped."""
     if found.by_weights != by_weights:
         raise AnatomyError(
             f"void: its products with weights are {found.by_weights} FLOP a step by "

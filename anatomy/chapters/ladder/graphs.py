@@ -24,8 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from anatomy.chapters.ladder import copies, gates, kernels, regimes, rungs
-from anatomy.chapters.ladder.comparison import without_culprits
+from anatomy.chapters.ladder import comparison, copies, gates, kernels, regimes, rungs
 from anatomy.chapters.ladder.rungs import TRAINING, Answer, Call, Way
 from anatomy.chapters.ladder.steps import Size
 from anatomy.comparison import compare
@@ -54,8 +53,7 @@ PASS = re.compile(r"AOT ID: \['\d+_(\w+)'\]")
 def measure(
     ways: Sequence[Way], size: Size, where: torch.device, backend: str, budget_s: float
 ) -> pd.DataFrame:
-    """The table of these ways of one step, the first of them the control, those with CUDA graphs
-    last."""
+    """The table of these ways of one step: the control first, those with CUDA graphs last."""
     copies.require_sizes(**size.columns, budget_s=budget_s)
     host.require_bytes(where, regimes.need_bytes(size), f"A step at width {size.width}")
     structure = EAGER in ways
@@ -100,9 +98,9 @@ def _steps(
                 continue
         calls[way.label], told[way.label] = call, known
         kept.append((script, model))  # a graph goes on using their memory
-        found = [row for code in dict.fromkeys(codes) for row in named(code)]
+        found = [row for code in dict.fromkeys(codes) for row in kernels_called(code)]
         rows += [{"part": "code", "mode": way.label} | row for row in found]
-        told[way.label] |= _counts(found)
+        told[way.label] |= _calls_by_maker(found)
         if not copies.graphs(way):  # those come last: no CUDA graph exists yet
             seen = kernels.profiled(call, watch)
             rows += [_launched(way, *kernel) for kernel in seen.pop("kernel_seconds", ())]
@@ -124,7 +122,7 @@ def _steps(
             profile=False,
         ).table
 
-    table, blamed = without_culprits(measured, calls, ways[0].label)
+    table, blamed = comparison.without_culprits(measured, calls, ways[0].label)
     rows += [_refused(way, blamed[way.label]) for way in ways if way.label in blamed]
     timed = []
     for row in table.to_dict("records"):
@@ -148,15 +146,15 @@ def _breaks(size: Size, x: Tensor, target: Tensor) -> list[dict]:
         try:
             function = copies.handed_over(make)[0]
             with torch.autocast(x.device.type, torch.bfloat16):
-                rows.append(row | asked(function, given))
+                rows.append(row | graph_breaks(function, given))
         except Exception as error:  # the rest can be measured all the same
             rows.append(row | {"note": reason_of(error)})
     return rows
 
 
-def asked(function: Callable, given: Sequence[Tensor | None]) -> dict:
-    """Graphs and breaks of a function, of which nothing runs on a compiler's own kernels here, and
-    whether fullgraph=True takes it."""
+def graph_breaks(function: Callable, given: Sequence[Tensor | None]) -> dict:
+    """Graphs and breaks of a function, and whether fullgraph=True takes it; no kernel is
+    compiled."""
     import torch._dynamo  # takes seconds, which listing experiments should not
 
     found = torch._dynamo.explain(function)(*given)
@@ -192,7 +190,7 @@ def _on_the_cpu() -> list[dict]:
             torch.compile(elementwise)(torch.ones(64))
     except Exception as error:  # the GPU's kernels can be told all the same
         return [row | {"note": reason_of(error)}]
-    return [row | found for code in dict.fromkeys(codes) for found in named(code)]
+    return [row | found for code in dict.fromkeys(codes) for found in kernels_called(code)]
 
 
 @contextmanager
@@ -222,9 +220,9 @@ def code_kept() -> Iterator[list[str]]:
         GraphLowering.save_output_code = before
 
 
-def named(code: str) -> list[dict]:
-    """What one graph's generated code launches: `kernel`, `made_by`, `count`, and the `direction`,
-    of the forward pass, the backward pass, or one without gradients."""
+def kernels_called(code: str) -> list[dict]:
+    """What the code of one graph launches, who made that, and the direction that the graph is
+    of."""
     found = PASS.search(code)
     counted = Counter(
         (match, maker) for pattern, maker in CALLS.items() for match in pattern.findall(code)
@@ -236,7 +234,7 @@ def named(code: str) -> list[dict]:
     ]
 
 
-def _counts(found: Sequence[dict]) -> dict[str, int | None]:
+def _calls_by_maker(found: Sequence[dict]) -> dict[str, int | None]:
     """How many calls the generated code makes, by who made what is called; None without code."""
     if not found:
         return dict.fromkeys(("code_kernels", "triton_kernels", "triton_products"))

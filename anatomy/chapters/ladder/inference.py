@@ -14,11 +14,9 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from anatomy.chapters.ladder import copies, gates, kernels, rungs
-from anatomy.chapters.ladder.comparison import without_culprits
+from anatomy.chapters.ladder import comparison, copies, gates, kernels, rungs, steps
 from anatomy.chapters.ladder.rungs import TRAINING as WAYS
 from anatomy.chapters.ladder.rungs import Call, Way
-from anatomy.chapters.ladder.steps import FIRST_CALLS
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
@@ -129,7 +127,7 @@ def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> p
         table, blamed = _compared(task, kept, wanted, where, budget_s)
         refused += [_refused(way, task, blamed[way.label]) for way in WAYS if way.label in blamed]
         first += [
-            _first(f"{each.way.label}, first calls", FIRST_CALLS, each.told["setup_s"])
+            _first(f"{each.way.label}, first calls", steps.FIRST_CALLS, each.told["setup_s"])
             | _of(each.way)
             for each in kept
         ]
@@ -169,7 +167,7 @@ def prepare(
         model = script.build(task.width, task.layers, where)
         caches = task.caches(way.products, where)
     call, setup_s = copies.set_up(
-        way, lambda: script.inference(model, x, way.way, caches), FIRST_CALLS, watch
+        way, lambda: script.inference(model, x, way.way, caches), steps.FIRST_CALLS, watch
     )
     error = strays(call(), wanted, x)
     if not error <= ALLOWED[way.products]:  # NaN too
@@ -260,7 +258,7 @@ def _compared(
         ).table
 
     calls = {each.way.label: each.call for each in ready}
-    table, blamed = without_culprits(measured, calls, ready[0].way.label)
+    table, blamed = comparison.without_culprits(measured, calls, ready[0].way.label)
     told = {each.way.label: each.told | _of(each.way) for each in ready}
     extra = pd.DataFrame([told[name.removesuffix(" (again)")] for name in table.variant])
     table = table.drop(columns=[name for name in extra if name in table])

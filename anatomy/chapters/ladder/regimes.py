@@ -11,8 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from anatomy.chapters.ladder import copies, gates, rungs
-from anatomy.chapters.ladder.comparison import without_culprits
+from anatomy.chapters.ladder import comparison, copies, gates, rungs
 from anatomy.chapters.ladder.rungs import TRAINING, Answer, Call, Way
 from anatomy.chapters.ladder.steps import FIRST_CALLS, Size
 from anatomy.comparison import compare
@@ -139,7 +138,7 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
 
     if CONTROL not in calls:
         raise AnatomyError(next(row["note"] for row in refused if row["variant"] == CONTROL))
-    table, blamed = without_culprits(measured, calls, CONTROL)
+    table, blamed = comparison.without_culprits(measured, calls, CONTROL)
     refused += [_refused(way, cell, blamed[way.label]) for way in WAYS if way.label in blamed]
     known = [told[name.removesuffix(" (again)")] for name in table.variant]
     table = pd.concat([table, pd.DataFrame(known).astype(object)], axis=1)

@@ -96,8 +96,7 @@ WITHOUT_GRAPHS = {
 
 @functools.cache
 def load(rung: str) -> ModuleType:
-    """The script of a rung as a module. AnatomyError: it can't be run here, such as for want of
-    Transformer Engine, or this is no checkout."""
+    """The script of a rung as a module; AnatomyError where it, or what it imports, is not there."""
     if not (FOLDER / f"{rung}.py").exists():
         raise AnatomyError(f"{rung}.py belongs to the checkout; clone it, and run this there.")
     spec = importlib.util.spec_from_file_location(f"ladder_{rung}", FOLDER / f"{rung}.py")
@@ -149,8 +148,8 @@ def answer(way: Way, model: nn.Module, call: Call, x: Tensor, target: Tensor) ->
 
 
 def strays(found: Answer, wanted: Answer) -> tuple[float, float]:
-    """Relative errors of the loss, and of all gradients together in norm. AnatomyError: the
-    gradients have other shapes, so it is another model."""
+    """Relative errors of the loss, and of all gradients together in norm, if it is the same
+    model."""
     shapes = [tuple(g.shape) for g in found.gradients]
     if shapes != [tuple(g.shape) for g in wanted.gradients]:
         raise AnatomyError(f"Its parameters have other shapes than rung 0's: {shapes[:8]}.")

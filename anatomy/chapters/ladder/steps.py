@@ -189,8 +189,8 @@ def with_optimizer(each: Ready, bench: Bench) -> Call:
 
 
 def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tuple[Call, dict]:
-    """A way's step after its first calls, and what setting it up took. AnatomyError: it was to be
-    compiled or to be captured, and was not."""
+    """A way's step after its first calls, and what setting it up took; it must have been
+    compiled."""
     script = rungs.load(way.rung)
     made: list[Call] = []
     compiled, skipped = compilations(), gates.skipped_graphs()
@@ -217,7 +217,7 @@ def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tup
 
 
 def _settling(way: Way, model: nn.Module, call: Call, wanted: Answer) -> dict[str, Any]:
-    """How wrong the gradients of the first step are, and after how many steps they are not: a scale
+    """How wrong the gradients of the first step are, and the step from which they are not: a scale
     of the steps before does not fit as long as there were none."""
     errors = []
     for number in range(1, SETTLING + 1):

@@ -1,6 +1,5 @@
 """Bytes of device memory that attention moves: by the card's own counters, and on paper, where
-every operator reads its inputs from memory and writes its outputs to it. How much of that a cache
-spares is the difference."""
+every operator reads its inputs and writes its outputs. What a cache spares is the difference."""
 
 import csv
 import inspect
@@ -246,7 +245,7 @@ def complaint(text: str) -> str:
 
 
 def launches(text: str) -> Iterator[Launch]:
-    """The launches in the profiler's report. AnatomyError: it has no table, or one without the
+    """The launches in the profiler's report; AnatomyError where it has no table or no such
     counters."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
@@ -264,13 +263,12 @@ def launches(text: str) -> Iterator[Launch]:
 
 
 def by_cell(found: Sequence[Launch], done: Sequence[int]) -> dict[int, Row]:
-    """Counts of each call, from all launches and the calls `done`, both in order: what lies between
-    its two marks, and what was written after it. MeasurementError: the marks are not where they
-    belong.
+    """Counts of each of the calls `done`: what lies between its two marks in the launches, and what
+    was written after it. MeasurementError: the marks are not where they belong.
 
-    Of a call's repeats the one with the median sum counts; its `written_bytes` include
-    `late_bytes`, which left the cache after the call. `dram_low_bytes` and `dram_high_bytes` are of
-    all repeats.
+    Of a call's repeats the one with the median sum counts, but `dram_low_bytes` and
+    `dram_high_bytes` are of all. Its `written_bytes` include `late_bytes`, which left the cache
+    after the call.
     """
     parts: list[list[Launch]] = []
     for launch in found:

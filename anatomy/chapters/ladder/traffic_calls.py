@@ -47,8 +47,7 @@ WAYS = {WRITTEN_OUT: written_out, IN_BF16: all_in_bf16, FUSED: fused}
 def call_of(
     way: str, direction: str, heads: int, sequence: int, width: int, where: torch.device
 ) -> Callable[[], object]:
-    """One attention of random q, k and v, to be called again and again. Its heads are those of all
-    sequences together."""
+    """One attention of random q, k and v, to be called again and again."""
     shape = (1, heads, sequence, width)  # (B, H, T, D)
     q, k, v, grad = (torch.randn(shape, dtype=torch.bfloat16, device=where) for _ in range(4))
     if direction == FORWARD:
@@ -61,8 +60,7 @@ def call_of(
 def main(plan_path: str) -> None:
     """Call what a plan lists, until it is done or late: a JSON file with `cells`, each the
     arguments of `call_of`; `device`; `repeats`; `until`, the Unix time after which no call begins;
-    `done`, a file that becomes the list of the cells' places in the order in which they were
-    called."""
+    and `done`, a file that becomes the list of the cells' places as they were called."""
     plan = json.loads(Path(plan_path).read_text(encoding="utf-8"))
     where = torch.device(plan["device"])
     torch.cuda.set_device(where)

@@ -29,7 +29,7 @@ def moved(sets: list[int], op: str, where: torch.device, iters: int, **given: An
     calls, references, ways, bytes_ = {}, {}, {}, {}
     for size in sets:
         for way, (call, exact) in WAYS[op](size // ITEM_BYTES, where).items():
-            name = f"{_told(size)}, {way}"
+            name = f"{_size_name(size)}, {way}"
             calls[name], references[name], ways[name], bytes_[name] = call, exact, way, size
     table = compare(
         calls,
@@ -48,7 +48,7 @@ def moved(sets: list[int], op: str, where: torch.device, iters: int, **given: An
     )
 
 
-def _told(size: int) -> str:
+def _size_name(size: int) -> str:
     """A size as part of a row's name: `64 KiB`, `52.5 MiB`."""
     return f"{size / 2**10:g} KiB" if size < 2**20 else f"{size / 2**20:.4g} MiB"
 
@@ -84,8 +84,7 @@ def reads(count: int, where: torch.device) -> dict[str, Way]:
 
 def writes(count: int, where: torch.device) -> dict[str, Way]:
     """Ways to write `count` float32 elements and to read nothing. They leave different values in
-    one memory, so that one which does not write everything is found out by what another left there.
-    """
+    one memory, so that one which does not write all of it is found out."""
     y = torch.full((count,), float("nan"), device=where)
     return {
         "fill_": (lambda: y.fill_(WRITTEN), lambda: torch.full_like(y, WRITTEN)),

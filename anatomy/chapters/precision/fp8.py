@@ -1,7 +1,7 @@
 """FP8 as code has to use it: the factors must first become FP8, and that costs time of its own.
 
 A linear layer y = x @ w.T is run in bfloat16 and in FP8 (e4m3). The weights w are quantised once,
-the activations x in every call: all are divided by the largest size, one for each tensor, and cast.
+the activations x in every call: each tensor is divided by its largest size, and cast.
 """
 
 from collections.abc import Callable, Iterator
@@ -68,8 +68,8 @@ def product(x: Tensor, w: Tensor, x_scale: Tensor, w_scale: Tensor, bias=None) -
 def products(
     sides: list[Side], where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
-    """One table for each size and quantity, and rows of what compiling took. The sides M, N and K
-    of each product are multiples of 16."""
+    """One table for each size, of sides that are multiples of 16, and quantity, and what compiling
+    took."""
     why = without_fp8(where)
     for m, n, k in sides:
         x = torch.randn(m, k, device=where).to(torch.bfloat16)  # (M, K)
@@ -111,8 +111,7 @@ def products(
 def perceptron(
     width: int, tokens: int, where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
-    """The perceptron of a transformer of width C, forward, with both layers in FP8; the layer
-    between is 4 C wide."""
+    """A transformer's perceptron, C to 4 C to C wide, forward, with both layers in FP8."""
     why = without_fp8(where)
     with where:  # drawn where it is needed: a CPU takes seconds for weights of that size
         module = models.Perceptron(width).to(torch.bfloat16).requires_grad_(False)
@@ -167,8 +166,8 @@ def _of_the_kernel(call: Callable[[], Tensor], x: Tensor, w: Tensor, scale: Tens
 def _compared(
     op, calls, absent, *, quantities, exact, allowed, against, flops, told, where, iters, budget_s
 ) -> Iterator[pd.DataFrame]:
-    """First calls of what is compiled, then the comparison in each quantity; a variant that fails
-    is a row that says why."""
+    """First calls of what is compiled, then the comparison in each quantity; what fails says
+    why."""
     absent, there, first = dict(absent), {}, []
     for name, call in calls.items():
         try:

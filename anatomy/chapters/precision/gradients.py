@@ -1,6 +1,6 @@
 """What a number format does to values: gradients that vanish, and activations that overflow.
-Nothing is timed, and all is computed from fixed numbers: the tables are the same each time, up to
-the order in which a GPU adds."""
+Nothing is timed, and all is computed from fixed numbers: but for the order of sums nothing changes.
+"""
 
 import copy
 from collections.abc import Iterator
@@ -45,8 +45,7 @@ def formats() -> list[dict]:
 
 
 def gradients(width: int, tokens: int, where: torch.device) -> Iterator[dict]:
-    """Gradients of the linear layers of a small transformer over one sequence, counted: rows of op
-    `gradients ...`."""
+    """Gradients of a small transformer's linear layers, counted: rows of op `gradients ...`."""
     model = models.transformer(width, 2, where, torch.float32)
     x = _normal((1, tokens, width), where)  # (B, T, C)
     for size, factor in LOSSES.items():
@@ -71,8 +70,8 @@ def _normal(shape: tuple[int, ...], where: torch.device) -> Tensor:
 
 
 def _gradients(model: nn.Module, x: Tensor, kind: torch.dtype | None, factor: float) -> Tensor:
-    """Gradients of all linear layers in one row, of `factor` times the mean of the squared output,
-    as autocast to `kind` computes them."""
+    """Gradients of all linear layers, for `factor` times the mean squared output, autocast to
+    `kind`."""
     linear = [m for m in model.modules() if isinstance(m, nn.Linear)]
     parameters = [p for module in linear for p in module.parameters()]
     low = kind in (torch.float16, torch.bfloat16)
@@ -96,8 +95,7 @@ def _scaled(model, x, kind, factor) -> tuple[Tensor, float]:
 
 
 def counted(found: Tensor, exact: Tensor, kind: torch.dtype, scale: float = 1.0) -> dict:
-    """What became of gradients that were computed as `kind` times `scale`; the exact ones are in
-    float64 and unscaled.
+    """What became of gradients that were computed as `kind` times `scale`; `exact` is not scaled.
 
     `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0 here;
     `subnormal`: below the smallest normal number of the format, where digits are lost; `overflow`:

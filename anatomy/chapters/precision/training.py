@@ -1,8 +1,7 @@
 """One training step in five number formats: the same weights, loss and optimizer.
 
-A step is what a training loop does: forward, backward, AdamW. Its learning rate is 0, so that every
-call computes the same gradients; the optimizer's kernels run all the same. The loss scale stays
-too.
+A step is forward, backward, AdamW. Its learning rate is 0, so that every call computes the same
+gradients; the optimizer's kernels run all the same. The loss scale stays too.
 """
 
 import copy
@@ -77,9 +76,8 @@ class Step:
             return self.model(self.x).float().square().mean()
 
     def __call__(self) -> tuple[Tensor, ...]:
-        """One step; the loss, and the gradient of each weight matrix. Those of biases and norms are
-        sums over all tokens in which most cancels; they are in `gradient_error`, over all
-        parameters together."""
+        """One step; the loss, and the gradient of each weight matrix. In those of biases and norms,
+        which are in `gradient_error`, most of the sum over all tokens cancels."""
         # Set in each call: the switch is the process's, and the ways are measured in turn.
         with formats.products_in("tf32" if self.way.tf32 else "fp32"):
             self.optimizer.zero_grad(set_to_none=True)

@@ -123,8 +123,7 @@ def _steps(table: Table, format: str, rung: str | None = None) -> list[Row]:
 
 
 def _fastest(found: Sequence[Row], what: str) -> Row:
-    """The fastest of rows that could be measured; Unmeasured, with the first one's reason, without
-    one."""
+    """The fastest of rows that could be measured; Unmeasured, as the first one says, if none is."""
     there = [row for row in found if not why_not(row)]
     if not there:
         reason = why_not(found[0]) if found else "it is not in the recording"

@@ -1,5 +1,4 @@
-"""What a script of the ladder changes from the rung before it, made from the two files for its
-page."""
+"""What a script of the ladder changes from the rung before it, on its page."""
 
 from html import escape
 

@@ -42,10 +42,10 @@ KINDS = {
 def of(
     table: Sequence[Row], op: str | None = None, variants: Sequence[str] | None = None
 ) -> list[Row]:
-    """The rows of one comparison, by default the first one of rungs, rung by rung, without the
-    control's duplicate. `variants` are those wanted, in this order, a pattern for several with a
-    `*`."""
-    op = op or next((row["op"] for row in table if row.get("rung") in scripts.names()), None)
+    """The rows of one comparison, by default the first one of rungs, without the control's
+    duplicate. `variants` are those wanted, in this order, a pattern for several with a `*`."""
+    known = scripts.names()
+    op = op or next((row["op"] for row in table if row.get("rung") in known), None)
     every = rows.select(table, op=op)
     every = sorted((row for row in every if row.get("role") != "again"), key=_order)
     if not variants:
@@ -74,7 +74,7 @@ def measured(row: Mapping[str, Any]) -> bool:
     return not units.missing(row.get("median_s")) and row.get("verdict") != "impossible"
 
 
-def counted(table: Sequence[Row]) -> list[Row]:
+def one_way_of_each(table: Sequence[Row]) -> list[Row]:
     """One row of each rung: the first of its script's ways that could be measured."""
     found: dict[Any, Row] = {}
     for row in sorted(table, key=_order):
@@ -83,11 +83,10 @@ def counted(table: Sequence[Row]) -> list[Row]:
     return list(found.values())
 
 
-def last(row: Row, table: Sequence[Row]) -> Row | None:
-    """The rung that a row's own changes, in the way that counts; None of rung 0. `table` has all
-    rows of the comparison. Where that rung could not be measured, it is the one that that one
-    changes."""
-    there = {each.get("rung"): each for each in counted(table)}
+def rung_before(row: Row, table: Sequence[Row]) -> Row | None:
+    """The rung that a row's own changes, in the way that counts; None of rung 0. Where that rung
+    could not be measured, it is the one that that one changes."""
+    there = {each.get("rung"): each for each in one_way_of_each(table)}
     name = row.get("rung")
     while name is not None and (name := scripts.before(name)) is not None:
         if name in there:
@@ -95,26 +94,22 @@ def last(row: Row, table: Sequence[Row]) -> Row | None:
     return None
 
 
-def climbed(row: Row, table: Sequence[Row]) -> Row:
+def over_rung_before(row: Row, table: Sequence[Row]) -> Row:
     """A row with its ratio and verdict over the last rung, paired block by block, and `control`
     that rung's; a row that has none keeps what it had."""
-    below = last(row, table)
+    below = rung_before(row, table)
     if below is None or not measured(row) or below.get("variant") == row.get("control"):
         return row
     return rows.against([below, row], below["variant"])[1]
 
 
-def ceiling(table: Sequence[Row], products: str) -> float | None:
-    """The highest rate of products of one number format among a recording's rows, in FLOP/s."""
-    there = [row for row in table if row.get("op") == CEILING + products and measured(row)]
-    return max((row["flops"] / row["median_s"] for row in there), default=None)
-
-
 def share_of_bf16(row: Row, table: Sequence[Row], ceilings: Ceilings | None) -> float | None:
     """A row's rate over the best bf16 product of the same run, or of the machine where that has
     none, whatever format the row multiplies in."""
-    known = ceilings.get(f"{MATMUL}bf16") if ceilings else None
-    best = ceiling(table, "bf16") or (known.value if known else None)
+    products = [each for each in table if each.get("op") == f"{CEILING}bf16" and measured(each)]
+    best = max((each["flops"] / each["median_s"] for each in products), default=None)
+    if best is None and ceilings and (known := ceilings.get(f"{MATMUL}bf16")):
+        best = known.value
     if best is None or not measured(row) or units.missing(row.get("flops")):
         return None
     return row["flops"] / row["median_s"] / best
@@ -142,5 +137,4 @@ def standing(row: Mapping[str, Any]) -> str:
 
 def heaviest(row: Mapping[str, Any], most: int) -> list[tuple[str, str, int, float]]:
     """Name, kind, launches and seconds of the kernels of one step that take longest."""
-    kernels = [tuple(each) for each in row.get("kernel_seconds") or []]
-    return sorted(kernels, key=lambda each: -each[3])[:most]
+    return sorted(map(tuple, row.get("kernel_seconds") or []), key=lambda each: -each[3])[:most]

@@ -76,15 +76,9 @@ def code(rung: str) -> list[str]:
     tree = ast.parse(text)
     first = tree.body[1].lineno - 1 if ast.get_docstring(tree) else 0
     last = next((n.lineno - 1 for n in tree.body if _times(n)), len(lines))
-    kept = [line for line in lines[first:last] if not _MARK.match(line)]
-    while kept and not kept[-1].strip():
-        kept.pop()
+    kept = "\n".join(line for line in lines[first:last] if not _MARK.match(line)).rstrip()
     # Where a mark stood alone, its empty lines are one too many.
-    return [
-        line
-        for at, line in enumerate(kept)
-        if line.strip() or at < 2 or kept[at - 1].strip() or kept[at - 2].strip()
-    ]
+    return re.sub(r"\n{4,}", "\n\n\n", kept).split("\n")
 
 
 def _times(node: ast.stmt) -> bool:

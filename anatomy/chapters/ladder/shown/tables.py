@@ -40,9 +40,9 @@ def speeds_alone(view: View) -> str:
     moved = any(row.get("rate_unit") == "B/s" for row in derived)
 
     def climbed(row: Row) -> str:
-        if rungs.last(row, view.steps) is None:
+        if rungs.rung_before(row, view.steps) is None:
             return tables.NONE
-        return tables.figure(*rows.speedup(rungs.climbed(row, view.steps)))
+        return tables.figure(*rows.speedup(rungs.over_rung_before(row, view.steps)))
 
     def rate(row: Row) -> str:
         return units.significant(row["rate"] / 1e12) if row.get("rate") else tables.NONE
@@ -146,10 +146,10 @@ def ends(row: Row) -> tuple[float | None, float | None, float | None]:
 def _verdict(row: Row, view: View) -> str:
     """The verdict over the rung before, and which that is; of a way without one, where all are ways
     of one rung, that over the control."""
-    below = rungs.last(row, view.steps)
+    below = rungs.rung_before(row, view.steps)
     if below is None:
         return tables.chip(row["verdict"]) if row.get("role") == "variant" else tables.NONE
-    word = rungs.climbed(row, view.steps).get("verdict")
+    word = rungs.over_rung_before(row, view.steps).get("verdict")
     against = f'<span class="remarks ci">vs {escape(str(below["variant"]))}</span>'
     return (tables.chip(word) if word else "") + against
 
