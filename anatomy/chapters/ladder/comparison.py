@@ -116,8 +116,8 @@ def _blamed(error: Exception, calls: Mapping[str, Call]) -> list[str]:
 def with_columns(
     table: pd.DataFrame, known: Mapping[str, Ready], ceilings: Ceilings, *, gaps: bool
 ) -> pd.DataFrame:
-    """The comparison with what is known of each way, and what follows; `gaps`: the kernels are its
-    own."""
+    """The comparison with what is known of each way, and what follows for it. `gaps`: the kernels
+    that were listed are those of this op."""
     rows = {row["variant"]: row for row in table.to_dict("records")}
     added = []
     for name, row in rows.items():

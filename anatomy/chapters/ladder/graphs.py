@@ -53,7 +53,9 @@ PASS = re.compile(r"AOT ID: \['\d+_(\w+)'\]")
 def measure(
     ways: Sequence[Way], size: Size, where: torch.device, backend: str, budget_s: float
 ) -> pd.DataFrame:
-    """The table of these ways of one step: the control first, those with CUDA graphs last."""
+    """The table of these ways of one step: the control first, those with CUDA graphs last.
+    AnatomyError: the control can't be timed; BadParameter and OutOfMemory: a size is not possible,
+    or too large."""
     copies.require_sizes(**size.columns, budget_s=budget_s)
     host.require_bytes(where, regimes.need_bytes(size), f"A step at width {size.width}")
     structure = EAGER in ways

@@ -148,7 +148,7 @@ def answer(way: Way, model: nn.Module, call: Call, x: Tensor, target: Tensor) ->
 
 
 def strays(found: Answer, wanted: Answer) -> tuple[float, float]:
-    """Relative errors of the loss, and of all gradients together in norm, if it is the same
+    """Relative errors of the loss, and of all gradients in norm. AnatomyError: it is another
     model."""
     shapes = [tuple(g.shape) for g in found.gradients]
     if shapes != [tuple(g.shape) for g in wanted.gradients]:

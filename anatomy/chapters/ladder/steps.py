@@ -189,8 +189,8 @@ def with_optimizer(each: Ready, bench: Bench) -> Call:
 
 
 def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tuple[Call, dict]:
-    """A way's step after its first calls, and what setting it up took; it must have been
-    compiled."""
+    """A way's step after its first calls, and what setting it up took. AnatomyError: it was to be
+    compiled or to be captured, and was not."""
     script = rungs.load(way.rung)
     made: list[Call] = []
     compiled, skipped = compilations(), gates.skipped_graphs()

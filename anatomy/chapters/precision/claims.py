@@ -46,8 +46,7 @@ def _steps(training: Table, formats: Iterable[str]) -> Finding:
 @claim(TRAINING)
 def mixed_precision_is_faster(training: Table) -> Finding:
     """Under autocast, fp16 or bf16, a training step is at least 1.5 times as fast as in fp32 and
-    in TF32.
-    """
+    in TF32."""
     return _steps(training, MIXED)
 
 

@@ -1,6 +1,6 @@
 """What a number format does to values: gradients that vanish, and activations that overflow.
-Nothing is timed, and all is computed from fixed numbers: but for the order of sums nothing changes.
-"""
+Nothing is timed, and all is computed from fixed numbers: only the order in which a GPU adds can
+change it."""
 
 import copy
 from collections.abc import Iterator
@@ -95,7 +95,8 @@ def _scaled(model, x, kind, factor) -> tuple[Tensor, float]:
 
 
 def counted(found: Tensor, exact: Tensor, kind: torch.dtype, scale: float = 1.0) -> dict:
-    """What became of gradients that were computed as `kind` times `scale`; `exact` is not scaled.
+    """What became of gradients computed as `kind` and times `scale`; `exact` is float64 without
+    `scale`.
 
     `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0 here;
     `subnormal`: below the smallest normal number of the format, where digits are lost; `overflow`:

@@ -225,7 +225,7 @@ def _bytes(found: list[Tensor]) -> int:
 
 
 class _Casts(TorchDispatchMode):
-    """Notes the storages into which any of `weights` (addresses of storages) is cast."""
+    """Notes into what any of `weights`, addresses of storages, is cast."""
 
     def __init__(self, weights: set[int]) -> None:
         super().__init__()

@@ -43,7 +43,8 @@ def of(
     table: Sequence[Row], op: str | None = None, variants: Sequence[str] | None = None
 ) -> list[Row]:
     """The rows of one comparison, by default the first one of rungs, without the control's
-    duplicate. `variants` are those wanted, in this order, a pattern for several with a `*`."""
+    duplicate. `variants` are those wanted, in this order, a pattern for several with a `*`.
+    UnknownName: there is no such comparison or variant."""
     known = scripts.names()
     op = op or next((row["op"] for row in table if row.get("rung") in known), None)
     every = rows.select(table, op=op)

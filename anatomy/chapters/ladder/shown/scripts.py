@@ -19,7 +19,8 @@ _MARK = re.compile(r"^\s*# --8<-- \[(start|end):\w+\]\s*$")
 
 @cache
 def before(rung: str) -> str | None:
-    """The script that a rung changes, by its own first lines; None of the first rung."""
+    """The script that a rung changes, by its first lines, or None. UnknownName: there is no such
+    one."""
     docstring = ast.get_docstring(ast.parse(_text(rung))) or ""
     found = _BEFORE.search(docstring)
     if not found:
@@ -37,7 +38,8 @@ def names() -> list[str]:
 
 @cache
 def ways(rung: str) -> tuple[str, ...]:
-    """The ways that a script can be run in, the one that counts first."""
+    """The ways that a script can be run in, the one that counts first; UnknownName without a
+    script."""
     for node in ast.parse(_text(rung)).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "WAYS":
             return tuple(_texts(node.value))
