@@ -6,8 +6,7 @@ from typing import Literal
 import pandas as pd
 import torch
 
-from anatomy.chapters.ladder import ceilings as ladder_ceilings
-from anatomy.chapters.ladder import comparison, copies, gates, rungs, steps
+from anatomy.chapters.ladder import ceilings, comparison, copies, gates, rungs, steps
 from anatomy.chapters.ladder import graphs as ladder_graphs
 from anatomy.chapters.ladder import inference as ladder_inference
 from anatomy.chapters.ladder import regimes as ladder_regimes
@@ -84,9 +83,9 @@ def _measured(
     if where.type == "cuda":
         tokens, C = size.tokens, size.width
         own = ((tokens, 4 * C, C), (tokens, C, 4 * C))
-        tables.append(ladder_ceilings.measured(own, where, iters))
+        tables.append(ceilings.measured(own, where, iters))
         steps.give_back(where)
-    ceilings = ladder_ceilings.highest(tables[0] if tables else None)
+    highest = ceilings.highest(tables[0] if tables else None)
     torch.compiler.reset()  # what this process compiled before is not the rungs'
     tables.append(pd.DataFrame([_first_call(watch, backend)]))
     x, target = rungs.problem(size.width, size.batch, size.sequence, where)
@@ -96,7 +95,7 @@ def _measured(
     bench.wanted = rungs.Answer(wanted.loss, [])  # as large as a model
     del wanted
     for op in (comparison.FORWARD_BACKWARD, comparison.WITH_OPTIMIZER):
-        table, absent = comparison.compared(op, ready, bench, ceilings, iters, budget_s)
+        table, absent = comparison.compared(op, ready, bench, highest, iters, budget_s)
         if table is not None:
             tables.append(table)
         tables.append(pd.DataFrame(comparison.refused_rows(op, refused | absent)))

@@ -1,9 +1,6 @@
-"""Every rung's training step, set up and put through its gates.
-
-First come all ways that launch their kernels one by one: they are profiled, which may crash beside
-a CUDA graph (github.com/pytorch/pytorch/issues/75504). Ways with CUDA graphs then use what has been
-compiled for the same way without one.
-"""
+"""Every rung's training step, set up and put through its gates. Ways without CUDA graphs come first
+and are profiled, which may crash beside a graph (github.com/pytorch/pytorch/issues/75504); ways
+with graphs then use what was compiled for the same way without."""
 
 import gc
 from dataclasses import dataclass, field

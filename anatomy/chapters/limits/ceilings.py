@@ -1,9 +1,7 @@
-"""Limits: what this machine gives at best, sustained, so that every other figure has a measure.
-
-A datasheet's peak is a clock times a width. What a card sustains depends on its power budget, its
-memory and its libraries: it is the best rate over several shapes, with random numbers (zeros draw
-less power and run faster), after the clocks have settled.
-"""
+"""Limits: what this machine gives at best, sustained, so that every other figure has a measure. A
+datasheet's peak is a clock times a width; what a card sustains depends on its power budget, its
+memory and its libraries. So it is the best rate over several shapes, with random numbers (zeros
+draw less power and run faster), after the clocks have settled."""
 
 import pandas as pd
 import torch

@@ -1,8 +1,6 @@
-"""One training step in five number formats: the same weights, loss and optimizer.
-
-A step is forward, backward, AdamW. Its learning rate is 0, so that every call computes the same
-gradients; the optimizer's kernels run all the same. The loss scale stays too.
-"""
+"""One training step in five number formats: forward, backward, AdamW. Its learning rate is 0, so
+that every call computes the same gradients; the optimizer's kernels run all the same. The loss
+scale stays what it is for the same reason."""
 
 import copy
 from collections.abc import Iterator, Sequence

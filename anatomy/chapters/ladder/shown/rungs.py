@@ -1,8 +1,6 @@
-"""The rungs of the ladder as rows: their order, which one each is held against, and what follows.
-
-A rung can be run in several ways; the first of them that could be measured stands for it. It is
-held against the rung that its script says it changes (`scripts`), and against rung 0, the control.
-"""
+"""The rungs of the ladder as rows. A rung can be run in several ways; the first of them that could
+be measured stands for it. It is held against the rung that its script says it changes (`scripts`),
+and against rung 0, the control."""
 
 import fnmatch
 from collections.abc import Mapping, Sequence
