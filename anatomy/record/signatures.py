@@ -29,6 +29,11 @@ TYPES = {"int": int, "float": float, "str": str, "bool": bool}
 SHARED_HELP = {
     "device": "Where to run, such as cuda:0 or cpu.",
     "iters": "Least number of timed samples of each variant.",
+    "budget_s": "Seconds of timed blocks.",
+    "width": "Width C of a token.",
+    "layers": "Layers of the transformer.",
+    "sequence": "Tokens T of a sequence.",
+    "head_width": "Width D of a head.",
     "full": "Measure a finer map; takes minutes.",
     "backend": "What torch.compile hands its graphs to; eager runs them as they are, for tests.",
 }

@@ -20,9 +20,8 @@ from anatomy.table.errors import MeasurementError
 DIRECTIONS = ("forward", "forward and backward")
 # Above this length a map is always fine: a power of the length needs more than three of them.
 FINE_ABOVE = 2048
-# Seconds of one comparison, and after which settling gives up: ten of them take half a minute.
-BUDGET_S, SETTLE_CAP_S = 2.0, 1.0
-# And from this length on, where the checks and the list of kernels alone take that long.
+BUDGET_S, SETTLE_CAP_S = 2.0, 1.0  # of one comparison: ten of them take half a minute
+# From this length on the checks and the list of kernels alone take that long.
 LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384
 
 # Form of a call -> what is different from the plain one.
@@ -56,7 +55,6 @@ def backends(
     Args:
         dtype: Number format of q, k and v; fp32 products do not use TF32.
         heads: Heads H of the one sequence.
-        head_width: Width D of a head.
         longest: Longest sequence N, in tokens; the others are halves down to 2048, then fourths.
         causal: Let a token see only itself and those before it.
         full: Measure a finer map, by halves; takes minutes.
@@ -93,7 +91,6 @@ def lengths(longest: int, full: bool) -> list[int]:
 def _measured(
     size: Size, where: torch.device, ordinary: Mapping[str, bool], cell: dict, iters: int
 ) -> pd.DataFrame:
-    """The rows of one sequence and direction."""
     op = f"{cell['direction']} N={size.sequence}"
     refused = too_large(size, where)
     if len(refused) == len(WAYS):
@@ -183,11 +180,8 @@ def _without_ratios(table: pd.DataFrame) -> pd.DataFrame:
 def chosen_backend(
     table: pd.DataFrame, given: Problem, ordinary: Mapping[str, bool]
 ) -> tuple[str | None, str | None]:
-    """The backend that `default` ran, and how that is known.
-
-    The one that launched the same kernels in the same order; where no kernels were listed, or not
-    exactly one backend fits, the one that PyTorch names.
-    """
+    """The backend that `default` ran, and how that is known: the one that launched the same kernels
+    in the same order, or else, where not exactly one did, the one that PyTorch names."""
     if "default" not in set(table.variant):
         return None, None
     listed = dict(zip(table.variant, table.kernels, strict=True)) if "kernels" in table else {}
@@ -202,11 +196,8 @@ def chosen_backend(
 
 @contextmanager
 def _reasons_told() -> Iterator[None]:
-    """Let PyTorch say why a backend does not run.
-
-    It has one more backend, for devices of other makers, that is on and comes last: where no other
-    fits, that one fails with "Invalid backend" before PyTorch has told what is wrong with the rest.
-    """
+    """Let PyTorch say why a backend does not run. One more backend, for devices of other makers,
+    comes last: where no other fits, it fails with "Invalid backend" before the reasons are told."""
     asked = getattr(torch._C, "_get_overrideable_sdp_enabled", None)
     switch = getattr(torch._C, "_set_sdp_use_overrideable", None)
     if not asked or not switch:
@@ -235,7 +226,6 @@ def choices(
     Args:
         dtype: Number format of q, k and v.
         heads: Heads H of the one sequence.
-        head_width: Width D of a head.
         sequence: Tokens N.
 
     Returns:

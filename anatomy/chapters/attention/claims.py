@@ -1,7 +1,5 @@
 """What the seed says of fused attention, put to the recording of attention over its length."""
 
-from collections.abc import Sequence
-
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.table import Table, trusted
 from anatomy.judge.exponents import power_fit
@@ -12,14 +10,11 @@ OVER_LENGTH = Need("attention.backends")
 # Attention written out: by hand in the tensors' own format, and PyTorch's own, which computes
 # 16-bit problems in float32.
 WRITTEN_OUT = ("manual", "math")
-# The exponent of memory over length that is claimed of each.
-CLAIMED_EXPONENTS = {"flash": 1, "manual": 2}
-# The speed-up that the seed names.
-LOW, HIGH = 2, 4
-# How far a fitted exponent may lie from a whole number and still be called that number.
-NEAR = 0.1
-# Entries of a list of kernels that are none.
-NO_KERNELS = ("Memset", "Memcpy")
+FEW_PEAKS = "fewer than two lengths have a peak that the allocator counted"
+CLAIMED_EXPONENTS = {"flash": 1, "manual": 2}  # of memory over length
+LOW, HIGH = 2, 4  # the speed-up that the seed names
+NEAR = 0.1  # a fitted exponent within this of a whole number is called that number
+NO_KERNELS = ("Memset", "Memcpy")  # entries of a list of kernels that are none
 
 
 def _lengths(table: Table, **columns: str) -> list[Row]:
@@ -45,10 +40,9 @@ def flash_attention_is_faster(table: Table) -> Finding:
 def flash_attention_memory_linear(table: Table) -> Finding:
     """Peak memory grows with N to the power of 1 in `flash` and of 2 in `manual`, within 0.1.
 
-    The power is fitted over the longer half of the sequences. At the short end what grows with N
-    and what does not grow at all are as large as what grows with its square, so that a power fitted
-    there is that of a sum. Bytes are counted, so the interval of a fit holds what is no power law.
-    A line goes through any two points: it takes three to decide.
+    The power is fitted over the longer half of the sequences: at the short end other parts of the
+    sum are as large as what grows with the square of N. Bytes are counted, so the interval of a fit
+    holds what is no power law. A line goes through any two points: it takes three to decide.
     """
     cases = Cases()
     for backend, claimed in CLAIMED_EXPONENTS.items():
@@ -57,7 +51,8 @@ def flash_attention_memory_linear(table: Table) -> Finding:
                 half = _longer_half(table, backend, direction)
                 there = [row for row in half if row.get("peak_bytes")]
                 if len(there) < 2:
-                    raise Unmeasured(_no_memory(half))
+                    notes = [row["note"] for row in half if not units.missing(row.get("note"))]
+                    raise Unmeasured(notes[0] if notes else FEW_PEAKS)
                 peaks = [row["peak_bytes"] for row in there]
                 fit = power_fit([row["sequence"] for row in there], peaks)
                 seen = f"{backend}, {direction}, "
@@ -77,12 +72,6 @@ def _longer_half(table: Table, backend: str, direction: str) -> list[Row]:
     rows = [table.row(backend, op=at["op"]) for at in _lengths(table, direction=direction)]
     rows.sort(key=lambda row: row["sequence"])
     return rows[len(rows) // 2 :]
-
-
-def _no_memory(half: Sequence[Row]) -> str:
-    """Why there are not two peaks to put a line through."""
-    reason = next((row["note"] for row in half if not units.missing(row.get("note"))), None)
-    return reason or "fewer than two lengths have a peak that the allocator counted"
 
 
 @claim(OVER_LENGTH)

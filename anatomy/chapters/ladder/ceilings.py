@@ -21,8 +21,7 @@ CEILING, QUANTITY = "ceiling", "gpu_warm"
 LARGE = ((8192, 8192, 8192), (16384, 8192, 8192), (8192, 16384, 4096))
 ONE = ((8192, 8192, 4096),)
 SIDES = {"bf16": LARGE, "fp8": LARGE, "fp16": LARGE[:1], "tf32": LARGE[:1], "fp32": ONE}
-# Seconds of timed blocks, of which the first look mostly takes a part; and of settling before.
-BUDGET_S, SETTLE_S = 1.0, 0.4
+BUDGET_S, SETTLE_S = 1.0, 0.4  # the first look mostly takes a part of the budget
 
 
 @dataclass(frozen=True)
@@ -37,15 +36,8 @@ class Ceiling:
 def measured(
     own: Sequence[tuple[int, int, int]], where: torch.device, iters: int, scale: float = 1.0
 ) -> pd.DataFrame:
-    """Time large products of each number format, and those of the model in bf16.
-
-    Args:
-        own: M, N and K of products that the model has.
-
-    Returns:
-        A comparison for each number format, of op `ceiling bf16` and the like; one that can't be
-        measured here is a row that says why.
-    """
+    """Time large products of each number format, and in bf16 the model's own, of M, N and K `own`:
+    a comparison of op `ceiling bf16` and the like, or a row that says why there is none."""
     tables = []
     for products, sides in SIDES.items():
         large = [tuple(max(16, int(side * scale) // 16 * 16) for side in each) for each in sides]
@@ -60,10 +52,7 @@ def measured(
 
 
 def _compared(products: str, sides: list, where: torch.device, iters: int) -> pd.DataFrame:
-    """The comparison of one number format.
-
-    The reference is the product of the same factors in float32, without TF32, or in float64.
-    """
+    """The comparison of one number format, whose reference is `_exact`."""
     if products == "fp8" and (reason := without_fp8(where)):
         raise AnatomyError(reason)
     calls: dict[str, Callable[[], Tensor]] = {}
@@ -109,11 +98,7 @@ def _exact(a: Tensor, b: Tensor, products: str) -> Tensor:
 
 
 def highest(table: pd.DataFrame | None) -> dict[str, Ceiling]:
-    """The highest rate of each number format that was measured.
-
-    Args:
-        table: As `measured` returns it; None where nothing was.
-    """
+    """The highest rate of each number format in a table of `measured`; None has none."""
     found: dict[str, Ceiling] = {}
     if table is None or "median_s" not in table:
         return found

@@ -6,18 +6,20 @@ from typing import Any
 import pandas as pd
 import torch
 
-from anatomy.chapters.ladder import rungs
+from anatomy.chapters.ladder import copies, rungs
 from anatomy.chapters.ladder.ceilings import Ceiling
-from anatomy.chapters.ladder.copies import why
-from anatomy.chapters.ladder.steps import Bench, Call, Ready, give_back, with_optimizer
+from anatomy.chapters.ladder.rungs import Call
+from anatomy.chapters.ladder.steps import Bench, Ready, give_back, with_optimizer
 from anatomy.comparison import compare
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.table import intervals
 
+Ceilings = Mapping[str, Ceiling]  # by number format
+Row = Mapping[str, Any]
+
 FORWARD_BACKWARD, WITH_OPTIMIZER = "forward and backward", "with AdamW"
 QUANTITY = "step_wall"
-# Seconds after which settling gives up; two rounds of all ways are to agree before.
-SETTLE_S = 4.0
+SETTLE_S = 4.0  # after which settling gives up; two rounds of all ways are to agree before
 # Columns of what a step is held against, of its own figures: of rung 0's duplicate they are null.
 _BEFORE = ("before", "ratio_before", "ratio_before_low", "ratio_before_high", "verdict_before")
 _USES = ("uses", "uses_low", "uses_high", "pays")
@@ -25,19 +27,9 @@ _SHARE = ("share_of_ceiling", "share_of_ceiling_low", "share_of_ceiling_high")
 
 
 def compared(
-    op: str,
-    ready: Sequence[Ready],
-    bench: Bench,
-    ceilings: Mapping[str, Ceiling],
-    iters: int,
-    budget_s: float,
+    op: str, ready: Sequence[Ready], bench: Bench, ceilings: Ceilings, iters: int, budget_s: float
 ) -> tuple[pd.DataFrame | None, dict[str, str]]:
-    """The comparison of one op, and why each way that is not in it is not.
-
-    Args:
-        op: `FORWARD_BACKWARD` or `WITH_OPTIMIZER`.
-        ceilings: The highest rate of each number format.
-    """
+    """The comparison of an op, and why each way that is not in it is not."""
     calls, absent = _calls(op, ready, bench)
     control = rungs.TRAINING[0].label
     if control not in calls:
@@ -67,7 +59,7 @@ def compared(
     try:
         table, blamed = without_culprits(measured, calls, control)
     except Exception as error:  # the other op can be measured all the same
-        return None, dict.fromkeys(calls, why(error)) | absent
+        return None, dict.fromkeys(calls, copies.why(error)) | absent
     return with_columns(table, known, ceilings, gaps=op == FORWARD_BACKWARD), absent | blamed
 
 
@@ -84,7 +76,7 @@ def _calls(op: str, ready: Sequence[Ready], bench: Bench) -> tuple[dict[str, Cal
             try:
                 calls[each.way.label] = with_optimizer(each, bench)
             except Exception as error:
-                absent[each.way.label] = why(error)
+                absent[each.way.label] = copies.why(error)
             give_back(bench.x.device)
     return calls, absent
 
@@ -92,16 +84,11 @@ def _calls(op: str, ready: Sequence[Ready], bench: Bench) -> tuple[dict[str, Cal
 def without_culprits(
     measured: Callable[[dict[str, Call]], pd.DataFrame], calls: Mapping[str, Call], control: str
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The table of all calls, or of all but those because of which there is none.
+    """The table of `measured`, without the calls for which it raises, and why each of these is left
+    out.
 
-    Who is to blame is read from the error; if it names nobody, ways with CUDA graphs go first and
-    compiled ones next, for these have most that can fail.
-
-    Args:
-        control: The one without which there is no comparison.
-
-    Returns:
-        The table, and why each way that is not in it is not.
+    Whom an error names goes; if it names nobody, ways with CUDA graphs go first and then compiled
+    ones, which have most that can fail. Without `control` there is no comparison.
     """
     left, absent = dict(calls), {}
     while True:
@@ -111,12 +98,11 @@ def without_culprits(
             blamed = [label for label in _blamed(error, left) if label != control]
             if not blamed:
                 raise
-            absent |= dict.fromkeys(blamed, why(error))
+            absent |= dict.fromkeys(blamed, copies.why(error))
             left = {label: call for label, call in left.items() if label not in blamed}
 
 
 def _blamed(error: Exception, calls: Mapping[str, Call]) -> list[str]:
-    """Who is to blame for an error."""
     notes = " ".join(getattr(error, "__notes__", ()))
     # `5 bf16` is the beginning of `5 bf16 without a graph`.
     longest = sorted(calls, key=len, reverse=True)
@@ -128,14 +114,10 @@ def _blamed(error: Exception, calls: Mapping[str, Call]) -> list[str]:
 
 
 def with_columns(
-    table: pd.DataFrame, known: Mapping[str, Ready], ceilings: Mapping[str, Ceiling], *, gaps: bool
+    table: pd.DataFrame, known: Mapping[str, Ready], ceilings: Ceilings, *, gaps: bool
 ) -> pd.DataFrame:
-    """The comparison with what is known of each way, and what follows for it.
-
-    Args:
-        ceilings: The highest rate of each number format.
-        gaps: Whether the kernels that were listed are those of this op.
-    """
+    """The comparison with what is known of each way, and what follows for it. `gaps`: the kernels
+    that were listed are those of this op."""
     rows = {row["variant"]: row for row in table.to_dict("records")}
     added = []
     for name, row in rows.items():
@@ -156,7 +138,7 @@ def with_columns(
     return pd.concat([table.drop(columns=[c for c in extra if c in table]), extra], axis=1)
 
 
-def _share(row: Mapping[str, Any], ceiling: Ceiling | None) -> dict[str, float | None]:
+def _share(row: Row, ceiling: Ceiling | None) -> dict[str, float | None]:
     """What a step reaches of what the card multiplies at best in its number format."""
     if ceiling is None or row["verdict"] == "impossible":
         return dict.fromkeys(_SHARE)
@@ -165,16 +147,8 @@ def _share(row: Mapping[str, Any], ceiling: Ceiling | None) -> dict[str, float |
     return dict(zip(_SHARE, shares, strict=True))
 
 
-def _against(
-    row: Mapping[str, Any],
-    each: Ready,
-    rows: Mapping[str, Mapping[str, Any]],
-    known: Mapping[str, Ready],
-) -> dict[str, Any]:
-    """A way against that of the rung before, and after how many steps its set-up is paid back.
-
-    What is to be paid back is what setting up takes longer than it took there.
-    """
+def _against(row: Row, each: Ready, rows: Mapping[str, Row], known: Mapping[str, Ready]) -> dict:
+    """A way against that of the rung before, and the steps that pay its longer set-up back."""
     before = rungs.BEFORE.get(each.way.rung[0])
     if before not in rows:
         return dict.fromkeys((*_BEFORE, *_USES))

@@ -1,8 +1,5 @@
-"""Copies of the rungs' scripts that share nothing, and where comparisons of them run.
-
-Compiled code is kept with the function that it was compiled from. Two ways of one script would
-find each other's, and the second would seem to compile in no time.
-"""
+"""Copies of the rungs' scripts that share nothing, and where comparisons of them run. Compiled code
+is kept with its function: the second of two ways of one script would seem to compile in no time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,11 +21,8 @@ WITH_GRAPHS = ("reduce-overhead", "max-autotune")
 
 @contextmanager
 def apart(where: torch.device) -> Iterator[None]:
-    """Random numbers of its own, no TF32, nothing compiled before; then all is as it was.
-
-    Args:
-        where: The device, whose compiled code and memory are given back.
-    """
+    """Random numbers of its own, no TF32, nothing compiled before; then all is as it was, and the
+    compiled code and memory of the device are given back."""
     with (
         torch.random.fork_rng(devices=[where] if where.type == "cuda" else []),
         formats.products_in("fp32"),
@@ -44,11 +38,7 @@ def apart(where: torch.device) -> Iterator[None]:
 
 
 def require_sizes(width: int, **others: float) -> None:
-    """Refuse sizes of nothing, and a width that is no whole number of heads.
-
-    Raises:
-        BadParameter: With the name, and a number that is possible.
-    """
+    """Raise BadParameter for sizes of nothing, and a width that is no whole number of heads."""
     demands.positive(width=width, **others)
     head = rungs.load(rungs.BASELINE).HEAD
     if width > head:
@@ -56,14 +46,8 @@ def require_sizes(width: int, **others: float) -> None:
 
 
 def own_copy(rung: str, where: torch.device) -> ModuleType:
-    """A rung's script, executed anew for this device.
-
-    Args:
-        where: The device, which the script would choose by itself when it runs alone.
-
-    Raises:
-        AnatomyError: It can't be run here, such as for want of Transformer Engine.
-    """
+    """A rung's script, executed anew for a device that it would else choose; errors as
+    `rungs.load`."""
     script = rungs.load.__wrapped__(rung)  # the plain one keeps a script for all who ask
     script.DEVICE = where.type
     return script
@@ -80,37 +64,23 @@ def twin_of(way: rungs.Way) -> str:
 
 
 def shares(way: rungs.Way) -> bool:
-    """Whether a way may use script and model of its twin, and so what these have compiled.
-
-    Rung 3's twin is compiled in another mode, and Transformer Engine keeps scales in its modules.
-    """
+    """Whether a way may use script and model of its twin, and so what these have compiled: rung 3's
+    twin is compiled in another mode, and Transformer Engine keeps scales in its modules."""
     return graphs(way) and way.rung.startswith("5")
 
 
 def require_possible(way: rungs.Way, where: torch.device) -> None:
-    """Refuse a way that can't run on this device.
-
-    Raises:
-        AnatomyError: With the reason.
-    """
+    """Raise AnatomyError with the reason where a way can't run on this device."""
     if graphs(way) and where.type != "cuda":
         raise AnatomyError(WHY_NO_GRAPHS)
     if reason := rungs.without(way, where):
         raise AnatomyError(reason)
 
 
-def set_up(
-    way: rungs.Way, make: Callable[[], Callable], calls: int, watch: Any
-) -> tuple[Callable, float]:
-    """What `make` makes, called so many times, and the seconds that all of it took.
-
-    Args:
-        make: Makes the callable; some compile and capture here, others when they are called.
-
-    Raises:
-        AnatomyError: torch.compile was to use CUDA graphs and left them out, or a switch of the
-            process has moved.
-    """
+def set_up(way: rungs.Way, make: Callable, calls: int, watch: Any) -> tuple[Callable, float]:
+    """What `make` makes, called so many times, and the seconds that all of it took: some ways
+    compile and capture when they are made, others when called. AnatomyError: torch.compile was to
+    use CUDA graphs and left them out, or a switch of the process has moved."""
     made: list[Callable] = []
     switches, skipped = gates.switches(), gates.skipped_graphs()
 

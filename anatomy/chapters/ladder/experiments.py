@@ -1,17 +1,12 @@
-"""The ladder: one training step of one transformer, made faster rung by rung.
-
-All rungs have equal weights and one input. A rung whose loss or gradients stray from those of rung
-0, or whose work is another, is void; the others are timed in the same blocks, so that a drifting
-clock favours none.
-"""
+"""The ladder's experiments. All rungs have equal weights and one input, and are timed in the same
+blocks, so that a drifting clock favours none."""
 
 from typing import Literal
 
 import pandas as pd
 import torch
 
-from anatomy.chapters.ladder import ceilings as ladder_ceilings
-from anatomy.chapters.ladder import comparison, copies, gates, rungs, steps
+from anatomy.chapters.ladder import ceilings, comparison, copies, gates, rungs, steps
 from anatomy.chapters.ladder import graphs as ladder_graphs
 from anatomy.chapters.ladder import inference as ladder_inference
 from anatomy.chapters.ladder import regimes as ladder_regimes
@@ -24,7 +19,7 @@ from anatomy.parts.compiled import without_caches
 from anatomy.record.declare import experiment
 
 # What pages show is what is measured.
-SCRIPTS = (
+RUNGS = (
     "snippets/ladder/0_baseline.py",
     "snippets/ladder/1_cublas.py",
     "snippets/ladder/2_sdpa.py",
@@ -34,9 +29,7 @@ SCRIPTS = (
 )
 
 
-@experiment(
-    "ladder.training", page="ladder/index.md", command="ladder", timeout_s=600, files=SCRIPTS
-)
+@experiment("ladder.training", page="ladder/index.md", command="ladder", timeout_s=600, files=RUNGS)
 def training(
     device: str = "cuda:0",
     width: int = 1024,
@@ -50,11 +43,8 @@ def training(
     """Time one training step on every rung, and say where its time goes.
 
     Args:
-        width: Width C of a token.
-        layers: Layers of the transformer.
         batch: Sequences B of a step; 0 takes 8 up to width 1024 and 4 beyond, so that rung 0 lets
             the others have their time.
-        sequence: Tokens T of a sequence.
         iters: Least number of timed samples of each way.
         budget_s: Seconds of timed blocks for each comparison.
 
@@ -88,15 +78,14 @@ def training(
 def _measured(
     size: steps.Size, where: torch.device, backend: str, iters: int, budget_s: float
 ) -> pd.DataFrame:
-    """The table of all rungs."""
     watch = stopwatch_for(where)
     tables = []
     if where.type == "cuda":
         tokens, C = size.tokens, size.width
         own = ((tokens, 4 * C, C), (tokens, C, 4 * C))
-        tables.append(ladder_ceilings.measured(own, where, iters))
+        tables.append(ceilings.measured(own, where, iters))
         steps.give_back(where)
-    ceilings = ladder_ceilings.highest(tables[0] if tables else None)
+    highest = ceilings.highest(tables[0] if tables else None)
     torch.compiler.reset()  # what this process compiled before is not the rungs'
     tables.append(pd.DataFrame([_first_call(watch, backend)]))
     x, target = rungs.problem(size.width, size.batch, size.sequence, where)
@@ -106,7 +95,7 @@ def _measured(
     bench.wanted = rungs.Answer(wanted.loss, [])  # as large as a model
     del wanted
     for op in (comparison.FORWARD_BACKWARD, comparison.WITH_OPTIMIZER):
-        table, absent = comparison.compared(op, ready, bench, ceilings, iters, budget_s)
+        table, absent = comparison.compared(op, ready, bench, highest, iters, budget_s)
         if table is not None:
             tables.append(table)
         tables.append(pd.DataFrame(comparison.refused_rows(op, refused | absent)))
@@ -140,7 +129,6 @@ def traffic(
     Args:
         heads: Fewest heads H; short sequences are also counted with as many heads as give the
             longest one's tokens.
-        head_width: Width D of a head.
         longest: Longest sequence T, in tokens; the others are halves of it, down to 512.
         limit_s: Seconds after which the counters are not read any further.
 
@@ -158,7 +146,7 @@ def traffic(
     page="ladder/index.md",
     command="ladder-inference",
     timeout_s=300,
-    files=SCRIPTS,
+    files=RUNGS,
 )
 def inference(
     device: str = "cuda:0",
@@ -172,11 +160,7 @@ def inference(
     """Time the forward pass alone on every rung.
 
     Args:
-        width: Width C of a token.
-        layers: Layers of the transformer.
         batch: Sequences B of a call.
-        sequence: Tokens T of a sequence.
-        budget_s: Seconds of timed blocks.
 
     Returns:
         One comparison in step_wall, op `forward`, with the rows of `ladder.training`; the control
@@ -190,11 +174,7 @@ def inference(
 
 
 @experiment(
-    "ladder.decoding",
-    page="ladder/index.md",
-    command="ladder-decoding",
-    timeout_s=300,
-    files=SCRIPTS,
+    "ladder.decoding", page="ladder/index.md", command="ladder-decoding", timeout_s=300, files=RUNGS
 )
 def decoding(
     device: str = "cuda:0",
@@ -207,10 +187,8 @@ def decoding(
     """Time one step of decoding on every rung: one new token, with keys and values kept.
 
     Args:
-        width: Width C of a token.
         layers: Layers of the transformer; a few of them would fit into the GPU's cache.
         context: Tokens S that keys and values are kept of, the new one among them.
-        budget_s: Seconds of timed blocks.
 
     Returns:
         As `ladder.inference`, op `decoding`. Keys and values are kept in the number format of the
@@ -223,7 +201,7 @@ def decoding(
 
 
 @experiment(
-    "ladder.regimes", page="ladder/index.md", command="ladder-regimes", timeout_s=900, files=SCRIPTS
+    "ladder.regimes", page="ladder/index.md", command="ladder-regimes", timeout_s=900, files=RUNGS
 )
 def regimes(
     device: str = "cuda:0",
@@ -252,11 +230,7 @@ def regimes(
 
 
 @experiment(
-    "ladder.graphs",
-    page="ladder/3_compile.md",
-    command="ladder-graphs",
-    timeout_s=300,
-    files=SCRIPTS,
+    "ladder.graphs", page="ladder/3_compile.md", command="ladder-graphs", timeout_s=300, files=RUNGS
 )
 def graphs(
     device: str = "cuda:0",
@@ -270,12 +244,9 @@ def graphs(
     """Ask what rung 3's compiler makes of a step: its graphs, its kernels, and who made them.
 
     Args:
-        width: Width C of a token.
         layers: Layers of the transformer; with one layer, the kernels are those of one block.
         batch: Sequences B of a step.
-        sequence: Tokens T of a sequence.
         backend: What torch.compile hands its graphs to; eager makes no code, for tests.
-        budget_s: Seconds of timed blocks.
 
     Returns:
         Rows of several kinds, by `part`; see `anatomy.chapters.ladder.graphs`.
@@ -290,7 +261,7 @@ def graphs(
     page="ladder/3_compile.md",
     command="ladder-autotuned",
     timeout_s=1800,
-    files=SCRIPTS,
+    files=RUNGS,
     on_request=True,
 )
 def autotuned(
@@ -305,12 +276,8 @@ def autotuned(
     """Time rung 3 in max-autotune, which tries kernels for minutes before its first step.
 
     Args:
-        width: Width C of a token.
-        layers: Layers of the transformer.
         batch: Sequences B of a step.
-        sequence: Tokens T of a sequence.
         backend: What torch.compile hands its graphs to; eager knows no modes, for tests.
-        budget_s: Seconds of timed blocks.
 
     Returns:
         The parts `time` and `code` of `ladder.graphs`, of the modes `3 default`, the control, `3

@@ -1,7 +1,5 @@
-"""The gates of a rung beside its answer: its work is rung 0's, it was compiled, no switch is left.
-
-A rung that fails one of them is void: a figure of it would be that of something else.
-"""
+"""The gates of a rung beside its answer: its work is rung 0's, it was compiled, no switch is left
+set. One that fails them is void: a figure of it would be that of something else."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy.table.errors import AnatomyError
 
-# Operators that multiply by weights; all others that are counted belong to attention.
+# Operators that multiply by weights; all others counted belong to attention.
 BY_WEIGHTS = ("mm", "addmm", "_scaled_mm")
 # A fused backward pass multiplies q by k once more instead of keeping the scores: 7 products of
 # attention, where the one written out has 6.
@@ -30,26 +28,20 @@ FUSED = {
 }
 WRITTEN_OUT = "written out"
 
-_CUBLAS, _CUDNN, _SDPA = torch.backends.cuda.matmul, torch.backends.cudnn, torch.backends.cuda
+CUBLAS, CUDNN, SDPA = torch.backends.cuda.matmul, torch.backends.cudnn, torch.backends.cuda
 # Switch of the process -> how it is read and thrown.
 SWITCHES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
-    "TF32 in products": (
-        lambda: _CUBLAS.allow_tf32,
-        lambda on: setattr(_CUBLAS, "allow_tf32", on),
-    ),
+    "TF32 in products": (lambda: CUBLAS.allow_tf32, lambda on: setattr(CUBLAS, "allow_tf32", on)),
     "precision of float32 products": (
         torch.get_float32_matmul_precision,
         torch.set_float32_matmul_precision,
     ),
-    "TF32 in cuDNN": (lambda: _CUDNN.allow_tf32, lambda on: setattr(_CUDNN, "allow_tf32", on)),
-    "cuDNN's own benchmark": (
-        lambda: _CUDNN.benchmark,
-        lambda on: setattr(_CUDNN, "benchmark", on),
-    ),
-    "flash attention": (_SDPA.flash_sdp_enabled, _SDPA.enable_flash_sdp),
-    "efficient attention": (_SDPA.mem_efficient_sdp_enabled, _SDPA.enable_mem_efficient_sdp),
-    "attention in small steps": (_SDPA.math_sdp_enabled, _SDPA.enable_math_sdp),
-    "cuDNN's attention": (_SDPA.cudnn_sdp_enabled, _SDPA.enable_cudnn_sdp),
+    "TF32 in cuDNN": (lambda: CUDNN.allow_tf32, lambda on: setattr(CUDNN, "allow_tf32", on)),
+    "cuDNN's own benchmark": (lambda: CUDNN.benchmark, lambda on: setattr(CUDNN, "benchmark", on)),
+    "flash attention": (SDPA.flash_sdp_enabled, SDPA.enable_flash_sdp),
+    "efficient attention": (SDPA.mem_efficient_sdp_enabled, SDPA.enable_mem_efficient_sdp),
+    "attention in small steps": (SDPA.math_sdp_enabled, SDPA.enable_math_sdp),
+    "cuDNN's attention": (SDPA.cudnn_sdp_enabled, SDPA.enable_cudnn_sdp),
     "gradients": (torch.is_grad_enabled, torch.set_grad_enabled),
     "default number format": (torch.get_default_dtype, torch.set_default_dtype),
     "deterministic algorithms": (
@@ -77,11 +69,8 @@ def left_set(before: Mapping[str, Any]) -> str | None:
 
 @contextmanager
 def compiled_by(backend: str) -> Iterator[None]:
-    """Have torch.compile hand its graphs to `backend`, and fail where it would give up.
-
-    By default a function of which there are too many versions runs uncompiled from then on, with a
-    warning that nobody sees.
-    """
+    """Have torch.compile hand its graphs to `backend`, and fail where it would give up: it would
+    run a function of too many versions uncompiled, with a warning that nobody sees."""
     import torch._dynamo.config as config  # takes seconds, which listing experiments should not
 
     stance = torch.compiler.set_stance(
@@ -100,22 +89,15 @@ def skipped_graphs() -> int:
 
 @dataclass(frozen=True)
 class Work:
-    """The work of one step.
-
-    Attributes:
-        by_weights: Floating-point operations of products with weights.
-        attention: Of attention's own products; 0 where they can't be seen.
-        counted_by: How the first is known.
-        backend: Which attention ran, by the operators called; None where that can't be seen.
-    """
+    """The floating-point operations of one step."""
 
     by_weights: int
-    attention: int
+    attention: int  # of attention's own products; 0 where they can't be seen
     counted_by: str
-    backend: str | None
+    backend: str | None  # the attention that ran, by its operators; None where they can't be seen
 
 
-class _Attention(TorchDispatchMode):
+class _FusedAttention(TorchDispatchMode):
     """Notes which fused attention is called."""
 
     def __init__(self) -> None:
@@ -132,7 +114,7 @@ def counted(call: Callable[[], object]) -> Work:
     """Count the operations of a step, run eagerly: what is compiled can't be looked into."""
     with (
         torch.compiler.set_stance("force_eager"),
-        _Attention() as seen,
+        _FusedAttention() as seen,
         FlopCounterMode(display=False) as counter,
     ):
         call()
@@ -151,15 +133,8 @@ def by_shapes(model: nn.Module, tokens: int) -> Work:
 
 
 def require_equal_work(found: Work, by_weights: int, attention: int) -> int:
-    """All operations of a step, if they are those of rung 0.
-
-    Args:
-        by_weights: Operations of rung 0's products with weights.
-        attention: Those of its attention, forward and backward, nothing skipped.
-
-    Raises:
-        AnatomyError: They are not: it does another amount of work.
-    """
+    """All operations of a step; AnatomyError where they are not rung 0's: its products with
+    weights, and its attention, forward and backward, nothing skipped."""
     if found.by_weights != by_weights:
         raise AnatomyError(
             f"void: its products with weights are {found.by_weights} FLOP a step by "
@@ -174,11 +149,7 @@ def require_equal_work(found: Work, by_weights: int, attention: int) -> int:
 
 
 def require_equal_parameters(model: nn.Module, elements: int) -> None:
-    """Refuse a model of another size.
-
-    Raises:
-        AnatomyError: It has more, or fewer.
-    """
+    """Raise AnatomyError for a model of another size."""
     own = sum(p.numel() for p in model.parameters())
     if own != elements:
         raise AnatomyError(f"void: it has {own} parameters, rung 0 has {elements}")

@@ -1,17 +1,14 @@
 """What rung 3's compiler makes of a step: graphs, kernels and who made them, and what that saves.
 
-Kernels are named twice: in the code that the compiler generates, one line for each call, and by
-the profiler, which also sees the kernels that a library chooses behind such a line.
-
 The rows of a table are of several kinds, by `part`:
 
 * `time`: a comparison in step_wall of op `forward and backward`; `2 amp bf16`, which is not
   compiled, is the control, or `3 default`; `3 reduce-overhead` replays CUDA graphs, and its kernels
   are those of the step that launches them one by one.
 * `breaks`: what torch._dynamo.explain and fullgraph=True say of `training step` and `forward pass`.
-* `code`: each kernel that the generated code of a `mode` calls. Mode `elementwise on a CPU` is
-  another small function, compiled for the CPU.
-* `kernel`: each kernel that the profiler saw in one step of a `mode`.
+* `code`: each kernel that the generated code of a `mode` calls, one line for each call. Mode
+  `elementwise on a CPU` is another small function, compiled for the CPU.
+* `kernel`: each kernel that the profiler saw in one step of a `mode`, a library's choices too.
 
 Graph breaks, kernels and the code for the CPU are asked for where the control is not compiled.
 """
@@ -27,9 +24,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from anatomy.chapters.ladder import copies, gates, kernels, regimes, rungs
-from anatomy.chapters.ladder.comparison import without_culprits
-from anatomy.chapters.ladder.rungs import TRAINING, Answer, Way
+from anatomy.chapters.ladder import comparison, copies, gates, kernels, regimes, rungs
+from anatomy.chapters.ladder.rungs import TRAINING, Answer, Call, Way
 from anatomy.chapters.ladder.steps import Size
 from anatomy.comparison import compare
 from anatomy.machine import host
@@ -55,22 +51,11 @@ PASS = re.compile(r"AOT ID: \['\d+_(\w+)'\]")
 
 
 def measure(
-    ways: Sequence[Way],
-    size: Size,
-    where: torch.device,
-    backend: str,
-    budget_s: float,
+    ways: Sequence[Way], size: Size, where: torch.device, backend: str, budget_s: float
 ) -> pd.DataFrame:
-    """The table of these ways of one step, the first of them the control.
-
-    Args:
-        ways: Which; those with CUDA graphs last.
-
-    Raises:
-        AnatomyError: The control can't be timed.
-        BadParameter: A size is not possible.
-        OutOfMemory: The models do not fit.
-    """
+    """The table of these ways of one step: the control first, those with CUDA graphs last.
+    AnatomyError: the control can't be timed; BadParameter and OutOfMemory: a size is not possible,
+    or too large."""
     copies.require_sizes(**size.columns, budget_s=budget_s)
     host.require_bytes(where, regimes.need_bytes(size), f"A step at width {size.width}")
     structure = EAGER in ways
@@ -115,15 +100,15 @@ def _steps(
                 continue
         calls[way.label], told[way.label] = call, known
         kept.append((script, model))  # a graph goes on using their memory
-        found = [row for code in dict.fromkeys(codes) for row in named(code)]
+        found = [row for code in dict.fromkeys(codes) for row in kernels_called(code)]
         rows += [{"part": "code", "mode": way.label} | row for row in found]
-        told[way.label] |= _counts(found)
+        told[way.label] |= _calls_by_maker(found)
         if not copies.graphs(way):  # those come last: no CUDA graph exists yet
             seen = kernels.profiled(call, watch)
             rows += [_launched(way, *kernel) for kernel in seen.pop("kernel_seconds", ())]
             told[way.label] |= seen
 
-    def measured(left: dict[str, Callable[[], Tensor]]) -> pd.DataFrame:
+    def measured(left: dict[str, Call]) -> pd.DataFrame:
         return compare(
             left,
             reference=lambda: torch.tensor(wanted.loss, dtype=torch.float64),
@@ -139,7 +124,7 @@ def _steps(
             profile=False,
         ).table
 
-    table, blamed = without_culprits(measured, calls, ways[0].label)
+    table, blamed = comparison.without_culprits(measured, calls, ways[0].label)
     rows += [_refused(way, blamed[way.label]) for way in ways if way.label in blamed]
     timed = []
     for row in table.to_dict("records"):
@@ -163,18 +148,15 @@ def _breaks(size: Size, x: Tensor, target: Tensor) -> list[dict]:
         try:
             function = copies.handed_over(make)[0]
             with torch.autocast(x.device.type, torch.bfloat16):
-                rows.append(row | asked(function, given))
+                rows.append(row | graph_breaks(function, given))
         except Exception as error:  # the rest can be measured all the same
             rows.append(row | {"note": reason_of(error)})
     return rows
 
 
-def asked(function: Callable, given: Sequence[Tensor | None]) -> dict:
-    """Graphs and breaks of a function, and whether fullgraph=True takes it.
-
-    Args:
-        function: What is compiled; nothing of it runs on a compiler's own kernels here.
-    """
+def graph_breaks(function: Callable, given: Sequence[Tensor | None]) -> dict:
+    """Graphs and breaks of a function, and whether fullgraph=True takes it; no kernel is
+    compiled."""
     import torch._dynamo  # takes seconds, which listing experiments should not
 
     found = torch._dynamo.explain(function)(*given)
@@ -210,7 +192,7 @@ def _on_the_cpu() -> list[dict]:
             torch.compile(elementwise)(torch.ones(64))
     except Exception as error:  # the GPU's kernels can be told all the same
         return [row | {"note": reason_of(error)}]
-    return [row | found for code in dict.fromkeys(codes) for found in named(code)]
+    return [row | found for code in dict.fromkeys(codes) for found in kernels_called(code)]
 
 
 @contextmanager
@@ -240,12 +222,9 @@ def code_kept() -> Iterator[list[str]]:
         GraphLowering.save_output_code = before
 
 
-def named(code: str) -> list[dict]:
-    """What generated code launches: `kernel`, `made_by`, `count`, and the `direction` it is of.
-
-    Args:
-        code: One graph's: the forward pass, the backward pass, or one without gradients.
-    """
+def kernels_called(code: str) -> list[dict]:
+    """What the code of one graph launches, who made that, and the direction that the graph is
+    of."""
     found = PASS.search(code)
     counted = Counter(
         (match, maker) for pattern, maker in CALLS.items() for match in pattern.findall(code)
@@ -257,7 +236,7 @@ def named(code: str) -> list[dict]:
     ]
 
 
-def _counts(found: Sequence[dict]) -> dict[str, int | None]:
+def _calls_by_maker(found: Sequence[dict]) -> dict[str, int | None]:
     """How many calls the generated code makes, by who made what is called; None without code."""
     if not found:
         return dict.fromkeys(("code_kernels", "triton_kernels", "triton_products"))

@@ -1,10 +1,6 @@
-"""Every rung's forward pass, and its step of decoding, held against rung 0 and timed.
-
-Ways that launch their kernels one by one are set up first: their kernels are listed before a CUDA
-graph exists, because a profiler that comes and goes beside one has crashed before
-(github.com/pytorch/pytorch/issues/75504). A way that replays a graph shares script and model with
-its twin that does not, and so is compiled only once.
-"""
+"""Every rung's forward pass, and its step of decoding, held against rung 0 and timed. As in
+`steps`, ways without CUDA graphs come first. A way that replays one shares script and model with
+its twin that does not, and so is compiled only once."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -16,11 +12,9 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from anatomy.chapters.ladder import copies, gates, kernels, rungs
-from anatomy.chapters.ladder.comparison import without_culprits
+from anatomy.chapters.ladder import comparison, copies, gates, kernels, rungs, steps
 from anatomy.chapters.ladder.rungs import TRAINING as WAYS
-from anatomy.chapters.ladder.rungs import Way
-from anatomy.chapters.ladder.steps import FIRST_CALLS
+from anatomy.chapters.ladder.rungs import Call, Way
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
@@ -37,36 +31,26 @@ SETTLE_S = 1.0
 # Bytes for each weight when all ways are there: eight models in float32, six of Transformer Engine
 # with what it keeps of them, and rung 5's three, two of them in FP8 as well.
 BYTES_PER_WEIGHT = 64
-# How far what the layers add to their input may stray from rung 0's, ||d - d0|| / ||d0||. A layer
-# adds less than its input has, so that the output itself would forgive more. A way that computes
-# something else is off by half or more; for the formats see `ladder_rungs`.
+# How far what the layers add to their input may stray from rung 0's, ||d - d0|| / ||d0||: less than
+# the input, so that the output itself would forgive more. For the formats see `rungs`.
 ALLOWED = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-8, "bf16": 2**-5, "fp8": 2**-3}
 # Number format -> how keys and values are kept.
 KEPT_AS = {"fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16}
-# What `ladder_kernels` tells of a way; a graph replays the kernels of its twin.
+# What `kernels` tells of a way; a graph replays the kernels of its twin.
 KERNELS = tuple(f"{kind}_s" for kind in kernels.KINDS)
 KERNELS += ("busy_s", "kernels_per_call", "kernel_seconds", "backend")
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is called: the forward pass over whole sequences, or of one more token of one.
+    """What is called: the forward pass over whole sequences, or of one more token of one."""
 
-    Attributes:
-        op: What tables call it.
-        width: C.
-        layers: L.
-        batch: Sequences B.
-        sequence: Tokens T that are passed in.
-        context: Tokens S that keys and values are kept of, the newest among them; None without.
-    """
-
-    op: str
+    op: str  # what tables call it
     width: int
     layers: int
     batch: int
-    sequence: int
-    context: int | None = None
+    sequence: int  # tokens T that are passed in
+    context: int | None = None  # tokens S that keys and values are kept of, the newest among them
 
     @property
     def flops(self) -> int:
@@ -106,11 +90,7 @@ class Ready:
 
 
 def require_memory(task: Task, where: torch.device) -> None:
-    """Refuse what can't fit.
-
-    Raises:
-        OutOfMemory: Fewer bytes are free.
-    """
+    """Raise OutOfMemory where fewer bytes are free than all ways need."""
     heads, tokens = rungs.heads(task.width), task.batch * task.sequence
     seen = task.context or task.sequence
     weights = 12 * task.width**2 * task.layers * BYTES_PER_WEIGHT
@@ -122,12 +102,8 @@ def require_memory(task: Task, where: torch.device) -> None:
 
 def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
     """The table of all ways; one that can't run here, or is void, is a row that says why.
-
-    Raises:
-        AnatomyError: Rung 0 can't be timed.
-        BadParameter: A size is not possible.
-        OutOfMemory: The models do not fit.
-    """
+    AnatomyError: rung 0 can't be timed; BadParameter: a size is not possible; OutOfMemory: the
+    models do not fit."""
     sizes = {name: size for name, size in task.columns.items() if name != "context"}
     copies.require_sizes(**sizes, budget_s=budget_s)
     require_memory(task, where)
@@ -150,7 +126,7 @@ def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> p
         table, blamed = _compared(task, kept, wanted, where, budget_s)
         refused += [_refused(way, task, blamed[way.label]) for way in WAYS if way.label in blamed]
         first += [
-            _first(f"{each.way.label}, first calls", FIRST_CALLS, each.told["setup_s"])
+            _first(f"{each.way.label}, first calls", steps.FIRST_CALLS, each.told["setup_s"])
             | _of(each.way)
             for each in kept
         ]
@@ -178,16 +154,8 @@ def first_compilation(watch: Stopwatch) -> dict:
 def prepare(
     way: Way, task: Task, x: Tensor, wanted: Tensor, watch: Stopwatch, twin: Ready | None = None
 ) -> Ready:
-    """A way's call, once it has shown that it computes the same.
-
-    Args:
-        x: Input (B, T, C) in float32.
-        wanted: Rung 0's output for it.
-        twin: The same without a CUDA graph; its compiled code is used on where it is the same.
-
-    Raises:
-        AnatomyError: It can't run here, or it is void.
-    """
+    """A way's call, once its output for `x` (B, T, C) has come close enough to rung 0's, `wanted`;
+    `twin` is the same without a CUDA graph. AnatomyError: it can't run here, or is void."""
     where, shared = x.device, None
     copies.require_possible(way, where)
     before = _held(where)
@@ -198,7 +166,7 @@ def prepare(
         model = script.build(task.width, task.layers, where)
         caches = task.caches(way.products, where)
     call, setup_s = copies.set_up(
-        way, lambda: script.inference(model, x, way.way, caches), FIRST_CALLS, watch
+        way, lambda: script.inference(model, x, way.way, caches), steps.FIRST_CALLS, watch
     )
     error = strays(call(), wanted, x)
     if not error <= ALLOWED[way.products]:  # NaN too
@@ -222,18 +190,15 @@ def prepare(
 
 
 def strays(found: Tensor, wanted: Tensor, x: Tensor) -> float:
-    """How far what the layers add to `x` is from what they should, relative, in norm."""
+    """||found - wanted|| / ||wanted - x||: the error of what the layers add to `x`, relative."""
     exact = wanted.double()
     off = torch.linalg.vector_norm(found.double() - exact)
     return float(off / torch.linalg.vector_norm(exact - x.double()))
 
 
 def weight_bytes(model: nn.Module, products: str) -> int:
-    """Bytes of all weights as one call must read them at least once.
-
-    A weight counts as it is stored, even where every call casts it. FP8 ways keep their matrices
-    in 8 bits from the first call on.
-    """
+    """Bytes of all weights as one call must read them at least once: as they are stored, even where
+    every call casts them. FP8 ways keep their matrices in 8 bits from the first call on."""
     return sum(
         weight.numel() * (1 if products == "fp8" and weight.ndim > 1 else weight.element_size())
         for weight in model.parameters()
@@ -251,11 +216,7 @@ def _held(where: torch.device) -> tuple[int, int]:
 
 
 def _memory(
-    way: Way,
-    call: Callable[[], Tensor],
-    where: torch.device,
-    before: tuple[int, int],
-    shared: Ready | None,
+    way: Way, call: Call, where: torch.device, before: tuple[int, int], shared: Ready | None
 ) -> dict[str, int | None]:
     """The memory of a way as columns, without that of the ways before it."""
     found = memory.peak(call, where)
@@ -272,17 +233,13 @@ def _memory(
 
 
 def _compared(
-    task: Task,
-    ready: Sequence[Ready],
-    wanted: Tensor,
-    where: torch.device,
-    budget_s: float,
+    task: Task, ready: Sequence[Ready], wanted: Tensor, where: torch.device, budget_s: float
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """All ways in the same blocks, with what is known of each; and why others are left out."""
     decodes = task.context is not None
     moved = {e.way.label: e.told["weight_bytes"] + e.told["kv_bytes"] for e in ready}
 
-    def measured(left: dict[str, Callable[[], Tensor]]) -> pd.DataFrame:
+    def measured(left: dict[str, Call]) -> pd.DataFrame:
         return compare(
             left,
             reference=lambda: wanted,
@@ -300,7 +257,7 @@ def _compared(
         ).table
 
     calls = {each.way.label: each.call for each in ready}
-    table, blamed = without_culprits(measured, calls, ready[0].way.label)
+    table, blamed = comparison.without_culprits(measured, calls, ready[0].way.label)
     told = {each.way.label: each.told | _of(each.way) for each in ready}
     extra = pd.DataFrame([told[name.removesuffix(" (again)")] for name in table.variant])
     table = table.drop(columns=[name for name in extra if name in table])

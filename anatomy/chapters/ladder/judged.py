@@ -11,6 +11,15 @@ SHARE = ("share_of_ceiling", "share_of_ceiling_low", "share_of_ceiling_high")
 CEILING = "ceiling "
 
 
+def _steps_of_rungs(rows):
+    """Each step of a rung: its place, its row, and all rows of its comparison by variant."""
+    for places in comparisons(rows):
+        members = {rows[place]["variant"]: rows[place] for place in places}
+        yield from (
+            (place, rows[place], members) for place in places if rows[place].get("rung") is not None
+        )
+
+
 @rule(
     *("ladder.training", "ladder.inference", "ladder.decoding", "ladder.regimes"),
     columns=("gap_s",),
@@ -18,12 +27,9 @@ CEILING = "ceiling "
 )
 def gap(rows, known):
     """The rest of a step, in which no kernel runs."""
-    for places in comparisons(rows):
-        for place in places:
-            row = rows[place]
-            if row.get("rung") is not None:
-                busy = row.get("busy_s")
-                yield place, {"gap_s": max(0.0, row["median_s"] - busy) if busy else None}
+    for place, row, _ in _steps_of_rungs(rows):
+        busy = row.get("busy_s")
+        yield place, {"gap_s": max(0.0, row["median_s"] - busy) if busy else None}
 
 
 @rule("ladder.training", columns=SHARE, source="flops over time, over the run's own ceiling")
@@ -35,21 +41,19 @@ def share_of_ceiling(rows, known):
             continue
         if row.get("role") == "again" or row.get("verdict") == "impossible":
             continue
-        rates = tuple(row["flops"] / row[name] for name in ("median_s", "high_s", "low_s"))
+        rates = _rates(row)
         if row["products"] not in best or rates[0] > best[row["products"]][0]:
             best[row["products"]] = rates
-    for places in comparisons(rows):
-        for place in places:
-            row = rows[place]
-            if row.get("rung") is None:
-                continue
-            ceiling = best.get(row["products"])
-            if ceiling is None or row["verdict"] == "impossible":
-                yield place, dict.fromkeys(SHARE)
-                continue
-            value, low, high = ceiling
-            rate, least, most = (row["flops"] / row[n] for n in ("median_s", "high_s", "low_s"))
-            yield place, dict(zip(SHARE, (rate / value, least / high, most / low), strict=True))
+    for place, row, _ in _steps_of_rungs(rows):
+        ends = (None, None, None)
+        if row["products"] in best and row["verdict"] != "impossible":
+            (value, low, high), (rate, least, most) = best[row["products"]], _rates(row)
+            ends = (rate / value, least / high, most / low)
+        yield place, dict(zip(SHARE, ends, strict=True))
+
+
+def _rates(row):
+    return [row["flops"] / row[end] for end in ("median_s", "high_s", "low_s")]
 
 
 @rule(
@@ -59,26 +63,19 @@ def share_of_ceiling(rows, known):
 )
 def over_the_rung_before(rows, known):
     """Each way against that of the rung before, and the steps that pay its set-up back."""
-    for places in comparisons(rows):
-        named = {rows[place]["variant"]: rows[place] for place in places}
-        for place in places:
-            row = rows[place]
-            if row.get("rung") is None:
-                continue
-            found = dict.fromkeys((*BEFORE, *USES, "pays"))
-            slower = named.get(row.get("before"))
-            if slower is not None:
-                slow, fast = slower["blocks_s"], row["blocks_s"]
-                ratio = intervals.ratio_interval(fast, slow)
-                word = intervals.verdict(ratio, row["noise_floor"])
-                ends = (ratio.median, ratio.low, ratio.high, word)
-                found |= dict(zip(BEFORE, ends, strict=True))
-                found["pays"] = payback.PAYS.get(word, False)
-                if found["pays"]:
-                    cost = max(0.0, row["setup_s"] - slower["setup_s"])
-                    steps = payback.uses(cost, slow, fast)
-                    found |= dict(zip(USES, steps, strict=True))
-            yield place, found
+    for place, row, members in _steps_of_rungs(rows):
+        found = dict.fromkeys((*BEFORE, *USES, "pays"))
+        slower = members.get(row.get("before"))
+        if slower is not None:
+            slow, fast = slower["blocks_s"], row["blocks_s"]
+            ratio = intervals.ratio_interval(fast, slow)
+            word = intervals.verdict(ratio, row["noise_floor"])
+            found |= zip(BEFORE, (ratio.median, ratio.low, ratio.high, word), strict=True)
+            found["pays"] = payback.PAYS.get(word, False)
+            if found["pays"]:
+                cost = max(0.0, row["setup_s"] - slower["setup_s"])
+                found |= zip(USES, payback.uses(cost, slow, fast), strict=True)
+        yield place, found
 
 
 @rule(
@@ -102,29 +99,23 @@ def paid_back(rows, known):
 )
 def traffic(rows, known):
     """Sums of what is read and written, and those of each way over the fused one's."""
-    sums = [
-        {
-            "formula_bytes": row["formula_read_bytes"] + row["formula_written_bytes"],
-            "dram_bytes": None
-            if row.get("read_bytes") is None
-            else row["read_bytes"] + row["written_bytes"],
-        }
-        for row in rows
-    ]
-    fused = {row["op"]: each for row, each in zip(rows, sums, strict=True) if _is_fused(row)}
-    for place, (row, own) in enumerate(zip(rows, sums, strict=True)):
-        least, moved = fused[row["op"]], own["dram_bytes"]
-        both = moved, least["dram_bytes"]
+    fused = {row["op"]: _on_paper_and_moved(row) for row in rows if row.get("role") == "control"}
+    for place, row in enumerate(rows):
+        (paper, moved), (fused_paper, fused_moved) = _on_paper_and_moved(row), fused[row["op"]]
         yield (
             place,
-            own
-            | {
-                "formula_over_fused": own["formula_bytes"] / least["formula_bytes"],
-                "over_fused": both[0] / both[1] if all(both) else None,
-                "over_formula": moved / own["formula_bytes"] if moved else None,
+            {
+                "formula_bytes": paper,
+                "formula_over_fused": paper / fused_paper,
+                "dram_bytes": moved,
+                "over_fused": moved / fused_moved if moved and fused_moved else None,
+                "over_formula": moved / paper if moved else None,
             },
         )
 
 
-def _is_fused(row) -> bool:
-    return row.get("role") == "control"
+def _on_paper_and_moved(row):
+    """Bytes by the formula, and by the counters; None where these were not read."""
+    counted = row.get("read_bytes") is not None
+    moved = row["read_bytes"] + row["written_bytes"] if counted else None
+    return row["formula_read_bytes"] + row["formula_written_bytes"], moved

@@ -1,9 +1,6 @@
-"""Where a step's GPU time goes: each kernel by what it computes.
-
-A kernel's name says whether it multiplies matrices or is a fused attention; where attention is
-written out, the operator that launched it says so: only attention has tensors of four axes, and
-products with a batch.
-"""
+"""Where a step's GPU time goes: each kernel by what it computes. Its name says whether it
+multiplies matrices or is a fused attention; of attention written out the operator that launched it
+says so, for only attention has tensors of four axes, and products with a batch."""
 
 import re
 import warnings
@@ -19,8 +16,7 @@ from anatomy.measure import census
 from anatomy.measure.stopwatch import Stopwatch
 
 KINDS = ("product", "attention", "pointwise", "other")
-# Steps that are profiled, after one that is not.
-STEPS = 2
+STEPS = 2  # profiled, all warm
 FUSED_ATTENTION = re.compile(r"flash|fmha|attention|sdpa|mha_", re.IGNORECASE)
 PRODUCT = re.compile(r"gemm|nvjet|cutlass|xmma|cublas|splitk|gemv|_mm_|matmul", re.IGNORECASE)
 MOVE = re.compile(r"^Mem(cpy|set)")
@@ -30,19 +26,14 @@ BACKENDS = (
     ("flash", re.compile("flash", re.IGNORECASE)),
     ("efficient", re.compile(r"fmha|cutlass[FB]|mem_?eff", re.IGNORECASE)),
 )
-# Names of templates go on for pages.
-LONGEST_NAME = 240
+LONGEST_NAME = 240  # those of templates go on for pages
 # Operators that attention alone calls in these models, for all other products are `mm`.
 BATCHED = ("aten::bmm", "aten::baddbmm")
 
 
 def kind_of(kernel: str, operator: str = "", shapes: Sequence[Any] = ()) -> str:
-    """One of `KINDS`.
-
-    Args:
-        operator: The operator that launched it, such as aten::mm; empty where it is not known.
-        shapes: The shapes of the operator's inputs.
-    """
+    """One of `KINDS`, by a kernel's name, the operator that launched it and the shapes of its
+    inputs."""
     if MOVE.match(kernel):
         return "other"
     if kernel.startswith("triton_"):  # named after the operators whose inputs it makes
@@ -57,16 +48,8 @@ def kind_of(kernel: str, operator: str = "", shapes: Sequence[Any] = ()) -> str:
 
 
 def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any] | None:
-    """Seconds of kernels of one step by kind, with their names; None where there is no GPU.
-
-    Args:
-        call: The step, already warm.
-
-    Returns:
-        `product_s`, `attention_s`, `pointwise_s`, `other_s`; `busy_s`, the time in which any ran;
-        `kernels_per_call`; `kernel_seconds`, [name, kind, launches, seconds] of one step, the
-        longest first; `backend`, whose attention that is, where the names tell.
-    """
+    """Seconds of kernels of one warm step by kind, as `read` gives them; None where there is no
+    GPU."""
     if watch.device.type != "cuda":
         return None
     watch.drain()
@@ -82,12 +65,8 @@ def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, A
 
 
 def profiled(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any]:
-    """As `seconds_by_kind`, or nothing: a profiler that fails costs these figures alone.
-
-    Args:
-        call: The step, already warm.
-        watch: The stopwatch of the device, which is told of the failure.
-    """
+    """As `seconds_by_kind`, or nothing and a warning: a profiler that fails costs these figures
+    alone."""
     try:
         return seconds_by_kind(call, watch) or {}
     except Exception as error:
@@ -96,11 +75,10 @@ def profiled(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any]:
 
 
 def read(events: Sequence[Any], steps: int = STEPS) -> dict[str, Any]:
-    """The same from a profile's events.
+    """Seconds of one step by kind, from the events of a profile of so many.
 
-    Args:
-        events: As `torch.profiler.profile.events` gives them.
-        steps: Steps that were profiled.
+    `busy_s` is the time in which any kernel ran; `kernel_seconds` holds [name, kind, launches,
+    seconds], the longest first; `backend` is whose attention that is, where the names tell.
     """
     # A kernel's name alone may stand for several operators, so each launch is counted by its own.
     launches: Counter = Counter()  # (name, kind) -> launches

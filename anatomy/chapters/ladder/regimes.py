@@ -1,11 +1,7 @@
-"""Where FP8 pays: training steps over the model's width and the tokens of a step.
+"""Where FP8 pays: training steps over the model's width and the tokens of a step. In a small cell
+the GPU waits for its host, and faster products save nothing; a CUDA graph launches all kernels at
+once. In a large cell the products set the pace."""
 
-In a small cell the GPU waits for its host, which launches the kernels one by one, and faster
-products save nothing; a CUDA graph launches them all at once. In a large cell the products set the
-pace. All ways of a cell are held against rung 0 in float32 before they are timed.
-"""
-
-from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -13,9 +9,8 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from anatomy.chapters.ladder import copies, gates, rungs
-from anatomy.chapters.ladder.comparison import without_culprits
-from anatomy.chapters.ladder.rungs import TRAINING, Answer, Way
+from anatomy.chapters.ladder import comparison, copies, gates, rungs
+from anatomy.chapters.ladder.rungs import TRAINING, Answer, Call, Way
 from anatomy.chapters.ladder.steps import FIRST_CALLS, Size
 from anatomy.comparison import compare
 from anatomy.machine import host
@@ -72,9 +67,7 @@ def need_bytes(cell: Size) -> int:
     return 12 * cell.width**2 * cell.layers * BYTES_PER_WEIGHT + scores + kept
 
 
-def measure(
-    cells: Sequence[Size], where: torch.device, backend: str, budget_s: float
-) -> pd.DataFrame:
+def measure(cells: list[Size], where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
     """The table of all cells; what can't be measured here is a row that says why."""
     watch = stopwatch_for(where)
     found = []
@@ -100,7 +93,7 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
     host.require_bytes(where, need_bytes(cell), f"A cell of width {cell.width}")
     x, target = rungs.problem(cell.width, cell.batch, cell.sequence, where)
     wanted = rungs.reference(cell.layers, cell.width, x, target)
-    calls: dict[str, Callable[[], Tensor]] = {}
+    calls: dict[str, Call] = {}
     made: dict[str, tuple[ModuleType, nn.Module]] = {}
     told: dict[str, dict[str, Any]] = {}
     refused: list[dict] = []
@@ -125,7 +118,7 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
         if way.label in calls and (twin := copies.twin_of(way)) in kernels
     }
 
-    def measured(left: dict[str, Callable[[], Tensor]]) -> pd.DataFrame:
+    def measured(left: dict[str, Call]) -> pd.DataFrame:
         return compare(
             left,
             reference=lambda: torch.tensor(wanted.loss, dtype=torch.float64),
@@ -143,7 +136,7 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
 
     if CONTROL not in calls:
         raise AnatomyError(next(row["note"] for row in refused if row["variant"] == CONTROL))
-    table, blamed = without_culprits(measured, calls, CONTROL)
+    table, blamed = comparison.without_culprits(measured, calls, CONTROL)
     refused += [_refused(way, cell, blamed[way.label]) for way in WAYS if way.label in blamed]
     known = [told[name.removesuffix(" (again)")] for name in table.variant]
     table = pd.concat([table, pd.DataFrame(known).astype(object)], axis=1)
@@ -161,23 +154,10 @@ def new(way: Way, cell: Size, where: torch.device) -> tuple[ModuleType, nn.Modul
 
 
 def ready(
-    way: Way,
-    script: ModuleType,
-    model: nn.Module,
-    x: Tensor,
-    target: Tensor,
-    wanted: Answer,
-) -> tuple[Callable[[], Tensor], dict[str, Any]]:
-    """A way's step, once it has shown that it computes the same, and what is known of it.
-
-    Args:
-        x: Input (B, T, C).
-        target: What it is to become, (B, T, C).
-        wanted: Rung 0's loss and gradients.
-
-    Raises:
-        AnatomyError: It is void.
-    """
+    way: Way, script: ModuleType, model: nn.Module, x: Tensor, target: Tensor, wanted: Answer
+) -> tuple[Call, dict[str, Any]]:
+    """A way's step, once it has shown that it makes `target` of `x` (B, T, C) as rung 0 does
+    (`wanted`), and what is known of it. AnatomyError: it is void."""
     call, setup_s = copies.set_up(
         way, lambda: script.step(model, x, target, way.way), FIRST_CALLS, stopwatch_for(x.device)
     )

@@ -1,9 +1,6 @@
-"""The rungs: scripts under snippets/ladder/ that train one transformer, and the gates they pass.
-
-Each script runs alone and has the same few functions: `build`, `step`, `inference`,
-`optimizer_of`. Here they are loaded from their files, so that what a page shows is what is
-measured.
-"""
+"""The rungs: scripts under snippets/ladder/, and the gates they pass. Each has the same few
+functions: `build`, `step`, `inference`, `optimizer_of`. They are loaded from their files, so that
+what a page shows is what is measured."""
 
 import functools
 import importlib.util
@@ -18,27 +15,20 @@ from torch import Tensor, nn
 from anatomy.numerics import formats
 from anatomy.table.errors import AnatomyError
 
+Call = Callable[[], Tensor]  # a step, or a forward pass
 FOLDER = Path(__file__).parents[3] / "snippets" / "ladder"
 BASELINE, FP32 = "0_baseline", "fp32"
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to run one rung.
+    """One way to run one rung."""
 
-    Attributes:
-        rung: The script's name without its ending.
-        way: The name that the script knows it by.
-        products: Number format of its products, by which `limit` is named.
-        loss: How far its loss may stray from rung 0's in float32, as a share of it.
-        gradients: How far all its gradients together may, ||g - g0|| / ||g0||.
-    """
-
-    rung: str
-    way: str
-    products: str
-    loss: float
-    gradients: float
+    rung: str  # the script's name without its ending
+    way: str  # as the script knows it
+    products: str  # their number format, by which `limit` is named
+    loss: float  # how far it may stray from rung 0's in float32, as a share of it
+    gradients: float  # how far all together may, ||g - g0|| / ||g0||
 
     @property
     def label(self) -> str:
@@ -86,15 +76,8 @@ WITH_ADAMW = (
     *("4 current", "5 bf16", "5 fp8", "5 fp8 delayed"),
 )
 # Rung -> the way of the rung before that it is held against; rungs 4 and 5 both start from rung 3.
-BEFORE = {
-    "1": "0 fp32",
-    "2": "1 amp bf16",
-    "3": "2 amp bf16",
-    "4": "3 default",
-    "5": "3 default",
-}
-# Rungs that torch.compile has a part in.
-COMPILED = ("3", "5")
+BEFORE = {"1": "0 fp32", "2": "1 amp bf16", "3": "2 amp bf16", "4": "3 default", "5": "3 default"}
+COMPILED = ("3", "5")  # rungs that torch.compile has a part in
 # Ways that replay CUDA graphs, whose tensors the allocator's account does not show.
 GRAPHS = (
     *("3 reduce-overhead", "5 bf16", "5 fp8", "5 fp8 delayed"),
@@ -113,12 +96,7 @@ WITHOUT_GRAPHS = {
 
 @functools.cache
 def load(rung: str) -> ModuleType:
-    """The script of a rung as a module.
-
-    Raises:
-        AnatomyError: It can't be run here, such as for want of Transformer Engine; or this is no
-            checkout.
-    """
+    """The script of a rung as a module; AnatomyError where it, or what it imports, is not there."""
     if not (FOLDER / f"{rung}.py").exists():
         raise AnatomyError(f"{rung}.py belongs to the checkout; clone it, and run this there.")
     spec = importlib.util.spec_from_file_location(f"ladder_{rung}", FOLDER / f"{rung}.py")
@@ -131,11 +109,7 @@ def load(rung: str) -> ModuleType:
 
 
 def script_on(way: Way, where: torch.device) -> ModuleType:
-    """The script of a way's rung, which from now on runs on `where`.
-
-    Raises:
-        AnatomyError: It can't be run here.
-    """
+    """The script of a way's rung, which from now on runs on `where`."""
     script = load(way.rung)
     script.DEVICE = where.type  # a machine with a GPU has a CPU too
     return script
@@ -163,17 +137,9 @@ def gradients(model: nn.Module) -> list[Tensor]:
     return [p.grad.detach().float().clone() for p in model.parameters()]
 
 
-def answer(
-    way: Way, model: nn.Module, call: Callable[[], Tensor], x: Tensor, target: Tensor
-) -> Answer:
-    """The loss and gradients of a step that changes no weight, in float32.
-
-    Args:
-        model: Whose gradients are read.
-        call: Its step, forward and backward, which has run before: some scales are those of the
-            step before.
-        x: Input (B, T, C).
-    """
+def answer(way: Way, model: nn.Module, call: Call, x: Tensor, target: Tensor) -> Answer:
+    """The loss and gradients of a step that changes no weight, in float32. `call` is the model's
+    step on `x` (B, T, C), which has run before: some scales are those of the step before."""
     script = load(way.rung)
     if way.products == "fp16":  # the optimizer takes the loss scale out again
         call = script.step(model, x, target, way.way, script.optimizer_of(model, lr=0.0))
@@ -182,11 +148,8 @@ def answer(
 
 
 def strays(found: Answer, wanted: Answer) -> tuple[float, float]:
-    """Relative errors of the loss, and of all gradients together in norm.
-
-    Raises:
-        AnatomyError: The gradients have other shapes: it is another model.
-    """
+    """Relative errors of the loss, and of all gradients in norm. AnatomyError: it is another
+    model."""
     shapes = [tuple(g.shape) for g in found.gradients]
     if shapes != [tuple(g.shape) for g in wanted.gradients]:
         raise AnatomyError(f"Its parameters have other shapes than rung 0's: {shapes[:8]}.")

@@ -1,12 +1,8 @@
-"""Every rung's training step, set up and put through its gates.
-
-First come all ways that launch their kernels one by one: they are profiled, which is not done
-beside a CUDA graph (github.com/pytorch/pytorch/issues/75504). Then come the ways with CUDA graphs,
-which use what has been compiled for the same way without one.
-"""
+"""Every rung's training step, set up and put through its gates. Ways without CUDA graphs come first
+and are profiled, which may crash beside a graph (github.com/pytorch/pytorch/issues/75504); ways
+with graphs then use what was compiled for the same way without."""
 
 import gc
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,21 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from anatomy.chapters.ladder import copies, gates, kernels, rungs
-from anatomy.chapters.ladder.copies import why
-from anatomy.chapters.ladder.rungs import Answer, Way
+from anatomy.chapters.ladder.rungs import Answer, Call, Way
 from anatomy.machine import host
 from anatomy.measure.stopwatch import Stopwatch, compilations
 from anatomy.parts import memory, models
 from anatomy.table.errors import AnatomyError
 
-Call = Callable[[], Tensor]
-
-# Calls after which compiled code, CUDA graphs and caches are there.
-WARM_UPS = 3
-# First calls of rung 3 with CUDA graphs: it compiles, then records them, then replays them.
-FIRST_CALLS = 3
-# Steps that scales of the steps before are given to fit.
-SETTLING = 8
+WARM_UPS = 3  # calls after which compiled code, CUDA graphs and caches are there
+FIRST_CALLS = 3  # rung 3 with CUDA graphs compiles, then records them, then replays them
+SETTLING = 8  # steps that scales of the steps before are given to fit
 # What is known of a way without CUDA graphs, and holds with them: they launch the same kernels.
 SHARED = (
     *("counted_flops", "recomputed_flops", "counted_by", "backend", "backend_by"),
@@ -90,23 +80,14 @@ class Ready:
 
 @dataclass
 class Bench:
-    """Where all ways are set up: one problem, and rung 0's answer to it.
-
-    Attributes:
-        size: The model and its input.
-        x: Input (B, T, C).
-        target: What it is to become, (B, T, C).
-        wanted: Rung 0's loss and gradients in float32.
-        watch: The stopwatch of the device.
-        switches: What the switches of the process are.
-    """
+    """Where all ways are set up: one problem, and rung 0's answer to it."""
 
     size: Size
-    x: Tensor
-    target: Tensor
-    wanted: Answer
+    x: Tensor  # (B, T, C)
+    target: Tensor  # what `x` is to become
+    wanted: Answer  # in float32
     watch: Stopwatch
-    switches: dict[str, Any]
+    switches: dict[str, Any]  # those of the process
     _models: dict[tuple[str, str], nn.Module] = field(default_factory=dict)
 
     def model(self, way: Way) -> nn.Module:
@@ -122,11 +103,7 @@ class Bench:
 
 
 def require_memory(size: Size, where: torch.device) -> None:
-    """Refuse what can't fit.
-
-    Raises:
-        OutOfMemory: Fewer bytes are free.
-    """
+    """Raise OutOfMemory where fewer bytes are free than all ways need."""
     weights = 12 * size.width**2 * size.layers
     heads = rungs.heads(size.width)
     # Attention written out in float32: a table of scores kept for each layer, and five at work.
@@ -154,7 +131,7 @@ def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
         try:
             ready[way.label] = prepare(way, bench, ready.get(same))
         except Exception as error:  # the other rungs can be measured all the same
-            refused[way.label] = why(error)
+            refused[way.label] = copies.why(error)
             gc.collect()  # what failed may hold itself in a circle
         if moved := gates.left_set(bench.switches):
             ready.pop(way.label, None)
@@ -165,14 +142,8 @@ def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
 
 
 def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
-    """A way's step, once it has shown that it computes the same by the same work.
-
-    Args:
-        plain: Of a way with CUDA graphs, the same way without: compiled, counted and profiled.
-
-    Raises:
-        AnatomyError: It can't run here, or it is void.
-    """
+    """A way's step, once it has shown that it computes the same by the same work; `plain` is, of a
+    way with CUDA graphs, the same way without. AnatomyError: it can't run here, or is void."""
     where, size = bench.x.device, bench.size
     copies.require_possible(way, where)
     graphs = copies.graphs(way)
@@ -204,10 +175,8 @@ def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
 
 
 def with_optimizer(each: Ready, bench: Bench) -> Call:
-    """The same step with AdamW's behind it, warm.
-
-    Its learning rate is 0, so that every step starts from the same weights; the work is the same.
-    """
+    """The same step with AdamW's behind it, warm. Its learning rate is 0, so that every step starts
+    from the same weights; the work is the same."""
     script = rungs.script_on(each.way, bench.x.device)
     optimizer = script.optimizer_of(each.model, lr=0.0)
     call = script.step(each.model, bench.x, bench.target, each.way.way, optimizer)
@@ -217,11 +186,8 @@ def with_optimizer(each: Ready, bench: Bench) -> Call:
 
 
 def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tuple[Call, dict]:
-    """A way's step after its first calls, and what setting it up took.
-
-    Raises:
-        AnatomyError: It was to be compiled or to be captured, and was not.
-    """
+    """A way's step after its first calls, and what setting it up took. AnatomyError: it was to be
+    compiled or to be captured, and was not."""
     script = rungs.load(way.rung)
     made: list[Call] = []
     compiled, skipped = compilations(), gates.skipped_graphs()
@@ -248,10 +214,8 @@ def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tup
 
 
 def _settling(way: Way, model: nn.Module, call: Call, wanted: Answer) -> dict[str, Any]:
-    """How wrong the gradients of the first step are, and after how many steps they are not.
-
-    A scale of the steps before does not fit as long as there were none.
-    """
+    """How wrong the gradients of the first step are, and the step from which they are not: a scale
+    of the steps before does not fit as long as there were none."""
     errors = []
     for number in range(1, SETTLING + 1):
         found = Answer(wanted.loss, rungs.gradients(model))
@@ -263,11 +227,7 @@ def _settling(way: Way, model: nn.Module, call: Call, wanted: Answer) -> dict[st
 
 
 def _counted(way: Way, model: nn.Module, call: Call, size: Size) -> dict[str, Any]:
-    """`counted_flops` and how they are known, once they are those of rung 0.
-
-    Raises:
-        AnatomyError: They are not.
-    """
+    """`counted_flops` and how they are known; AnatomyError where they are not those of rung 0."""
     if way.rung.startswith("4"):  # its operators are its own
         work = gates.by_shapes(model, size.tokens)
     else:
@@ -293,9 +253,7 @@ def _profiled(call: Call, watch: Stopwatch) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name != "backend"}
 
 
-def _memory(
-    model: nn.Module, call: Call, where: torch.device, held: int, graphs: bool
-) -> dict[str, int | None]:
+def _memory(model: nn.Module, call: Call, where: torch.device, held: int, graphs: bool) -> dict:
     """The memory of a step: its own peak, that with the weights, and what the card had to give."""
     model.zero_grad(set_to_none=True)
     found = memory.peak(call, where)

@@ -1,8 +1,5 @@
-"""Bytes of device memory that attention moves: counted on paper, and by the card's own counters.
-
-On paper every operator reads its inputs from memory and writes its outputs to it. A cache may hold
-what the next operator reads; how much it does is the difference between the two counts.
-"""
+"""Bytes of device memory that attention moves: by the card's own counters, and on paper, where
+every operator reads its inputs and writes its outputs. What a cache spares is the difference."""
 
 import csv
 import inspect
@@ -14,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,15 +24,16 @@ from anatomy.chapters.ladder.traffic_calls import BOTH, FORWARD, FUSED, IN_BF16,
 from anatomy.measure.cache import last_level_cache_bytes
 from anatomy.table.errors import AnatomyError, MeasurementError
 
+Row = dict[str, Any]
+Launch = tuple[str, int, int]  # a kernel, and the bytes that it reads and writes
+
 DIRECTIONS = (FORWARD, BOTH)
 WAYS = (WRITTEN_OUT, IN_BF16, FUSED)
 ITEM, WIDE = 2, 4  # bytes of an element of bfloat16 and of float32
 PROFILER = "ncu"
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
-# How often each call is counted, if there is time.
-REPEATS = 2
-# The profiler writes its report after the last call; a call that is running is waited for.
-REPORT_S = 15.0
+REPEATS = 2  # of each call, if there is time
+REPORT_S = 15.0  # for the call that is running, and for the profiler to write its report
 
 
 @dataclass(frozen=True)
@@ -105,22 +103,12 @@ MASKS = {FORWARD: (2, 2), "backward": (1, 0)}
 ROWS = {FORWARD: (0, 1), "backward": (2, 1)}
 
 
-def formula(
-    way: str, direction: str, heads: int, sequence: int, width: int
-) -> tuple[int, int, int]:
-    """Bytes read and written if no cache held anything from one operator to the next, and passes.
+def formula(way: str, direction: str, heads: int, sequence: int, width: int) -> tuple[int, ...]:
+    """Bytes read and written if no cache held anything from one operator to the next, and how often
+    the scores, all of them, are read or written. `heads` are those of all sequences together.
 
     A fused attention reads k and v once for every block of queries; after the first time they are
     taken to lie in a cache.
-
-    Args:
-        way: Of `WAYS`.
-        direction: Of `DIRECTIONS`.
-        heads: Heads H of all sequences together.
-        width: Width D of a head.
-
-    Returns:
-        Bytes read, bytes written, and how often the scores, all of them, are read or written.
 
     Source: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section 3.2, for what is read and
     written; the operators are those that PyTorch launches.
@@ -144,12 +132,9 @@ def formula(
     return read, written, times
 
 
-def cells(heads: int, width: int, longest: int) -> list[dict[str, Any]]:
-    """What is called, shortest first: few heads, and as many as there are tokens for.
-
-    With `heads` heads the scores of short sequences fit a cache. The others have as many heads as
-    make up the tokens of the longest, as a batch of more and shorter sequences has.
-    """
+def cells(heads: int, width: int, longest: int) -> list[Row]:
+    """What is called, shortest first, each length with `heads` heads, whose scores fit a cache
+    where it is short, and with as many as the tokens of the longest make up, as a batch has."""
     lengths = []
     while longest >= 512 and len(lengths) < 5:
         lengths.insert(0, longest)
@@ -168,13 +153,7 @@ def cells(heads: int, width: int, longest: int) -> list[dict[str, Any]]:
 def measure(
     heads: int, width: int, longest: int, where: torch.device, limit_s: float
 ) -> pd.DataFrame:
-    """The table of `ladder.traffic`.
-
-    Args:
-        heads: Fewest heads.
-        width: Width D of a head.
-        limit_s: Seconds after which no further call is counted.
-    """
+    """The table of `ladder.traffic`; after `limit_s` seconds no further call is counted."""
     wanted = cells(heads, width, longest)
     try:
         counted, why = counters(wanted, where, limit_s), "there was no time left for it"
@@ -210,18 +189,9 @@ def measure(
     return pd.DataFrame(rows).assign(device=where.type)
 
 
-def counters(
-    wanted: Sequence[Mapping[str, Any]], where: torch.device, limit_s: float
-) -> dict[int, dict[str, Any]]:
+def counters(wanted: Sequence[Row], where: torch.device, limit_s: float) -> dict[int, Row]:
     """What the card's counters say of each call that there was time for, by its place.
-
-    Args:
-        wanted: Arguments of `ladder_traffic_calls.call_of`.
-        limit_s: Seconds after which no further call begins.
-
-    Raises:
-        AnatomyError: There is no such profiler here, or it may not read the counters.
-    """
+    AnatomyError: there is no such profiler here, or it may not read the counters."""
     if where.type != "cuda":
         raise AnatomyError("only an NVIDIA GPU has them")
     if (profiler := shutil.which(PROFILER)) is None:
@@ -274,12 +244,9 @@ def complaint(text: str) -> str:
     return " ".join(errors[:2]) or (lines[-1][:300] if lines else "ncu said nothing")
 
 
-def launches(text: str) -> Iterator[tuple[str, int, int]]:
-    """Kernel, bytes read and bytes written of each launch, from the profiler's report.
-
-    Raises:
-        AnatomyError: There is no table in it, or one without the counters.
-    """
+def launches(text: str) -> Iterator[Launch]:
+    """The launches in the profiler's report; AnatomyError where it has no table or no such
+    counters."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -295,24 +262,15 @@ def launches(text: str) -> Iterator[tuple[str, int, int]]:
         yield row["Kernel Name"], read, written
 
 
-def by_cell(
-    found: Sequence[tuple[str, int, int]], done: Sequence[int]
-) -> dict[int, dict[str, Any]]:
-    """Counts of each call: what lies between its two marks, and what was written after it.
+def by_cell(found: Sequence[Launch], done: Sequence[int]) -> dict[int, Row]:
+    """Counts of each of the calls `done`: what lies between its two marks in the launches, and what
+    was written after it. MeasurementError: the marks are not where they belong.
 
-    Args:
-        found: Kernel, bytes read and bytes written of each launch, in their order.
-        done: The calls, in their order.
-
-    Returns:
-        For each call, of the one with the median sum: `read_bytes`, `written_bytes` with those
-        that left the cache later, `late_bytes`, `dram_bytes` as their sum with `dram_low_bytes`
-        and `dram_high_bytes` over all repeats, and `kernels` by name.
-
-    Raises:
-        MeasurementError: The marks are not where they belong.
+    Of a call's repeats the one with the median sum counts, but `dram_low_bytes` and
+    `dram_high_bytes` are of all. Its `written_bytes` include `late_bytes`, which left the cache
+    after the call.
     """
-    parts: list[list[tuple[str, int, int]]] = []
+    parts: list[list[Launch]] = []
     for launch in found:
         if traffic_calls.MARK in launch[0]:
             parts.append([])
@@ -321,7 +279,7 @@ def by_cell(
     calls, afters = parts[::2], parts[1::2]
     if len(parts) != 2 * len(done) or not all(calls) or not all(afters):
         raise MeasurementError("the kernels between the marks are not those of the calls")
-    repeats: dict[int, list[dict[str, Any]]] = {}
+    repeats: dict[int, list[Row]] = {}
     for place, call, after in zip(done, calls, afters, strict=True):
         late = sum(written for _, _, written in after)
         read = sum(read for _, read, _ in call)

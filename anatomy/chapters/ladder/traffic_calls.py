@@ -1,10 +1,9 @@
 """Attention called once and again while a profiler counts each kernel's bytes of device memory.
 
-The profiler starts this file as a script and reads no more than kernels in the order of their
-launch. So a kernel that nothing else launches, the *mark*, stands between the calls. Before a
-call the L2 cache is emptied by reading something larger; after it that is done once more, because
-what a call wrote last would otherwise never be counted: it lies in the cache until something else
-wants its place.
+The profiler starts this file as a script and sees kernels in the order of their launch, so a kernel
+that nothing else launches, the *mark*, stands between the calls. Before a call the L2 cache is
+emptied by reading something larger; and after it too, or what a call wrote last, which lies in the
+cache until something else wants its place, would never be counted.
 """
 
 import json
@@ -19,10 +18,8 @@ from torch.nn import functional as F
 
 WRITTEN_OUT, IN_BF16, FUSED = "written out", "written out, all in bf16", "fused"
 FORWARD, BOTH = "forward", "forward and backward"
-# Name of the kernel that marks the beginning and the end of a call: it only lets time go by.
-MARK = "spin_kernel"
-# What is read to empty the cache is so many times as large as it.
-FLUSHES = 8
+MARK = "spin_kernel"  # before and after a call: it only lets time go by
+FLUSHES = 8  # caches that are read to empty one
 
 
 def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -44,23 +41,13 @@ def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
-    WRITTEN_OUT: written_out,
-    IN_BF16: all_in_bf16,
-    FUSED: fused,
-}
+WAYS = {WRITTEN_OUT: written_out, IN_BF16: all_in_bf16, FUSED: fused}
 
 
 def call_of(
     way: str, direction: str, heads: int, sequence: int, width: int, where: torch.device
 ) -> Callable[[], object]:
-    """One attention of random q, k and v, to be called again and again.
-
-    Args:
-        way: Of `WAYS`.
-        direction: `FORWARD` or `BOTH`.
-        heads: Heads H of all sequences together.
-    """
+    """One attention of random q, k and v, to be called again and again."""
     shape = (1, heads, sequence, width)  # (B, H, T, D)
     q, k, v, grad = (torch.randn(shape, dtype=torch.bfloat16, device=where) for _ in range(4))
     if direction == FORWARD:
@@ -71,13 +58,9 @@ def call_of(
 
 
 def main(plan_path: str) -> None:
-    """Call what a plan lists, until it is done or late.
-
-    Args:
-        plan_path: A JSON file: `cells`, each the arguments of `call_of`; `device`; `repeats`;
-            `until`, the Unix time after which no call begins; `done`, a file that becomes the
-            list of the cells' places in the order in which they were called.
-    """
+    """Call what a plan lists, until it is done or late: a JSON file with `cells`, each the
+    arguments of `call_of`; `device`; `repeats`; `until`, the Unix time after which no call begins;
+    and `done`, a file that becomes the list of the cells' places as they were called."""
     plan = json.loads(Path(plan_path).read_text(encoding="utf-8"))
     where = torch.device(plan["device"])
     torch.cuda.set_device(where)

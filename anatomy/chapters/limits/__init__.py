@@ -1,3 +1,2 @@
-"""What a machine gives at best and what asking it costs at least: the ceilings that shares are of,
-bandwidth over working-set size, and the floors under every launch and wait.
-"""
+"""What a machine gives at best: ceilings, and bandwidth over working-set size; and what asking
+costs."""

@@ -1,11 +1,7 @@
-"""Limits: what this machine gives at best, sustained, so that every other figure has a measure.
-
-A datasheet's peak is a product of a clock and a width. What a card sustains depends on its power
-budget, its memory and its libraries, so the ceilings are measured: the best rate over several
-shapes, with random numbers (zeros draw less power and run faster), after the clocks have settled.
-Beside the ceilings stand the curve of bandwidth over working-set size, which shows the cache, and
-the floors: what asking the GPU for anything costs, however little it is.
-"""
+"""Limits: what this machine gives at best, sustained, so that every other figure has a measure. A
+datasheet's peak is a clock times a width; what a card sustains depends on its power budget, its
+memory and its libraries. So it is the best rate over several shapes, with random numbers (zeros
+draw less power and run faster), after the clocks have settled."""
 
 import pandas as pd
 import torch
@@ -22,19 +18,13 @@ from anatomy.record.declare import experiment
 # is checked in float64, which is twice as large, so the largest is half of the others' there.
 CACHES = {"copy": (4, 16, 64), "read": (4, 16, 64), "write": (4, 16, 32)}
 # Square products, and one with a long and one with a short reduction; multiples of 128 all.
-SHAPES = (
-    (4096, 4096, 4096),
-    (8192, 8192, 8192),
-    (16384, 8192, 4096),
-    (8192, 8192, 16384),
-)
+SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 8192, 4096), (8192, 8192, 16384))
 # The curve over working-set size: powers of two from here to a third of the cache, then these
 # multiples of the cache, close together where it is full.
 SMALLEST_BYTES = 2**16
 AROUND = (0.375, 0.5, 0.625, 0.75, 0.875, 1, 1.25, 1.5, 2, 4, 8)
-# Sizes that are timed together. Seconds of one such group, with which the curve takes half a
-# minute: 48 blocks of 16 variants are done by then.
-TOGETHER, GROUP_BUDGET_S = 7, 3.0
+# Sizes that are timed together, and seconds of 48 blocks of their 16 variants.
+TOGETHER, GROUP_S = 7, 3.0
 
 
 @experiment("limits.ceilings", page="limits.md", command="limits", timeout_s=400)
@@ -89,9 +79,7 @@ def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd
     for op in memory.OPS:
         for first in range(0, len(sizes), TOGETHER):
             some = sizes[first : first + TOGETHER]
-            tables.append(
-                memory.moved(some, op, where, iters, profile=False, budget_s=GROUP_BUDGET_S)
-            )
+            tables.append(memory.moved(some, op, where, iters, profile=False, budget_s=GROUP_S))
             _release(where)
     return _joined(tables).assign(cache_bytes=cache)
 

@@ -1,7 +1,5 @@
 """What it costs to ask a GPU for anything at all: launches, waits, readbacks, and graphs of them.
-
-The work is an addition on one element, or nothing: what is timed is the way there and back.
-"""
+The work is an addition on one element, or nothing: what is timed is the way there and back."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -22,10 +20,8 @@ QUANTITIES = {
     "wait": ("host_enqueue",),
     "graph": ("host_enqueue", "step_wall", "gpu_warm"),
 }
-# Calls that launch no kernel.
-IDLE = ("record event", "nothing")
-# Seconds of one table; the seven take half a minute at the most.
-BUDGET_S = 4.0
+IDLE = ("record event", "nothing")  # calls that launch no kernel
+BUDGET_S = 4.0  # of one table; the seven take half a minute at the most
 
 
 def costs(where: torch.device, iters: int) -> Iterator[pd.DataFrame]:
@@ -70,13 +66,9 @@ def costs(where: torch.device, iters: int) -> Iterator[pd.DataFrame]:
 
 
 def launches(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
-    """Ways to ask for one small thing, none of which waits for it; and what each must return.
-
-    Returns:
-        Callables by name and their references. `add` is one kernel through PyTorch, `empty kernel`
-        the cheapest kernel that PyTorch has (`torch.cuda._sleep` of one cycle), `record event`
-        no kernel at all, `nothing` the cost of calling Python.
-    """
+    """Ways to ask for one small thing, none of which waits for it, and what each must return.
+    `empty kernel` is the cheapest that PyTorch has (`torch.cuda._sleep` of one cycle), `record
+    event` launches none, and `nothing` is the cost of calling Python."""
     y, event = torch.empty_like(x), torch.cuda.Event()
 
     def then(act: Callable[[], object]) -> Call:
@@ -93,19 +85,13 @@ def launches(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
         "record event": then(event.record),
         "nothing": then(lambda: None),
     }
-    exact = {
-        name: (lambda: x.double() + 1) if name.startswith("add") else x.double for name in calls
-    }
+    exact = {way: (lambda: x.double() + 1) if way.startswith("add") else x.double for way in calls}
     return calls, exact
 
 
 def waits(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
-    """Ways to wait for the GPU, from an empty queue; and what each must return.
-
-    Returns:
-        Callables by name and their references: `synchronize` with nothing to wait for, after one
-        kernel, and one element brought to the host in two ways.
-    """
+    """Ways to wait for the GPU, from an empty queue, and what each must return: `synchronize` with
+    nothing to wait for, after one kernel, and one element brought to the host in two ways."""
     y = torch.empty_like(x)
     there = np.zeros(x.shape, dtype=np.float32)
     read = torch.from_numpy(there)  # shares its memory, so that storing costs next to nothing
@@ -123,12 +109,7 @@ def waits(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
         there[0] = x.item()
         return read
 
-    calls = {
-        "synchronize": synchronize,
-        "add, synchronize": after_add,
-        "item": item,
-        "cpu": x.cpu,
-    }
+    calls = {"synchronize": synchronize, "add, synchronize": after_add, "item": item, "cpu": x.cpu}
     exact = {
         "synchronize": x.double,
         "add, synchronize": lambda: x.double() + 1,

@@ -1,9 +1,7 @@
-"""Ways to move bytes: copies, reads and writes of one working set, each with its exact result.
+"""Ways to move bytes: copies, reads and writes of one working set, each with its exact result. No
+single kernel is the fastest on every card and at every size, so each operation has several."""
 
-No single kernel is the fastest on every card and at every size, so each operation has several.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -17,34 +15,21 @@ Way = tuple[Callable[[], Tensor], Callable[[], Tensor]]
 
 OPS = ("copy", "read", "write")
 ITEM_BYTES = 4  # float32
-# Rows of the row sums: several for each multiprocessor of any card.
-SUMMED_ROWS = 1024
-# Columns of the matrix-vector product: long rows, so that its vector and result weigh nothing.
-COLUMNS = 4096
-# Working sets are whole multiples of this, so that each of the ways divides them.
-STEP_BYTES = COLUMNS * ITEM_BYTES
-# What is written: no zeros, which some hardware treats apart and which draw less power.
-WRITTEN = 1.2345
+SUMMED_ROWS = 1024  # several for each multiprocessor of any card
+COLUMNS = 4096  # of the matrix: long rows, so that the vector and the result weigh nothing
+STEP_BYTES = COLUMNS * ITEM_BYTES  # each way divides a working set of whole multiples of this
+WRITTEN = 1.2345  # no zeros, which some hardware treats apart and which draw less power
 
 
-def moved(
-    sets: Sequence[int], op: str, where: torch.device, iters: int, **given: Any
-) -> pd.DataFrame:
-    """Time one operation over working sets of several sizes, in all its ways, interleaved.
-
-    Args:
-        sets: Sizes in bytes of all that one call touches, each a multiple of `STEP_BYTES`.
-        op: `copy`, `read` or `write`.
-        given: Further arguments of `compare`.
-
-    Returns:
-        The rows of `compare`, with `working_set_bytes` and `way`. A call's `bytes` are its working
-        set: of a copy half are read and half are written.
+def moved(sets: list[int], op: str, where: torch.device, iters: int, **given: Any) -> pd.DataFrame:
+    """Time one operation, `copy`, `read` or `write`, over working sets of several sizes in bytes,
+    in all its ways, interleaved. Each size, a multiple of `STEP_BYTES`, is all that one call
+    touches: of a copy half is read and half is written. `given` are further arguments of `compare`.
     """
     calls, references, ways, bytes_ = {}, {}, {}, {}
     for size in sets:
         for way, (call, exact) in WAYS[op](size // ITEM_BYTES, where).items():
-            name = f"{_told(size)}, {way}"
+            name = f"{_size_name(size)}, {way}"
             calls[name], references[name], ways[name], bytes_[name] = call, exact, way, size
     table = compare(
         calls,
@@ -63,7 +48,7 @@ def moved(
     )
 
 
-def _told(size: int) -> str:
+def _size_name(size: int) -> str:
     """A size as part of a row's name: `64 KiB`, `52.5 MiB`."""
     return f"{size / 2**10:g} KiB" if size < 2**20 else f"{size / 2**20:.4g} MiB"
 
@@ -98,11 +83,8 @@ def reads(count: int, where: torch.device) -> dict[str, Way]:
 
 
 def writes(count: int, where: torch.device) -> dict[str, Way]:
-    """Ways to write `count` float32 elements and to read nothing.
-
-    They share their memory and leave different values in it, so that one which writes nothing, or
-    not everything, is found out by what another left there.
-    """
+    """Ways to write `count` float32 elements and to read nothing. They leave different values in
+    one memory, so that one which does not write all of it is found out."""
     y = torch.full((count,), float("nan"), device=where)
     return {
         "fill_": (lambda: y.fill_(WRITTEN), lambda: torch.full_like(y, WRITTEN)),
@@ -113,8 +95,4 @@ def writes(count: int, where: torch.device) -> dict[str, Way]:
     }
 
 
-WAYS: dict[str, Callable[[int, torch.device], dict[str, Way]]] = {
-    "copy": copies,
-    "read": reads,
-    "write": writes,
-}
+WAYS = {"copy": copies, "read": reads, "write": writes}

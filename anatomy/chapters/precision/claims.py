@@ -15,13 +15,9 @@ FP8 = Need("precision.fp8")
 INFERENCE = Need("precision.inference")
 
 MIXED, BASELINES = ("amp fp16", "amp bf16"), ("fp32", "tf32")
-# The speed-up that the seed gives for mixed precision, and for 16 bits end to end.
-LOW, HIGH = 1.5, 2.0
-# Scaling the loss of a bf16 pass changes its error by less than this share, if it needs none.
-SAME_ERROR = 0.1
-# fp16 counts as no slower than bf16 up to this: a smaller difference is not claimed from one
-# process.
-NO_SLOWER = 1.02
+LOW, HIGH = 1.5, 2.0  # the seed's speed-up of mixed precision, and of 16 bits end to end
+SAME_ERROR = 0.1  # scaling the loss of a bf16 pass changes its error by less, if it needs none
+NO_SLOWER = 1.02  # a smaller difference of fp16 from bf16 is not claimed from one process
 NO_ACCOUNT = "a CPU keeps no account of its memory"
 
 
@@ -50,8 +46,7 @@ def _steps(training: Table, formats: Iterable[str]) -> Finding:
 @claim(TRAINING)
 def mixed_precision_is_faster(training: Table) -> Finding:
     """Under autocast, fp16 or bf16, a training step is at least 1.5 times as fast as in fp32 and
-    in TF32.
-    """
+    in TF32."""
     return _steps(training, MIXED)
 
 

@@ -1,9 +1,6 @@
-"""FP8 as code has to use it: the factors must first become FP8, and that costs time of its own.
-
-A linear layer y = x @ w.T is run in bfloat16 and in FP8 (e4m3). The weights w are quantised once.
-The activations x are different in every call, so they are quantised in every call: their largest
-size is found, and all are divided by it and cast. Scales are one number for each tensor.
-"""
+"""FP8 as code has to use it: the factors must first become FP8, which takes time. A linear layer y
+= x @ w.T is run in bfloat16 and in FP8 (e4m3). The weights w are quantised once, the activations x
+in every call: each tensor is divided by its largest size, and cast."""
 
 from collections.abc import Callable, Iterator
 
@@ -41,11 +38,8 @@ Side = tuple[int, int, int]
 
 
 def quantised(x: Tensor) -> tuple[Tensor, Tensor]:
-    """`x` in e4m3, and the float32 scale that it must be multiplied by.
-
-    The largest element becomes e4m3's largest number. What the cast makes of anything beyond it,
-    that number or NaN, depends on the release of torch, so everything is clamped first.
-    """
+    """`x` in e4m3, and the float32 scale that it must be multiplied by. It is clamped first: what
+    the cast makes of anything beyond the largest number of e4m3 depends on the release of torch."""
     scale = (x.abs().amax().float() / LARGEST).clamp(min=1e-12)
     return (x / scale).clamp(-LARGEST, LARGEST).to(E4M3), scale
 
@@ -72,11 +66,8 @@ def product(x: Tensor, w: Tensor, x_scale: Tensor, w_scale: Tensor, bias=None) -
 def products(
     sides: list[Side], where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
-    """One table for each size and quantity, and rows of what compiling took.
-
-    Args:
-        sides: M, N and K of each product, multiples of 16.
-    """
+    """One table for each size, of sides that are multiples of 16, and quantity, and what compiling
+    took."""
     why = without_fp8(where)
     for m, n, k in sides:
         x = torch.randn(m, k, device=where).to(torch.bfloat16)  # (M, K)
@@ -118,12 +109,7 @@ def products(
 def perceptron(
     width: int, tokens: int, where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
-    """The multilayer perceptron of a transformer, forward, with both layers in FP8.
-
-    Args:
-        width: C; the layer between is 4 C wide.
-        tokens: Rows of the input.
-    """
+    """A transformer's perceptron, C to 4 C to C wide, forward, with both layers in FP8."""
     why = without_fp8(where)
     with where:  # drawn where it is needed: a CPU takes seconds for weights of that size
         module = models.Perceptron(width).to(torch.bfloat16).requires_grad_(False)
@@ -133,10 +119,7 @@ def perceptron(
     exact = F.linear(hidden, down.weight.double(), down.bias.double())
     del hidden
     plain = compiled(module)
-    calls: dict[str, Callable[[], Tensor]] = {
-        BF16: lambda: module(x),
-        BF16_COMPILED: lambda: plain(x),
-    }
+    calls = {BF16: lambda: module(x), BF16_COMPILED: lambda: plain(x)}
     absent = dict.fromkeys((EAGER, COMPILED), why) if why else {}
     if not why:
         layers = (*quantised(up.weight), up.bias, *quantised(down.weight), down.bias)
@@ -179,24 +162,10 @@ def _of_the_kernel(call: Callable[[], Tensor], x: Tensor, w: Tensor, scale: Tens
 
 
 def _compared(
-    op: str,
-    calls,
-    absent,
-    *,
-    quantities,
-    exact,
-    allowed,
-    against,
-    flops,
-    told,
-    where,
-    iters,
-    budget_s,
+    op, calls, absent, *, quantities, exact, allowed, against, flops, told, where, iters, budget_s
 ) -> Iterator[pd.DataFrame]:
-    """First calls of what is compiled, then the comparison in each quantity.
-
-    A variant that fails becomes a row that says why.
-    """
+    """First calls of what is compiled, then the comparison in each quantity; what fails says
+    why."""
     absent, there, first = dict(absent), {}, []
     for name, call in calls.items():
         try:

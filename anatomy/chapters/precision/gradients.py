@@ -1,8 +1,6 @@
 """What a number format does to values: gradients that vanish, and activations that overflow.
-
-Nothing here is timed, and everything is computed from fixed numbers: the tables are the same each
-time, up to the order in which a GPU adds.
-"""
+Nothing is timed, and all is computed from fixed numbers: only the order in which a GPU adds can
+change it."""
 
 import copy
 from collections.abc import Iterator
@@ -24,8 +22,7 @@ FIRST_SCALE, HALVINGS = 2.0**16, 40
 # What is below this share of the largest gradient is the rounding error of float64 itself: the bias
 # of a key, for one, has a gradient of exactly 0.
 NOISE = 2.0**-40
-# The largest value of the overflowing block, over the largest that fp16 holds.
-TOO_LARGE = 2.0
+TOO_LARGE = 2.0  # the largest value of the overflowing block, over the largest that fp16 holds
 
 
 def formats() -> list[dict]:
@@ -48,11 +45,7 @@ def formats() -> list[dict]:
 
 
 def gradients(width: int, tokens: int, where: torch.device) -> Iterator[dict]:
-    """Gradients of the linear layers of a small transformer, counted: rows of op `gradients ...`.
-
-    Args:
-        tokens: Length T of the one sequence.
-    """
+    """Gradients of a small transformer's linear layers, counted: rows of op `gradients ...`."""
     model = models.transformer(width, 2, where, torch.float32)
     x = _normal((1, tokens, width), where)  # (B, T, C)
     for size, factor in LOSSES.items():
@@ -77,10 +70,8 @@ def _normal(shape: tuple[int, ...], where: torch.device) -> Tensor:
 
 
 def _gradients(model: nn.Module, x: Tensor, kind: torch.dtype | None, factor: float) -> Tensor:
-    """Gradients of all linear layers in one row, as autocast to `kind` computes them.
-
-    They are those of `factor` times the mean of the squared output.
-    """
+    """Gradients of all linear layers, for `factor` times the mean squared output, autocast to
+    `kind`."""
     linear = [m for m in model.modules() if isinstance(m, nn.Linear)]
     parameters = [p for module in linear for p in module.parameters()]
     low = kind in (torch.float16, torch.bfloat16)
@@ -103,21 +94,14 @@ def _scaled(model, x, kind, factor) -> tuple[Tensor, float]:
     return found, scale
 
 
-def counted(
-    found: Tensor, exact: Tensor, kind: torch.dtype, scale: float = 1.0
-) -> dict[str, float | int | None]:
-    """What became of gradients in a format.
+def counted(found: Tensor, exact: Tensor, kind: torch.dtype, scale: float = 1.0) -> dict:
+    """What became of gradients computed as `kind` and times `scale`; `exact` is float64 without
+    `scale`.
 
-    Args:
-        found: As computed, still times `scale`.
-        exact: In float64, without it.
-        kind: The format in which they were computed.
-
-    Returns:
-        `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0
-        here; `subnormal`: below the smallest normal number of the format, where digits are lost;
-        `overflow`: infinite or NaN here. `error`: ||found - exact|| / ||exact||, null where one
-        overflows. `typical`: the median size of the exact ones.
+    `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0 here;
+    `subnormal`: below the smallest normal number of the format, where digits are lost; `overflow`:
+    infinite or NaN here. `error`: ||found - exact|| / ||exact||, null where one overflows.
+    `typical`: the median size of the exact ones.
     """
     there = exact.abs() > NOISE * exact.abs().max()
     computed = found.double()
@@ -139,10 +123,8 @@ def counted(
 
 def overflow(width: int, tokens: int, where: torch.device) -> list[dict]:
     """A block whose output is beyond what fp16 holds, run in each format: rows of op `overflow`.
-
-    The last matrix of the block is multiplied until the largest output, in float64, is
-    `TOO_LARGE` times fp16's largest number. Weights and inputs are far within every format.
-    """
+    Its last matrix is multiplied until the largest output, in float64, is `TOO_LARGE` times fp16's
+    largest number; weights and inputs are far within every format."""
     block = models.transformer(width, 1, where, torch.float64)
     x = _normal((1, tokens, width), where).double()
     most = torch.finfo(torch.float16).max

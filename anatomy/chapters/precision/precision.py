@@ -188,11 +188,8 @@ def _widths(widths: tuple[int, ...], scale: float) -> tuple[int, ...]:
 
 
 def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """All rows in one table; columns that a comparison lacks are empty there.
-
-    Raises:
-        MeasurementError: Nothing at all could be timed; the message is the first row's reason.
-    """
+    """All rows in one table; columns that a comparison lacks are empty there. MeasurementError,
+    with the first row's reason, where nothing at all could be timed."""
     # Columns that are empty in one of the tables would otherwise decide the others' types.
     table = pd.concat([each.astype(object) for each in tables], ignore_index=True)
     if "median_s" not in table or table.median_s.isna().all():

@@ -1,12 +1,9 @@
-"""One training step in five number formats: the same weights, loss and optimizer.
-
-A step is what a training loop does: forward, backward, AdamW. Its learning rate is 0, so that the
-weights stay what they are, and every call computes the same gradients from them; the optimizer's
-kernels run all the same. The loss scale stays what it is for the same reason.
-"""
+"""One training step in five number formats: forward, backward, AdamW. Its learning rate is 0, so
+that every call computes the same gradients; the optimizer's kernels run all the same. The loss
+scale stays what it is for the same reason."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -21,10 +18,8 @@ from anatomy.parts import memory, models
 from anatomy.table.errors import DisagreementError, MeasurementError
 
 LAYERS = 2
-# Tokens of one sequence at most; more tokens are more sequences.
-SEQUENCE = 1024
-# GradScaler's own first scale; its rule would double it every so many steps, which no call here is
-# to see.
+SEQUENCE = 1024  # tokens of one at most; more tokens are more sequences
+# GradScaler's own first scale, and after how many steps its rule is to double it.
 LOSS_SCALE, NEVER = 2.0**16, 10**9
 # From so many operations on, checking the gradients takes most of the budget of a cell: it then
 # gets so many budgets, or its interval would come from three blocks.
@@ -33,24 +28,16 @@ LONG_FLOPS, LONG_BUDGETS = 3e12, 4
 
 @dataclass(frozen=True)
 class Way:
-    """How a step is computed.
+    """How a step is computed."""
 
-    Attributes:
-        weights: What weights, gradients and optimizer state are stored as.
-        autocast: What autocast casts the factors of products to, or None without it.
-        tf32: Whether products of float32 may round their factors to TF32.
-        scaled: Whether a GradScaler multiplies the loss.
-        products: The number format of the products, by which `limit` is named.
-        allowed: How far the loss, and the gradient of each weight matrix, may stray from float64,
-            relative to its norm: eight times and more what a dozen products, one after the other,
-            were seen to add up to; what is computed wrongly is off by half of it or more.
-    """
-
-    weights: torch.dtype
-    autocast: torch.dtype | None
-    tf32: bool
-    scaled: bool
-    products: str
+    weights: torch.dtype  # of gradients and optimizer state too
+    autocast: torch.dtype | None  # what it casts the factors of products to; None without it
+    tf32: bool  # whether products of float32 may round their factors to TF32
+    scaled: bool  # whether a GradScaler multiplies the loss
+    products: str  # their number format, by which `limit` is named
+    # How far the loss, and the gradient of each weight matrix, may stray from float64, relative to
+    # its norm: eight times and more what a dozen products, one after the other, were seen to add up
+    # to; what is computed wrongly is off by half of it or more.
     allowed: float
 
 
@@ -68,24 +55,15 @@ class Step:
     """One training step as a callable, with its model and optimizer."""
 
     def __init__(self, name: str, model: nn.Module, x: Tensor, *, fused: bool = False) -> None:
-        """Prepare a step of its own.
-
-        Args:
-            name: Which of `WAYS`.
-            model: Weights in float32; they are copied.
-            x: Input (B, T, C) in float32.
-            fused: Whether AdamW is one kernel that also unscales, instead of PyTorch's default.
-        """
+        """Prepare way `name` of a step of its own: a copy of a float32 model, on `x` (B, T, C).
+        With `fused` AdamW is one kernel that also unscales, instead of PyTorch's default."""
         self.way = WAYS[name]
         self.model = copied(model, self.way.weights)
         self.x = x.to(self.way.weights)
         self.parameters = list(self.model.parameters())
         self.optimizer = torch.optim.AdamW(self.parameters, lr=0.0, fused=True if fused else None)
         self.scaler = torch.amp.GradScaler(
-            x.device.type,
-            init_scale=LOSS_SCALE,
-            growth_interval=NEVER,
-            enabled=self.way.scaled,
+            x.device.type, init_scale=LOSS_SCALE, growth_interval=NEVER, enabled=self.way.scaled
         )
 
     def forward(self) -> Tensor:
@@ -96,11 +74,8 @@ class Step:
             return self.model(self.x).float().square().mean()
 
     def __call__(self) -> tuple[Tensor, ...]:
-        """One step; the loss, and the gradient of each weight matrix.
-
-        Gradients of biases and norms are sums over all tokens in which most cancels; they are in
-        `gradient_error`, over all parameters together.
-        """
+        """One step; the loss, and the gradient of each weight matrix. In those of biases and norms,
+        which are in `gradient_error`, most of the sum over all tokens cancels."""
         # Set in each call: the switch is the process's, and the ways are measured in turn.
         with formats.products_in("tf32" if self.way.tf32 else "fp32"):
             self.optimizer.zero_grad(set_to_none=True)
@@ -121,17 +96,9 @@ def copied(model: nn.Module, kind: torch.dtype) -> nn.Module:
 
 
 def maps(
-    widths: tuple[int, ...],
-    tokens: tuple[int, ...],
-    where: torch.device,
-    iters: int,
-    budget_s: float,
+    widths: Sequence[int], tokens: Sequence[int], where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
-    """One table for each cell of the map.
-
-    Args:
-        tokens: Tokens of a step, all sequences together.
-    """
+    """One table for each width and each number of tokens, of all sequences together."""
     for width in widths:
         model = models.transformer(width, LAYERS, where, torch.float32)
         for count in tokens:
@@ -197,10 +164,8 @@ def _cell(model, width, count, where, iters, budget_s) -> pd.DataFrame:
 
 
 def exact_gradients(model: nn.Module, x: Tensor) -> list[Tensor]:
-    """The loss and all gradients in float64, one sequence of `x` (B, T, C) after the other.
-
-    The weights are the float32 ones: what rounding them costs is part of a way's error.
-    """
+    """The loss and all gradients in float64, one sequence of `x` (B, T, C) after the other. The
+    weights are the float32 ones: what rounding them costs is part of a way's error."""
     double = copied(model, torch.float64)
     parameters = list(double.parameters())
     total = [torch.zeros((), dtype=torch.float64, device=x.device)]
@@ -233,7 +198,6 @@ def _finite(value: float) -> float | None:
 
 
 def _account(name: str, model: nn.Module, x: Tensor, where: torch.device) -> dict[str, int | None]:
-    """Bytes of one way of the step by category."""
     step = Step(name, model, x)
     for _ in range(2):  # the first call makes the optimizer's state
         step()
@@ -259,7 +223,7 @@ def _bytes(found: list[Tensor]) -> int:
 
 
 class _Casts(TorchDispatchMode):
-    """Notes the storages into which any of `weights` (addresses of storages) is cast."""
+    """Notes into what any of `weights`, addresses of storages, is cast."""
 
     def __init__(self, weights: set[int]) -> None:
         super().__init__()
@@ -273,12 +237,8 @@ class _Casts(TorchDispatchMode):
 
 
 def saved(step: Step) -> dict[str, int]:
-    """Bytes that one forward pass keeps for the backward pass, each storage once.
-
-    Returns:
-        `activation_bytes`: all but the weights and their copies. `copy_bytes`: the copies of
-        weights that autocast made and keeps until the backward pass is over.
-    """
+    """Bytes that one forward pass keeps for the backward pass, each storage once: `copy_bytes` of
+    weights that autocast cast, and `activation_bytes` of all else but the weights."""
     weights = {_address(p) for p in step.parameters}
     kept: dict[int, Tensor] = {}
 
@@ -286,13 +246,9 @@ def saved(step: Step) -> dict[str, int]:
         kept[_address(tensor)] = tensor
         return tensor
 
-    unchanged: Callable[[Tensor], Tensor] = lambda tensor: tensor  # noqa: E731
+    same = lambda tensor: tensor  # noqa: E731
     casts = _Casts(weights)
-    with (
-        formats.products_in("fp32"),
-        torch.autograd.graph.saved_tensors_hooks(pack, unchanged),
-        casts,
-    ):
+    with formats.products_in("fp32"), torch.autograd.graph.saved_tensors_hooks(pack, same), casts:
         loss = step.forward()
     copies = {_address(made) for made in casts.copies}
     activations = [t for address, t in kept.items() if address not in weights | copies]
@@ -310,10 +266,8 @@ def _address(tensor: Tensor) -> int:
 def scaler_waits(
     width: int, count: int, where: torch.device, iters: int, budget_s: float
 ) -> pd.DataFrame:
-    """Host time of a step with a loss scale and without, by optimizer.
-
-    PyTorch's default AdamW is told by the host whether to step at all, so the host must wait until
-    the GPU knows whether a gradient overflowed. The fused one reads that on the GPU.
+    """Host time of a step with a loss scale and without, by optimizer. PyTorch's default AdamW
+    waits until the host knows whether a gradient overflowed; the fused one reads that on the GPU.
     """
     op, quantity = f"host C={width} T={count}", "host_enqueue"
     labels = {

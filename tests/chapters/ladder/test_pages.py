@@ -124,13 +124,13 @@ def test_the_read_half_allows_what_the_experiment_allows():
     ladder_rungs = pytest.importorskip("anatomy.chapters.ladder.rungs")
     for way in ladder_rungs.TRAINING:
         for column, allowed in (("loss_error", way.loss), ("gradient_error", way.gradients)):
-            assert rungs.ERRORS[column][1][way.products] == allowed, way.label
+            assert rungs.ALLOWED[column][way.products] == allowed, way.label
 
 
 def test_outputs_are_allowed_what_the_experiment_allows():
     reason = "the forward pass is measured elsewhere"
     measured = pytest.importorskip("anatomy.chapters.ladder.inference", reason=reason)
-    assert rungs.ERRORS["output_error"][1] == measured.ALLOWED
+    assert rungs.ALLOWED["output_error"] == measured.ALLOWED
 
 
 def test_the_way_that_counts_is_the_first_of_its_script(root):
@@ -138,7 +138,7 @@ def test_the_way_that_counts_is_the_first_of_its_script(root):
     written = ast.parse("WAYS = (*('a', 'b'), 'c', *('d',))").body[0].value
     assert list(scripts._texts(written)) == ["a", "b", "c", "d"]
     backwards = list(reversed(table(root)))
-    names = [row["variant"] for row in rungs.counted(rungs.of(backwards))]
+    names = [row["variant"] for row in rungs.one_way_of_each(rungs.of(backwards))]
     assert names == [
         *("0 fp32", "1 amp bf16", "2 amp bf16", "3 default", "4 current", "5 bf16"),
     ]
@@ -152,12 +152,12 @@ def test_the_kinds_of_kernels_are_those_of_the_profile():
 def test_a_rung_is_held_against_the_first_way_of_the_one_it_changes(root):
     there = rungs.of(table(root))
     by_name = {row["variant"]: row for row in there}
-    assert rungs.last(by_name["0 fp32"], there) is None
+    assert rungs.rung_before(by_name["0 fp32"], there) is None
     for name, below in (("1 tf32", "0 fp32"), ("2 amp bf16", "1 amp bf16"), ("5 fp8", "3 default")):
-        assert rungs.last(by_name[name], there)["variant"] == below
-    over = rungs.climbed(by_name["2 amp bf16"], there)
+        assert rungs.rung_before(by_name[name], there)["variant"] == below
+    over = rungs.over_rung_before(by_name["2 amp bf16"], there)
     assert over["ratio"] == pytest.approx(0.20 / 0.30, rel=0.01) and over["verdict"] == "faster"
-    assert rungs.climbed(by_name["4 bf16"], there)["verdict"] == "slower"
+    assert rungs.over_rung_before(by_name["4 bf16"], there)["verdict"] == "slower"
 
 
 def test_a_rung_that_could_not_be_measured_is_passed_over(root):
@@ -166,8 +166,8 @@ def test_a_rung_that_could_not_be_measured_is_passed_over(root):
         if row["rung"] == "2_sdpa" or row["variant"] == "1 amp bf16":
             row["median_s"] = None
     compiled = next(row for row in there if row["variant"] == "3 default")
-    assert rungs.last(compiled, there)["variant"] == "1 amp fp16"
-    assert "2 amp bf16" not in [row["variant"] for row in rungs.counted(there)]
+    assert rungs.rung_before(compiled, there)["variant"] == "1 amp fp16"
+    assert "2 amp bf16" not in [row["variant"] for row in rungs.one_way_of_each(there)]
 
 
 def test_rows_come_rung_by_rung_and_without_the_duplicate(root):

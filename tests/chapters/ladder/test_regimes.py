@@ -143,7 +143,7 @@ def test_sizes_of_nothing_are_refused():
 
 
 def test_kernels_are_counted_where_the_code_calls_them():
-    found = graphs.named(CODE)
+    found = graphs.kernels_called(CODE)
     assert {row["direction"] for row in found} == {"backward"}
     counted = {(row["kernel"], row["made_by"]): row["count"] for row in found}
     assert counted == {
@@ -152,20 +152,20 @@ def test_kernels_are_counted_where_the_code_calls_them():
         ("mm", "library"): 2,
         ("aten._scaled_dot_product_flash_attention_backward", "library"): 1,
     }
-    counts = graphs._counts(found)
+    counts = graphs._calls_by_maker(found)
     assert counts == {"code_kernels": 6, "triton_kernels": 3, "triton_products": 1}
 
 
 def test_code_for_a_cpu_is_told_apart():
     code = "def call(args):\n        cpp_fused_add_gelu_mul_0(arg0_1, buf0)\n"
-    assert graphs.named(code) == [
+    assert graphs.kernels_called(code) == [
         {"direction": "unknown", "kernel": "cpp_fused_add_gelu_mul_0"}
         | {"made_by": "C++", "count": 1}
     ]
 
 
 def test_no_code_is_not_no_kernels():
-    assert set(graphs._counts([]).values()) == {None}
+    assert set(graphs._calls_by_maker([]).values()) == {None}
 
 
 def test_code_is_kept_inside_and_no_longer():
@@ -217,7 +217,7 @@ def test_rung_3_is_asked_for_its_breaks_and_a_function_with_one_is_found_out(tab
         torch._dynamo.graph_break()
         return y + 1
 
-    told = graphs.asked(broken, (torch.ones(2),))
+    told = graphs.graph_breaks(broken, (torch.ones(2),))
     assert told["breaks"] == 1 and told["fullgraph"] == "raises" and told["error_told"]
 
 

@@ -1,8 +1,5 @@
-"""The goals that the ladder was built to reach, each met or not in the recordings of one machine.
-
-The first two hold a rung against the best product of bfloat16 matrices in its own run; the third
-holds FP8 in PyTorch and Triton against Transformer Engine.
-"""
+"""The goals that the ladder was built to reach: a rung against the best bfloat16 product of its own
+run, and FP8 in PyTorch and Triton against Transformer Engine."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,29 +21,27 @@ AS_FAR = 1.1
 LOSS_NO_WORSE = 2**-8
 
 
-@claim(
-    NEEDS[4096],
-    statement="At width 4096 the best bf16 rung reaches 85 % or more of the card's best bf16 "
-    "product in the same run.",
-    number="85 %",
-    claimed=(0.85, 1.0),
-    unit="share",
-    **GOAL,
-)
+def _share_goal(width: int, least: float):
+    """`claim` of the share of the best product that the best bf16 rung is to reach at a width."""
+    number = f"{100 * least:.0f} %"
+    return claim(
+        NEEDS[width],
+        statement=f"At width {width} the best bf16 rung reaches {number} or more of the card's "
+        "best bf16 product in the same run.",
+        number=number,
+        claimed=(least, 1.0),
+        unit="share",
+        **GOAL,
+    )
+
+
+@_share_goal(4096, 0.85)
 def ladder_goal_at_4096(table: Table) -> Finding:
     """TFLOP/s of the fastest bf16 rung over those of the fastest product, at width 4096."""
     return _of_ceiling(table, 0.85)
 
 
-@claim(
-    NEEDS[1024],
-    statement="At width 1024 the best bf16 rung reaches 65 % or more of the card's best bf16 "
-    "product in the same run.",
-    number="65 %",
-    claimed=(0.65, 1.0),
-    unit="share",
-    **GOAL,
-)
+@_share_goal(1024, 0.65)
 def ladder_goal_at_1024(table: Table) -> Finding:
     """TFLOP/s of the fastest bf16 rung over those of the fastest product, at width 1024."""
     return _of_ceiling(table, 0.65)
@@ -99,7 +94,7 @@ def _of_ceiling(table: Table, least: float) -> Finding:
 
 
 def _masked(best: Row, share: float) -> str:
-    """The same share where the half of attention that the causal mask hides is not counted."""
+    """The same share without the half of attention that the causal mask hides."""
     width, sequence = best.get("width"), best.get("sequence")
     if not width or not sequence:
         return ""
@@ -110,10 +105,8 @@ def _masked(best: Row, share: float) -> str:
 
 
 def _besides_attention(ours: Row, theirs: Row) -> str:
-    """Time of all kernels but attention's over that of the other way's, by their profiles.
-
-    Both call the same kernels of cuDNN, and what stands around them is no matter of FP8.
-    """
+    """Time of all kernels but attention's over that of the other way's, by their profiles: both
+    call the same kernels of cuDNN, and what stands around them is no matter of FP8."""
     parts = [(row.get("busy_s"), row.get("attention_s")) for row in (ours, theirs)]
     if any(map(units.missing, sum(parts, ()))):
         return ""
@@ -130,11 +123,7 @@ def _steps(table: Table, format: str, rung: str | None = None) -> list[Row]:
 
 
 def _fastest(found: Sequence[Row], what: str) -> Row:
-    """The fastest of rows that could be measured.
-
-    Raises:
-        Unmeasured: None could; the message is the first one's reason.
-    """
+    """The fastest of rows that could be measured; Unmeasured, as the first one says, if none is."""
     there = [row for row in found if not why_not(row)]
     if not there:
         reason = why_not(found[0]) if found else "it is not in the recording"
@@ -145,6 +134,5 @@ def _fastest(found: Sequence[Row], what: str) -> Row:
 def _no_worse(ours: Row, theirs: Row) -> bool:
     """Whether neither error of one way is larger than another's, up to what counts as equal."""
     loss = max(AS_FAR * theirs["loss_error"], LOSS_NO_WORSE)
-    return (
-        ours["loss_error"] <= loss and ours["gradient_error"] <= AS_FAR * theirs["gradient_error"]
-    )
+    gradients = AS_FAR * theirs["gradient_error"]
+    return ours["loss_error"] <= loss and ours["gradient_error"] <= gradients

@@ -1,14 +1,12 @@
-"""What the seed says of its ladder of scripts, put to one training step on rungs like them.
-
-The rungs are held against each other at several widths. Times are those of a step as the host sees
-it; kernels, their seconds and memory are those of the step without the optimizer.
-"""
+"""What the seed says of its ladder of scripts, put to one training step on rungs like them, at
+several widths. Kernels, their seconds and memory are those of the step without the optimizer."""
 
 import re
+from itertools import product
 
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
-from anatomy.claims.table import Table, bytes_over, over_control, trusted, why_not, with_verdict
+from anatomy.claims.table import Table, bytes_over, over_control, why_not, with_verdict
 from anatomy.judge.rows import Row
 from anatomy.table import kernel_names, units
 
@@ -23,8 +21,7 @@ FUSED, COMPILED, GRAPHS = "2 amp bf16", "3 default", "3 reduce-overhead"
 COMPILER = "compiler, first call"
 # The seed's steps, each in the way that the ladder counts; rung 5 is not one of the seed's.
 SEED_STEPS = (AMP_BF16, FUSED, COMPILED, "4 current")
-# Two amounts of memory are the same if they differ by at most a twentieth.
-SAME_MEMORY = 0.05
+SAME_MEMORY = 0.05  # two amounts that differ by no larger share are the same
 # Kernels of PyTorch's own, and of those that cuBLAS brings.
 PYTORCH = re.compile(r"\bat(_cuda_detail)?::")
 CUBLAS = re.compile(r"cublas|nvjet|xmma_gemm|gemm|cutlass", re.IGNORECASE)
@@ -38,8 +35,7 @@ HIDES = "the host is far ahead of the kernels there, and a launch costs no time,
 NO_KERNELS = "no kernels were listed: that takes an NVIDIA GPU"
 NO_PRODUCTS = f"no kernel of {BASELINE} is known to be a product"
 NO_ACCOUNT = "only a GPU's allocator keeps an account of its memory"
-# How many of the rungs that are not faster the evidence names.
-NAMED = 6
+NAMED = 6  # at the most, of the rungs that are not faster, in the evidence
 
 
 def _width(table: Table) -> str:
@@ -47,11 +43,7 @@ def _width(table: Table) -> str:
 
 
 def _kernels(table: Table, label: str) -> list[list]:
-    """[name, kind, launches, seconds] of a step's kernels.
-
-    Raises:
-        Unmeasured: There are none.
-    """
+    """[name, kind, launches, seconds] of a step's kernels; Unmeasured where there are none."""
     row = table.row(label, op=STEP)
     if not units.missing(row.get("kernel_seconds")) and row["kernel_seconds"]:
         return row["kernel_seconds"]
@@ -121,10 +113,8 @@ def amp_is_fp16(*tables: Table) -> Finding:
                 ratio = table.ratio(AMP_FP16, AMP_BF16, op=op)
                 seen = f"{_width(table)} {ratio.text}, {ratio.verdict}"
                 case(ratio.says("faster"), ratio, seen)
-    beside = f" Without AdamW: {alone.said()}." if alone.measurable else ""
-    return cases.finding(
-        f"Time in fp16 with loss scaling over that in bf16: {cases.said()}.{beside}"
-    )
+    rest = f" Without AdamW: {alone.said()}." if alone.measurable else ""
+    return cases.finding(f"Time in fp16 with loss scaling over that in bf16: {cases.said()}.{rest}")
 
 
 @claim(*TRAINING)
@@ -134,17 +124,16 @@ def every_step_is_faster(*tables: Table) -> Finding:
     A rung stands for itself in the way that the ladder counts.
     """
     cases = Cases()
-    for table in tables:
-        for row in [table.row(label, op=op) for op in (STEP, WHOLE) for label in SEED_STEPS]:
-            label, op = row["variant"], row["op"]
-            with cases.at(rung=label, step=op, width=_width(table)) as case:
-                word = trusted(row).get("verdict_before")
-                if units.missing(word):
-                    raise Unmeasured("the rung before could not be measured")
-                ends = (row[f"ratio_before{end}"] for end in ("", "_low", "_high"))
-                ratio = Measured(*ends, floor=row.get("noise_floor") or 0.0, verdict=word)
-                slower = f"{label} at {_width(table)} {op}, {ratio.text}"
-                case(ratio.says("faster"), ratio, slower if word in ("slower", "same") else "")
+    for table, op, label in product(tables, (STEP, WHOLE), SEED_STEPS):
+        with cases.at(rung=label, step=op, width=_width(table)) as case:
+            row = table.measured(label, op=op)
+            word = row.get("verdict_before")
+            if units.missing(word):
+                raise Unmeasured("the rung before could not be measured")
+            ends = (row[f"ratio_before{end}"] for end in ("", "_low", "_high"))
+            ratio = Measured(*ends, floor=row.get("noise_floor") or 0.0, verdict=word)
+            slower = f"{label} at {_width(table)} {op}, {ratio.text}"
+            case(ratio.says("faster"), ratio, slower if word in ("slower", "same") else "")
     slower = "; ".join([case.said for case in cases if case.said][:NAMED])
     seen = f"Not faster: {slower}." if slower else "No rung was slower."
     return cases.finding(f"Time of a rung over that of the one before it. {seen}")
@@ -174,18 +163,17 @@ def triton_for_the_mlp(*tables: Table) -> Finding:
     A Triton kernel is named after the operators that it does. Of the products all must be.
     """
     cases, others = Cases(), set()
-    for table in tables:
-        for part in (*PARTS, "products"):
-            with cases.at(part=part, width=_width(table)) as case:
-                kernels = _kernels(table, COMPILED)
-                triton = [name for name, *_ in kernels if name.startswith(TRITON)]
-                if part in PARTS:
-                    case(any(PARTS[part] in name for name in triton))
-                    continue
-                products = _products(kernels)
-                own = bool(products) and all(name in triton for name in products)
-                case(own)
-                others |= {kernel_names.short(name) for name in products[:1] if not own}
+    for table, part in product(tables, (*PARTS, "products")):
+        with cases.at(part=part, width=_width(table)) as case:
+            kernels = _kernels(table, COMPILED)
+            triton = [name for name, *_ in kernels if name.startswith(TRITON)]
+            if part in PARTS:
+                case(any(PARTS[part] in name for name in triton))
+                continue
+            products = _products(kernels)
+            own = bool(products) and all(name in triton for name in products)
+            case(own)
+            others |= {kernel_names.short(name) for name in products[:1] if not own}
     beside = f" Products that are not Triton's: {'; '.join(sorted(others))}." if others else ""
     return cases.finding(f"Which parts of a compiled step are Triton kernels.{beside}")
 

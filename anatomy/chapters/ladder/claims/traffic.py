@@ -9,8 +9,7 @@ from anatomy.table import units
 TRAFFIC = Need("ladder.traffic")
 # The two ways to write attention out: as the ladder's rung 1 does, and with the fewest operators.
 WRITTEN_OUT = ("written out", "written out, all in bf16")
-FUSED = "fused"
-CLAIMED = 5.0
+FUSED, CLAIMED = "fused", 5.0
 # The mask is filled into a copy of the scores, and the counters see kernels alone: a copy is none.
 # How often one reads and writes them, in the way that has a mask.
 COPIED = {"forward": 2, "forward and backward": 4}

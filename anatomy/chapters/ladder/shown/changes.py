@@ -1,7 +1,4 @@
-"""What a script of the ladder changes from the rung before it, on its page.
-
-The difference is made from the two files when a page is built.
-"""
+"""What a script of the ladder changes from the rung before it, on its page."""
 
 from html import escape
 

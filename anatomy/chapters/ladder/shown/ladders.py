@@ -57,7 +57,7 @@ def ladder(
             asked = rungs.known(steps, variants) or variants
         wanted = rungs.of(table, op, asked) if asked else steps
         if part == "climb" and not variants:
-            wanted = rungs.counted(steps)
+            wanted = rungs.one_way_of_each(steps)
         return PARTS[part](View(wanted, steps, table, ceilings))
 
     return framing.exhibit(found, caption, draw, kind="ladder")
@@ -71,7 +71,7 @@ def _climb(view: View) -> str:
         if value is None:
             continue
         low, high = (value if end is None else end for end in ends)
-        below, over = rungs.last(row, view.steps), rungs.climbed(row, view.steps)
+        below, over = rungs.rung_before(row, view.steps), rungs.over_rung_before(row, view.steps)
         start, gained = rows.speedup(below)[0] if below else 1.0, rows.speedup(over)
         total = text = units.ratio(value, *ends)
         hover = f"{row['variant']}: {units.ratio_range(value, *ends)} over rung 0"
@@ -86,11 +86,9 @@ def _climb(view: View) -> str:
     if not steps:
         return ladder_tables.speeds(view)
     title = f"speed-up over rung 0 ({rows.interval_name(there)})"
-    label = (
-        "Speed-up over rung 0 of "
-        + ", ".join(step["label"] for step in steps)
-        + ": each bar begins where the rung that it changes ended. The table has the figures."
-    )
+    names = ", ".join(step["label"] for step in steps)
+    label = f"Speed-up over rung 0 of {names}: each bar begins where the rung that it changes "
+    label += "ended. The table has the figures."
     picture = svg.chart([("", svg.Drawing("stacks.climb", (steps, title)))], label)
     twin = figures.twin(ladder_tables.speeds_alone(view))
     return picture + CLIMB_KEY + ladder_tables.absent(view.table) + twin
@@ -151,9 +149,8 @@ def _time_table(table: Sequence[Row]) -> str:
         *((f"#{kind}", part(kind)) for kind in rungs.KINDS.values()),
         ("#kernels", lambda row: tables.cell(row, "kernels_per_call")),
     ]
-    return tables.by_columns(
-        columns, table, f"Where a step's time goes, {unit} and % of it", "rungs"
-    )
+    label = f"Where a step's time goes, {unit} and % of it"
+    return tables.by_columns(columns, table, label, "rungs")
 
 
 CLIMB_KEY = (

@@ -1,9 +1,6 @@
-"""The rungs of the ladder as rows: their order, which one each is held against, and what follows.
-
-A rung can be run in several ways; the first of them that could be measured stands for it. A rung is
-held against the one that its script says it changes (`scripts`), and against the control of the
-comparison, which is rung 0.
-"""
+"""The rungs of the ladder as rows. A rung can be run in several ways; the first of them that could
+be measured stands for it. It is held against the rung that its script says it changes (`scripts`),
+and against rung 0, the control."""
 
 import fnmatch
 from collections.abc import Mapping, Sequence
@@ -16,21 +13,18 @@ from anatomy.judge.rows import Row
 from anatomy.table import units
 
 CEILING = "ceiling "  # of these operations are the best products of the same run, by format
-# Column of an error -> what it is of, and how far it may stray from rung 0's by the format of the
-# products. The experiments' own gates are the same; a test holds them together.
+# Column of an error -> what it is of.
 ERRORS = {
-    "loss_error": (
-        "the loss",
-        {"fp32": 2**-16, "tf32": 2**-10, "fp16": 2**-10, "bf16": 2**-8, "fp8": 2**-6},
-    ),
-    "gradient_error": (
-        "the gradients",
-        {"fp32": 2**-12, "tf32": 2**-7, "fp16": 2**-7, "bf16": 2**-5, "fp8": 2**-2},
-    ),
-    "output_error": (
-        "what the layers add",
-        {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-8, "bf16": 2**-5, "fp8": 2**-3},
-    ),
+    "loss_error": "the loss",
+    "gradient_error": "the gradients",
+    "output_error": "what the layers add",
+}
+# How far it may stray from rung 0's by the format of the products. The experiments' own gates are
+# the same; a test holds them together.
+ALLOWED = {
+    "loss_error": {"fp32": 2**-16, "tf32": 2**-10, "fp16": 2**-10, "bf16": 2**-8, "fp8": 2**-6},
+    "gradient_error": {"fp32": 2**-12, "tf32": 2**-7, "fp16": 2**-7, "bf16": 2**-5, "fp8": 2**-2},
+    "output_error": {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-8, "bf16": 2**-5, "fp8": 2**-3},
 }
 # Column -> what its kernels do, in the order in which they are drawn. The last is the rest of the
 # step, in which no kernel runs.
@@ -43,26 +37,15 @@ KINDS = {
 }
 
 
-def operation(table: Sequence[Row]) -> str | None:
-    """The comparison that is meant where none is named: the first one of rungs."""
-    known = scripts.names()
-    return next((row["op"] for row in table if row.get("rung") in known), None)
-
-
 def of(
     table: Sequence[Row], op: str | None = None, variants: Sequence[str] | None = None
 ) -> list[Row]:
-    """The rows of one comparison, rung by rung, without the control's duplicate.
-
-    Args:
-        table: All rows of a recording.
-        op: The comparison; by default the first.
-        variants: Variants wanted, in this order, a pattern for several with a `*`; by default all.
-
-    Raises:
-        UnknownName: There is no such comparison or variant.
-    """
-    every = rows.select(table, op=op or operation(table))
+    """The rows of one comparison, by default the first one of rungs, without the control's
+    duplicate. `variants` are those wanted, in this order, a pattern for several with a `*`.
+    UnknownName: there is no such comparison or variant."""
+    known = scripts.names()
+    op = op or next((row["op"] for row in table if row.get("rung") in known), None)
+    every = rows.select(table, op=op)
     every = sorted((row for row in every if row.get("role") != "again"), key=_order)
     if not variants:
         return every
@@ -90,7 +73,7 @@ def measured(row: Mapping[str, Any]) -> bool:
     return not units.missing(row.get("median_s")) and row.get("verdict") != "impossible"
 
 
-def counted(table: Sequence[Row]) -> list[Row]:
+def one_way_of_each(table: Sequence[Row]) -> list[Row]:
     """One row of each rung: the first of its script's ways that could be measured."""
     found: dict[Any, Row] = {}
     for row in sorted(table, key=_order):
@@ -99,16 +82,10 @@ def counted(table: Sequence[Row]) -> list[Row]:
     return list(found.values())
 
 
-def last(row: Row, table: Sequence[Row]) -> Row | None:
-    """The rung that a row's own changes, in the way that counts; None of rung 0.
-
-    Where that rung could not be measured, it is the one that that one changes.
-
-    Args:
-        row: One way of a rung.
-        table: All rows of its comparison.
-    """
-    there = {each.get("rung"): each for each in counted(table)}
+def rung_before(row: Row, table: Sequence[Row]) -> Row | None:
+    """The rung that a row's own changes, in the way that counts; None of rung 0. Where that rung
+    could not be measured, it is the one that that one changes."""
+    there = {each.get("rung"): each for each in one_way_of_each(table)}
     name = row.get("rung")
     while name is not None and (name := scripts.before(name)) is not None:
         if name in there:
@@ -116,32 +93,22 @@ def last(row: Row, table: Sequence[Row]) -> Row | None:
     return None
 
 
-def climbed(row: Row, table: Sequence[Row]) -> Row:
-    """A row with its ratio and verdict over the last rung, paired block by block.
-
-    `control` is then that rung's row; a row that has none keeps what it had.
-    """
-    below = last(row, table)
+def over_rung_before(row: Row, table: Sequence[Row]) -> Row:
+    """A row with its ratio and verdict over the last rung, paired block by block, and `control`
+    that rung's; a row that has none keeps what it had."""
+    below = rung_before(row, table)
     if below is None or not measured(row) or below.get("variant") == row.get("control"):
         return row
     return rows.against([below, row], below["variant"])[1]
 
 
-def ceiling(table: Sequence[Row], products: str) -> float | None:
-    """The highest rate of products of one number format among a recording's rows, in FLOP/s."""
-    there = [row for row in table if row.get("op") == CEILING + products and measured(row)]
-    return max((row["flops"] / row["median_s"] for row in there), default=None)
-
-
-def share_of_bf16(
-    row: Mapping[str, Any], table: Sequence[Row], ceilings: Ceilings | None
-) -> float | None:
-    """A row's rate over the best bf16 product, whatever format the row multiplies in.
-
-    That product is of the same run, and where that has none the machine's.
-    """
-    known = ceilings.get(f"{MATMUL}bf16") if ceilings else None
-    best = ceiling(table, "bf16") or (known.value if known else None)
+def share_of_bf16(row: Row, table: Sequence[Row], ceilings: Ceilings | None) -> float | None:
+    """A row's rate over the best bf16 product of the same run, or of the machine where that has
+    none, whatever format the row multiplies in."""
+    products = [each for each in table if each.get("op") == f"{CEILING}bf16" and measured(each)]
+    best = max((each["flops"] / each["median_s"] for each in products), default=None)
+    if best is None and ceilings and (known := ceilings.get(f"{MATMUL}bf16")):
+        best = known.value
     if best is None or not measured(row) or units.missing(row.get("flops")):
         return None
     return row["flops"] / row["median_s"] / best
@@ -169,5 +136,4 @@ def standing(row: Mapping[str, Any]) -> str:
 
 def heaviest(row: Mapping[str, Any], most: int) -> list[tuple[str, str, int, float]]:
     """Name, kind, launches and seconds of the kernels of one step that take longest."""
-    kernels = [tuple(each) for each in row.get("kernel_seconds") or []]
-    return sorted(kernels, key=lambda each: -each[3])[:most]
+    return sorted(map(tuple, row.get("kernel_seconds") or []), key=lambda each: -each[3])[:most]

@@ -1,13 +1,9 @@
-"""The ladder's scripts as texts: which rung each changes, its ways, and how two of them differ.
-
-Each says in its first lines which rung it changes: `Changes from rung 2: ...`. All is read from the
-files, so that no page can fall behind them.
-"""
+"""The ladder's scripts as texts: which rung each changes, by its first lines (`Changes from rung 2:
+...`), its ways, and how two differ. All is read from the files, so that no page can fall behind."""
 
 import ast
 import re
-from collections.abc import Iterator
-from difflib import unified_diff
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 
@@ -19,16 +15,12 @@ CONTEXT = 2  # unchanged lines on either side of a change
 TOP = "imports and constants"
 _BEFORE = re.compile(r"Changes from rung (\d)")
 _MARK = re.compile(r"^\s*# --8<-- \[(start|end):\w+\]\s*$")
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 @cache
 def before(rung: str) -> str | None:
-    """The script that a rung changes, by its own first lines; None of the first rung.
-
-    Raises:
-        UnknownName: There is no such script, or none of the rung that it names.
-    """
+    """The script that a rung changes, by its first lines, or None. UnknownName: there is no such
+    one."""
     docstring = ast.get_docstring(ast.parse(_text(rung))) or ""
     found = _BEFORE.search(docstring)
     if not found:
@@ -46,43 +38,36 @@ def names() -> list[str]:
 
 @cache
 def ways(rung: str) -> tuple[str, ...]:
-    """The ways that a script can be run in, the one that counts first.
-
-    Raises:
-        UnknownName: There is no such script.
-    """
+    """The ways that a script can be run in, the one that counts first; UnknownName without a
+    script."""
     for node in ast.parse(_text(rung)).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "WAYS":
             return tuple(_texts(node.value))
     return ()
 
 
-def _texts(node: ast.expr) -> Iterator[str]:
-    """The texts of a tuple as it is written, those of tuples inside it among them."""
-    if isinstance(node, ast.Constant):
-        yield node.value
-    for inner in ast.iter_child_nodes(node):
-        if isinstance(inner, ast.expr):
-            yield from _texts(inner)
+def _texts(node: ast.expr) -> list[str]:
+    """The texts of a tuple in order, those of tuples inside it among them."""
+    texts = [each for each in ast.walk(node) if isinstance(each, ast.Constant)]
+    return [each.value for each in sorted(texts, key=lambda each: (each.lineno, each.col_offset))]
 
 
 def difference(old: str, new: str) -> list[str]:
     """Lines that two scripts share no more, with their signs, and what they stand in."""
-    here = code(new)
-    places = _places(here)
+    before, after = code(old), code(new)
+    places = _places(after)
     found: list[str] = []
-    head, at = None, 0  # the hunk whose first change is still to come, and its line in `new`
-    lines = unified_diff(code(old), here, lineterm="", n=CONTEXT)
-    for line in list(lines)[2:]:  # the names of the files
-        if hunk := _HUNK.match(line):
-            head, at = len(found), max(0, int(hunk[1]) - 1)
-        elif head is not None and line[:1] in "+-":
-            # What is new may begin with the empty lines behind what stands above it.
-            at = next((n for n in range(at, len(here)) if here[n].strip()), len(here) - 1)
-            found[head], head = f"@@ {places[at]} @@", None
-        else:
-            at += 1
-        found.append(line)
+    for changes in SequenceMatcher(None, before, after).get_grouped_opcodes(CONTEXT):
+        first = next(start for kind, _, _, start, _ in changes if kind != "equal")
+        # What is new may begin with the empty lines behind what stands above it.
+        at = next((n for n in range(first, len(after)) if after[n].strip()), len(after) - 1)
+        found.append(f"@@ {places[at]} @@")
+        for kind, i1, i2, j1, j2 in changes:
+            if kind == "equal":
+                found += [f" {line}" for line in before[i1:i2]]
+            else:
+                found += [f"-{line}" for line in before[i1:i2]]
+                found += [f"+{line}" for line in after[j1:j2]]
     return found
 
 
@@ -93,15 +78,9 @@ def code(rung: str) -> list[str]:
     tree = ast.parse(text)
     first = tree.body[1].lineno - 1 if ast.get_docstring(tree) else 0
     last = next((n.lineno - 1 for n in tree.body if _times(n)), len(lines))
-    kept = [line for line in lines[first:last] if not _MARK.match(line)]
-    while kept and not kept[-1].strip():
-        kept.pop()
+    kept = "\n".join(line for line in lines[first:last] if not _MARK.match(line)).rstrip()
     # Where a mark stood alone, its empty lines are one too many.
-    return [
-        line
-        for at, line in enumerate(kept)
-        if line.strip() or at < 2 or kept[at - 1].strip() or kept[at - 2].strip()
-    ]
+    return re.sub(r"\n{4,}", "\n\n\n", kept).split("\n")
 
 
 def _times(node: ast.stmt) -> bool:

@@ -17,19 +17,12 @@ MOST_KERNELS = 10
 
 @dataclass(frozen=True)
 class View:
-    """What a part is made of.
+    """What a part is made of."""
 
-    Attributes:
-        table: The rows shown.
-        steps: All rows of their comparison.
-        whole: All rows of the recording.
-        ceilings: The machine's.
-    """
-
-    table: Sequence[Row]
-    steps: Sequence[Row]
-    whole: Sequence[Row]
-    ceilings: Ceilings | None
+    table: Sequence[Row]  # the rows shown
+    steps: Sequence[Row]  # all rows of their comparison
+    whole: Sequence[Row]  # all rows of the recording
+    ceilings: Ceilings | None  # the machine's
 
 
 def speeds(view: View) -> str:
@@ -47,9 +40,9 @@ def speeds_alone(view: View) -> str:
     moved = any(row.get("rate_unit") == "B/s" for row in derived)
 
     def climbed(row: Row) -> str:
-        if rungs.last(row, view.steps) is None:
+        if rungs.rung_before(row, view.steps) is None:
             return tables.NONE
-        return tables.figure(*rows.speedup(rungs.climbed(row, view.steps)))
+        return tables.figure(*rows.speedup(rungs.over_rung_before(row, view.steps)))
 
     def rate(row: Row) -> str:
         return units.significant(row["rate"] / 1e12) if row.get("rate") else tables.NONE
@@ -97,10 +90,7 @@ def gates(view: View) -> str:
     columns += [
         ("gate", lambda row: tables.chip(rungs.standing(row))),
         ("#parameters", lambda row: _count(row.get("parameters"))),
-        (
-            "#FLOPs, of the formula's",
-            lambda row: _percent(_over(row.get("counted_flops"), row.get("flops")), "%"),
-        ),
+        ("#FLOPs, of the formula's", _counted_flops),
     ]
     left_out = [row for row in view.table if row not in table]
     return _listed(columns, table, "The rungs: errors") + absent(left_out)
@@ -132,6 +122,10 @@ def _of(column: str) -> Callable[[Row], str]:
     return lambda row: tables.cell(row, column)
 
 
+def _counted_flops(row: Row) -> str:
+    return _percent(_over(row.get("counted_flops"), row.get("flops")), "%")
+
+
 def _over(part: float | None, whole: float | None) -> float | None:
     return None if units.missing(part) or units.missing(whole) else part / whole
 
@@ -150,14 +144,12 @@ def ends(row: Row) -> tuple[float | None, float | None, float | None]:
 
 
 def _verdict(row: Row, view: View) -> str:
-    """The verdict over the rung before, and which that is.
-
-    A way that has no rung before it, where all are ways of one rung, has that over the control.
-    """
-    below = rungs.last(row, view.steps)
+    """The verdict over the rung before, and which that is; of a way without one, where all are ways
+    of one rung, that over the control."""
+    below = rungs.rung_before(row, view.steps)
     if below is None:
         return tables.chip(row["verdict"]) if row.get("role") == "variant" else tables.NONE
-    word = rungs.climbed(row, view.steps).get("verdict")
+    word = rungs.over_rung_before(row, view.steps).get("verdict")
     against = f'<span class="remarks ci">vs {escape(str(below["variant"]))}</span>'
     return (tables.chip(word) if word else "") + against
 
@@ -166,9 +158,8 @@ def _limit(row: Row) -> str:
     """Share of the best product of the row's own format in the same run, or of the machine's."""
     share = row.get("share_of_ceiling")
     if not units.missing(share):
-        return (
-            f'<span title="of the best product of its format in this run">{_percent(share)}</span>'
-        )
+        hover = "of the best product of its format in this run"
+        return f'<span title="{hover}">{_percent(share)}</span>'
     if units.missing(row.get("share")):
         return tables.NONE
     return tables.of_limit(row, _percent(row["share"]))
@@ -193,9 +184,9 @@ def _uses(row: Row) -> str:
 
 def _gate(column: str) -> list[tuple[str, Callable[[Row], str]]]:
     """An error and how far it may stray, as two columns."""
-    what, allowed = rungs.ERRORS[column]
+    allowed = rungs.ALLOWED[column]
     return [
-        (f"#error of {what}", lambda row: _small(row.get(column))),
+        (f"#error of {rungs.ERRORS[column]}", lambda row: _small(row.get(column))),
         ("#allowed", lambda row: _small(allowed.get(rungs.format_of(row)))),
     ]
 
