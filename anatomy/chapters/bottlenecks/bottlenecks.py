@@ -1,8 +1,7 @@
 """Workloads whose bottleneck is known by construction, put to the classifier of `diagnose`.
 
-Each is built so that one thing holds it back. Where that thing can be taken out without changing
-the result, the same work without it is measured beside it: what the cause costs is then a
-measurement and not an opinion.
+Where what holds one back can be taken out without changing the result, the same work without it is
+measured beside it: what the cause costs is then a measurement and not an opinion.
 """
 
 from functools import partial
@@ -82,14 +81,9 @@ def _examined(
     if workload.without:
         calls["without"] = workload.without
     told = compare(
-        calls,
-        quantity="step_wall",
-        op=workload.name,
-        device=where,
-        budget_s=budget_s,
-        settle_cap_s=min(0.5, budget_s),
-        profile=False,
-    )
+        calls, quantity="step_wall", op=workload.name, device=where, budget_s=budget_s,
+        settle_cap_s=min(0.5, budget_s), profile=False,
+    )  # fmt: skip
     found = diagnose(
         workload.step or workload.call,
         inputs=workload.inputs,

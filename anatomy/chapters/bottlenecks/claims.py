@@ -27,14 +27,10 @@ def three_bottlenecks(confusion: Table) -> Finding:
     Such work is a fourth kind where the same result without the wait, or without the loading,
     takes at least so much less. A collective needs several GPUs.
     """
-    own = confusion.select(role="control")
     cases, beside = Cases(), Cases()
-    for row in [each for each in confusion if each.get("note") and each.get("expected")]:
-        if row["expected"] not in THREE:
-            cases.append(Case(_kind(row), None, why=row["note"]))
-    for row in own:
-        if row.get("expected") in (None, *THREE):
-            continue
+    others = [each for each in confusion if each.get("expected") not in (None, *THREE)]
+    cases += [Case(_kind(row), None, why=row["note"]) for row in others if row.get("note")]
+    for row in [each for each in others if each.get("role") == "control"]:
         with (beside if row["op"] in NOT_ALONE else cases).at(**_kind(row)) as case:
             ratio = over_control(_without(confusion, trusted(row)))
             least = ratio.at_most(1.0 - LEAST)
@@ -50,7 +46,7 @@ def three_bottlenecks(confusion: Table) -> Finding:
         parts.append(f"So {names} {'is' if len(kinds) == 1 else 'are'} beside the three.")
     if beside.said():
         parts.append(f"Not counted, because other kernels run without it: {beside.said()}.")
-    finding = cases.finding(" ".join([*parts, _names(own)]))
+    finding = cases.finding(" ".join([*parts, _names(confusion.select(role="control"))]))
     decided = any(case.outcome is not None for case in cases)
     count = Measured.counted(float(len(THREE) + len(kinds)), "count")
     return replace(finding, measured=count if decided else None)
@@ -61,14 +57,9 @@ def _kind(row: Row) -> dict[str, str]:
 
 
 def _without(confusion: Table, row: Row) -> Row:
-    """The row of the same work without its cause.
-
-    Raises:
-        Unmeasured: There is none.
-    """
-    for other in confusion:
-        if other.get("op") == row["op"] and other.get("variant") == "without":
-            return other
+    """The row of the same work without its cause; Unmeasured is raised where there is none."""
+    if found := confusion.select(op=row["op"], variant="without"):
+        return found[0]
     raise Unmeasured("nothing without it ran")
 
 

@@ -53,26 +53,25 @@ def confusion(
 
 def _matrices(table: Sequence[Row], op: str | None) -> str:
     """A matrix for each judge: kinds by construction down, names given across."""
-    return "".join(_matrix(table, column, judge) for column, judge in JUDGES.items())
+    return "".join(_matrix(_built(table), column, judge) for column, judge in JUDGES.items())
 
 
-def _matrix(table: Sequence[Row], column: str, judge: str) -> str:
-    there = _built(table)
+def _matrix(there: Sequence[Row], column: str, judge: str) -> str:
     called = Counter((row["expected"], row.get(column) or units.NOT_MEASURED) for row in there)
     kinds = [cause for cause in CAUSES if any(row["expected"] == cause for row in there)]
     names = [*kinds, *sorted({name for _, name in called} - set(kinds))]
     heads = ["built as", *(f"#{escape(name)}" for name in names)]
-    lines = [
-        [escape(kind), *(_count(called[kind, name], kind == name) for name in names)]
-        for kind in kinds
-    ]
+    lines = []
+    for kind in kinds:
+        counts = {name: called[kind, name] for name in names}
+        cells = (_marked(str(n), kind == name) if n else tables.NONE for name, n in counts.items())
+        lines.append([escape(kind), *cells])
     title = f"{judge}: {_right(there, column)} of {len(there)} as built"
     if column in NAMEABLE:
         own = sum(row["expected"] in NAMEABLE[column] for row in there)
         title += f"; only {own} are of a kind that has a name there"
-    return f"<p>{escape(title)}</p>" + tables.listed(
-        heads, lines, f"What {judge} called each workload"
-    )
+    listed = tables.listed(heads, lines, f"What {judge} called each workload")
+    return f"<p>{escape(title)}</p>{listed}"
 
 
 def _built(table: Sequence[Row]) -> list[Row]:
@@ -88,13 +87,12 @@ def _score(table: Sequence[Row], op: str | None) -> str:
     """How many names are right, and which are not, in a sentence."""
     there = _built(table)
     right = _right(there, "found")
-    said = [f"diagnose named {right} of {len(there)} workloads as they were built."]
+    said = f"diagnose named {right} of {len(there)} workloads as they were built."
     for row in there:
         if row.get("found") != row["expected"]:
-            doubt = f" (second most likely: {row['second']})" if row.get("second") else ""
-            name = f"{_name(row, 'found')}{doubt}"
-            said.append(f"{row['op']}, built as {row['expected']}, was called {name}.")
-    return f"<p>{escape(' '.join(said))}</p>"
+            said += f" {row['op']}, built as {row['expected']}, was called {_name(row, 'found')}"
+            said += f" (second most likely: {row['second']})." if row.get("second") else "."
+    return f"<p>{escape(said)}</p>"
 
 
 def _name(row: Row, column: str) -> str:
@@ -104,11 +102,7 @@ def _name(row: Row, column: str) -> str:
 
 
 def _reports(table: Sequence[Row], op: str | None) -> str:
-    """What `diagnose` said of one workload, or of all that it did not name as they were built.
-
-    Raises:
-        UnknownName: There is no such workload.
-    """
+    """What `diagnose` said of one workload, or of all that it did not name as they were built."""
     there = {row["op"]: row for row in _built(table)}
     if op is not None and op not in there:
         raise UnknownName("workload", op, there)
@@ -120,9 +114,9 @@ def _reports(table: Sequence[Row], op: str | None) -> str:
     return "".join(f'<pre class="told"><code>{text}</code></pre>' for text in texts)
 
 
-def _count(count: int, right: bool) -> str:
-    """A cell: its mark says whether it lies on the diagonal."""
-    return tables.chip("holds" if right else "fails", str(count)) if count else tables.NONE
+def _marked(text: str, right: bool) -> str:
+    """A chip: its mark says whether a name is the one that was built."""
+    return tables.chip("holds" if right else "fails", text)
 
 
 def _each(table: Sequence[Row]) -> dict[str, tuple[Row, list[Row]]]:
@@ -151,13 +145,8 @@ def _workloads(table: Sequence[Row], op: str | None) -> str:
 
 
 def _cells(own: Row, members: Sequence[Row]) -> list[str]:
-    names = [
-        tables.chip(
-            "holds" if (own.get(judge) or units.NOT_MEASURED) == own.get("expected") else "fails",
-            _name(own, judge),
-        )
-        for judge in JUDGES
-    ]
+    expected = own.get("expected") or ""
+    names = [_marked(_name(own, judge), own.get(judge) == expected) for judge in JUDGES]
     built, second = (escape(str(own.get(column) or "—")) for column in ("expected", "second"))
     beside = next((row for row in members if row.get("variant") == "without"), None)
     if beside is None:

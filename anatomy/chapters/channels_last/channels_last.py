@@ -113,16 +113,9 @@ def map(
 
 
 def _layer(
-    layer: tuple[int, ...],
-    phase: str,
-    dtype: str,
-    batch: int,
-    scale: float,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-    budget_s: float,
-) -> pd.DataFrame:
+    layer: tuple[int, ...], phase: str, dtype: str, batch: int, scale: float, where: torch.device,
+    told: Mapping[str, object], iters: int, budget_s: float,
+) -> pd.DataFrame:  # fmt: skip
     before, after, kernel, stride, full_side = layer
     side = scaled(full_side, scale)
     kind = tensors.storage(dtype)
@@ -164,16 +157,9 @@ def _layer(
     flops = 2 * out.numel() * before * kernel * kernel * passes
     with convolutions_in(dtype), torch.inference_mode(phase == "inference"):
         table = compare(
-            calls,
-            reference=exact,
-            allowed=ALLOWED_LAYER[dtype],
-            quantity="gpu_warm",
-            op=told["op"],
-            device=where,
-            iters=iters,
-            budget_s=budget_s,
-            settle_cap_s=SETTLE_S,
-        ).table
+            calls, reference=exact, allowed=ALLOWED_LAYER[dtype], quantity="gpu_warm",
+            op=told["op"], device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
+        ).table  # fmt: skip
     labels = {name: value for name, value in told.items() if name != "op"}
     return _with_uses(table).assign(direct_flops=flops, **labels)
 
@@ -194,15 +180,9 @@ def _with_uses(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _conversion(
-    layer: tuple[int, ...],
-    dtype: str,
-    batch: int,
-    scale: float,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-    budget_s: float,
-) -> pd.DataFrame:
+    layer: tuple[int, ...], dtype: str, batch: int, scale: float, where: torch.device,
+    told: Mapping[str, object], iters: int, budget_s: float,
+) -> pd.DataFrame:  # fmt: skip
     side = scaled(layer[-1], scale)
     x = torch.randn(batch, layer[0], side, side, dtype=tensors.storage(dtype), device=where)
     last = x.contiguous(memory_format=MEMORY[LAST])
@@ -292,16 +272,9 @@ def _phases(dtype: str, batch: int, batches: Sequence[int]) -> tuple[str, ...]:
 
 
 def _network(
-    base: nn.Module,
-    images: Tensor,
-    phase: str,
-    dtype: str,
-    tuned: bool,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-    budget_s: float,
-) -> pd.DataFrame:
+    base: nn.Module, images: Tensor, phase: str, dtype: str, tuned: bool, where: torch.device,
+    told: Mapping[str, object], iters: int, budget_s: float,
+) -> pd.DataFrame:  # fmt: skip
     kind = tensors.storage(dtype)
 
     def step(layout: torch.memory_format, kind: torch.dtype, converting: bool = False) -> Callable:
@@ -333,18 +306,10 @@ def _network(
             call()
         peaks = {name: memory.peak(call, where) for name, call in calls.items()}
         table = compare(
-            calls,
-            reference=lambda: exactly,
-            allowed=ALLOWED_NETWORK[dtype],
-            quantity="step_wall",
-            op=told["op"],
-            device=where,
-            iters=iters,
-            budget_s=budget_s,
-            settle_cap_s=SETTLE_S,
-            profile=False,
-            watch=patient_stopwatch(where),
-        ).table
+            calls, reference=lambda: exactly, allowed=ALLOWED_NETWORK[dtype], quantity="step_wall",
+            op=told["op"], device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
+            profile=False, watch=patient_stopwatch(where),
+        ).table  # fmt: skip
     for name, found in peaks.items():
         there = table.variant.str.removesuffix(" (again)") == name
         for column, value in memory.columns(found).items():

@@ -18,11 +18,8 @@ def channels_last_is_faster(network: Table) -> Finding:
     paces = {row["op"]: pace(row) for row in network.select(variant="NCHW")}
     cases, seen = Cases(), dict[tuple[str, str], list[Measured]]()
     for row in network.select(variant="channels_last"):
-        where = {
-            "format": row["dtype"],
-            "phase": row["phase"],
-            "batch": f"batch {row['batch']:.0f}",
-        }
+        where = {"format": row["dtype"], "phase": row["phase"]}
+        where |= {"batch": f"batch {row['batch']:.0f}"}
         tuned = "tuned" if row.get("cudnn_benchmark") else "by default"
         with cases.at(**where, cuDNN=tuned) as case:
             gain = speed_up(row)

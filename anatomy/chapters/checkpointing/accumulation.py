@@ -128,9 +128,8 @@ def _language_model(width: int, layers: int, vocabulary: int) -> nn.Sequential:
 def _accumulated(
     model: nn.Sequential, inputs: Tensor, labels: Tensor, steps: int, way: str
 ) -> Tensor:
-    """The gradient of all parameters in one vector of float64, summed over so many micro-batches.
-
-    The model's format is also that of the sums, as it is where `backward` adds to `.grad`.
+    """The gradient of all parameters in one vector of float64, summed over so many micro-batches in
+    the model's format, as `backward` does it.
     """
     model.zero_grad(set_to_none=True)
     everything = int((labels != PADDING).sum())
@@ -197,15 +196,9 @@ def steps(
 
 
 def _cell(
-    width: int,
-    layers: int,
-    batch: int,
-    length: int,
-    dtype: str,
-    where: torch.device,
-    iters: int,
+    width: int, layers: int, batch: int, length: int, dtype: str, where: torch.device, iters: int,
     budget_s: float,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """One cell: memory first, then times; rows without times where that is impossible."""
     kind, tokens = formats.storage(dtype), batch * length
     op = f"train {batch} sequences of {length}"
@@ -225,18 +218,11 @@ def _cell(
                 calls[name]()  # what the first call loads and allocates for good is not the step's
                 costs[name] = memory.columns(memory.peak(calls[name], where))
             table = compare(
-                calls,
-                allowed=ROUNDINGS * ALLOWED[kind],
-                quantity="step_wall",
-                op=op,
+                calls, allowed=ROUNDINGS * ALLOWED[kind], quantity="step_wall", op=op,
                 flops=3 * layers * models.layer_flops(width, tokens, length),
-                limit=f"matmul {dtype}",
-                device=where,
-                iters=iters,
-                budget_s=budget_s,
-                settle_cap_s=min(SETTLE_CAP_S, budget_s),
-                profile=False,
-            ).table
+                limit=f"matmul {dtype}", device=where, iters=iters, budget_s=budget_s,
+                settle_cap_s=min(SETTLE_CAP_S, budget_s), profile=False,
+            ).table  # fmt: skip
         except (RuntimeError, DisagreementError) as error:
             refused = [
                 {"op": op, "variant": name, "role": "variant", "quantity": "step_wall"}
@@ -259,11 +245,8 @@ def _beside(costs: dict, control: dict) -> dict[str, float | None]:
 def accumulated(
     forward: Layer, parameters: Sequence[Tensor], chunks: Sequence[Tensor]
 ) -> Callable[[], tuple[Tensor, ...]]:
-    """A call that adds up the gradients of all micro-batches, and returns the loss and them.
-
-    Args:
-        forward: The model: (B, T, C) to (B, T, C).
-        chunks: The micro-batches (B / steps, T, C), equally large.
+    """A call that adds up the gradients of equal micro-batches (B / steps, T, C), and returns
+    the loss and them.
     """
 
     def call() -> tuple[Tensor, ...]:

@@ -1,8 +1,7 @@
 """Activation checkpointing: what a step keeps for its backward pass, and what it computes again.
 
-The model and what it computes are the same in every variant; they differ in where a checkpoint
-begins and ends. Between the two nothing is kept but the input, and the backward pass runs that
-part forward a second time.
+Variants differ in where a checkpoint begins and ends. Between the two nothing is kept but the
+input, and the backward pass runs that part forward a second time.
 """
 
 import gc
@@ -119,10 +118,7 @@ def frontier(
 
 
 def cells(width: int, depth: int, batch: int, sequence: int, *, full: bool) -> list[Cell]:
-    """The points of the map: depths at one width, half of it, and one with few tokens.
-
-    The first are for the GPU to set the pace, and the others for the host.
-    """
+    """The points of the map: depths at one width, half of it, and one with few tokens."""
     half, quarter = max(2, depth // 2), max(2, depth // 4)
     # Whole heads, as far as there is more than one.
     narrow = models.HEAD_WIDTH * (width // (2 * models.HEAD_WIDTH)) or max(1, width // 2)
@@ -183,17 +179,10 @@ def _halves(layer: models.Block) -> tuple[Layer, Layer]:
 
 
 def _measured(
-    cell: Cell,
-    dtype: str,
-    where: torch.device,
-    iters: int,
-    budget_s: float,
+    cell: Cell, dtype: str, where: torch.device, iters: int, budget_s: float,
     names: Sequence[str] | None = None,
-) -> pd.DataFrame:
-    """One cell: its memory first, then its times; rows without times where that is impossible.
-
-    `names` are the granularities, by default all.
-    """
+) -> pd.DataFrame:  # fmt: skip
+    """One cell: its memory first, then its times; rows without times where that is impossible."""
     kind = formats.storage(dtype)
     place = {"width": cell.width, "depth": cell.depth, "tokens": cell.tokens, "dtype": dtype}
     blank = {"op": cell.op, "role": "variant", "quantity": "step_wall", "device": where.type}

@@ -48,15 +48,9 @@ class _Seen:
 
 
 def _trap(
-    inside: Callable[[], nn.Module],
-    width: int,
-    batch: int,
-    where: torch.device,
-    how: dict | None,
-    *,
-    by_grad: bool,
-    wants: bool,
-) -> _Seen:
+    inside: Callable[[], nn.Module], width: int, batch: int, where: torch.device, how: dict | None,
+    *, by_grad: bool, wants: bool,
+) -> _Seen:  # fmt: skip
     """One step of two linear layers with `inside` between them, checkpointed as `how` says."""
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(0)

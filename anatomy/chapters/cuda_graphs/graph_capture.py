@@ -1,8 +1,7 @@
 """CUDA graphs: when replaying a recorded list of kernels beats launching them one by one.
 
-A chain of kernels is called from Python, and the same calls are captured once and replayed. What a
-graph can save is the host's part of each launch; so the mean duration of a kernel is varied, from
-less than a launch costs to far more. Times are `step_wall`: on the GPU's own clock, with all
+What a graph can save is the host's part of each launch; so the mean duration of a kernel is varied,
+from less than a launch costs to far more. Times are `step_wall`: on the GPU's own clock, with all
 dispatch hidden, there would be nothing to save.
 """
 
@@ -88,14 +87,9 @@ def map(
 
 
 def _chain(
-    work: str,
-    size: int,
-    links: int,
-    where: torch.device,
-    told: Mapping[str, object],
-    quantities: Sequence[str],
-    iters: int,
-) -> pd.DataFrame:
+    work: str, size: int, links: int, where: torch.device, told: Mapping[str, object],
+    quantities: Sequence[str], iters: int,
+) -> pd.DataFrame:  # fmt: skip
     """One chain, eager and captured. Its links allocate their results, as ordinary code does."""
     if work == "pointwise":
         host.require_bytes(where, size * 2 * 16, f"a chain over {size} elements and its check")
@@ -135,16 +129,9 @@ def _chain(
 
     with torch.inference_mode():
         return compared(
-            over,
-            x,
-            where,
-            told,
-            quantities,
-            reference=exact,
-            allowed=ALLOWED_CHAIN,
-            iters=iters,
+            over, x, where, told, quantities, reference=exact, allowed=ALLOWED_CHAIN, iters=iters,
             flops=flops,
-        )
+        )  # fmt: skip
 
 
 @experiment(
@@ -190,14 +177,9 @@ def training(
 
 
 def _step(
-    width: int,
-    tokens: int,
-    layers: int,
-    sequence: int,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-) -> pd.DataFrame:
+    width: int, tokens: int, layers: int, sequence: int, where: torch.device,
+    told: Mapping[str, object], iters: int,
+) -> pd.DataFrame:  # fmt: skip
     model = models.transformer(width, layers, where, torch.bfloat16)
     parameters = list(model.parameters())
     x = torch.randn(tokens // sequence, sequence, width, dtype=torch.bfloat16, device=where)

@@ -27,12 +27,9 @@ def _timed(tables: tuple[Table, ...]) -> list[tuple[dict, Row]]:
 def few_iterations_are_slow(*tables: Table) -> Finding:
     """The first six blocks of a row take longer than all of its blocks: the median over rows."""
     ratios, floors, widths = [], [], []
-    for _, row in _timed(tables):
-        if why_not(row):
-            continue
-        early, whole = (
-            intervals.median_interval(blocks) for blocks in (row["blocks_s"][:FEW], row["blocks_s"])
-        )
+    for row in [row for _, row in _timed(tables) if not why_not(row)]:
+        blocks = row["blocks_s"]
+        early, whole = map(intervals.median_interval, (blocks[:FEW], blocks))
         ratios.append(early.median / whole.median)
         floors.append(row.get("noise_floor") or 0.0)
         widths.append((intervals.half_width(early), intervals.half_width(whole)))

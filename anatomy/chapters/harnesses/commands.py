@@ -49,11 +49,9 @@ def add(app: typer.Typer) -> None:
 
         root = save or _root()
         items = recorder.plan(scoreboard.calls(device), root, host.here())
-        items = [
-            replace(each, last_seconds=each.last_seconds or EXPECTED_S[each.name]) for each in items
-        ]
         outcome = None
         if not plan:
+            items = [replace(i, last_seconds=i.last_seconds or EXPECTED_S[i.name]) for i in items]
             outcome = recorder.record(
                 items, root=root, budget_s=budget, allow_foreign=allow_foreign
             )
@@ -62,8 +60,7 @@ def add(app: typer.Typer) -> None:
         stand = _recorded(items, root, device)
         if not stand.empty:
             _print(stand, format)
-        waiting = sum(not each.freshness.current for each in items)
-        if waiting:
+        if waiting := sum(not each.freshness.current for each in items):
             missing = f"{waiting} of {len(items)} processes are missing or not current"
             print(f"{missing}; the same command goes on with them.", file=sys.stderr)
         if outcome and outcome.failed:
@@ -90,22 +87,19 @@ def _recorded(items: list[Any], root: Path, device: str) -> scoreboard.Board:
 
 def _print(board: scoreboard.Board, format: Format) -> None:
     sheets = [
-        (part, quantity, scoreboard.sheet(board, part, quantity))
+        scoreboard.sheet(board, part, quantity)
         for part in scoreboard.PARTS
         for quantity in (scoreboard.QUANTITIES if part in scoreboard.BY_QUANTITY else ("gpu_cold",))
     ]
     if format is Format.CSV:
         say(as_csv(board.targets))
     elif format is Format.JSON:
-        lines = {
-            sheet.title: [
-                dict(zip((h.removeprefix("#") for h in sheet.heads), line, strict=True))
-                for line in sheet.lines
-            ]
-            for _, _, sheet in sheets
-        }
+        lines = {}
+        for sheet in sheets:
+            heads = [head.removeprefix("#") for head in sheet.heads]
+            lines[sheet.title] = [dict(zip(heads, line, strict=True)) for line in sheet.lines]
         say(json.dumps(lines, indent=1, ensure_ascii=False))
     else:
         # The verdicts last, where a terminal leaves the reader's eye.
         shown = [*sheets[2:], *sheets[1::-1]]  # the first two are why targets are missed, and which
-        show(*(table(s.heads, s.lines, f"\n{s.title}") for *_, s in shown if s.lines))
+        show(*(table(s.heads, s.lines, f"\n{s.title}") for s in shown if s.lines))

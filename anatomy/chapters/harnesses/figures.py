@@ -4,7 +4,6 @@ from anatomy.chapters.harnesses.contest import boards, scoreboard
 from anatomy.figures import framing
 from anatomy.figures.charts import figures
 from anatomy.record.showing import current
-from anatomy.table.errors import UnknownName
 
 
 def harnesses(part: str, quantity: str = "gpu_cold", *, caption: str | None = None) -> str:
@@ -17,12 +16,7 @@ def harnesses(part: str, quantity: str = "gpu_cold", *, caption: str | None = No
         part: `targets`, `misses`, `spread`, `bias`, `coverage`, `errors` or `cost`.
         quantity: Of `spread` and `bias`: gpu_cold, gpu_warm or step_wall.
     """
-    for kind, name, known in (
-        ("part of the comparison", part, scoreboard.PARTS),
-        ("quantity", quantity, scoreboard.QUANTITIES),
-    ):
-        if name not in known:
-            raise UnknownName(kind, name, known)
+    scoreboard.check(part, quantity)
     found = boards.found(current())
     return framing.exhibit(found, caption, lambda: boards.part(found, part, quantity))
 
@@ -39,8 +33,8 @@ def samples(experiment: str, *, quantity: str | None = None, caption: str | None
         BadParameter: It keeps none.
     """
     found = current().find(experiment)
-    return framing.exhibit(
-        found,
-        caption,
-        lambda: boards.samples(found, figures.rows_of(found, None, None, quantity, None)),
-    )
+
+    def draw() -> str:
+        return boards.samples(found, figures.rows_of(found, None, None, quantity, None))
+
+    return framing.exhibit(found, caption, draw)

@@ -29,15 +29,10 @@ SHARED = {
 
 
 def _of(costs: Table, entry: str, variants: tuple[str, ...]) -> list[Row]:
-    """The rows of an entry.
-
-    Raises:
-        UnknownName: There is none.
-    """
-    found = beginning(costs, entry, *variants)
-    if not found:
-        raise UnknownName("op in a recording", entry, [str(row.get("op")) for row in costs])
-    return found
+    """The rows of an entry; UnknownName is raised where there is none."""
+    if found := beginning(costs, entry, *variants):
+        return found
+    raise UnknownName("op in a recording", entry, [str(row.get("op")) for row in costs])
 
 
 @claim(COSTS)

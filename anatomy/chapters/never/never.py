@@ -1,7 +1,5 @@
-"""The list of what never to do, each entry as what it costs per use.
-
-A rule without a number can't be weighed. Each entry here is run beside what one would do instead,
-and its cost is given for one use: one trip to the CPU, one element of a loop, one line of a log.
+"""The list of what never to do: each entry is run beside what one would do instead, and its cost is
+given for one use: one trip to the CPU, one element of a loop, one line of a log.
 """
 
 import copy
@@ -98,21 +96,13 @@ def _measured(
     """One comparison of the wall time of a step, the first of `calls` being the control."""
     settings = {"quantity": "step_wall", "profile": False, "budget_s": BUDGET_S} | more
     return compare(
-        calls,
-        op=op,
-        device=where,
-        iters=iters,
-        settle_cap_s=SETTLE_CAP_S,
-        **settings,
+        calls, op=op, device=where, iters=iters, settle_cap_s=SETTLE_CAP_S, **settings
     ).table
 
 
 def per_use(table: pd.DataFrame, uses: dict[str, float]) -> pd.DataFrame:
-    """Add what one use takes more than the control, block by block, with its interval.
-
-    Args:
-        table: Rows of one comparison.
-        uses: Uses in one call, by variant; what is not in it is no use.
+    """Add to a comparison what one use takes more than the control, block by block, where a variant
+    has so many `uses` in a call.
     """
     base = np.asarray(table[table.role == "control"].iloc[0].blocks_s)
     found = []
@@ -268,11 +258,7 @@ def _in_double(model: nn.Sequential, x: Tensor) -> Callable[[], tuple[Tensor, ..
 
 
 def first_calls(watch: Stopwatch, scale: float) -> pd.DataFrame:
-    """Calls 1 to 20 of things that this process has not done yet, and calls a second later.
-
-    Args:
-        watch: The clock. It has run already; nothing that is timed here has.
-    """
+    """Calls 1 to 20 of things that this process has not done yet, and calls a second later."""
     where, kind = watch.device, _kind(watch.device)
     side, width, tokens = _sized(4096, scale), _wide(1024, scale), _sized(2048, scale)
     a = torch.randn(side, side, device=where, dtype=kind)

@@ -17,6 +17,7 @@ from anatomy.table.errors import BadParameter
 CHIPS = {scoreboard.MET: "holds", scoreboard.NOT_MET: "fails", scoreboard.OPEN: "not recorded"}
 # Parts that have a chart, and whether its axis is logarithmic.
 CHARTS = {"spread": True, "bias": False}
+_judged: dict[tuple[str, ...], Board] = {}
 
 
 def found(showing: Showing) -> list[Found]:
@@ -32,9 +33,6 @@ def board(calls: Sequence[Found]) -> Board:
         _judged.clear()
         _judged[key] = Board.of(there)
     return _judged[key]
-
-
-_judged: dict[tuple[str, ...], Board] = {}
 
 
 def part(calls: Sequence[Found], name: str, quantity: str) -> str:
@@ -96,35 +94,25 @@ def _table(sheet: Sheet) -> str:
 
 def _reasons(sheet: Sheet) -> str:
     """The missed targets as lists, one a target: sentences need more room than a table's cells."""
-    by_target: dict[str, list[str]] = {}
+    by_target: dict[str, str] = {}
     for where, says, found, why in sheet.lines:
         item = f"<li><strong>{escape(where)}</strong>: {escape(found)}. {escape(why)}</li>"
-        by_target.setdefault(says, []).append(item)
-    if not by_target:
-        return "<p>No target that can be decided is missed.</p>"
-    return "".join(
-        f"<p><strong>{escape(says)}</strong></p><ul>{''.join(items)}</ul>"
-        for says, items in by_target.items()
-    )
+        by_target[says] = by_target.get(says, "") + item
+    lists = (f"<p><strong>{escape(s)}</strong></p><ul>{i}</ul>" for s, i in by_target.items())
+    return "".join(lists) or "<p>No target that can be decided is missed.</p>"
 
 
 def _points(one: Board, name: str, quantity: str) -> list[dict[str, Any]]:
     """The marks of a part's chart, in percent."""
-    if name == "spread":
-        table, column = standings.spreads(one.estimates, one.reference), "spread"
-    else:
-        table, column = standings.biases(one.estimates, one.reference), "bias"
+    shown = standings.spreads if name == "spread" else standings.biases
+    table = shown(one.estimates, one.reference)
     table = table[table.quantity == quantity]
     if CHARTS[name]:
-        table = table[table[column] > 0]  # a logarithm has no place for 0
+        table = table[table[name] > 0]  # a logarithm has no place for 0
     return [
-        {
-            "label": op,
-            "series": variant,
-            "value": 100 * value,
-            "hover": f"{op}, {variant}: {units.percent(value)}",
-        }
-        for op, variant, value in table[["op", "variant", column]].itertuples(index=False)
+        {"label": op, "series": variant, "value": 100 * value}
+        | {"hover": f"{op}, {variant}: {units.percent(value)}"}
+        for op, variant, value in table[["op", "variant", name]].itertuples(index=False)
     ]
 
 

@@ -1,12 +1,11 @@
 """Why a target is missed: at each place where it is, the measurement that shows it.
 
-The targets are in `targets`, the rules in `standings`. A sentence
-here says what was measured and what follows from it, and nothing that a recording could contradict.
+A sentence here says what was measured and what follows from it, and nothing that a recording could
+contradict. The targets are in `targets`, the rules in `standings`.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -14,47 +13,37 @@ from anatomy.chapters.harnesses.contest import standings, targets
 from anatomy.table import units
 
 
-@dataclass(frozen=True)
-class Shortfall:
-    """One place where a target is missed.
+class Shortfall(NamedTuple):
+    """One place where a target is missed."""
 
-    Attributes:
-        target: Short name of the target.
-        where: The workload, the quantity, or both.
-        found: What was found there, as text.
-        why: The measurement that shows why, as a sentence or two.
-    """
+    target: str  # its short name
+    where: str  # the workload, the quantity, or both
+    found: str  # what was found there, as text
+    why: str  # the measurement that shows why, as a sentence or two
 
-    target: str
-    where: str
-    found: str
-    why: str
+
+Shortfalls = Iterator[Shortfall]
+ITSELF = "the stopwatch itself moves so much at this budget."
 
 
 def explained(estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfall]:
     """Every place where a target is missed, in the order of the targets."""
-    found = targets.judged(estimates, reference)
-    missed = [
-        each.target for each in found.itertuples() if not units.missing(each.met) and not each.met
-    ]
+    judged = targets.judged(estimates, reference)
     known: dict[tuple[str, str], Shortfall] = {}
-    for target in missed:
-        kind = next(kind for kind in EXPLAINED if target.startswith(kind))
+    for target in judged.target[judged.met.eq(False)]:
+        explain = next(each for kind, each in EXPLAINED.items() if target.startswith(kind))
         # What misses the half misses it at the worst place too; once is enough.
         family = target.replace("worst-", "spread-")
-        for where, found, why in EXPLAINED[kind](target, estimates, reference):
-            known.setdefault((family, where), Shortfall(target, where, found, why))
+        for place in explain(target, estimates, reference):
+            known.setdefault((family, place.where), place)
     return list(known.values())
 
 
 def off_text(row: Any) -> str:
     """A bias in the measure that its rule has: a share of long kernels, microseconds of short."""
-    if row.reference_s >= standings.SHORT_S:
-        return f"{'+' if row.bias > 0 else ''}{units.format_value(row.bias, '%.2')}"
-    return f"{'+' if row.off_s > 0 else ''}{units.format_value(row.off_s, 'us.2')}"
-
-
-Places = Iterator[tuple[str, str, str]]  # where, what was found there, and why
+    long = row.reference_s >= standings.SHORT_S
+    text = units.format_value(row.bias, "%.2") if long else units.format_value(row.off_s, "us.2")
+    return f"{'+' if row.off_s > 0 else ''}{text}"
 
 
 def _cell(table: pd.DataFrame, row: Any) -> pd.DataFrame:
@@ -62,7 +51,7 @@ def _cell(table: pd.DataFrame, row: Any) -> pd.DataFrame:
     return table[(table.op == row.op) & (table.quantity == row.quantity)]
 
 
-def _spread(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+def _spread(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
     table = standings.spreads(estimates, reference)
     asked, _, short = target.partition("-")
     quantity = next(q for q in standings.TARGETED if q.endswith(f"_{short}"))
@@ -77,7 +66,8 @@ def _spread(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Pl
         why = _noise(noises.get(rival.op)) or _inside(ours, estimates)
         wanted = f"{units.percent(most * rival.spread)}{_card(rival, most, reference)}"
         found = f"{units.ratio(rival.ratio)} {rival.variant}'s"
-        yield f"{rival.op}, {quantity}", found, f"{why} The target asks for {wanted}."
+        why = f"{why} The target asks for {wanted}."
+        yield Shortfall(target, f"{rival.op}, {quantity}", found, why)
 
 
 def _card(rival: Any, most: float, reference: pd.DataFrame) -> str:
@@ -98,9 +88,8 @@ def _noise(row: Any) -> str:
         return ""
     own, across = units.percent(row.own), units.percent(row.across)
     seen = f"Six successive estimates spread by {own}, those of different processes by {across}:"
-    if 2 * row.own_s < row.across_s:
-        return f"{seen} what moves is the card or the process, not the stopwatch."
-    return f"{seen} {ITSELF}"
+    between = "what moves is the card or the process, not the stopwatch."
+    return f"{seen} {between if 2 * row.own_s < row.across_s else ITSELF}"
 
 
 def _inside(ours: Any, estimates: pd.DataFrame) -> str:
@@ -112,15 +101,11 @@ def _inside(ours: Any, estimates: pd.DataFrame) -> str:
         return "No interval was recorded that could tell the stopwatch's noise from the card's."
     inside, spread = units.percent(inside_s / ours.per_s), units.percent(ours.spread)
     seen = f"The interval of one estimate spans {inside}, the figures of all runs {spread}:"
-    if 2 * inside_s < ours.spread_s:
-        return f"{seen} what moves lies between the runs: card, host or process."
-    return f"{seen} {ITSELF}"
+    between = "what moves lies between the runs: card, host or process."
+    return f"{seen} {between if 2 * inside_s < ours.spread_s else ITSELF}"
 
 
-ITSELF = "the stopwatch itself moves so much at this budget."
-
-
-def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
     table = standings.biases(estimates, reference)
     figures = standings.figures(estimates)
     out = table[(table.variant == standings.OURS) & ~table.within.astype(bool)]
@@ -132,7 +117,8 @@ def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Plac
         theirs = ", ".join(f"{each.variant} {off_text(each)}" for each in others.itertuples())
         parts = [_reference(row, runs), _witness(row), _clocks(row, reference.get("sm_clock_mhz"))]
         parts += [f"Theirs: {theirs}."] if theirs else []
-        yield f"{row.op}, {row.quantity}", off_text(row), " ".join(filter(None, parts))
+        why = " ".join(filter(None, parts))
+        yield Shortfall(target, f"{row.op}, {row.quantity}", off_text(row), why)
 
 
 def _reference(row: Any, runs: pd.Series) -> str:
@@ -168,11 +154,9 @@ def _witness(row: Any) -> str:
 
 
 def _clocks(row: Any, records: pd.Series | None) -> str:
-    """Whether the card ran at another clock where the kernels were recorded.
+    """Whether the card ran at another clock where the kernels of a row were recorded.
 
-    Args:
-        row: One figure beside its reference.
-        records: Clocks of all records, in MHz: what the card does where nothing holds it back.
+    The highest of all `records`, in MHz, is what the card does where nothing holds it back.
     """
     ours, there = row.sm_clock_mhz, row.reference_mhz
     if units.missing(there):
@@ -189,7 +173,7 @@ def _clocks(row: Any, records: pd.Series | None) -> str:
     )
 
 
-def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
     table = standings.asked(estimates, reference)
     table = table[(table.kind == targets.COVERAGES[target]) & (table.quantity != "step_wall")]
     half, middle = (table.high_s - table.low_s) / 2, (table.high_s + table.low_s) / 2
@@ -197,19 +181,17 @@ def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> 
     table = table.assign(half=half / table.truth_s, off=off / table.truth_s)
     for quantity, cell in table.groupby("quantity"):
         out = cell[~cell.held.astype(bool)]
-        wide = f"Half an interval is typically {units.percent(cell.half.median())} wide"
-        away = f"{units.percent((cell if out.empty else out).off.median())} away from what"
-        if out.empty:
-            why = f"{wide}, and its middle {away} it should hold."
-        else:
-            most = out.op.value_counts().head(3)
-            places = ", ".join(f"{op} ({count})" for op, count in most.items())
-            why = f"{wide}; the middle of one that missed is {away} it should hold. Most on "
-            why += f"{places}."
-        yield quantity, f"{len(cell) - len(out)} of {len(cell)}", why
+        why = f"Half an interval is typically {units.percent(cell.half.median())} wide"
+        why += ", and its middle " if out.empty else "; the middle of one that missed is "
+        away = units.percent((cell if out.empty else out).off.median())
+        why += f"{away} away from what it should hold."
+        if not out.empty:
+            most = out.op.value_counts().head(3).items()
+            why += f" Most on {', '.join(f'{op} ({count})' for op, count in most)}."
+        yield Shortfall(target, quantity, f"{len(cell) - len(out)} of {len(cell)}", why)
 
 
-def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
     kind = "effect" if target == "power" else "same"
     pairs = standings.compared(estimates, kind)
     if target in ("power", "false-positives-of-threes"):
@@ -227,19 +209,20 @@ def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> 
         )
         if kind == "effect" and floor > wrong.ratio.median() - 1:
             why += " What is below its floor is never claimed."
-        yield f"{op}, {quantity}", f"{int(cell.claimed.sum())} of {len(cell)}", why
+        count = f"{int(cell.claimed.sum())} of {len(cell)}"
+        yield Shortfall(target, f"{op}, {quantity}", count, why)
 
 
-def _overhead(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+def _overhead(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
     runs = standings.part(estimates, "overhead").dropna(subset=["cost_s"])
     late = runs[(runs.cost_s >= standings.OVERHEAD_S) | runs.wide.astype(bool)]
     for row in late.itertuples():
-        wide = "wide, so the blocks did not agree in time"
-        why = f"Its rows are {wide if row.wide else 'narrow, but late'}."
-        yield f"{row.op}, {row.quantity}, process {row.process}", units.seconds(row.cost_s), why
+        how = "wide, so the blocks did not agree in time" if row.wide else "narrow, but late"
+        where = f"{row.op}, {row.quantity}, process {row.process}"
+        yield Shortfall(target, where, units.seconds(row.cost_s), f"Its rows are {how}.")
 
 
-EXPLAINED: dict[str, Callable[..., Places]] = {
+EXPLAINED: dict[str, Callable[..., Shortfalls]] = {
     "spread-": _spread,
     "worst-": _spread,
     "bias": _bias,

@@ -44,27 +44,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class Harness:
-    """A harness as the protocol runs it.
-
-    Attributes:
-        name: What it is.
-        quantity: Which time it reports; it is compared with nothing else.
-        run: From a callable to the figures it reports, by name: one run may give two.
-        missing: Why it can't run here, or None.
-    """
+    """A harness as the protocol runs it."""
 
     name: str
-    quantity: str
-    run: Callable[[Call], dict[str, Figure]]
-    missing: str | None = None
+    quantity: str  # the time that it reports; it is compared with nothing else
+    run: Callable[[Call], dict[str, Figure]]  # gives figures by name: one run may have two
+    missing: str | None = None  # why it can't run here
 
 
 def harnesses(watch: Stopwatch, budget_s: float) -> list[Harness]:
-    """All harnesses, ready for calls that take `budget_s` seconds each.
-
-    Args:
-        budget_s: Wall time of one estimate, warm-up included.
-    """
+    """All harnesses, ready for estimates of `budget_s` wall seconds each, warm-up included."""
     no_gpu = None if watch.device.type == "cuda" else f"needs CUDA; this is {watch.device.type}"
     no_triton = no_gpu or (None if find_spec("triton") else "triton is not installed")
     return [
@@ -81,11 +70,7 @@ def harnesses(watch: Stopwatch, budget_s: float) -> list[Harness]:
 
 
 def ours(watch: Stopwatch, budget_s: float, quantity: str, call: Call) -> dict[str, Figure]:
-    """`compare` with one variant: its figure with its interval, and the control's duplicate.
-
-    It measures for the whole budget rather than until it is narrow, since that is what it is
-    given; settling is left out because the settle load has just run.
-    """
+    """The figure of `compare` with one variant and its duplicate, and its interval."""
     control, again = quick(watch, budget_s, quantity, {"it": call})
     more = {"noise_floor": again["noise_floor"], "wide": control["wide"]}
     blocks = (*control["blocks_s"], *again["blocks_s"])
@@ -98,17 +83,14 @@ def ours(watch: Stopwatch, budget_s: float, quantity: str, call: Call) -> dict[s
 def quick(
     watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Call]
 ) -> list[dict[str, Any]]:
-    """The rows of a comparison that is done in `budget_s`, without settling or profile."""
+    """The rows of a comparison that measures for the whole of `budget_s`, narrow or not.
+
+    It does not settle, since the settle load has just run, and takes no profile.
+    """
     found = compare(
-        calls,
-        quantity=quantity,
-        device=watch.device,
-        budget_s=budget_s,
-        precision=0.0,
-        settle_cap_s=0.0,
-        profile=False,
-        watch=watch,
-    )
+        calls, quantity=quantity, device=watch.device, budget_s=budget_s, precision=0.0,
+        settle_cap_s=0.0, profile=False, watch=watch,
+    )  # fmt: skip
     return found.table.to_dict("records")
 
 
@@ -137,10 +119,7 @@ def _cudagraph(budget_s: float, call: Call) -> dict[str, Figure]:
 
 
 def _inductor(watch: Stopwatch, budget_s: float) -> Callable[[Call], dict[str, Figure]]:
-    """Inductor's benchmarker, which counts iterations rather than time.
-
-    How many fill the budget is asked once per callable, outside of it.
-    """
+    """Inductor's benchmarker; how many iterations fill the budget is asked outside of it."""
     iterations: dict[Call, int] = {}
 
     def run(call: Call) -> dict[str, Figure]:

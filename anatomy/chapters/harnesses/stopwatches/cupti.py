@@ -1,11 +1,9 @@
 """What a workload takes by the driver's own record: when each of its kernels began and ended.
 
 CUPTI stamps kernels on the device; no event, no host clock and no subtraction stands between. The
-calls are put into the state that the quantity is defined by, and the card into the one that an
-estimate has it in: the workload runs in that same way for a while before, so that its clocks are
-those of the work and not of an idle card, and calls are queued ahead, with one wait for many. A
-profiler slows the host, so this is done in processes of its own, and the wall time of a step is
-taken there by plain loops instead.
+calls and the card are put into the state that an estimate of the quantity has them in: the workload
+runs in that same way for a while before, and calls are queued ahead, with one wait for many. A
+profiler slows the host, so this has processes of its own, and a wall time is taken by plain loops.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,21 +41,16 @@ STRETCH_S = 0.02
 
 @dataclass(frozen=True)
 class Reference:
-    """A time by the record of kernels, in seconds.
+    """A time by the record of kernels in one round."""
 
-    `seconds` is what the quantity is about: for `gpu_cold` from the first kernel's start to the
-    last one's end, for `gpu_warm` from one call's start to the next one's. `busy_s` is the time in
-    which a kernel of one call ran. `values` are the single ones behind `seconds`, in one round.
-    """
-
-    seconds: float
-    busy_s: float
-    values: tuple[float, ...]
+    seconds: float  # of a call, as the quantity defines it
+    busy_s: float  # in which a kernel of one call ran
+    values: tuple[float, ...]  # the single ones behind `seconds`
     kernels_per_call: int
 
 
 def cold(call: Call, watch: Stopwatch) -> Reference:
-    """The span of one call's kernels after a cache flush, queued as the stopwatch queues them.
+    """The time from one call's first kernel's start to its last one's end, after a cache flush.
 
     Raises:
         MeasurementError: The profiler saw no kernels, or lost some.
@@ -101,14 +94,9 @@ def cold(call: Call, watch: Stopwatch) -> Reference:
 
 
 def _calls(group: list[Kernel], count: int, flushing: int) -> list[list[Kernel]]:
-    """The kernels of each of `count` calls in a group of flush, call, flush, call.
+    """The kernels of each of `count` calls in a group, by their start, of flush, call, flush, call.
 
-    Args:
-        group: Kernels in order of their start.
-        flushing: Kernels of one flush.
-
-    Raises:
-        MeasurementError: The kernels do not divide into so many.
+    A flush has `flushing` kernels. A MeasurementError is raised if they do not divide into so many.
     """
     each, rest = divmod(len(group), count)
     if rest or each <= flushing:
@@ -161,9 +149,7 @@ def warm(call: Call, watch: Stopwatch) -> Reference:
 def witnessed(call: Call, watch: Stopwatch, quantity: str) -> dict[str, float]:
     """What the stopwatch reads of a call with the profiler off, and on: whether that changes it.
 
-    Returns:
-        `events_s` and `events_profiled_s`, medians over the turns in seconds. The two take turns,
-        so that a card that warms up shows in neither alone.
+    The two take turns, so that a card that warms up shows in neither alone.
     """
     sampler = prepare(watch, [call], quantity)
     count = WITNESSED if sampler.way == "alone" else WITNESSED // 4
@@ -188,9 +174,8 @@ def wall(call: Call, watch: Stopwatch) -> Reference:
 
 
 def _warmed(watch: Stopwatch, act: Callable[[int], None], each_s: float, launches: int) -> int:
-    """Warm up by `act`, but for its last steps; returns how many are left to be recorded.
-
-    A step of `act` takes `each_s` seconds and `launches`.
+    """Warm up by steps of `act`, of `each_s` seconds and so many `launches` each, but for the last
+    ones; returns how many are left to be recorded.
     """
     recorded = max(1, min(int(WARM_UP_S / each_s), RECORDED // launches))
     stretch = max(1, int(STRETCH_S / each_s))
@@ -207,11 +192,7 @@ def _launches(enqueue_s: float) -> int:
 
 
 def _seen(groups: list[list[Kernel]], expected: int) -> list[list[Kernel]]:
-    """The groups of kernels behind the first sleep, if they are as many as there were sleeps.
-
-    Raises:
-        MeasurementError: They are not.
-    """
+    """The groups of kernels behind the first sleep; MeasurementError unless one for each sleep."""
     found = groups[1:]
     if len(found) != expected:
         raise MeasurementError(

@@ -1,9 +1,8 @@
 """What is timed: ten workloads from one element to a training step, and two pairs 2 % apart.
 
 They span what makes timing hard: kernels shorter than an event pair, data that fits in the cache
-and data that does not, power-limited products, chains whose launches take as long as their
-kernels. Every callable returns a tensor that stays the same from call to call, so that `compare`
-can check it.
+and data that does not, power-limited products, chains whose launches take as long as their kernels.
+Every callable returns the same from call to call, so that `compare` can check it.
 """
 
 from collections.abc import Callable
