@@ -67,7 +67,6 @@ def confusion(device: str = "cuda:0", scale: float = 1.0, budget_s: float = 1.0)
 
 
 def _refused(name: str, expected: str | None, where: torch.device, why: str) -> pd.DataFrame:
-    """The row of a workload that is not measured, and why."""
     row = {"op": name, "variant": name, "role": "variant", "quantity": "step_wall"}
     row |= {"device": where.type, "expected": expected, "note": why}
     return pd.DataFrame([row])
@@ -85,26 +84,19 @@ def _examined(
         settle_cap_s=min(0.5, budget_s), profile=False,
     )  # fmt: skip
     found = diagnose(
-        workload.step or workload.call,
-        inputs=workload.inputs,
-        device=str(where),
-        name=workload.name,
-        settle_cap_s=0,  # it has just run
-    )
+        workload.step or workload.call, inputs=workload.inputs, device=str(where),
+        name=workload.name, settle_cap_s=0,  # it has just run
+    )  # fmt: skip
     verdict, quantities = found.verdict, found.quantities
     columns = {
         "expected": workload.expected,
-        "found": verdict.cause,
-        "second": verdict.second,
-        "certain": verdict.certain,
+        "found": verdict.cause, "second": verdict.second, "certain": verdict.certain,
         "seed_says": bottleneck.three_kinds(quantities) if where.type == "cuda" else None,
-        "kernel_count": quantities.kernels,
-        **quantities.shares(),
+        "kernel_count": quantities.kernels, **quantities.shares(),
         "saving": verdict.savings.get(verdict.cause),
-        "diagnosed_s": quantities.period_s,
-        "profiled_s": quantities.profiled_s,
+        "diagnosed_s": quantities.period_s, "profiled_s": quantities.profiled_s,
         "report": str(found).splitlines(),
-    }
+    }  # fmt: skip
     control = told.table.role == "control"
     table = told.table.astype(object)
     for name, value in columns.items():

@@ -8,8 +8,7 @@ from anatomy.claims.table import Table, over_control, trusted
 from anatomy.judge.rows import Row
 from anatomy.table import kernel_names, units
 
-# The kinds that the seed knows.
-THREE = ("compute", "memory", "launch")
+THREE = ("compute", "memory", "launch")  # the kinds that the seed knows
 # What is taken out must have cost this share of the step, or it was not what held it back.
 LEAST = 0.10
 FIRST, STEADY = 1, (20, 21, 22)
@@ -69,10 +68,8 @@ def _names(own: list[Row]) -> str:
     ours = sum(row["found"] == row["expected"] for row in named)
     theirs = sum(row.get("seed_says") == row["expected"] for row in named)
     nameable = sum(row["expected"] in THREE for row in named)
-    return (
-        f"Of {len(named)} workloads of known bottleneck diagnose named {ours} as built; the three "
-        f"kinds named {theirs}, of {nameable} that they have a name for."
-    )
+    kinds = f"the three kinds named {theirs}, of {nameable} that they have a name for"
+    return f"Of {len(named)} workloads of known bottleneck diagnose named {ours} as built; {kinds}."
 
 
 @claim(Need("bottlenecks.profiled_call"))
@@ -105,10 +102,8 @@ def _longest(model: str, side: str, calls: Mapping[int, Row]) -> str:
     ends = (pick(row.get(f"{side}_s") or 0.0 for row in later) for pick in (min, max))
     rest = " to ".join(dict.fromkeys(map(units.seconds, ends)))
     what = "the same" if names == [own] else " or ".join(names)
-    return (
-        f"{model} on {SIDES[side]}: {own} in call {FIRST} ({share} of {one}), "
-        f"{what} in calls {STEADY[0]} to {STEADY[-1]} (of {rest})"
-    )
+    then = f"{what} in calls {STEADY[0]} to {STEADY[-1]} (of {rest})"
+    return f"{model} on {SIDES[side]}: {own} in call {FIRST} ({share} of {one}), {then}"
 
 
 def _short(name: str) -> str:

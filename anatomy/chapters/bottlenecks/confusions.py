@@ -19,14 +19,10 @@ JUDGES = {"found": "diagnose", "seed_says": "the seed's three kinds"}
 # The kinds that a judge has a name for, where they are not all.
 NAMEABLE = {"seed_says": (COMPUTE, MEMORY, LAUNCH)}
 SHARES = {
-    "idle_share": "GPU idle",
-    "enqueue_share": "host busy",
-    "sync_share": "waits",
-    "input_share": "input",
-    "transfer_share": "copies",
-    "flop_share": "of peak",
+    "idle_share": "GPU idle", "enqueue_share": "host busy", "sync_share": "waits",
+    "input_share": "input", "transfer_share": "copies", "flop_share": "of peak",
     "byte_share": "of bandwidth",
-}
+}  # fmt: skip
 
 
 def confusion(
@@ -84,7 +80,6 @@ def _right(there: Sequence[Row], column: str) -> int:
 
 
 def _score(table: Sequence[Row], op: str | None) -> str:
-    """How many names are right, and which are not, in a sentence."""
     there = _built(table)
     right = _right(there, "found")
     said = f"diagnose named {right} of {len(there)} workloads as they were built."
@@ -119,13 +114,13 @@ def _marked(text: str, right: bool) -> str:
     return tables.chip("holds" if right else "fails", text)
 
 
-def _each(table: Sequence[Row]) -> dict[str, tuple[Row, list[Row]]]:
-    """Of every workload its own row, and all of its rows."""
+def _each(table: Sequence[Row]) -> dict[str, tuple[Row, Row | None]]:
+    """Of every workload its own row, and that without its cause if there is one."""
     found = {}
     for op in rows.names(table, "op"):
         members = [row for row in table if row.get("op") == op]
         own = next((row for row in members if row.get("role") == "control"), members[0])
-        found[escape(op)] = own, members
+        found[escape(op)] = own, next((r for r in members if r.get("variant") == "without"), None)
     return found
 
 
@@ -144,11 +139,10 @@ def _workloads(table: Sequence[Row], op: str | None) -> str:
     return tables.listed(heads, lines, "Workloads and their names") + why
 
 
-def _cells(own: Row, members: Sequence[Row]) -> list[str]:
+def _cells(own: Row, beside: Row | None) -> list[str]:
     expected = own.get("expected") or ""
     names = [_marked(_name(own, judge), own.get(judge) == expected) for judge in JUDGES]
     built, second = (escape(str(own.get(column) or "—")) for column in ("expected", "second"))
-    beside = next((row for row in members if row.get("variant") == "without"), None)
     if beside is None:
         return [built, *names, second, tables.NONE, tables.NONE]
     text = units.ratio_range(*(beside.get(end) for end in ("ratio", "ratio_low", "ratio_high")))
@@ -169,9 +163,6 @@ def _shares(table: Sequence[Row], op: str | None) -> str:
 
 
 PARTS = {
-    "score": _score,
-    "matrix": _matrices,
-    "workloads": _workloads,
-    "shares": _shares,
+    "score": _score, "matrix": _matrices, "workloads": _workloads, "shares": _shares,
     "told": _reports,
-}
+}  # fmt: skip

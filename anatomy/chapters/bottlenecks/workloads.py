@@ -1,6 +1,4 @@
-"""Workloads that are each built so that one thing holds them back. A collective is not among them:
-it takes several GPUs.
-"""
+"""Workloads that are each built so that one thing holds them back."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -132,7 +130,6 @@ def _with_graph(workload: Workload, where: torch.device) -> Workload:
 
 
 def _replay(call: Call) -> Call:
-    """A call that replays a CUDA graph of another call."""
     beside = torch.cuda.Stream()
     beside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(beside):  # what is made at the first calls is not made while capturing

@@ -6,9 +6,10 @@ Tensor cores want the second, so a library that is given the first may convert i
 """
 
 import copy
-import functools
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
 from typing import Literal
 
 import pandas as pd
@@ -17,7 +18,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy.chapters.channels_last import residual
-from anatomy.chapters.channels_last.convolutions import convolutions_in, scaled
 from anatomy.comparison import compare
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import agreement
@@ -49,8 +49,7 @@ ALLOWED_LAYER = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-7, "bf16": 2**-5}
 # And a network of 50 layers from itself in float32: every ReLU and batch norm multiplies what was
 # rounded before it. Unrelated numbers are about 1.4 apart.
 ALLOWED_NETWORK = {"fp32": 2**-8, "tf32": 2**-3, "fp16": 2**-2, "bf16": 2**-1}
-# Keeps the gradients of float16 from vanishing, as loss scaling does.
-LOSS_SCALE = 2**10
+LOSS_SCALE = 2**10  # keeps the gradients of float16 from vanishing, as loss scaling does
 # Seconds of settling before a comparison.
 SETTLE_S = 0.5
 NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
@@ -78,8 +77,7 @@ def map(
 
     Returns:
         One comparison per cell, its `op` such as `C=64 inference bf16 N=64`, in gpu_warm: which
-        kernels run depends on the layout, what it costs to launch them does not. `uses` counts
-        layers of this kind after which converting the input once has paid. Cells of phase
+        kernels run depends on the layout, what it costs to launch them does not. Cells of phase
         `conversion` copy an input into the other layout; their control is a plain copy.
     """
     where = tensors.torch_device(device)
@@ -94,10 +92,8 @@ def map(
             for phase in phases:
                 for each in formats:
                     told = _told(f"C={layer[0]}", phase, each, batch) | {"channels": layer[0]}
-                    cell = functools.partial(_layer, layer, phase, each, batch, scale, where)
-                    found = _guarded(
-                        told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s)
-                    )
+                    cell = partial(_layer, layer, phase, each, batch, scale, where)
+                    found = _guarded(told, where, "gpu_warm", partial(cell, told, iters, budget_s))
                     # Named once, for what pages show: names are long, and backward passes many.
                     if batch != batches[-1] or phase != "inference":
                         found = found.assign(kernels=None)
@@ -105,10 +101,8 @@ def map(
         for each in [name for name in ("fp32", "bf16") if name in formats]:
             told = _told(f"C={layer[0]}", "conversion", each, batches[-1])
             told |= {"channels": layer[0]}
-            cell = functools.partial(_conversion, layer, each, batches[-1], scale, where)
-            tables.append(
-                _guarded(told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s))
-            )
+            cell = partial(_conversion, layer, each, batches[-1], scale, where)
+            tables.append(_guarded(told, where, "gpu_warm", partial(cell, told, iters, budget_s)))
     return joined(tables, ("uses",))
 
 
@@ -152,7 +146,7 @@ def _layer(
         own_weight.requires_grad_(phase == "training")
         own_x.requires_grad_(of_input)
     calls = {name: over(*own, MEMORY.get(name, MEMORY[LAST])) for name, own in operands.items()}
-    exact = functools.cache(over(*exactly, MEMORY[NCHW]))
+    exact = cache(over(*exactly, MEMORY[NCHW]))
     passes = 1 if phase == "inference" else 3 if of_input else 2
     flops = 2 * out.numel() * before * kernel * kernel * passes
     with convolutions_in(dtype), torch.inference_mode(phase == "inference"):
@@ -193,25 +187,18 @@ def _conversion(
                 WAYS[1]: lambda: x.contiguous(memory_format=MEMORY[LAST]),
                 WAYS[2]: last.contiguous,
             },
-            reference=x.double,
-            allowed=agreement.ALLOWED[torch.float64],  # a copy loses nothing
-            quantity="gpu_warm",
-            op=told["op"],
+            reference=x.double, allowed=agreement.ALLOWED[torch.float64],  # a copy loses nothing
+            quantity="gpu_warm", op=told["op"],
             bytes=formulas.copy_bytes(x.numel(), x.element_size()),
-            device=where,
-            iters=iters,
-            budget_s=budget_s,
-            settle_cap_s=SETTLE_S,
-        ).table
+            device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
+        ).table  # fmt: skip
     return table.assign(**{name: value for name, value in told.items() if name != "op"})
 
 
 @experiment(
-    "channels_last.network",
-    page="axioms/channels-last.md",
-    command="channels-last-network",
+    "channels_last.network", page="axioms/channels-last.md", command="channels-last-network",
     timeout_s=400,
-)
+)  # fmt: skip
 def network(
     device: str = "cuda:0",
     width: int = 64,
@@ -238,8 +225,7 @@ def network(
     Returns:
         One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall: what a loop
         over batches takes, launches included. Training is forward and backward without an
-        optimizer. The coarse map has the smallest batch for inference alone, and the largest in
-        bf16 alone, there with `cudnn_benchmark` too.
+        optimizer. The coarse map has the largest batch in bf16 alone, with `cudnn_benchmark` too.
     """
     where = tensors.torch_device(device)
     demands.positive(width=width, side=side, scale=scale, iters=iters, budget_s=budget_s)
@@ -257,9 +243,9 @@ def network(
                 searched = batch == batches[-1] and (full or each in TUNED)
                 for tuned in (False, True) if searched else (False,):
                     told = _told("", phase, each, batch, tuned)
-                    cell = functools.partial(_network, base, images, phase, each, tuned)
+                    cell = partial(_network, base, images, phase, each, tuned)
                     seconds = budget_s * (TRAINING_SECONDS if phase == "training" else 1)
-                    cell = functools.partial(cell, where, told, iters, seconds)
+                    cell = partial(cell, where, told, iters, seconds)
                     tables.append(_guarded(told, where, "step_wall", cell))
     return joined(tables, ("peak_bytes",))
 
@@ -324,11 +310,9 @@ def _told(what: str, phase: str, dtype: str, batch: int, tuned: bool = False) ->
 
 
 def _guarded(
-    told: Mapping[str, object],
-    where: torch.device,
-    quantity: str,
+    told: Mapping[str, object], where: torch.device, quantity: str,
     measure: Callable[[], pd.DataFrame],
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """The table of one cell, or rows in its place that say why there is none."""
     try:
         return measure()
@@ -344,3 +328,26 @@ def _guarded(
         gc.collect()
         if where.type == "cuda":
             torch.cuda.empty_cache()
+
+
+@contextmanager
+def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
+    """Convolutions and products round float32 to TF32 if `dtype` is `tf32`, and else do not.
+
+    PyTorch's own default lets convolutions, and not products, round. If `tuned`, cuDNN tries its
+    algorithms at the first call instead of guessing. All of these switches are global to the
+    process, and are put back afterwards.
+    """
+    cudnn = torch.backends.cudnn
+    before = cudnn.allow_tf32, cudnn.benchmark
+    cudnn.allow_tf32, cudnn.benchmark = dtype == "tf32", tuned
+    try:
+        with tensors.products_in(dtype):
+            yield
+    finally:
+        cudnn.allow_tf32, cudnn.benchmark = before
+
+
+def scaled(value: int, scale: float) -> int:
+    """A size times `scale`; of a part of it at least 4."""
+    return max(4, int(scale * value)) if scale < 1 else int(scale * value)

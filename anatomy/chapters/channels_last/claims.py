@@ -4,8 +4,7 @@ from anatomy.claims import Cases, Finding, Measured, Need, claim
 from anatomy.claims.pace import listed, pace
 from anatomy.claims.table import Table, speed_up
 
-# The speed-up that the seed names.
-CLAIMED = (1.1, 1.3)
+CLAIMED = (1.1, 1.3)  # the speed-up that the seed names
 
 
 @claim(Need("channels_last.network"))
@@ -25,6 +24,5 @@ def channels_last_is_faster(network: Table) -> Finding:
             gain = speed_up(row)
             case(gain.at_least(CLAIMED[0]), gain)
             seen.setdefault((paces.get(row["op"], ""), row["dtype"]), []).append(gain)
-    return cases.finding(
-        f"Time in NCHW over that in channels_last. In NCHW, {listed(seen)}. {cases.tally(*CLAIMED)}"
-    )
+    times = f"Time in NCHW over that in channels_last. In NCHW, {listed(seen)}."
+    return cases.finding(f"{times} {cases.tally(*CLAIMED)}")

@@ -1,7 +1,5 @@
-"""Gradient accumulation: whether many small steps give the gradient of a large one, and their cost.
-
-The gradients are those of a small language model with a loss that is the mean over tokens. What
-counts is by what each micro-batch's loss is multiplied, and how the tokens are spread over them.
+"""Gradient accumulation: whether many small steps give the gradient of a large one, by how their
+losses are weighted and how the tokens are spread over them; and what it costs.
 """
 
 import gc
@@ -22,8 +20,7 @@ from anatomy.parts.models import Layer
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
 
-# Micro-batches that a batch is cut into; 1 is the full batch.
-STEPS = (2, 4, 8)
+STEPS = (2, 4, 8)  # micro-batches that a batch is cut into; 1 is the full batch
 # A label that is no token: the loss leaves it out.
 PADDING = -100
 FORMATS = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16}
@@ -148,12 +145,7 @@ def _distance(found: Tensor, wanted: Tensor) -> float:
     return float((found - wanted).norm() / wanted.norm())
 
 
-@experiment(
-    "accumulation.steps",
-    page="axioms/checkpointing.md",
-    command="accumulation-steps",
-    timeout_s=300,
-)
+@experiment("accumulation.steps", page="axioms/checkpointing.md", command="accumulation-steps")
 def steps(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
@@ -177,9 +169,9 @@ def steps(
         budget_s: Seconds of one cell, settling apart.
 
     Returns:
-        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2 steps`, `4
-        steps` and `8 steps`, whose gradients add up in `.grad`; `every layer checkpointed`, the
-        full batch again. Times are step_wall of all steps, forward and backward, no optimizer.
+        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2`, `4` and `8
+        steps`, whose gradients add up in `.grad`; `every layer checkpointed`, the full batch again.
+        Times are step_wall of all steps, forward and backward, no optimizer.
     """
     where = formats.torch_device(device)
     demands.width(width)

@@ -24,8 +24,7 @@ SAME_MEMORY = 0.01
 NO_ACCOUNT = "this device keeps no account of its memory"
 # Column -> whose memory its ratio is of.
 ACCOUNTS = {"memory_ratio": "the step's own", "total_memory_ratio": "with weights"}
-# How many of the ways that beat checkpointing by layers the evidence names.
-NAMED = 3
+NAMED = 3  # how many of the ways that beat checkpointing by layers the evidence names
 # An error beyond so many times what rounding explains is no rounding; between it is undecided.
 BEYOND = 10
 # How the lengths of the sequences are spread, as a condition has it.
@@ -81,10 +80,8 @@ def checkpoint_at_layers(frontier: Table) -> Finding:
             time = frontier.ratio(row["variant"], BY_LAYER, op=row["op"])
             by_layer = frontier.row(BY_LAYER, op=row["op"])
             memory = bytes_over(row, by_layer, "peak_bytes", NO_ACCOUNT).value
-            beats = (
-                f"{row['variant']} ({row['op']}) takes {time.text} of its time and "
-                f"{units.ratio(memory)} of its memory"
-            )
+            both = f"{time.text} of its time and {units.ratio(memory)} of its memory"
+            beats = f"{row['variant']} ({row['op']}) takes {both}"
             stands = _not_dominated(memory, time.verdict)
             case(stands, time, beats if stands is False else "")
     beaten = [case.said for case in cases if case.said]
@@ -101,9 +98,7 @@ def _not_dominated(memory: float, verdict: str) -> bool | None:
     return {"faster": False, "slower": True, "same": not less}.get(verdict)
 
 
-def _exactness(
-    gradients: Table, way: str, by: str, printed: Callable[[float], str]
-) -> tuple[Cases, str]:
+def _exactness(gradients: Table, way: str, by: str, printed: Callable) -> tuple[Cases, str]:
     """Whether the gradient of one way is that of the full batch, in each of its cases; and the
     largest error in words, by a column such as the lengths of sequences.
     """
@@ -162,11 +157,8 @@ def accumulation_before_checkpointing(steps: Table) -> Finding:
             if any(units.missing(row.get("peak_bytes")) for row in (base, *others)):
                 raise Unmeasured(NO_ACCOUNT)
             most = base["peak_bytes"] * (1 + SAME_MEMORY)
-            times = {
-                row["variant"]: steps.ratio(row["variant"], CHECKPOINTED, op=op)
-                for row in others
-                if row["peak_bytes"] <= most
-            }
+            names = [row["variant"] for row in others if row["peak_bytes"] <= most]
+            times = {name: steps.ratio(name, CHECKPOINTED, op=op) for name in names}
             if not times:
                 case(False, said=f"of {tokens}, no number of steps needs as little")
                 continue

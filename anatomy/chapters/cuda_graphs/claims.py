@@ -20,8 +20,7 @@ KINDS = {
     "one pool": "forward passes in one pool",
 }
 NO_BYTES = "nobody counted the allocator's bytes"
-# The speed-up that the seed names.
-CLAIMED = (1.5, 2.0)
+CLAIMED = (1.5, 2.0)  # the speed-up that the seed names
 
 
 def kernel_class(seconds: float | None) -> str:
@@ -49,11 +48,9 @@ def cuda_graphs_are_faster(chains: Table, steps: Table) -> Finding:
     cases = judged(rows, lambda gain: gain.at_least(CLAIMED[0]), speed_up)
     names = [*(name for _, name in CLASSES), LONGEST, UNKNOWN]
     found = {name: cases.of(kernels=name).measurable for name in names}
-    seen = [f"{each.range} ({name})" for name, each in found.items() if each]
-    return cases.finding(
-        "Time of the loop over that of the replay, by a kernel's mean duration: "
-        f"{', '.join(seen)}. {cases.tally(*CLAIMED)}"
-    )
+    seen = ", ".join(f"{each.range} ({name})" for name, each in found.items() if each)
+    times = "Time of the loop over that of the replay, by a kernel's mean duration"
+    return cases.finding(f"{times}: {seen}. {cases.tally(*CLAIMED)}")
 
 
 @claim(TRAINING, POOLS)

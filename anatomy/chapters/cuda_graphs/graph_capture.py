@@ -1,8 +1,7 @@
-"""CUDA graphs: when replaying a recorded list of kernels beats launching them one by one.
+"""CUDA graphs: how short kernels must be for replaying a recorded list to beat launching them.
 
-What a graph can save is the host's part of each launch; so the mean duration of a kernel is varied,
-from less than a launch costs to far more. Times are `step_wall`: on the GPU's own clock, with all
-dispatch hidden, there would be nothing to save.
+What a graph can save is the host's part of each launch. So times are `step_wall`: on the GPU's own
+clock, with all dispatch hidden, there would be nothing to save.
 """
 
 import functools
@@ -47,9 +46,7 @@ ALL = ("step_wall", "host_enqueue", "gpu_warm")
 COSTS = ("kernel_s", "replays", "pool_bytes", "peak_bytes", "reserved_bytes")
 
 
-@experiment(
-    "graph_capture.map", page="axioms/cuda-graphs.md", command="graph-capture", timeout_s=300
-)
+@experiment("graph_capture.map", page="axioms/cuda-graphs.md", command="graph-capture")
 def map(
     device: str = "cuda:0",
     links: int = 20,
@@ -66,8 +63,7 @@ def map(
 
     Returns:
         One comparison per cell, its `op` such as `pointwise 1048576` or `products 256`; the
-        smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`. `kernel_s`
-        is of the eager chain; `reserved_bytes` is without what was held before the cell. Rows of op
+        smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`. Rows of op
         `first call ...` have what the capture cost.
     """
     where = formats.torch_device(device)
@@ -135,10 +131,7 @@ def _chain(
 
 
 @experiment(
-    "graph_capture.training",
-    page="axioms/cuda-graphs.md",
-    command="graph-capture-training",
-    timeout_s=300,
+    "graph_capture.training", page="axioms/cuda-graphs.md", command="graph-capture-training"
 )
 def training(
     device: str = "cuda:0",
@@ -184,24 +177,17 @@ def _step(
     parameters = list(model.parameters())
     x = torch.randn(tokens // sequence, sequence, width, dtype=torch.bfloat16, device=where)
     return compared(
-        lambda start: models.gradients_of(model, parameters, start),
-        x,
-        where,
-        told,
-        WALL,
-        allowed=ALLOWED_STEP,
-        iters=iters,
+        lambda start: models.gradients_of(model, parameters, start), x, where, told, WALL,
+        allowed=ALLOWED_STEP, iters=iters,
         flops=3 * layers * models.layer_flops(width, tokens, sequence),  # backward is twice forward
         limit="matmul bf16",
-    )
+    )  # fmt: skip
 
 
 @experiment(
-    "graph_capture.pools",
-    page="axioms/cuda-graphs.md",
-    command="graph-capture-pools",
+    "graph_capture.pools", page="axioms/cuda-graphs.md", command="graph-capture-pools",
     timeout_s=200,
-)
+)  # fmt: skip
 def pools(
     device: str = "cuda:0", width: int = 1024, layers: int = 2, sequence: int = 256
 ) -> pd.DataFrame:
@@ -215,17 +201,15 @@ def pools(
 
     Returns:
         One row per number of `graphs` and `way` (`eager`, `own pools`, `one pool`), without times.
-        The results are kept in every row; the model and the inputs are in no figure.
+        Results are counted in every row, the model and the inputs in none.
     """
     where = formats.torch_device(device)
     demands.width(width)
     demands.positive(layers=layers, sequence=sequence)
     rows = []
     if where.type != "cuda":
-        for count in range(1, len(BATCHES) + 1):
-            rows += [
-                _pool_row(count, way, note=why_not(where)) for way in ("own pools", "one pool")
-            ]
+        for n in range(1, len(BATCHES) + 1):
+            rows += [_pool_row(n, way, note=why_not(where)) for way in ("own pools", "one pool")]
         return pd.DataFrame(rows).assign(pool_bytes=None, output_bytes=None)
     need = layers * 12 * width * width * 6 + 64 * BATCHES[0] * sequence * width * 2
     host.require_bytes(where, need, f"a transformer of width {width} and its graphs")
@@ -237,9 +221,9 @@ def pools(
         ]
         for x in inputs:
             model(x)
-        for count in range(1, len(inputs) + 1):
-            for way, held, outputs in _held(model, inputs[:count], where):
-                rows.append(_pool_row(count, way, pool_bytes=held, output_bytes=outputs))
+        for n in range(1, len(inputs) + 1):
+            for way, held, outputs in _held(model, inputs[:n], where):
+                rows.append(_pool_row(n, way, pool_bytes=held, output_bytes=outputs))
     return pd.DataFrame(rows)
 
 

@@ -8,10 +8,8 @@ from anatomy.claims.table import Table, trusted, why_not
 from anatomy.judge.rows import Row
 from anatomy.table import intervals, units
 
-# Blocks that stand for a short run: as few as still have an exact interval of 95 %.
-FEW = 6
-# Timed calls that the seed asks for at the least.
-ENOUGH = 100
+FEW = 6  # blocks that stand for a short run: as few as still have an exact interval of 95 %
+ENOUGH = 100  # timed calls that the seed asks for at the least
 
 
 def _timed(tables: tuple[Table, ...]) -> list[tuple[dict, Row]]:
@@ -39,13 +37,12 @@ def few_iterations_are_slow(*tables: Table) -> Finding:
     over = intervals.median_interval(ratios)
     seen = Measured(over.median, over.low, over.high, floor=median(floors))
     few, every = (units.percent(median(each), 2) for each in zip(*widths, strict=True))
-    return answer(
-        seen.at_least(1.0 + intervals.SMALLEST_EFFECT),
+    evidence = (
         f"The first {FEW} blocks take {seen.text} of the time of all. What shrinks is the "
         f"interval: {few} to either side after {FEW} blocks, {every} after all (medians of "
-        f"{len(ratios)} rows).",
-        seen,
+        f"{len(ratios)} rows)."
     )
+    return answer(seen.at_least(1.0 + intervals.SMALLEST_EFFECT), evidence, seen)
 
 
 @claim(*EVERY)
@@ -58,11 +55,9 @@ def iterations_suffice(*tables: Table) -> Finding:
         with cases.at(**where) as case:
             case(not trusted(row).get("wide"))
             reached.append(row["samples"])
-    fewest, most = min(reached, default=0), max(reached, default=0)
-    return cases.finding(
-        f"Rows of {fewest} to {most} calls, in interleaved blocks; the interval says nothing of "
-        "another process."
-    )
+    calls = f"{min(reached, default=0)} to {max(reached, default=0)} calls"
+    rest = "the interval says nothing of another process"
+    return cases.finding(f"Rows of {calls}, in interleaved blocks; {rest}.")
 
 
 @claim(FP16)

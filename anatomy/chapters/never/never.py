@@ -25,23 +25,21 @@ Call = Callable[[], Tensor]
 
 # Elements of the tensor that travels; elements of the one that is looped over.
 TRAVELLING, LOOPED = (2**10, 2**18, 2**24), 256
-# Steps after which a patient log says something.
-PATIENCE_STEPS = 50
+PATIENCE_STEPS = 50  # steps after which a patient log says something
 # (width, tokens) of one layer whose step is logged: bound by the host, and by the GPU.
 LOGGED = ((256, 128), (2048, 4096))
 # Width, tokens and layers of what is initialized: products, and next to nothing else.
 INITIALIZED = (4096, 4096, 4)
 # First calls that are timed one by one; and then calls for so long before others are, as many.
 FIRST_CALLS, WARM_S = 20, 1.0
-# Seconds of one comparison, and of settling before it.
-BUDGET_S, SETTLE_CAP_S = 1.5, 0.5
+BUDGET_S, SETTLE_CAP_S = 1.5, 0.5  # seconds of one comparison, and of settling before it
 # And of those whose calls are long: deciding how to sample them takes a good part of it.
 LONG_BUDGET_S, LONG_ELEMENTS = 4.0, 2**22
 # Gradients in bfloat16 through four layers: eight roundings of 2**-8, each way, in the worst case.
 ALLOWED_GRADIENTS = 2**-4
 
 
-@experiment("never.costs", page="axioms/never.md", command="never", timeout_s=300)
+@experiment("never.costs", page="axioms/never.md", command="never")
 def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.DataFrame:
     """Time each entry of the Never list beside what one would do instead.
 
@@ -50,12 +48,9 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
         iters: Least number of timed samples of each.
 
     Returns:
-        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 of a product, of
-        a layer's training step, and of the same step at another shape, in a process that has run
-        neither before; and `warm`, the median of as many calls a second later. All other ops are
-        comparisons: `ping-pong`, for each `elements`; `loop over elements`; `logging`, for each
-        `width`; and `initialization`. The row `DataParallel` has a note: it needs more than one
-        GPU.
+        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 in a process that
+        has not run such a thing before; and `warm`, the median of as many calls a second later. All
+        other ops are comparisons. The row `DataParallel` has a note: it needs more than one GPU.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -229,26 +224,18 @@ def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFram
         calls[name] = _loss_and_first(model, x)
         exact[name] = _in_double(model, x)
     table = _measured(
-        "initialization",
-        calls,
-        where,
-        iters,
-        reference=exact,
-        allowed=ALLOWED_GRADIENTS,
-        quantity="gpu_warm",
-        budget_s=LONG_BUDGET_S,
-        profile=True,
+        "initialization", calls, where, iters, reference=exact, allowed=ALLOWED_GRADIENTS,
+        quantity="gpu_warm", budget_s=LONG_BUDGET_S, profile=True,
         # Forward once and backward twice, a multiplication and an addition each; the first
         # layer's input needs no gradient.
         flops=2 * tokens * width**2 * (3 * INITIALIZED[2] - 1),
         # Of the products: what is returned first is the loss, which is float32.
         limit=f"matmul {formats.number_format(_kind(where))}",
-    )
+    )  # fmt: skip
     return table.assign(width=width, tokens=tokens)
 
 
 def _loss_and_first(model: nn.Sequential, x: Tensor) -> Callable[[], tuple[Tensor, ...]]:
-    """A training step that returns its loss and the gradient of the first weights."""
     step = models.gradients_of(model, list(model.parameters()), x)
     return lambda: step()[:2]
 

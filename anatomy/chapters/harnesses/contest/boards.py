@@ -55,11 +55,7 @@ def chip(target: Any) -> str:
 
 
 def samples(call: Found, table: Sequence[Row]) -> str:
-    """The raw samples of a control and its duplicate, block by block, with the medians' interval.
-
-    Raises:
-        BadParameter: The recording kept no samples.
-    """
+    """The raw samples of a control and its duplicate by block, with the medians' interval."""
     shown = [row for row in table if row.get("samples_s") and row["role"] in ("control", "again")]
     if not shown:
         raise BadParameter(f"{call.name} keeps no raw samples, so there is nothing to draw.")

@@ -1,6 +1,4 @@
-"""The comparison of harnesses as tables of text, for pages and for the terminal: what `standings`
-computes from recordings gets its words, units and order.
-"""
+"""The comparison of harnesses as tables of text, for pages and for the terminal."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -83,7 +81,7 @@ def calls(device: str = "cuda:0") -> list[tuple[str, dict[str, Any]]]:
 
 
 def sheet(board: Board, part: str, quantity: str = "gpu_cold") -> Sheet:
-    """One of `PARTS` as a table; `spread` and `bias` are tables of one quantity."""
+    """One of `PARTS` as a table; those of `BY_QUANTITY` are tables of one quantity."""
     return PARTS[part](board, quantity)
 
 
@@ -181,10 +179,9 @@ def _off(row: Any) -> str:
 
 
 def _coverage(board: Board, quantity: str) -> Sheet:
-    table = standings.coverages(board.estimates, board.reference)
     lines = [
         [ASKED[row.kind], row.quantity if row.quantity != "all" else "GPU times", *_share(row)]
-        for row in table.itertuples()
+        for row in standings.coverages(board.estimates, board.reference).itertuples()
     ]
     heads = ("interval, and what it is asked", "quantity", "#held", "#of")
     return Sheet("Coverage of 95% intervals", heads, lines)
@@ -204,23 +201,16 @@ def _share(row: Any) -> tuple[str, str]:
 
 
 def _cost(board: Board, quantity: str) -> Sheet:
-    table = standings.costs(board.estimates)
     lines = [
         [row.variant, row.quantity, units.seconds(row.cost_s), units.seconds(row.largest_s)]
-        for row in table.itertuples()
+        for row in standings.costs(board.estimates).itertuples()
     ]
     heads = ("harness", "quantity", "#typical estimate", "#longest")
     return Sheet("Wall time of an estimate", heads, lines)
 
 
 PARTS: dict[str, Callable[[Board, str], Sheet]] = {
-    "targets": _targets,
-    "misses": _misses,
-    "spread": _spread,
-    "bias": _bias,
-    "coverage": _coverage,
-    "errors": _errors,
-    "cost": _cost,
-}
-# Parts that are a table for each quantity.
-BY_QUANTITY = ("spread", "bias")
+    "targets": _targets, "misses": _misses, "spread": _spread, "bias": _bias,
+    "coverage": _coverage, "errors": _errors, "cost": _cost,
+}  # fmt: skip
+BY_QUANTITY = ("spread", "bias")  # parts that are a table for each quantity

@@ -1,6 +1,4 @@
-"""How good a stopwatch is: spread, bias, and shares with their intervals. Pure arithmetic on what
-several harnesses gave for the same thing; what is drawn are processes, not calls.
-"""
+"""Spread, bias, and shares with their intervals: arithmetic on figures of several processes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,9 +30,6 @@ def spread(figures: ArrayLike) -> float:
 
     It is no share of their median: a clock that adds the same to every figure would look steadier
     for it. Who wants a share divides all harnesses' spreads by one and the same time.
-
-    Raises:
-        MeasurementError: There are fewer than two figures, or one is not positive and finite.
     """
     found = _positive(figures)
     if len(found) < 2:
@@ -43,23 +38,18 @@ def spread(figures: ArrayLike) -> float:
     return float(high - low)
 
 
-def spread_ratio(
-    ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike], seed: int = 0
-) -> tuple[float, float, float]:
+def spread_ratio(ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike]) -> tuple[float, ...]:
     """Our spread over theirs and the ends of its 95 % interval, from each process's figures.
 
     Runs of one process resemble each other, so processes are resampled as a whole; both harnesses
     ran in each, so it is drawn for both. The ratio is infinite where their spread is 0 and ours is
     not, and 1 where both are 0.
-
-    Raises:
-        MeasurementError: There is no process, or the two do not pair up.
     """
     if not ours or len(ours) != len(theirs):
         raise MeasurementError(
             f"Spreads are compared process by process, but there are {len(ours)} and {len(theirs)}."
         )
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     draws = generator.integers(0, len(ours), size=(RESAMPLES, len(ours)))
     draws[0] = range(len(ours))  # what was seen, ahead of what might have been
     above, below = _resampled(ours, draws), _resampled(theirs, draws)
@@ -70,11 +60,7 @@ def spread_ratio(
 
 
 def bias(figures: ArrayLike, reference: float) -> float:
-    """How far the median of `figures` lies above `reference`, as a share of `reference`.
-
-    Raises:
-        MeasurementError: A figure or the reference is not positive and finite.
-    """
+    """How far the median of `figures` lies above `reference`, as a share of `reference`."""
     return float(np.median(_positive(figures)) / _positive(reference)[0] - 1.0)
 
 
@@ -127,7 +113,7 @@ def _solve(rising: Callable[[float], float], target: float) -> float:
 
 
 def _positive(figures: ArrayLike) -> np.ndarray:
-    """Figures as one row of float64, each of them a positive, finite time."""
+    """Figures as one row of float64; MeasurementError unless each is a positive, finite time."""
     found = np.asarray(figures, dtype=np.float64).ravel()
     wrong = found[~(np.isfinite(found) & (found > 0.0))]
     if wrong.size:

@@ -1,7 +1,5 @@
-"""Why a target is missed: at each place where it is, the measurement that shows it.
-
-A sentence here says what was measured and what follows from it, and nothing that a recording could
-contradict. The targets are in `targets`, the rules in `standings`.
+"""Why a target is missed: at each place where it is, a sentence with what was measured and what
+follows from it, and nothing that a recording could contradict.
 """
 
 from collections.abc import Callable, Iterator
@@ -126,17 +124,13 @@ def _reference(row: Any, runs: pd.Series) -> str:
     low, high = row.reference_low, row.reference_high
     rounds = f"reach from {units.seconds(low)} to {units.seconds(high)}"
     if low <= row.median_s <= high:
-        return (
-            f"The rounds of the reference {rounds}, with our figure among them: the card was not "
-            "in one state."
-        )
+        among = "with our figure among them: the card was not in one state."
+        return f"The rounds of the reference {rounds}, {among}"
     beyond = int(((runs > high) if row.off_s > 0 else (runs < low)).sum())
-    side = "above" if row.off_s > 0 else "below"
+    place = f"{'above' if row.off_s > 0 else 'below'} all rounds of the reference, which {rounds}"
     always = 10 * beyond >= 9 * len(runs)
-    return (
-        f"{beyond} of {len(runs)} of our figures lie {side} all rounds of the reference, which "
-        f"{rounds}: {'the two differ in the same way every time' if always else 'both move'}."
-    )
+    means = "the two differ in the same way every time" if always else "both move"
+    return f"{beyond} of {len(runs)} of our figures lie {place}: {means}."
 
 
 def _witness(row: Any) -> str:
@@ -147,10 +141,9 @@ def _witness(row: Any) -> str:
     # Of what lies between our figure there and the record, so much comes with the profiler.
     gap, by_profiler = row.reference_s - off, on - off
     longer = abs(by_profiler) >= abs(gap) / 2 and by_profiler * gap > 0
-    return (
-        f"Beside the record the stopwatch reads {units.seconds(off)}, and {units.seconds(on)} "
-        f"while the profiler runs{': it lengthens what it records' if longer else ''}."
-    )
+    both = f"{units.seconds(off)}, and {units.seconds(on)} while the profiler runs"
+    means = ": it lengthens what it records" if longer else ""
+    return f"Beside the record the stopwatch reads {both}{means}."
 
 
 def _clocks(row: Any, records: pd.Series | None) -> str:
@@ -162,15 +155,14 @@ def _clocks(row: Any, records: pd.Series | None) -> str:
     if units.missing(there):
         return ""
     if not units.missing(ours):
-        clocks = f"The card ran at {ours:.0f} MHz for our figures and at {there:.0f} MHz for"
-        return f"{clocks} the record." if ours != there else ""
+        both = f"at {ours:.0f} MHz for our figures and at {there:.0f} MHz for the record"
+        return f"The card ran {both}." if ours != there else ""
     highest = records.max() if records is not None else there
     if there >= highest:
         return ""
-    return (
-        f"The record was made at {there:.0f} MHz, those of other workloads at up to "
-        f"{highest:.0f} MHz: its calls follow each other without a rest, and the card slows down."
-    )
+    both = f"at {there:.0f} MHz, those of other workloads at up to {highest:.0f} MHz"
+    why = "its calls follow each other without a rest, and the card slows down"
+    return f"The record was made {both}: {why}."
 
 
 def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
@@ -201,12 +193,10 @@ def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> 
         wrong = cell[cell.claimed != (kind == "effect")]
         if wrong.empty:
             continue
-        ratios = (wrong.ratio.median(), wrong.ratio_low.median(), wrong.ratio_high.median())
+        ratio = units.ratio_range(*wrong[["ratio", "ratio_low", "ratio_high"]].median())
         floor = wrong.noise_floor.median()
-        why = (
-            f"Where it was {'not found' if kind == 'effect' else 'told apart'}, the ratio is "
-            f"typically {units.ratio_range(*ratios)}, with a noise floor of {units.percent(floor)}."
-        )
+        why = f"Where it was {'not found' if kind == 'effect' else 'told apart'}, the ratio is "
+        why += f"typically {ratio}, with a noise floor of {units.percent(floor)}."
         if kind == "effect" and floor > wrong.ratio.median() - 1:
             why += " What is below its floor is never claimed."
         count = f"{int(cell.claimed.sum())} of {len(cell)}"
@@ -223,11 +213,6 @@ def _overhead(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> 
 
 
 EXPLAINED: dict[str, Callable[..., Shortfalls]] = {
-    "spread-": _spread,
-    "worst-": _spread,
-    "bias": _bias,
-    "coverage-": _coverage,
-    "false-positives": _verdicts,
-    "power": _verdicts,
-    "overhead": _overhead,
-}
+    "spread-": _spread, "worst-": _spread, "bias": _bias, "coverage-": _coverage,
+    "false-positives": _verdicts, "power": _verdicts, "overhead": _overhead,
+}  # fmt: skip

@@ -1,8 +1,5 @@
-"""Each harness behind one form: a callable in, the figures it reports out.
-
-Every one is called as its documentation says, with the knob for its duration set so that warm-up
-and measuring together take about the budget. Where a harness overruns it all the same, because its
-steps are coarse, it keeps what it gained: its cost is measured and shown beside its figure.
+"""Each harness behind one form: a callable in, the figures it reports out. Every one is called as
+its documentation says, with its own knob set to the budget.
 """
 
 from collections.abc import Callable
@@ -71,18 +68,14 @@ def harnesses(watch: Stopwatch, budget_s: float) -> list[Harness]:
 
 def ours(watch: Stopwatch, budget_s: float, quantity: str, call: Call) -> dict[str, Figure]:
     """The figure of `compare` with one variant and its duplicate, and its interval."""
-    control, again = quick(watch, budget_s, quantity, {"it": call})
-    more = {"noise_floor": again["noise_floor"], "wide": control["wide"]}
-    blocks = (*control["blocks_s"], *again["blocks_s"])
-    figure = Figure(
-        control["median_s"], control["samples"], control["low_s"], control["high_s"], more, blocks
-    )
+    own, again = quick(watch, budget_s, quantity, {"it": call})
+    more = {"noise_floor": again["noise_floor"], "wide": own["wide"]}
+    blocks = (*own["blocks_s"], *again["blocks_s"])
+    figure = Figure(own["median_s"], own["samples"], own["low_s"], own["high_s"], more, blocks)
     return {"compare": figure}
 
 
-def quick(
-    watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Call]
-) -> list[dict[str, Any]]:
+def quick(watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Call]) -> list[dict]:
     """The rows of a comparison that measures for the whole of `budget_s`, narrow or not.
 
     It does not settle, since the settle load has just run, and takes no profile.
@@ -99,11 +92,9 @@ def _do_bench(budget_s: float, call: Call) -> dict[str, Figure]:
 
     budget_ms = budget_s * 1e3
     found = do_bench(
-        call,
-        warmup=WARM_UP_SHARE * budget_ms,
-        rep=(1 - WARM_UP_SHARE) * budget_ms,
+        call, warmup=WARM_UP_SHARE * budget_ms, rep=(1 - WARM_UP_SHARE) * budget_ms,
         return_mode="all",
-    )
+    )  # fmt: skip
     # One run gives both figures: they differ in nothing but the last line of do_bench.
     return {
         "do_bench mean": Figure(fmean(found) * 1e-3, len(found)),
@@ -134,11 +125,9 @@ def _inductor(watch: Stopwatch, budget_s: float) -> Callable[[Call], dict[str, F
             fixed_s = watch.wall([partial(short, memory_warmup_iters=INDUCTOR_WARM_UPS)])
             iterations[call] = max(1, int((budget_s - fixed_s) / each_s))
         found_ms = benchmarker.benchmark_gpu(
-            call,
-            memory_warmup_iters=INDUCTOR_WARM_UPS,
-            benchmark_iters=iterations[call],
+            call, memory_warmup_iters=INDUCTOR_WARM_UPS, benchmark_iters=iterations[call],
             max_benchmark_duration=FOREVER_MS,
-        )
+        )  # fmt: skip
         return {"inductor": Figure(found_ms * 1e-3, iterations[call])}
 
     return run

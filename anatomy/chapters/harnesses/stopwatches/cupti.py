@@ -1,9 +1,7 @@
 """What a workload takes by the driver's own record: when each of its kernels began and ended.
 
-CUPTI stamps kernels on the device; no event, no host clock and no subtraction stands between. The
-calls and the card are put into the state that an estimate of the quantity has them in: the workload
-runs in that same way for a while before, and calls are queued ahead, with one wait for many. A
-profiler slows the host, so this has processes of its own, and a wall time is taken by plain loops.
+CUPTI stamps kernels on the device; no event, no host clock and no subtraction stands between. What
+the calls and the card are brought to before is in rule 8 of `anatomy.chapters.harnesses.harnesses`.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +16,7 @@ from anatomy.measure.sampling import CHUNK, HOLD_FACTOR, HOLD_MARGIN_S, LAUNCH_S
 from anatomy.measure.stopwatch import QUEUE_LIMIT, Stopwatch
 from anatomy.table.errors import MeasurementError
 
-# The workload runs for so long in the quantity's own way before what counts.
-WARM_UP_S = 0.3
+WARM_UP_S = 0.3  # the workload runs for so long in the quantity's own way before what counts
 # Launches of it that are recorded; those of a short kernel are run before the profiler begins,
 # since it needs longer to read its record than the card needs to cool down by a clock step.
 RECORDED = 2000
@@ -27,16 +24,13 @@ RECORDED = 2000
 CALLS, LEAST_CALLS, ABOUT_S = 40, 8, 0.08
 # Runs of back-to-back calls in one round of the warm reference, and the least calls in one.
 RUNS, LEAST_RUN = 6, 3
-# One round of the wall reference is loops of this length together.
-LOOP_S = 0.15
+LOOP_S = 0.15  # one round of the wall reference is loops of this length together
 # A profiler slows the host's launches, so the sleep in front of them is longer than elsewhere.
 SLOWED = 2.0
-# Launches around a cold call: a flush and a margin.
-AROUND = 6
+AROUND = 6  # launches around a cold call: a flush and a margin
 # Calls behind the stopwatch's figure with the profiler off and on, and how often they take turns.
 WITNESSED, TURNS = 12, 3
-# Seconds of one stretch of calls between two waits, where nothing else bounds it.
-STRETCH_S = 0.02
+STRETCH_S = 0.02  # seconds of one stretch of calls between two waits, where nothing else bounds it
 
 
 @dataclass(frozen=True)
@@ -50,11 +44,7 @@ class Reference:
 
 
 def cold(call: Call, watch: Stopwatch) -> Reference:
-    """The time from one call's first kernel's start to its last one's end, after a cache flush.
-
-    Raises:
-        MeasurementError: The profiler saw no kernels, or lost some.
-    """
+    """The time from one call's first kernel's start to its last one's end, after a cache flush."""
     enqueue_s = watch.enqueue(call)
     queued_s = enqueue_s + watch.calibration.queue_s
     launches = AROUND + _launches(enqueue_s)
@@ -94,9 +84,8 @@ def cold(call: Call, watch: Stopwatch) -> Reference:
 
 
 def _calls(group: list[Kernel], count: int, flushing: int) -> list[list[Kernel]]:
-    """The kernels of each of `count` calls in a group, by their start, of flush, call, flush, call.
-
-    A flush has `flushing` kernels. A MeasurementError is raised if they do not divide into so many.
+    """The kernels of each of `count` calls in a group, by their start, of flush, call, flush, call,
+    where a flush has `flushing` kernels; MeasurementError if they do not divide into so many.
     """
     each, rest = divmod(len(group), count)
     if rest or each <= flushing:
@@ -109,11 +98,7 @@ def _calls(group: list[Kernel], count: int, flushing: int) -> list[list[Kernel]]
 
 
 def warm(call: Call, watch: Stopwatch) -> Reference:
-    """The period of back-to-back calls, from the start of one's first kernel to the next one's.
-
-    Raises:
-        MeasurementError: The kernels do not divide into calls.
-    """
+    """The period of back-to-back calls, from the start of one's first kernel to the next one's."""
     enqueue_s = watch.enqueue(call)
     each_s = max(watch.wall([call] * 3) / 3, 1e-9)
     launches = _launches(enqueue_s)
@@ -207,11 +192,9 @@ def columns(rounds: Sequence[Reference]) -> dict[str, Any]:
     each = [found.seconds for found in rounds]
     last = rounds[-1]
     return {
-        "median_s": median(each),
-        "low_s": min(each),
-        "high_s": max(each),
+        "median_s": median(each), "low_s": min(each), "high_s": max(each),
         "rounds_s": [float(f"{seconds:.6g}") for seconds in each],
         "samples": sum(len(found.values) for found in rounds),
         "busy_s": median(found.busy_s for found in rounds) or None,
         "kernels_per_call": last.kernels_per_call or None,
-    }
+    }  # fmt: skip

@@ -1,7 +1,5 @@
-"""One process of the comparison: every harness on every workload, long runs, pairs and effects.
-
-What is drawn here is decided by the process's number alone, so a process that died can be run
-again as it was. A harness that fails on a workload leaves a row that says so, and the rest goes on.
+"""One process of the comparison. What is drawn is decided by its number alone, so one that died can
+be run again as it was.
 """
 
 import re
@@ -104,19 +102,17 @@ class Process:
         orders = balanced_orders(len(able), seed=0) or [[]]
         order = orders[(self.number * self.replicates + replicate + index) % len(orders)]
         for place, which in enumerate(order):
-            harness = able[which]
-            figures, cost_s, note = self._timed(lambda h=harness: h.run(call))
+            each = able[which]
+            figures, cost_s, note = self._timed(lambda h=each: h.run(call))
             if note:
-                self._add(
-                    "estimate", op, harness.quantity, harness.name, replicate=replicate, note=note
-                )
+                self._add("estimate", op, each.quantity, each.name, replicate=replicate, note=note)
             for name, figure in (figures or {}).items():
                 self._add(
-                    "estimate", op, harness.quantity, name, replicate=replicate, place=place,
+                    "estimate", op, each.quantity, name, replicate=replicate, place=place,
                     cost_s=cost_s, **_columns(figure),
                 )  # fmt: skip
                 if figure.blocks_s:
-                    blocks[op, harness.quantity][replicate] = figure.blocks_s
+                    blocks[op, each.quantity][replicate] = figure.blocks_s
 
     def _pair(self, part: str, op: str, quantity: str, calls: dict[str, Call], replicate: int):
         """One comparison of two callables with a verdict; returns the blocks of the first."""
@@ -240,12 +236,9 @@ def _short(value: Any) -> Any:
 
 def _columns(figure: Figure) -> Row:
     return {
-        "median_s": figure.seconds,
-        "low_s": figure.low_s,
-        "high_s": figure.high_s,
-        "samples": figure.samples,
-        **figure.more,
-    }
+        "median_s": figure.seconds, "low_s": figure.low_s, "high_s": figure.high_s,
+        "samples": figure.samples, **figure.more,
+    }  # fmt: skip
 
 
 def _overhead_columns(table) -> Row:
@@ -253,6 +246,5 @@ def _overhead_columns(table) -> Row:
 
 
 def _first_line(error: BaseException) -> str:
-    """What an error says, in one line that a recording may keep."""
     line = next(iter(str(error).strip().splitlines()), "") or "no message"
     return f"{type(error).__name__}: {line[:160]}"

@@ -15,8 +15,7 @@ Call = Callable[[], Tensor]
 Build = Callable[[torch.device, float], Call]
 
 MIB = 2**20 // 4  # float32 elements
-# The slowdown that is put in, to see whether it is found.
-EFFECT = 1.02
+EFFECT = 1.02  # the slowdown that is put in, to see whether it is found
 # 50 and 51 parts of 5 MiB: both end where a page does, so that no tail is left to another kernel.
 EFFECT_PART, EFFECT_PARTS = 5 * MIB, (50, 51)
 # About 100 us at the 1.98 GHz of an H200; on another clock another time, but 2 % all the same.
@@ -179,8 +178,7 @@ EFFECTS: dict[str, Callable[[torch.device, float], tuple[Call, Call]]] = {
     "E1 copy 250 MiB": _copy_effect,
     "E2 spin": _spin_effect,
 }
-# Those that a CPU can't run.
-CUDA_ONLY = ("E2 spin",)
+CUDA_ONLY = ("E2 spin",)  # those that a CPU can't run
 
 
 def _scaled(full: int, scale: float) -> int:
