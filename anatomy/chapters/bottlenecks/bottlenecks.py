@@ -26,8 +26,7 @@ from anatomy.table.errors import DisagreementError
 
 # What the profiler itself does, and lists among the work of the host.
 OF_THE_PROFILER = ("Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource")
-# Calls of a fresh model that are profiled: the first, and three of the steady ones.
-PROFILED = (1, 20, 21, 22)
+PROFILED = (1, 20, 21, 22)  # calls of a fresh model: the first, and three of the steady ones
 ONE_GPU = "not measurable in one process on one GPU: a collective of one rank moves nothing"
 
 
@@ -116,8 +115,7 @@ def profiled_call(device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
         scale: Factor on the width of the models and the length of their inputs.
 
     Returns:
-        One row per `model` and `call` (1, 20, 21 and 22, the last three steady), each profiled
-        once. Device columns are null on a CPU.
+        One row per `model` and `call` (the last three steady). Device columns are null on a CPU.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale)

@@ -9,8 +9,7 @@ from anatomy.judge.rows import Row
 from anatomy.table import kernel_names, units
 
 THREE = ("compute", "memory", "launch")  # the kinds that the seed knows
-# What is taken out must have cost this share of the step, or it was not what held it back.
-LEAST = 0.10
+LEAST = 0.10  # share of the step that what is taken out must have cost, or it held nothing back
 FIRST, STEADY = 1, (20, 21, 22)
 SIDES = {"host": "the host", "device": "the GPU"}
 # Work that runs other kernels when it does not wait, so that its ratio is not the wait's alone:
@@ -39,13 +38,13 @@ def three_bottlenecks(confusion: Table) -> Finding:
     cases += [case for case in beside if case.why]
     kinds = {case.where["kind"] for case in cases if case.outcome is False}
     times = f"Time of a step with one cause taken out, over that with it: {cases.said()}."
-    parts = [times if cases.said() else NOTHING_ELSE]
+    said = times if cases.said() else NOTHING_ELSE
     if kinds:
         names = " and ".join(sorted(kinds))
-        parts.append(f"So {names} {'is' if len(kinds) == 1 else 'are'} beside the three.")
+        said += f" So {names} {'is' if len(kinds) == 1 else 'are'} beside the three."
     if beside.said():
-        parts.append(f"Not counted, because other kernels run without it: {beside.said()}.")
-    finding = cases.finding(" ".join([*parts, _names(confusion.select(role="control"))]))
+        said += f" Not counted, because other kernels run without it: {beside.said()}."
+    finding = cases.finding(f"{said} {_names(confusion.select(role='control'))}")
     decided = any(case.outcome is not None for case in cases)
     count = Measured.counted(float(len(THREE) + len(kinds)), "count")
     return replace(finding, measured=count if decided else None)

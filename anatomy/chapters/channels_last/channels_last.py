@@ -6,10 +6,10 @@ Tensor cores want the second, so a library that is given the first may convert i
 """
 
 import copy
+import functools
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
 from typing import Literal
 
 import pandas as pd
@@ -41,8 +41,7 @@ NETWORK_DTYPES = ("fp32", "tf32", "bf16")
 # Those with the largest batch, which a GPU is busy with long enough to set the pace, and in which
 # cuDNN also searches: for all of them it would take a minute.
 TUNED = ("bf16",)
-# Training takes so many times the seconds, of which more than half go before any block.
-TRAINING_SECONDS = 4
+TRAINING_SECONDS = 4  # times those of inference; more than half of them go before any block
 # How far a layer may stray from float64, relative. Algorithms that transform their input first
 # (Winograd, FFT) round more often than a plain sum, hence more than `agreement.ALLOWED`.
 ALLOWED_LAYER = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-7, "bf16": 2**-5}
@@ -50,8 +49,7 @@ ALLOWED_LAYER = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-7, "bf16": 2**-5}
 # rounded before it. Unrelated numbers are about 1.4 apart.
 ALLOWED_NETWORK = {"fp32": 2**-8, "tf32": 2**-3, "fp16": 2**-2, "bf16": 2**-1}
 LOSS_SCALE = 2**10  # keeps the gradients of float16 from vanishing, as loss scaling does
-# Seconds of settling before a comparison.
-SETTLE_S = 0.5
+SETTLE_S = 0.5  # of settling before a comparison
 NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
 WAYS = ("copy", "to channels_last", "to NCHW")
 MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
@@ -61,13 +59,9 @@ MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
     "channels_last.map", page="axioms/channels-last.md", command="channels-last", timeout_s=400
 )
 def map(
-    device: str = "cuda:0",
-    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
-    scale: float = 1.0,
-    iters: int = 12,
-    budget_s: float = 0.6,
-    full: bool = False,
-) -> pd.DataFrame:
+    device: str = "cuda:0", dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
+    scale: float = 1.0, iters: int = 12, budget_s: float = 0.6, full: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """Compare single convolutions in NCHW and channels_last, by number format, batch and channels.
 
     Args:
@@ -92,8 +86,10 @@ def map(
             for phase in phases:
                 for each in formats:
                     told = _told(f"C={layer[0]}", phase, each, batch) | {"channels": layer[0]}
-                    cell = partial(_layer, layer, phase, each, batch, scale, where)
-                    found = _guarded(told, where, "gpu_warm", partial(cell, told, iters, budget_s))
+                    cell = functools.partial(_layer, layer, phase, each, batch, scale, where)
+                    found = _guarded(
+                        told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s)
+                    )
                     # Named once, for what pages show: names are long, and backward passes many.
                     if batch != batches[-1] or phase != "inference":
                         found = found.assign(kernels=None)
@@ -101,8 +97,10 @@ def map(
         for each in [name for name in ("fp32", "bf16") if name in formats]:
             told = _told(f"C={layer[0]}", "conversion", each, batches[-1])
             told |= {"channels": layer[0]}
-            cell = partial(_conversion, layer, each, batches[-1], scale, where)
-            tables.append(_guarded(told, where, "gpu_warm", partial(cell, told, iters, budget_s)))
+            cell = functools.partial(_conversion, layer, each, batches[-1], scale, where)
+            tables.append(
+                _guarded(told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s))
+            )
     return joined(tables, ("uses",))
 
 
@@ -146,7 +144,7 @@ def _layer(
         own_weight.requires_grad_(phase == "training")
         own_x.requires_grad_(of_input)
     calls = {name: over(*own, MEMORY.get(name, MEMORY[LAST])) for name, own in operands.items()}
-    exact = cache(over(*exactly, MEMORY[NCHW]))
+    exact = functools.cache(over(*exactly, MEMORY[NCHW]))
     passes = 1 if phase == "inference" else 3 if of_input else 2
     flops = 2 * out.numel() * before * kernel * kernel * passes
     with convolutions_in(dtype), torch.inference_mode(phase == "inference"):
@@ -200,16 +198,10 @@ def _conversion(
     timeout_s=400,
 )  # fmt: skip
 def network(
-    device: str = "cuda:0",
-    width: int = 64,
-    side: int = 224,
-    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
-    scale: float = 1.0,
-    short: bool = False,
-    iters: int = 12,
-    budget_s: float = 1.2,
-    full: bool = False,
-) -> pd.DataFrame:
+    device: str = "cuda:0", width: int = 64, side: int = 224,
+    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all", scale: float = 1.0,
+    short: bool = False, iters: int = 12, budget_s: float = 1.2, full: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """Compare a residual network built as ResNet-50 in NCHW and channels_last.
 
     Args:
@@ -243,9 +235,9 @@ def network(
                 searched = batch == batches[-1] and (full or each in TUNED)
                 for tuned in (False, True) if searched else (False,):
                     told = _told("", phase, each, batch, tuned)
-                    cell = partial(_network, base, images, phase, each, tuned)
+                    cell = functools.partial(_network, base, images, phase, each, tuned)
                     seconds = budget_s * (TRAINING_SECONDS if phase == "training" else 1)
-                    cell = partial(cell, where, told, iters, seconds)
+                    cell = functools.partial(cell, where, told, iters, seconds)
                     tables.append(_guarded(told, where, "step_wall", cell))
     return joined(tables, ("peak_bytes",))
 
@@ -334,9 +326,8 @@ def _guarded(
 def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
     """Convolutions and products round float32 to TF32 if `dtype` is `tf32`, and else do not.
 
-    PyTorch's own default lets convolutions, and not products, round. If `tuned`, cuDNN tries its
-    algorithms at the first call instead of guessing. All of these switches are global to the
-    process, and are put back afterwards.
+    If `tuned`, cuDNN tries its algorithms at the first call instead of guessing. These switches are
+    global to the process, and are put back afterwards.
     """
     cudnn = torch.backends.cudnn
     before = cudnn.allow_tf32, cudnn.benchmark

@@ -38,10 +38,8 @@ class Bottleneck(nn.Module):
 
 def network(width: int, blocks: tuple[int, ...], images: Tensor) -> nn.Sequential:
     """A network with the same weights each time, where `images` are: (B, 3, H, W) in float32, whose
-    statistics its batch norms have when they do not use those of the batch.
-
-    The first convolution gives `width` channels, 64 in ResNet-50. Each stage has so many `blocks`,
-    doubles the channels and halves the sides.
+    statistics its batch norms have when they do not use those of the batch. The first convolution
+    gives `width` channels; each stage has so many `blocks`, doubles the channels, halves the sides.
     """
     layers: list[nn.Module] = [
         nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(),

@@ -21,24 +21,18 @@ from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
 
 STEPS = (2, 4, 8)  # micro-batches that a batch is cut into; 1 is the full batch
-# A label that is no token: the loss leaves it out.
-PADDING = -100
+PADDING = -100  # a label that is no token: the loss leaves it out
 FORMATS = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16}
-# A sum of up to eight gradients is rounded after each addition, once more than a product is.
-ROUNDINGS = 4
+ROUNDINGS = 4  # a sum of up to eight gradients is rounded more often than a product is
 
 
 @experiment(
     "accumulation.gradients", page="axioms/checkpointing.md", command="accumulation", timeout_s=120
 )
 def gradients(
-    device: str = "cuda:0",
-    width: int = 128,
-    layers: int = 2,
-    vocabulary: int = 512,
-    batch: int = 16,
-    sequence: int = 64,
-) -> pd.DataFrame:
+    device: str = "cuda:0", width: int = 128, layers: int = 2, vocabulary: int = 512,
+    batch: int = 16, sequence: int = 64,
+) -> pd.DataFrame:  # fmt: skip
     """Compare accumulated gradients with those of the full batch, by how the losses are weighted.
 
     Args:
@@ -49,11 +43,10 @@ def gradients(
         sequence: Tokens T of the longest sequence.
 
     Returns:
-        One row per `dtype`, `lengths`, `steps` and `variant`: `full batch` (1 step); `loss /
-        steps`, the mean over the micro-batch's tokens over the number of steps; `weighted by
-        tokens`, that mean times the micro-batch's share of all tokens; `mean loss`, which is not
-        divided. `mixed` lengths are between an eighth and all of T in random order.
-        `gradient_error` is ||g - g_full|| / ||g_full||, with the full batch in the same format.
+        One row per `dtype`, `lengths`, `steps` and `variant`, by what each micro-batch's mean loss
+        is multiplied: 1 / steps, its share of all tokens, or nothing. `mixed` lengths are between
+        an eighth and all of T in random order. `gradient_error` is ||g - g_full|| / ||g_full||,
+        with the full batch in the same format.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -147,16 +140,10 @@ def _distance(found: Tensor, wanted: Tensor) -> float:
 
 @experiment("accumulation.steps", page="axioms/checkpointing.md", command="accumulation-steps")
 def steps(
-    device: str = "cuda:0",
-    dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
-    width: int = 1024,
-    layers: int = 4,
-    batch: int = 32,
-    sequence: int = 1024,
-    full: bool = False,
-    iters: int = 12,
+    device: str = "cuda:0", dtype: Literal["bf16", "fp32", "tf32"] = "bf16", width: int = 1024,
+    layers: int = 4, batch: int = 32, sequence: int = 1024, full: bool = False, iters: int = 12,
     budget_s: float = 8.0,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Weigh time against memory of one batch in several micro-batches, beside checkpointing it.
 
     Args:

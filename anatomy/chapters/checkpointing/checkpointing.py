@@ -69,16 +69,10 @@ class Cell:
     "checkpointing.frontier", page="axioms/checkpointing.md", command="checkpointing", timeout_s=900
 )
 def frontier(
-    device: str = "cuda:0",
-    dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
-    width: int = 2048,
-    depth: int = 8,
-    batch: int = 8,
-    sequence: int = 1024,
-    full: bool = False,
-    iters: int = 12,
+    device: str = "cuda:0", dtype: Literal["bf16", "fp32", "tf32"] = "bf16", width: int = 2048,
+    depth: int = 8, batch: int = 8, sequence: int = 1024, full: bool = False, iters: int = 12,
     budget_s: float = 12.0,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Weigh the time of a training step against its memory, by where the checkpoints are.
 
     Args:

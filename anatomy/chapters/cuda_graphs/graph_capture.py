@@ -26,17 +26,14 @@ ELEMENTS = (2**10, 2**16, 2**20, 2**22, 2**23, 2**24, 2**26, 2**29)
 FINER_ELEMENTS = tuple(2**power for power in (10, 13, 16, 18, 20, 21, 22, 23, 24, 25, 26, 28, 30))
 SIDES = (64, 256, 1024, 2048, 4096)
 FINER_SIDES = (64, 128, 256, 512, 768, 1024, 1536, 2048, 4096)
-# What each link of a pointwise chain multiplies by; 30 of them stay far from the least bf16.
-FACTOR = 0.9
+FACTOR = 0.9  # of each link of a pointwise chain; 30 of them stay far from the least bf16
 # How far a chain may stray: each of its links rounds to bf16, which 20 of them do to about 2**-7.
 ALLOWED_CHAIN = 2**-5
 # Width and tokens of the training steps: the first are bound by launches, the last by kernels.
 STEPS = ((128, 1024), (512, 1024), (1024, 4096), (2048, 4096))
 FINER_STEPS = (*STEPS[:2], (1024, 1024), *STEPS[2:], (4096, 8192))
-# How far an answer may be from the eager one: attention's backward adds up in any order.
-ALLOWED_STEP = 2**-6
-# Batches of the model whose graphs lie in pools, largest first: what comes later then fits.
-BATCHES = (16, 8, 4, 2)
+ALLOWED_STEP = 2**-6  # of an answer from the eager one: attention's backward adds up in any order
+BATCHES = (16, 8, 4, 2)  # whose graphs lie in pools, largest first: what comes later then fits
 WAYS = ("own pools", "one pool")
 # Quantities of every cell, and of the smallest and the largest: what a graph saves is the host's,
 # and a clock that hides the host does not see it.
@@ -48,12 +45,9 @@ COSTS = ("kernel_s", "replays", "pool_bytes", "peak_bytes", "reserved_bytes")
 
 @experiment("graph_capture.map", page="axioms/cuda-graphs.md", command="graph-capture")
 def map(
-    device: str = "cuda:0",
-    links: int = 20,
-    scale: float = 1.0,
-    iters: int = 12,
+    device: str = "cuda:0", links: int = 20, scale: float = 1.0, iters: int = 12,
     full: bool = False,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Find out how long a kernel may be for a CUDA graph of it to pay.
 
     Args:
@@ -134,13 +128,9 @@ def _chain(
     "graph_capture.training", page="axioms/cuda-graphs.md", command="graph-capture-training"
 )
 def training(
-    device: str = "cuda:0",
-    layers: int = 2,
-    sequence: int = 256,
-    scale: float = 1.0,
-    iters: int = 12,
-    full: bool = False,
-) -> pd.DataFrame:
+    device: str = "cuda:0", layers: int = 2, sequence: int = 256, scale: float = 1.0,
+    iters: int = 12, full: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """Capture the forward and backward pass of a transformer as one graph.
 
     Args:

@@ -37,11 +37,9 @@ def few_iterations_are_slow(*tables: Table) -> Finding:
     over = intervals.median_interval(ratios)
     seen = Measured(over.median, over.low, over.high, floor=median(floors))
     few, every = (units.percent(median(each), 2) for each in zip(*widths, strict=True))
-    evidence = (
-        f"The first {FEW} blocks take {seen.text} of the time of all. What shrinks is the "
-        f"interval: {few} to either side after {FEW} blocks, {every} after all (medians of "
-        f"{len(ratios)} rows)."
-    )
+    shrinks = f"{few} to either side after {FEW} blocks, {every} after all"
+    evidence = f"The first {FEW} blocks take {seen.text} of the time of all. What shrinks is the "
+    evidence += f"interval: {shrinks} (medians of {len(ratios)} rows)."
     return answer(seen.at_least(1.0 + intervals.SMALLEST_EFFECT), evidence, seen)
 
 

@@ -16,8 +16,7 @@ from anatomy.cli.output import as_csv, say, show, table
 from anatomy.record import recording
 from anatomy.table.errors import MeasurementError, RecordingError
 
-# What a process takes on a fast card, until one was recorded: so that none is begun that a budget
-# would cut short.
+# Seconds of a process on a fast card, until one was recorded: no budget should cut one short.
 EXPECTED_S = {"harnesses.estimates": 165.0, "harnesses.reference": 60.0}
 SAVE = options.folder("Keep recordings in DIR, not the checkout's folder.")
 PLAN = typer.Option("--plan", help="Measure nothing; print how it stands.")

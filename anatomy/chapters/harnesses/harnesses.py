@@ -63,19 +63,15 @@ from anatomy.numerics import formats
 from anatomy.record.declare import experiment
 from anatomy.table.errors import AnatomyError, BadParameter
 
-# The largest workload copies 2 GiB; everything else is small beside it.
-LARGEST_BYTES = 6 * 2**30
+LARGEST_BYTES = 6 * 2**30  # the largest workload copies 2 GiB; everything else is small beside it
 ROUNDS = 3
 
 
 @experiment("harnesses.estimates", page="how-we-measure.md", timeout_s=480, on_request=True)
 def estimates(
-    process: int = 0,
-    device: str = "cuda:0",
-    replicates: int = 3,
-    budget_s: float = 0.3,
+    process: int = 0, device: str = "cuda:0", replicates: int = 3, budget_s: float = 0.3,
     scale: float = 1.0,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Let every harness estimate every workload in one process; pairs and effects come behind.
 
     Args:

@@ -115,19 +115,15 @@ def verdict(target: Any) -> str:
 
 
 def _targets(board: Board, quantity: str) -> Sheet:
-    lines = [
-        [each.says, found_text(each), verdict(each), each.detail or ""]
-        for each in board.targets.itertuples()
-    ]
+    rows = board.targets.itertuples()
+    lines = [[row.says, found_text(row), verdict(row), row.detail or ""] for row in rows]
     return Sheet("Targets", ("target", "#found", "verdict", "where it stands"), lines)
 
 
 def _misses(board: Board, quantity: str) -> Sheet:
     says = dict(zip(board.targets.target, board.targets.says, strict=True))
-    lines = [
-        [row.where, says[row.target], row.found, row.why]
-        for row in shortfalls.explained(board.estimates, board.reference)
-    ]
+    rows = shortfalls.explained(board.estimates, board.reference)
+    lines = [[row.where, says[row.target], row.found, row.why] for row in rows]
     heads = ("where", "target", "#found", "the measurement that shows why")
     return Sheet("Missed targets", heads, lines)
 

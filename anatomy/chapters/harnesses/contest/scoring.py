@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from anatomy.table.errors import MeasurementError
 
-# The part of the figures that a spread spans: all but the outermost 2.5 % on either side.
-LOW_TAIL, HIGH_TAIL = 0.025, 0.975
+LOW_TAIL, HIGH_TAIL = 0.025, 0.975  # the part of the figures that a spread spans
 RESAMPLES = 2000
 
 
@@ -65,10 +64,8 @@ def bias(figures: ArrayLike, reference: float) -> float:
 
 
 def share(outcomes: Sequence[bool]) -> Share:
-    """How many of `outcomes` are true, with the exact interval of their probability.
-
-    The interval is Clopper and Pearson's, so it covers with 95 % or more for any probability, if
-    the outcomes are independent.
+    """How many of `outcomes` are true, with the exact interval of their probability: it covers with
+    95 % or more for any probability, if the outcomes are independent.
 
     Source: C. J. Clopper and E. S. Pearson 1934, Biometrika 26, 404-413.
     """

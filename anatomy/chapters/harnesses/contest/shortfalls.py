@@ -147,9 +147,8 @@ def _witness(row: Any) -> str:
 
 
 def _clocks(row: Any, records: pd.Series | None) -> str:
-    """Whether the card ran at another clock where the kernels of a row were recorded.
-
-    The highest of all `records`, in MHz, is what the card does where nothing holds it back.
+    """Whether the card ran at another clock where the kernels of a row were recorded; the highest
+    of all `records`, in MHz, is what it does where nothing holds it back.
     """
     ours, there = row.sm_clock_mhz, row.reference_mhz
     if units.missing(there):

@@ -177,10 +177,8 @@ def biases(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 
 def coverages(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """How many of our 95 % intervals hold what they should, by `kind` and `quantity`.
-
-    The kind is one of `COVERED`; the quantity `all` stands for the cold and the warm GPU times,
-    which the targets are about.
+    """How many of our 95 % intervals hold what they should, by `kind`, one of `COVERED`, and
+    `quantity`; `all` stands for the cold and the warm GPU times, which the targets are about.
     """
     table = asked(estimates, reference)
     on_gpu = table[table.quantity != "step_wall"].assign(quantity="all")
@@ -195,9 +193,8 @@ def coverages(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 
 def asked(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Every 95 % interval of ours beside what it should hold.
-
-    Columns: `kind`, one of `COVERED`, `op`, `quantity`, `low_s`, `high_s`, `truth_s`, `held`.
+    """Every 95 % interval of ours beside what it should hold: `kind`, one of `COVERED`, `op`,
+    `quantity`, `low_s`, `high_s`, `truth_s`, `held`.
     """
     found = figures(estimates)
     ours = found[found.variant == OURS]
@@ -251,9 +248,8 @@ def compared(estimates: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def threes(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What threes of processes say of a pair, their blocks' ratios put together.
-
-    Columns: `op`, `quantity`, `ratio` with `ratio_low` and `ratio_high`, `noise_floor`, `verdict`.
+    """What threes of processes say of a pair, their blocks' ratios put together: `op`, `quantity`,
+    `ratio` with `ratio_low` and `ratio_high`, `noise_floor`, `verdict`.
     """
     rows = []
     for place, cell in pairs.groupby(PLACE):

@@ -21,8 +21,7 @@ REPLAY_SHARE = 1 / 15
 # Timer looks for a block that makes its clock negligible by factors of ten, for as long again as
 # it then measures.
 AUTORANGE_SHARE = 0.5
-# Calls with which inductor's benchmarker is asked how long one of its iterations takes.
-PILOT = 10
+PILOT = 10  # calls with which inductor's benchmarker is asked how long an iteration takes
 INDUCTOR_WARM_UPS = 100  # its default number of cache flushes before the first measured call
 FOREVER_MS = 10**9
 
@@ -76,9 +75,8 @@ def ours(watch: Stopwatch, budget_s: float, quantity: str, call: Call) -> dict[s
 
 
 def quick(watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Call]) -> list[dict]:
-    """The rows of a comparison that measures for the whole of `budget_s`, narrow or not.
-
-    It does not settle, since the settle load has just run, and takes no profile.
+    """The rows of a comparison that measures for the whole of `budget_s`, narrow or not, without
+    settling, since the settle load has just run, and without a profile.
     """
     found = compare(
         calls, quantity=quantity, device=watch.device, budget_s=budget_s, precision=0.0,

@@ -22,14 +22,11 @@ WARM_UP_S = 0.3  # the workload runs for so long in the quantity's own way befor
 RECORDED = 2000
 # Calls of one round of the cold reference, and seconds after which fewer will do.
 CALLS, LEAST_CALLS, ABOUT_S = 40, 8, 0.08
-# Runs of back-to-back calls in one round of the warm reference, and the least calls in one.
-RUNS, LEAST_RUN = 6, 3
+RUNS, LEAST_RUN = 6, 3  # runs of calls in a round of the warm reference, and the least calls in one
 LOOP_S = 0.15  # one round of the wall reference is loops of this length together
-# A profiler slows the host's launches, so the sleep in front of them is longer than elsewhere.
-SLOWED = 2.0
+SLOWED = 2.0  # a profiler slows launches, so the sleep in front of them is longer than elsewhere
 AROUND = 6  # launches around a cold call: a flush and a margin
-# Calls behind the stopwatch's figure with the profiler off and on, and how often they take turns.
-WITNESSED, TURNS = 12, 3
+WITNESSED, TURNS = 12, 3  # calls read with the profiler off and on, and how often they take turns
 STRETCH_S = 0.02  # seconds of one stretch of calls between two waits, where nothing else bounds it
 
 
@@ -133,8 +130,7 @@ def warm(call: Call, watch: Stopwatch) -> Reference:
 
 def witnessed(call: Call, watch: Stopwatch, quantity: str) -> dict[str, float]:
     """What the stopwatch reads of a call with the profiler off, and on: whether that changes it.
-
-    The two take turns, so that a card that warms up shows in neither alone.
+    They take turns, so that a card that warms up shows in neither alone.
     """
     sampler = prepare(watch, [call], quantity)
     count = WITNESSED if sampler.way == "alone" else WITNESSED // 4

@@ -143,9 +143,8 @@ class Process:
             )  # fmt: skip
 
     def _tell_the_truth(self, blocks: Mapping[tuple[str, str], Mapping[Any, tuple]]) -> None:
-        """Put beside each of our estimates what the rest of the process says of the same thing.
-
-        An estimate's own blocks are left out, or its interval would be asked about itself.
+        """Put beside each of our estimates what the rest of the process says of the same thing;
+        with its own blocks, its interval would be asked about itself.
         """
         for row in self.rows:
             if row["part"] == "estimate" and row.get("variant") == "compare" and "note" not in row:
