@@ -1,8 +1,7 @@
 """Workloads whose bottleneck is known by construction, put to the classifier of `diagnose`.
 
-Each is built so that one thing holds it back. Where that thing can be taken out without changing
-the result, the same work without it is measured beside it: what the cause costs is then a
-measurement and not an opinion.
+Where what holds one back can be taken out without changing the result, the same work without it is
+measured beside it: what the cause costs is then a measurement and not an opinion.
 """
 
 from functools import partial
@@ -27,8 +26,7 @@ from anatomy.table.errors import DisagreementError
 
 # What the profiler itself does, and lists among the work of the host.
 OF_THE_PROFILER = ("Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource")
-# Calls of a fresh model that are profiled: the first, and three of the steady ones.
-PROFILED = (1, 20, 21, 22)
+PROFILED = (1, 20, 21, 22)  # calls of a fresh model: the first, and three of the steady ones
 ONE_GPU = "not measurable in one process on one GPU: a collective of one rank moves nothing"
 
 
@@ -68,7 +66,6 @@ def confusion(device: str = "cuda:0", scale: float = 1.0, budget_s: float = 1.0)
 
 
 def _refused(name: str, expected: str | None, where: torch.device, why: str) -> pd.DataFrame:
-    """The row of a workload that is not measured, and why."""
     row = {"op": name, "variant": name, "role": "variant", "quantity": "step_wall"}
     row |= {"device": where.type, "expected": expected, "note": why}
     return pd.DataFrame([row])
@@ -82,35 +79,23 @@ def _examined(
     if workload.without:
         calls["without"] = workload.without
     told = compare(
-        calls,
-        quantity="step_wall",
-        op=workload.name,
-        device=where,
-        budget_s=budget_s,
-        settle_cap_s=min(0.5, budget_s),
-        profile=False,
-    )
+        calls, quantity="step_wall", op=workload.name, device=where, budget_s=budget_s,
+        settle_cap_s=min(0.5, budget_s), profile=False,
+    )  # fmt: skip
     found = diagnose(
-        workload.step or workload.call,
-        inputs=workload.inputs,
-        device=str(where),
-        name=workload.name,
-        settle_cap_s=0,  # it has just run
-    )
+        workload.step or workload.call, inputs=workload.inputs, device=str(where),
+        name=workload.name, settle_cap_s=0,  # it has just run
+    )  # fmt: skip
     verdict, quantities = found.verdict, found.quantities
     columns = {
         "expected": workload.expected,
-        "found": verdict.cause,
-        "second": verdict.second,
-        "certain": verdict.certain,
+        "found": verdict.cause, "second": verdict.second, "certain": verdict.certain,
         "seed_says": bottleneck.three_kinds(quantities) if where.type == "cuda" else None,
-        "kernel_count": quantities.kernels,
-        **quantities.shares(),
+        "kernel_count": quantities.kernels, **quantities.shares(),
         "saving": verdict.savings.get(verdict.cause),
-        "diagnosed_s": quantities.period_s,
-        "profiled_s": quantities.profiled_s,
+        "diagnosed_s": quantities.period_s, "profiled_s": quantities.profiled_s,
         "report": str(found).splitlines(),
-    }
+    }  # fmt: skip
     control = told.table.role == "control"
     table = told.table.astype(object)
     for name, value in columns.items():
@@ -130,8 +115,7 @@ def profiled_call(device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
         scale: Factor on the width of the models and the length of their inputs.
 
     Returns:
-        One row per `model` and `call` (1, 20, 21 and 22, the last three steady), each profiled
-        once. Device columns are null on a CPU.
+        One row per `model` and `call` (the last three steady). Device columns are null on a CPU.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale)

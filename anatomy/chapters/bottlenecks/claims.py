@@ -8,10 +8,8 @@ from anatomy.claims.table import Table, over_control, trusted
 from anatomy.judge.rows import Row
 from anatomy.table import kernel_names, units
 
-# The kinds that the seed knows.
-THREE = ("compute", "memory", "launch")
-# What is taken out must have cost this share of the step, or it was not what held it back.
-LEAST = 0.10
+THREE = ("compute", "memory", "launch")  # the kinds that the seed knows
+LEAST = 0.10  # share of the step that what is taken out must have cost, or it held nothing back
 FIRST, STEADY = 1, (20, 21, 22)
 SIDES = {"host": "the host", "device": "the GPU"}
 # Work that runs other kernels when it does not wait, so that its ratio is not the wait's alone:
@@ -27,14 +25,10 @@ def three_bottlenecks(confusion: Table) -> Finding:
     Such work is a fourth kind where the same result without the wait, or without the loading,
     takes at least so much less. A collective needs several GPUs.
     """
-    own = confusion.select(role="control")
     cases, beside = Cases(), Cases()
-    for row in [each for each in confusion if each.get("note") and each.get("expected")]:
-        if row["expected"] not in THREE:
-            cases.append(Case(_kind(row), None, why=row["note"]))
-    for row in own:
-        if row.get("expected") in (None, *THREE):
-            continue
+    others = [each for each in confusion if each.get("expected") not in (None, *THREE)]
+    cases += [Case(_kind(row), None, why=row["note"]) for row in others if row.get("note")]
+    for row in [each for each in others if each.get("role") == "control"]:
         with (beside if row["op"] in NOT_ALONE else cases).at(**_kind(row)) as case:
             ratio = over_control(_without(confusion, trusted(row)))
             least = ratio.at_most(1.0 - LEAST)
@@ -44,13 +38,13 @@ def three_bottlenecks(confusion: Table) -> Finding:
     cases += [case for case in beside if case.why]
     kinds = {case.where["kind"] for case in cases if case.outcome is False}
     times = f"Time of a step with one cause taken out, over that with it: {cases.said()}."
-    parts = [times if cases.said() else NOTHING_ELSE]
+    said = times if cases.said() else NOTHING_ELSE
     if kinds:
         names = " and ".join(sorted(kinds))
-        parts.append(f"So {names} {'is' if len(kinds) == 1 else 'are'} beside the three.")
+        said += f" So {names} {'is' if len(kinds) == 1 else 'are'} beside the three."
     if beside.said():
-        parts.append(f"Not counted, because other kernels run without it: {beside.said()}.")
-    finding = cases.finding(" ".join([*parts, _names(own)]))
+        said += f" Not counted, because other kernels run without it: {beside.said()}."
+    finding = cases.finding(f"{said} {_names(confusion.select(role='control'))}")
     decided = any(case.outcome is not None for case in cases)
     count = Measured.counted(float(len(THREE) + len(kinds)), "count")
     return replace(finding, measured=count if decided else None)
@@ -61,14 +55,9 @@ def _kind(row: Row) -> dict[str, str]:
 
 
 def _without(confusion: Table, row: Row) -> Row:
-    """The row of the same work without its cause.
-
-    Raises:
-        Unmeasured: There is none.
-    """
-    for other in confusion:
-        if other.get("op") == row["op"] and other.get("variant") == "without":
-            return other
+    """The row of the same work without its cause; Unmeasured is raised where there is none."""
+    if found := confusion.select(op=row["op"], variant="without"):
+        return found[0]
     raise Unmeasured("nothing without it ran")
 
 
@@ -78,10 +67,8 @@ def _names(own: list[Row]) -> str:
     ours = sum(row["found"] == row["expected"] for row in named)
     theirs = sum(row.get("seed_says") == row["expected"] for row in named)
     nameable = sum(row["expected"] in THREE for row in named)
-    return (
-        f"Of {len(named)} workloads of known bottleneck diagnose named {ours} as built; the three "
-        f"kinds named {theirs}, of {nameable} that they have a name for."
-    )
+    kinds = f"the three kinds named {theirs}, of {nameable} that they have a name for"
+    return f"Of {len(named)} workloads of known bottleneck diagnose named {ours} as built; {kinds}."
 
 
 @claim(Need("bottlenecks.profiled_call"))
@@ -114,10 +101,8 @@ def _longest(model: str, side: str, calls: Mapping[int, Row]) -> str:
     ends = (pick(row.get(f"{side}_s") or 0.0 for row in later) for pick in (min, max))
     rest = " to ".join(dict.fromkeys(map(units.seconds, ends)))
     what = "the same" if names == [own] else " or ".join(names)
-    return (
-        f"{model} on {SIDES[side]}: {own} in call {FIRST} ({share} of {one}), "
-        f"{what} in calls {STEADY[0]} to {STEADY[-1]} (of {rest})"
-    )
+    then = f"{what} in calls {STEADY[0]} to {STEADY[-1]} (of {rest})"
+    return f"{model} on {SIDES[side]}: {own} in call {FIRST} ({share} of {one}), {then}"
 
 
 def _short(name: str) -> str:

@@ -19,14 +19,10 @@ JUDGES = {"found": "diagnose", "seed_says": "the seed's three kinds"}
 # The kinds that a judge has a name for, where they are not all.
 NAMEABLE = {"seed_says": (COMPUTE, MEMORY, LAUNCH)}
 SHARES = {
-    "idle_share": "GPU idle",
-    "enqueue_share": "host busy",
-    "sync_share": "waits",
-    "input_share": "input",
-    "transfer_share": "copies",
-    "flop_share": "of peak",
+    "idle_share": "GPU idle", "enqueue_share": "host busy", "sync_share": "waits",
+    "input_share": "input", "transfer_share": "copies", "flop_share": "of peak",
     "byte_share": "of bandwidth",
-}
+}  # fmt: skip
 
 
 def confusion(
@@ -53,26 +49,25 @@ def confusion(
 
 def _matrices(table: Sequence[Row], op: str | None) -> str:
     """A matrix for each judge: kinds by construction down, names given across."""
-    return "".join(_matrix(table, column, judge) for column, judge in JUDGES.items())
+    return "".join(_matrix(_built(table), column, judge) for column, judge in JUDGES.items())
 
 
-def _matrix(table: Sequence[Row], column: str, judge: str) -> str:
-    there = _built(table)
+def _matrix(there: Sequence[Row], column: str, judge: str) -> str:
     called = Counter((row["expected"], row.get(column) or units.NOT_MEASURED) for row in there)
     kinds = [cause for cause in CAUSES if any(row["expected"] == cause for row in there)]
     names = [*kinds, *sorted({name for _, name in called} - set(kinds))]
     heads = ["built as", *(f"#{escape(name)}" for name in names)]
-    lines = [
-        [escape(kind), *(_count(called[kind, name], kind == name) for name in names)]
-        for kind in kinds
-    ]
+    lines = []
+    for kind in kinds:
+        counts = {name: called[kind, name] for name in names}
+        cells = (_marked(str(n), kind == name) if n else tables.NONE for name, n in counts.items())
+        lines.append([escape(kind), *cells])
     title = f"{judge}: {_right(there, column)} of {len(there)} as built"
     if column in NAMEABLE:
         own = sum(row["expected"] in NAMEABLE[column] for row in there)
         title += f"; only {own} are of a kind that has a name there"
-    return f"<p>{escape(title)}</p>" + tables.listed(
-        heads, lines, f"What {judge} called each workload"
-    )
+    listed = tables.listed(heads, lines, f"What {judge} called each workload")
+    return f"<p>{escape(title)}</p>{listed}"
 
 
 def _built(table: Sequence[Row]) -> list[Row]:
@@ -85,16 +80,14 @@ def _right(there: Sequence[Row], column: str) -> int:
 
 
 def _score(table: Sequence[Row], op: str | None) -> str:
-    """How many names are right, and which are not, in a sentence."""
     there = _built(table)
     right = _right(there, "found")
-    said = [f"diagnose named {right} of {len(there)} workloads as they were built."]
+    said = f"diagnose named {right} of {len(there)} workloads as they were built."
     for row in there:
         if row.get("found") != row["expected"]:
-            doubt = f" (second most likely: {row['second']})" if row.get("second") else ""
-            name = f"{_name(row, 'found')}{doubt}"
-            said.append(f"{row['op']}, built as {row['expected']}, was called {name}.")
-    return f"<p>{escape(' '.join(said))}</p>"
+            said += f" {row['op']}, built as {row['expected']}, was called {_name(row, 'found')}"
+            said += f" (second most likely: {row['second']})." if row.get("second") else "."
+    return f"<p>{escape(said)}</p>"
 
 
 def _name(row: Row, column: str) -> str:
@@ -104,11 +97,7 @@ def _name(row: Row, column: str) -> str:
 
 
 def _reports(table: Sequence[Row], op: str | None) -> str:
-    """What `diagnose` said of one workload, or of all that it did not name as they were built.
-
-    Raises:
-        UnknownName: There is no such workload.
-    """
+    """What `diagnose` said of one workload, or of all that it did not name as they were built."""
     there = {row["op"]: row for row in _built(table)}
     if op is not None and op not in there:
         raise UnknownName("workload", op, there)
@@ -120,18 +109,18 @@ def _reports(table: Sequence[Row], op: str | None) -> str:
     return "".join(f'<pre class="told"><code>{text}</code></pre>' for text in texts)
 
 
-def _count(count: int, right: bool) -> str:
-    """A cell: its mark says whether it lies on the diagonal."""
-    return tables.chip("holds" if right else "fails", str(count)) if count else tables.NONE
+def _marked(text: str, right: bool) -> str:
+    """A chip: its mark says whether a name is the one that was built."""
+    return tables.chip("holds" if right else "fails", text)
 
 
-def _each(table: Sequence[Row]) -> dict[str, tuple[Row, list[Row]]]:
-    """Of every workload its own row, and all of its rows."""
+def _each(table: Sequence[Row]) -> dict[str, tuple[Row, Row | None]]:
+    """Of every workload its own row, and that without its cause if there is one."""
     found = {}
     for op in rows.names(table, "op"):
         members = [row for row in table if row.get("op") == op]
         own = next((row for row in members if row.get("role") == "control"), members[0])
-        found[escape(op)] = own, members
+        found[escape(op)] = own, next((r for r in members if r.get("variant") == "without"), None)
     return found
 
 
@@ -150,16 +139,10 @@ def _workloads(table: Sequence[Row], op: str | None) -> str:
     return tables.listed(heads, lines, "Workloads and their names") + why
 
 
-def _cells(own: Row, members: Sequence[Row]) -> list[str]:
-    names = [
-        tables.chip(
-            "holds" if (own.get(judge) or units.NOT_MEASURED) == own.get("expected") else "fails",
-            _name(own, judge),
-        )
-        for judge in JUDGES
-    ]
+def _cells(own: Row, beside: Row | None) -> list[str]:
+    expected = own.get("expected") or ""
+    names = [_marked(_name(own, judge), own.get(judge) == expected) for judge in JUDGES]
     built, second = (escape(str(own.get(column) or "—")) for column in ("expected", "second"))
-    beside = next((row for row in members if row.get("variant") == "without"), None)
     if beside is None:
         return [built, *names, second, tables.NONE, tables.NONE]
     text = units.ratio_range(*(beside.get(end) for end in ("ratio", "ratio_low", "ratio_high")))
@@ -180,9 +163,6 @@ def _shares(table: Sequence[Row], op: str | None) -> str:
 
 
 PARTS = {
-    "score": _score,
-    "matrix": _matrices,
-    "workloads": _workloads,
-    "shares": _shares,
+    "score": _score, "matrix": _matrices, "workloads": _workloads, "shares": _shares,
     "told": _reports,
-}
+}  # fmt: skip

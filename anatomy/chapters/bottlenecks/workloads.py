@@ -1,8 +1,4 @@
-"""Twelve workloads less one, each built so that one thing holds it back.
-
-Where that thing can be taken out without changing the result, the workload has the same work
-`without` it. A collective of several GPUs is not among them: it takes several GPUs.
-"""
+"""Workloads that are each built so that one thing holds them back."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,25 +20,15 @@ LAUNCHES, ROUNDS = 200, 30
 
 @dataclass
 class Workload:
-    """One workload.
-
-    Attributes:
-        name: What it is called in the table.
-        expected: The bottleneck that it was built to have.
-        call: One step; it returns what it computes.
-        step: The same for `diagnose`, where its input comes from an iterator.
-        inputs: That iterator's function.
-        without: The same result without what holds it back; None where that is not possible.
-        missing: Why there is none, although there should be.
-    """
+    """A step, and the bottleneck that it was built to have."""
 
     name: str
-    expected: str
-    call: Call
-    step: Callable[..., Any] | None = None
-    inputs: Callable[[], Iterator[Any]] | None = None
-    without: Call | None = None
-    missing: str = ""
+    expected: str  # the bottleneck
+    call: Call  # one step; it returns what it computes
+    step: Callable[..., Any] | None = None  # the same for `diagnose`, where it is given its input
+    inputs: Callable[[], Iterator[Any]] | None = None  # by this
+    without: Call | None = None  # the same result without what holds it back, where possible
+    missing: str = ""  # why there is none, although there should be
 
 
 def sized(length: float, scale: float, multiple: int = 8) -> int:
@@ -144,7 +130,6 @@ def _with_graph(workload: Workload, where: torch.device) -> Workload:
 
 
 def _replay(call: Call) -> Call:
-    """A call that replays a CUDA graph of another call."""
     beside = torch.cuda.Stream()
     beside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(beside):  # what is made at the first calls is not made while capturing
@@ -218,13 +203,9 @@ def _loading(where: torch.device, scale: float) -> Workload:
         return batch @ weight
 
     return Workload(
-        "batches sorted by the host",
-        INPUT,
-        lambda: step(next(stream)),
-        step=step,
-        inputs=batches,
+        "batches sorted by the host", INPUT, lambda: step(next(stream)), step=step, inputs=batches,
         without=lambda: step(ready),
-    )
+    )  # fmt: skip
 
 
 def _transfer(where: torch.device, scale: float) -> Workload:

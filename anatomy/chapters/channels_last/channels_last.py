@@ -8,7 +8,8 @@ Tensor cores want the second, so a library that is given the first may convert i
 import copy
 import functools
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import pandas as pd
@@ -17,7 +18,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy.chapters.channels_last import residual
-from anatomy.chapters.channels_last.convolutions import convolutions_in, scaled
 from anatomy.comparison import compare
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import agreement
@@ -41,18 +41,15 @@ NETWORK_DTYPES = ("fp32", "tf32", "bf16")
 # Those with the largest batch, which a GPU is busy with long enough to set the pace, and in which
 # cuDNN also searches: for all of them it would take a minute.
 TUNED = ("bf16",)
-# Training takes so many times the seconds, of which more than half go before any block.
-TRAINING_SECONDS = 4
+TRAINING_SECONDS = 4  # times those of inference; more than half of them go before any block
 # How far a layer may stray from float64, relative. Algorithms that transform their input first
 # (Winograd, FFT) round more often than a plain sum, hence more than `agreement.ALLOWED`.
 ALLOWED_LAYER = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-7, "bf16": 2**-5}
 # And a network of 50 layers from itself in float32: every ReLU and batch norm multiplies what was
 # rounded before it. Unrelated numbers are about 1.4 apart.
 ALLOWED_NETWORK = {"fp32": 2**-8, "tf32": 2**-3, "fp16": 2**-2, "bf16": 2**-1}
-# Keeps the gradients of float16 from vanishing, as loss scaling does.
-LOSS_SCALE = 2**10
-# Seconds of settling before a comparison.
-SETTLE_S = 0.5
+LOSS_SCALE = 2**10  # keeps the gradients of float16 from vanishing, as loss scaling does
+SETTLE_S = 0.5  # of settling before a comparison
 NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
 WAYS = ("copy", "to channels_last", "to NCHW")
 MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
@@ -62,13 +59,9 @@ MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
     "channels_last.map", page="axioms/channels-last.md", command="channels-last", timeout_s=400
 )
 def map(
-    device: str = "cuda:0",
-    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
-    scale: float = 1.0,
-    iters: int = 12,
-    budget_s: float = 0.6,
-    full: bool = False,
-) -> pd.DataFrame:
+    device: str = "cuda:0", dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
+    scale: float = 1.0, iters: int = 12, budget_s: float = 0.6, full: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """Compare single convolutions in NCHW and channels_last, by number format, batch and channels.
 
     Args:
@@ -78,8 +71,7 @@ def map(
 
     Returns:
         One comparison per cell, its `op` such as `C=64 inference bf16 N=64`, in gpu_warm: which
-        kernels run depends on the layout, what it costs to launch them does not. `uses` counts
-        layers of this kind after which converting the input once has paid. Cells of phase
+        kernels run depends on the layout, what it costs to launch them does not. Cells of phase
         `conversion` copy an input into the other layout; their control is a plain copy.
     """
     where = tensors.torch_device(device)
@@ -113,16 +105,9 @@ def map(
 
 
 def _layer(
-    layer: tuple[int, ...],
-    phase: str,
-    dtype: str,
-    batch: int,
-    scale: float,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-    budget_s: float,
-) -> pd.DataFrame:
+    layer: tuple[int, ...], phase: str, dtype: str, batch: int, scale: float, where: torch.device,
+    told: Mapping[str, object], iters: int, budget_s: float,
+) -> pd.DataFrame:  # fmt: skip
     before, after, kernel, stride, full_side = layer
     side = scaled(full_side, scale)
     kind = tensors.storage(dtype)
@@ -164,16 +149,9 @@ def _layer(
     flops = 2 * out.numel() * before * kernel * kernel * passes
     with convolutions_in(dtype), torch.inference_mode(phase == "inference"):
         table = compare(
-            calls,
-            reference=exact,
-            allowed=ALLOWED_LAYER[dtype],
-            quantity="gpu_warm",
-            op=told["op"],
-            device=where,
-            iters=iters,
-            budget_s=budget_s,
-            settle_cap_s=SETTLE_S,
-        ).table
+            calls, reference=exact, allowed=ALLOWED_LAYER[dtype], quantity="gpu_warm",
+            op=told["op"], device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
+        ).table  # fmt: skip
     labels = {name: value for name, value in told.items() if name != "op"}
     return _with_uses(table).assign(direct_flops=flops, **labels)
 
@@ -194,15 +172,9 @@ def _with_uses(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _conversion(
-    layer: tuple[int, ...],
-    dtype: str,
-    batch: int,
-    scale: float,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-    budget_s: float,
-) -> pd.DataFrame:
+    layer: tuple[int, ...], dtype: str, batch: int, scale: float, where: torch.device,
+    told: Mapping[str, object], iters: int, budget_s: float,
+) -> pd.DataFrame:  # fmt: skip
     side = scaled(layer[-1], scale)
     x = torch.randn(batch, layer[0], side, side, dtype=tensors.storage(dtype), device=where)
     last = x.contiguous(memory_format=MEMORY[LAST])
@@ -213,36 +185,23 @@ def _conversion(
                 WAYS[1]: lambda: x.contiguous(memory_format=MEMORY[LAST]),
                 WAYS[2]: last.contiguous,
             },
-            reference=x.double,
-            allowed=agreement.ALLOWED[torch.float64],  # a copy loses nothing
-            quantity="gpu_warm",
-            op=told["op"],
+            reference=x.double, allowed=agreement.ALLOWED[torch.float64],  # a copy loses nothing
+            quantity="gpu_warm", op=told["op"],
             bytes=formulas.copy_bytes(x.numel(), x.element_size()),
-            device=where,
-            iters=iters,
-            budget_s=budget_s,
-            settle_cap_s=SETTLE_S,
-        ).table
+            device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
+        ).table  # fmt: skip
     return table.assign(**{name: value for name, value in told.items() if name != "op"})
 
 
 @experiment(
-    "channels_last.network",
-    page="axioms/channels-last.md",
-    command="channels-last-network",
+    "channels_last.network", page="axioms/channels-last.md", command="channels-last-network",
     timeout_s=400,
-)
+)  # fmt: skip
 def network(
-    device: str = "cuda:0",
-    width: int = 64,
-    side: int = 224,
-    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
-    scale: float = 1.0,
-    short: bool = False,
-    iters: int = 12,
-    budget_s: float = 1.2,
-    full: bool = False,
-) -> pd.DataFrame:
+    device: str = "cuda:0", width: int = 64, side: int = 224,
+    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all", scale: float = 1.0,
+    short: bool = False, iters: int = 12, budget_s: float = 1.2, full: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """Compare a residual network built as ResNet-50 in NCHW and channels_last.
 
     Args:
@@ -258,8 +217,7 @@ def network(
     Returns:
         One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall: what a loop
         over batches takes, launches included. Training is forward and backward without an
-        optimizer. The coarse map has the smallest batch for inference alone, and the largest in
-        bf16 alone, there with `cudnn_benchmark` too.
+        optimizer. The coarse map has the largest batch in bf16 alone, with `cudnn_benchmark` too.
     """
     where = tensors.torch_device(device)
     demands.positive(width=width, side=side, scale=scale, iters=iters, budget_s=budget_s)
@@ -292,16 +250,9 @@ def _phases(dtype: str, batch: int, batches: Sequence[int]) -> tuple[str, ...]:
 
 
 def _network(
-    base: nn.Module,
-    images: Tensor,
-    phase: str,
-    dtype: str,
-    tuned: bool,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-    budget_s: float,
-) -> pd.DataFrame:
+    base: nn.Module, images: Tensor, phase: str, dtype: str, tuned: bool, where: torch.device,
+    told: Mapping[str, object], iters: int, budget_s: float,
+) -> pd.DataFrame:  # fmt: skip
     kind = tensors.storage(dtype)
 
     def step(layout: torch.memory_format, kind: torch.dtype, converting: bool = False) -> Callable:
@@ -333,18 +284,10 @@ def _network(
             call()
         peaks = {name: memory.peak(call, where) for name, call in calls.items()}
         table = compare(
-            calls,
-            reference=lambda: exactly,
-            allowed=ALLOWED_NETWORK[dtype],
-            quantity="step_wall",
-            op=told["op"],
-            device=where,
-            iters=iters,
-            budget_s=budget_s,
-            settle_cap_s=SETTLE_S,
-            profile=False,
-            watch=patient_stopwatch(where),
-        ).table
+            calls, reference=lambda: exactly, allowed=ALLOWED_NETWORK[dtype], quantity="step_wall",
+            op=told["op"], device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
+            profile=False, watch=patient_stopwatch(where),
+        ).table  # fmt: skip
     for name, found in peaks.items():
         there = table.variant.str.removesuffix(" (again)") == name
         for column, value in memory.columns(found).items():
@@ -359,11 +302,9 @@ def _told(what: str, phase: str, dtype: str, batch: int, tuned: bool = False) ->
 
 
 def _guarded(
-    told: Mapping[str, object],
-    where: torch.device,
-    quantity: str,
+    told: Mapping[str, object], where: torch.device, quantity: str,
     measure: Callable[[], pd.DataFrame],
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """The table of one cell, or rows in its place that say why there is none."""
     try:
         return measure()
@@ -379,3 +320,25 @@ def _guarded(
         gc.collect()
         if where.type == "cuda":
             torch.cuda.empty_cache()
+
+
+@contextmanager
+def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
+    """Convolutions and products round float32 to TF32 if `dtype` is `tf32`, and else do not.
+
+    If `tuned`, cuDNN tries its algorithms at the first call instead of guessing. These switches are
+    global to the process, and are put back afterwards.
+    """
+    cudnn = torch.backends.cudnn
+    before = cudnn.allow_tf32, cudnn.benchmark
+    cudnn.allow_tf32, cudnn.benchmark = dtype == "tf32", tuned
+    try:
+        with tensors.products_in(dtype):
+            yield
+    finally:
+        cudnn.allow_tf32, cudnn.benchmark = before
+
+
+def scaled(value: int, scale: float) -> int:
+    """A size times `scale`; of a part of it at least 4."""
+    return max(4, int(scale * value)) if scale < 1 else int(scale * value)

@@ -4,8 +4,7 @@ from anatomy.claims import Cases, Finding, Measured, Need, claim
 from anatomy.claims.pace import listed, pace
 from anatomy.claims.table import Table, speed_up
 
-# The speed-up that the seed names.
-CLAIMED = (1.1, 1.3)
+CLAIMED = (1.1, 1.3)  # the speed-up that the seed names
 
 
 @claim(Need("channels_last.network"))
@@ -18,16 +17,12 @@ def channels_last_is_faster(network: Table) -> Finding:
     paces = {row["op"]: pace(row) for row in network.select(variant="NCHW")}
     cases, seen = Cases(), dict[tuple[str, str], list[Measured]]()
     for row in network.select(variant="channels_last"):
-        where = {
-            "format": row["dtype"],
-            "phase": row["phase"],
-            "batch": f"batch {row['batch']:.0f}",
-        }
+        where = {"format": row["dtype"], "phase": row["phase"]}
+        where |= {"batch": f"batch {row['batch']:.0f}"}
         tuned = "tuned" if row.get("cudnn_benchmark") else "by default"
         with cases.at(**where, cuDNN=tuned) as case:
             gain = speed_up(row)
             case(gain.at_least(CLAIMED[0]), gain)
             seen.setdefault((paces.get(row["op"], ""), row["dtype"]), []).append(gain)
-    return cases.finding(
-        f"Time in NCHW over that in channels_last. In NCHW, {listed(seen)}. {cases.tally(*CLAIMED)}"
-    )
+    times = f"Time in NCHW over that in channels_last. In NCHW, {listed(seen)}."
+    return cases.finding(f"{times} {cases.tally(*CLAIMED)}")

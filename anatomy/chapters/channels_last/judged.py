@@ -20,11 +20,10 @@ def paid_back(rows, known):
         if CONVERTED not in named:
             continue
         direct = named[LAST]["blocks_s"]
-        ends = payback.NEVER_SAID
-        if named[LAST]["verdict"] == "faster":
-            with_it = zip(named[CONVERTED]["blocks_s"], direct, strict=True)
-            cost = [max(0.0, more - less) for more, less in with_it]
-            ends = payback.uses(cost, named[NCHW]["blocks_s"], direct)
         for place in places:
-            own = ends if rows[place]["variant"] == LAST else payback.NEVER_SAID
-            yield place, dict(zip(USES, own, strict=True))
+            ends = payback.NEVER_SAID
+            if rows[place]["variant"] == LAST and rows[place]["verdict"] == "faster":
+                with_it = zip(named[CONVERTED]["blocks_s"], direct, strict=True)
+                cost = [max(0.0, more - less) for more, less in with_it]
+                ends = payback.uses(cost, named[NCHW]["blocks_s"], direct)
+            yield place, dict(zip(USES, ends, strict=True))

@@ -37,20 +37,14 @@ class Bottleneck(nn.Module):
 
 
 def network(width: int, blocks: tuple[int, ...], images: Tensor) -> nn.Sequential:
-    """A network with weights that are the same each time and statistics of these images.
-
-    Args:
-        width: Channels after the first convolution; 64 in ResNet-50.
-        blocks: Blocks of each stage; each stage doubles the channels and halves the sides.
-        images: (B, 3, H, W) in float32, where the network shall be; its batch norms use their
-            statistics when they do not use those of the batch.
+    """A network with the same weights each time, where `images` are: (B, 3, H, W) in float32, whose
+    statistics its batch norms have when they do not use those of the batch. The first convolution
+    gives `width` channels; each stage has so many `blocks`, doubles the channels, halves the sides.
     """
     layers: list[nn.Module] = [
-        nn.Conv2d(3, width, 7, 2, 3, bias=False),
-        nn.BatchNorm2d(width),
-        nn.ReLU(),
+        nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
         nn.MaxPool2d(3, 2, 1),
-    ]
+    ]  # fmt: skip
     channels = width
     with torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay as they were
         torch.manual_seed(0)

@@ -1,7 +1,5 @@
-"""Gradient accumulation: whether many small steps give the gradient of a large one, and their cost.
-
-The gradients are those of a small language model with a loss that is the mean over tokens. What
-counts is by what each micro-batch's loss is multiplied, and how the tokens are spread over them.
+"""Gradient accumulation: whether many small steps give the gradient of a large one, by how their
+losses are weighted and how the tokens are spread over them; and what it costs.
 """
 
 import gc
@@ -22,26 +20,19 @@ from anatomy.parts.models import Layer
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
 
-# Micro-batches that a batch is cut into; 1 is the full batch.
-STEPS = (2, 4, 8)
-# A label that is no token: the loss leaves it out.
-PADDING = -100
+STEPS = (2, 4, 8)  # micro-batches that a batch is cut into; 1 is the full batch
+PADDING = -100  # a label that is no token: the loss leaves it out
 FORMATS = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16}
-# A sum of up to eight gradients is rounded after each addition, once more than a product is.
-ROUNDINGS = 4
+ROUNDINGS = 4  # a sum of up to eight gradients is rounded more often than a product is
 
 
 @experiment(
     "accumulation.gradients", page="axioms/checkpointing.md", command="accumulation", timeout_s=120
 )
 def gradients(
-    device: str = "cuda:0",
-    width: int = 128,
-    layers: int = 2,
-    vocabulary: int = 512,
-    batch: int = 16,
-    sequence: int = 64,
-) -> pd.DataFrame:
+    device: str = "cuda:0", width: int = 128, layers: int = 2, vocabulary: int = 512,
+    batch: int = 16, sequence: int = 64,
+) -> pd.DataFrame:  # fmt: skip
     """Compare accumulated gradients with those of the full batch, by how the losses are weighted.
 
     Args:
@@ -52,11 +43,10 @@ def gradients(
         sequence: Tokens T of the longest sequence.
 
     Returns:
-        One row per `dtype`, `lengths`, `steps` and `variant`: `full batch` (1 step); `loss /
-        steps`, the mean over the micro-batch's tokens over the number of steps; `weighted by
-        tokens`, that mean times the micro-batch's share of all tokens; `mean loss`, which is not
-        divided. `mixed` lengths are between an eighth and all of T in random order.
-        `gradient_error` is ||g - g_full|| / ||g_full||, with the full batch in the same format.
+        One row per `dtype`, `lengths`, `steps` and `variant`, by what each micro-batch's mean loss
+        is multiplied: 1 / steps, its share of all tokens, or nothing. `mixed` lengths are between
+        an eighth and all of T in random order. `gradient_error` is ||g - g_full|| / ||g_full||,
+        with the full batch in the same format.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -128,9 +118,8 @@ def _language_model(width: int, layers: int, vocabulary: int) -> nn.Sequential:
 def _accumulated(
     model: nn.Sequential, inputs: Tensor, labels: Tensor, steps: int, way: str
 ) -> Tensor:
-    """The gradient of all parameters in one vector of float64, summed over so many micro-batches.
-
-    The model's format is also that of the sums, as it is where `backward` adds to `.grad`.
+    """The gradient of all parameters in one vector of float64, summed over so many micro-batches in
+    the model's format, as `backward` does it.
     """
     model.zero_grad(set_to_none=True)
     everything = int((labels != PADDING).sum())
@@ -149,23 +138,12 @@ def _distance(found: Tensor, wanted: Tensor) -> float:
     return float((found - wanted).norm() / wanted.norm())
 
 
-@experiment(
-    "accumulation.steps",
-    page="axioms/checkpointing.md",
-    command="accumulation-steps",
-    timeout_s=300,
-)
+@experiment("accumulation.steps", page="axioms/checkpointing.md", command="accumulation-steps")
 def steps(
-    device: str = "cuda:0",
-    dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
-    width: int = 1024,
-    layers: int = 4,
-    batch: int = 32,
-    sequence: int = 1024,
-    full: bool = False,
-    iters: int = 12,
+    device: str = "cuda:0", dtype: Literal["bf16", "fp32", "tf32"] = "bf16", width: int = 1024,
+    layers: int = 4, batch: int = 32, sequence: int = 1024, full: bool = False, iters: int = 12,
     budget_s: float = 8.0,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Weigh time against memory of one batch in several micro-batches, beside checkpointing it.
 
     Args:
@@ -178,9 +156,9 @@ def steps(
         budget_s: Seconds of one cell, settling apart.
 
     Returns:
-        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2 steps`, `4
-        steps` and `8 steps`, whose gradients add up in `.grad`; `every layer checkpointed`, the
-        full batch again. Times are step_wall of all steps, forward and backward, no optimizer.
+        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2`, `4` and `8
+        steps`, whose gradients add up in `.grad`; `every layer checkpointed`, the full batch again.
+        Times are step_wall of all steps, forward and backward, no optimizer.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -197,15 +175,9 @@ def steps(
 
 
 def _cell(
-    width: int,
-    layers: int,
-    batch: int,
-    length: int,
-    dtype: str,
-    where: torch.device,
-    iters: int,
+    width: int, layers: int, batch: int, length: int, dtype: str, where: torch.device, iters: int,
     budget_s: float,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """One cell: memory first, then times; rows without times where that is impossible."""
     kind, tokens = formats.storage(dtype), batch * length
     op = f"train {batch} sequences of {length}"
@@ -225,18 +197,11 @@ def _cell(
                 calls[name]()  # what the first call loads and allocates for good is not the step's
                 costs[name] = memory.columns(memory.peak(calls[name], where))
             table = compare(
-                calls,
-                allowed=ROUNDINGS * ALLOWED[kind],
-                quantity="step_wall",
-                op=op,
+                calls, allowed=ROUNDINGS * ALLOWED[kind], quantity="step_wall", op=op,
                 flops=3 * layers * models.layer_flops(width, tokens, length),
-                limit=f"matmul {dtype}",
-                device=where,
-                iters=iters,
-                budget_s=budget_s,
-                settle_cap_s=min(SETTLE_CAP_S, budget_s),
-                profile=False,
-            ).table
+                limit=f"matmul {dtype}", device=where, iters=iters, budget_s=budget_s,
+                settle_cap_s=min(SETTLE_CAP_S, budget_s), profile=False,
+            ).table  # fmt: skip
         except (RuntimeError, DisagreementError) as error:
             refused = [
                 {"op": op, "variant": name, "role": "variant", "quantity": "step_wall"}
@@ -259,11 +224,8 @@ def _beside(costs: dict, control: dict) -> dict[str, float | None]:
 def accumulated(
     forward: Layer, parameters: Sequence[Tensor], chunks: Sequence[Tensor]
 ) -> Callable[[], tuple[Tensor, ...]]:
-    """A call that adds up the gradients of all micro-batches, and returns the loss and them.
-
-    Args:
-        forward: The model: (B, T, C) to (B, T, C).
-        chunks: The micro-batches (B / steps, T, C), equally large.
+    """A call that adds up the gradients of equal micro-batches (B / steps, T, C), and returns
+    the loss and them.
     """
 
     def call() -> tuple[Tensor, ...]:

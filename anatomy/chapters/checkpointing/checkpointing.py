@@ -1,8 +1,7 @@
 """Activation checkpointing: what a step keeps for its backward pass, and what it computes again.
 
-The model and what it computes are the same in every variant; they differ in where a checkpoint
-begins and ends. Between the two nothing is kept but the input, and the backward pass runs that
-part forward a second time.
+Variants differ in where a checkpoint begins and ends. Between the two nothing is kept but the
+input, and the backward pass runs that part forward a second time.
 """
 
 import gc
@@ -28,27 +27,22 @@ from anatomy.parts.models import Layer
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError, MeasurementError
 
-# The ordinary way, which the others are compared with.
-NONE = "none"
+NONE = "none"  # the ordinary way, which the others are compared with
 # What the selective policy keeps, as far as this PyTorch has it: the results of products and of
 # attention, which take most of the operations. All else is computed again.
 SAVED = (
     *("mm", "addmm", "bmm", "baddbmm"),
-    "_scaled_dot_product_flash_attention",
-    "_scaled_dot_product_efficient_attention",
-    "_scaled_dot_product_cudnn_attention",
-    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_fused_attention_overrideable",
-)
+)  # fmt: skip
 # In cells other than the deepest: what is on the frontier there, and what people use.
 BRIEF = (NONE, "every layer", "every second layer", "halves of a layer", "selective")
 # A shallower cell has one of so many parts of the deepest one's seconds. Asking how long each step
 # takes, before any block, is more than half of them; with fewer there would be too few blocks.
 SHALLOWER = 3
-# A finer map takes so many times the seconds in each cell.
-FINER = 2.5
-# Settling takes at most so long, and no longer than the cell itself.
-SETTLE_CAP_S = 0.7
+FINER = 2.5  # a finer map takes so many times the seconds in each cell
+SETTLE_CAP_S = 0.7  # settling takes at most so long, and no longer than the cell itself
 
 
 @dataclass(frozen=True)
@@ -75,16 +69,10 @@ class Cell:
     "checkpointing.frontier", page="axioms/checkpointing.md", command="checkpointing", timeout_s=900
 )
 def frontier(
-    device: str = "cuda:0",
-    dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
-    width: int = 2048,
-    depth: int = 8,
-    batch: int = 8,
-    sequence: int = 1024,
-    full: bool = False,
-    iters: int = 12,
+    device: str = "cuda:0", dtype: Literal["bf16", "fp32", "tf32"] = "bf16", width: int = 2048,
+    depth: int = 8, batch: int = 8, sequence: int = 1024, full: bool = False, iters: int = 12,
     budget_s: float = 12.0,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Weigh the time of a training step against its memory, by where the checkpoints are.
 
     Args:
@@ -97,12 +85,11 @@ def frontier(
         budget_s: Seconds of the deepest cell, settling apart; others have a third.
 
     Returns:
-        One row per cell and `granularity`: `none` keeps everything; `every layer` and `every second
-        layer` make a checkpoint of each of these layers; `halves of a layer` of attention and of
-        the perceptron by itself; `selective` keeps the results of products and attention. In the
-        deepest cell also `first half` (of the layers), `segments` of the square root of the depth
-        in layers, and `whole model`, one checkpoint. Times are step_wall: forward and backward, no
-        optimizer; their `flops` count no repetition.
+        One row per cell and `granularity`: `none` keeps everything; `every layer`, `every second
+        layer`, `first half` (of the layers), `segments` (of the square root of the depth in layers)
+        and `whole model` make a checkpoint of each of these; `halves of a layer` of attention and
+        of the perceptron by itself; `selective` keeps the results of products and attention. Times
+        are step_wall: forward and backward, no optimizer; their `flops` count no repetition.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -119,10 +106,7 @@ def frontier(
 
 
 def cells(width: int, depth: int, batch: int, sequence: int, *, full: bool) -> list[Cell]:
-    """The points of the map: depths at one width, half of it, and one with few tokens.
-
-    The first are for the GPU to set the pace, and the others for the host.
-    """
+    """The points of the map: depths at one width, half of it, and one with few tokens."""
     half, quarter = max(2, depth // 2), max(2, depth // 4)
     # Whole heads, as far as there is more than one.
     narrow = models.HEAD_WIDTH * (width // (2 * models.HEAD_WIDTH)) or max(1, width // 2)
@@ -183,17 +167,10 @@ def _halves(layer: models.Block) -> tuple[Layer, Layer]:
 
 
 def _measured(
-    cell: Cell,
-    dtype: str,
-    where: torch.device,
-    iters: int,
-    budget_s: float,
+    cell: Cell, dtype: str, where: torch.device, iters: int, budget_s: float,
     names: Sequence[str] | None = None,
-) -> pd.DataFrame:
-    """One cell: its memory first, then its times; rows without times where that is impossible.
-
-    `names` are the granularities, by default all.
-    """
+) -> pd.DataFrame:  # fmt: skip
+    """One cell: its memory first, then its times; rows without times where that is impossible."""
     kind = formats.storage(dtype)
     place = {"width": cell.width, "depth": cell.depth, "tokens": cell.tokens, "dtype": dtype}
     blank = {"op": cell.op, "role": "variant", "quantity": "step_wall", "device": where.type}
@@ -223,17 +200,12 @@ def _measured(
                 table = compare(
                     calls,
                     allowed=ALLOWED[kind],  # the loss too: it stands on activations of that format
-                    quantity="step_wall",
-                    op=cell.op,
-                    flops=useful,
-                    limit=f"matmul {dtype}",
-                    device=where,
-                    iters=iters,
-                    budget_s=budget_s,
+                    quantity="step_wall", op=cell.op, flops=useful, limit=f"matmul {dtype}",
+                    device=where, iters=iters, budget_s=budget_s,
                     settle_cap_s=min(SETTLE_CAP_S, budget_s),
                     profile=False,  # thousands of kernels a step, whose names nobody reads
                     watch=patient_stopwatch(where),
-                ).table
+                ).table  # fmt: skip
             except (RuntimeError, DisagreementError, MeasurementError) as error:
                 refused += [(name, why(error)) for name in calls]
         else:
@@ -287,13 +259,10 @@ def held(forward: Callable[[], Tensor], where: torch.device) -> int | None:
 
 
 def _over(costs: dict, control: dict) -> dict[str, float | None]:
-    """Memory and operations of a variant over those of the control."""
     pairs = {
-        "memory_ratio": "peak_bytes",
-        "total_memory_ratio": "total_peak_bytes",
-        "activation_ratio": "activation_bytes",
-        "product_ratio": "run_flops",
-    }
+        "memory_ratio": "peak_bytes", "total_memory_ratio": "total_peak_bytes",
+        "activation_ratio": "activation_bytes", "product_ratio": "run_flops",
+    }  # fmt: skip
     return {
         name: costs[column] / control[column] if costs[column] and control[column] else None
         for name, column in pairs.items()
@@ -310,11 +279,9 @@ def why(error: Exception) -> str:
 
 
 @experiment(
-    "checkpointing.traps",
-    page="axioms/checkpointing.md",
-    command="checkpointing-traps",
+    "checkpointing.traps", page="axioms/checkpointing.md", command="checkpointing-traps",
     timeout_s=120,
-)
+)  # fmt: skip
 def traps(device: str = "cuda:0", width: int = 64, batch: int = 8) -> pd.DataFrame:
     """See what running a part of the model twice does beside the gradients.
 

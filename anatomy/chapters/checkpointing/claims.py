@@ -1,16 +1,22 @@
-"""What the axioms say of activation checkpointing, put to time and memory of training steps.
+"""What the axioms say of activation checkpointing and of gradient accumulation.
 
 A peak of memory is a count of the allocator and the same in every run, so it has no interval; two
 peaks that are closer than `SAME_MEMORY` count as equal, for it hands memory out in whole pieces.
+The accumulated gradients follow from fixed random numbers: an error is a number and not a sample,
+so what decides is the rounding of the number format, which the recording holds beside it.
 """
+
+from collections.abc import Callable
+from functools import partial
 
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.pace import listed, pace
-from anatomy.claims.table import Table, bytes_over, judged, speed_up, why_not
+from anatomy.claims.table import Table, bytes_over, judged, speed_up, trusted, why_not
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
 FRONTIER = Need("checkpointing.frontier")
+GRADIENTS, STEPS = Need("accumulation.gradients"), Need("accumulation.steps")
 # What people mean by activation checkpointing: layer by layer, or by operation.
 USUAL = ("every layer", "selective")
 NONE, BY_LAYER = "none", "every layer"
@@ -18,8 +24,12 @@ SAME_MEMORY = 0.01
 NO_ACCOUNT = "this device keeps no account of its memory"
 # Column -> whose memory its ratio is of.
 ACCOUNTS = {"memory_ratio": "the step's own", "total_memory_ratio": "with weights"}
-# How many of the ways that beat checkpointing by layers the evidence names.
-NAMED = 3
+NAMED = 3  # how many of the ways that beat checkpointing by layers the evidence names
+# An error beyond so many times what rounding explains is no rounding; between it is undecided.
+BEYOND = 10
+# How the lengths of the sequences are spread, as a condition has it.
+LENGTHS = {"equal": "equal lengths", "mixed": "mixed lengths", "sorted": "sorted lengths"}
+CHECKPOINTED = "every layer checkpointed"
 
 
 def _place(row: Row) -> dict[str, str]:
@@ -70,10 +80,8 @@ def checkpoint_at_layers(frontier: Table) -> Finding:
             time = frontier.ratio(row["variant"], BY_LAYER, op=row["op"])
             by_layer = frontier.row(BY_LAYER, op=row["op"])
             memory = bytes_over(row, by_layer, "peak_bytes", NO_ACCOUNT).value
-            beats = (
-                f"{row['variant']} ({row['op']}) takes {time.text} of its time and "
-                f"{units.ratio(memory)} of its memory"
-            )
+            both = f"{time.text} of its time and {units.ratio(memory)} of its memory"
+            beats = f"{row['variant']} ({row['op']}) takes {both}"
             stands = _not_dominated(memory, time.verdict)
             case(stands, time, beats if stands is False else "")
     beaten = [case.said for case in cases if case.said]
@@ -83,13 +91,79 @@ def checkpoint_at_layers(frontier: Table) -> Finding:
 
 
 def _not_dominated(memory: float, verdict: str) -> bool | None:
-    """Whether layer by layer stands, beside another way's memory and time over its own.
-
-    Args:
-        memory: The other's peak over that of layer by layer.
-        verdict: What may be said of the other's time over that of layer by layer.
-    """
+    """Whether layer by layer stands, beside another way's memory and time over its own."""
     if memory > 1 + SAME_MEMORY:
         return True
     less = memory < 1 - SAME_MEMORY
     return {"faster": False, "slower": True, "same": not less}.get(verdict)
+
+
+def _exactness(gradients: Table, way: str, by: str, printed: Callable) -> tuple[Cases, str]:
+    """Whether the gradient of one way is that of the full batch, in each of its cases; and the
+    largest error in words, by a column such as the lengths of sequences.
+    """
+    cases, largest = Cases(), {}
+    for row in gradients.select(variant=way):
+        with cases.at(lengths=LENGTHS[row["lengths"]], dtype=row["dtype"]) as case:
+            beyond = row["gradient_error"] > BEYOND * row["allowed"]
+            case(True if row["gradient_error"] <= row["allowed"] else False if beyond else None)
+        largest[row[by]] = max(largest.get(row[by], 0.0), row["gradient_error"])
+    return cases, ", ".join(f"{name} {printed(most)}" for name, most in largest.items())
+
+
+@claim(GRADIENTS)
+def divide_loss_by_steps(gradients: Table) -> Finding:
+    """The sum of gradients of mean losses over the number of steps is that of the full batch, as
+    far as the number format allows, for equal and unequal lengths of sequences.
+    """
+    printed = partial(units.percent, digits=2)
+    cases, largest = _exactness(gradients, "loss / steps", "lengths", printed)
+    return cases.finding(f"Largest error of the gradient, by lengths of sequences: {largest}.")
+
+
+@claim(
+    GRADIENTS,
+    statement="Weighted by its share of the tokens, each micro-batch adds its part to the gradient "
+    "of the full batch.",
+    topic="checkpointing",
+)
+def weighted_by_tokens_is_exact(gradients: Table) -> Finding:
+    """The sum of gradients of mean losses times the share of tokens is that of the full batch, as
+    far as the number format allows.
+    """
+    cases, largest = _exactness(gradients, "weighted by tokens", "dtype", "{:.1e}".format)
+    return cases.finding(f"Largest error of the gradient, by number format: {largest}.")
+
+
+@claim(
+    STEPS,
+    statement="Cutting a batch into micro-batches is a cheaper way to less memory than "
+    "checkpointing every layer.",
+    topic="checkpointing",
+    measures="time of micro-batches / of checkpointing every layer",
+)
+def accumulation_before_checkpointing(steps: Table) -> Finding:
+    """Some number of micro-batches needs no more memory than checkpointing every layer of the full
+    batch, and is faster.
+    """
+    cases = Cases()
+    for op in steps.distinct("op"):
+        base = steps.row(CHECKPOINTED, op=op)
+        tokens = f"{base.get('tokens')} tokens"
+        with cases.at(tokens=tokens) as case:
+            trusted(base)
+            variants = steps.select(op=op, role="variant")
+            others = [trusted(row) for row in variants if (row.get("steps") or 1) > 1]
+            if any(units.missing(row.get("peak_bytes")) for row in (base, *others)):
+                raise Unmeasured(NO_ACCOUNT)
+            most = base["peak_bytes"] * (1 + SAME_MEMORY)
+            names = [row["variant"] for row in others if row["peak_bytes"] <= most]
+            times = {name: steps.ratio(name, CHECKPOINTED, op=op) for name in names}
+            if not times:
+                case(False, said=f"of {tokens}, no number of steps needs as little")
+                continue
+            name, best = min(times.items(), key=lambda each: each[1].value)
+            words = [time.verdict for time in times.values()]
+            outcome = True if "faster" in words else None if "undecided" in words else False
+            case(outcome, best, f"of {tokens}, {name} take {best.text} of its time")
+    return cases.finding(f"In no more memory than checkpointing: {cases.said()}.")

@@ -1,4 +1,4 @@
-"""Checkpointing: memory and operations of each granularity over those of none."""
+"""Checkpointing and accumulation: memory and operations of each variant over the control's."""
 
 from anatomy.judge.comparisons import controlled
 from anatomy.judge.rules import rule
@@ -16,5 +16,12 @@ RATIOS = {
 def over_none(rows, known):
     """Each row over the control of its comparison; None where one of the two is not known."""
     for place, row, control in controlled(rows):
-        both = {name: (row[of], control[of]) for name, of in RATIOS.items()}
+        both = {name: (row.get(of), control.get(of)) for name, of in RATIOS.items()}
         yield place, {name: a / b if a and b else None for name, (a, b) in both.items()}
+
+
+@rule("accumulation.steps", columns=("memory_ratio",), source="peak_bytes over the control's")
+def memory(rows, known):
+    """Memory of each row over that of its comparison's control, likewise."""
+    for place, ratios in over_none(rows, known):
+        yield place, {"memory_ratio": ratios["memory_ratio"]}

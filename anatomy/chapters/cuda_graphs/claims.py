@@ -8,10 +8,7 @@ from anatomy.table import units
 MAP, TRAINING = Need("graph_capture.map"), Need("graph_capture.training")
 POOLS = Need("graph_capture.pools")
 # Upper ends in seconds of the classes of mean kernel duration, and what they are called.
-CLASSES = (
-    *((3e-6, "under 3 µs"), (10e-6, "3 to 10 µs")),
-    *((30e-6, "10 to 30 µs"), (100e-6, "30 to 100 µs")),
-)
+CLASSES = {3e-6: "under 3 µs", 10e-6: "3 to 10 µs", 30e-6: "10 to 30 µs", 100e-6: "30 to 100 µs"}
 LONGEST, UNKNOWN = "over 100 µs", "of unknown length"
 # What holds memory: a step with all that is reserved, forward passes with what is above the model.
 STEP = "training steps, model included"
@@ -20,15 +17,14 @@ KINDS = {
     "one pool": "forward passes in one pool",
 }
 NO_BYTES = "nobody counted the allocator's bytes"
-# The speed-up that the seed names.
-CLAIMED = (1.5, 2.0)
+CLAIMED = (1.5, 2.0)  # the speed-up that the seed names
 
 
 def kernel_class(seconds: float | None) -> str:
     """The class of a mean kernel duration, in words: `3 to 10 µs`."""
     if units.missing(seconds):
         return UNKNOWN
-    return next((name for most, name in CLASSES if seconds < most), LONGEST)
+    return next((name for most, name in CLASSES.items() if seconds < most), LONGEST)
 
 
 def _replays(*tables: Table) -> list[Row]:
@@ -42,18 +38,14 @@ def cuda_graphs_are_faster(chains: Table, steps: Table) -> Finding:
     """In every cell, whatever its kernels' duration, the replay is at least 1.5 times as fast on
     the wall.
     """
-    rows = [
-        ({"kernels": kernel_class(row.get("kernel_s")), "work": row["work"]}, row)
-        for row in _replays(chains, steps)
-    ]
+    replays = _replays(chains, steps)
+    kinds = [{"kernels": kernel_class(r.get("kernel_s")), "work": r["work"]} for r in replays]
+    rows = zip(kinds, replays, strict=True)
     cases = judged(rows, lambda gain: gain.at_least(CLAIMED[0]), speed_up)
-    names = [*(name for _, name in CLASSES), LONGEST, UNKNOWN]
-    found = {name: cases.of(kernels=name).measurable for name in names}
-    seen = [f"{each.range} ({name})" for name, each in found.items() if each]
-    return cases.finding(
-        "Time of the loop over that of the replay, by a kernel's mean duration: "
-        f"{', '.join(seen)}. {cases.tally(*CLAIMED)}"
-    )
+    found = {n: cases.of(kernels=n).measurable for n in (*CLASSES.values(), LONGEST, UNKNOWN)}
+    seen = ", ".join(f"{each.range} ({name})" for name, each in found.items() if each)
+    times = "Time of the loop over that of the replay, by a kernel's mean duration"
+    return cases.finding(f"{times}: {seen}. {cases.tally(*CLAIMED)}")
 
 
 @claim(TRAINING, POOLS)

@@ -1,9 +1,7 @@
-"""CUDA graphs: when replaying a recorded list of kernels beats launching them one by one.
+"""CUDA graphs: how short kernels must be for replaying a recorded list to beat launching them.
 
-A chain of kernels is called from Python, and the same calls are captured once and replayed. What a
-graph can save is the host's part of each launch; so the mean duration of a kernel is varied, from
-less than a launch costs to far more. Times are `step_wall`: on the GPU's own clock, with all
-dispatch hidden, there would be nothing to save.
+What a graph can save is the host's part of each launch. So times are `step_wall`: on the GPU's own
+clock, with all dispatch hidden, there would be nothing to save.
 """
 
 import functools
@@ -28,17 +26,14 @@ ELEMENTS = (2**10, 2**16, 2**20, 2**22, 2**23, 2**24, 2**26, 2**29)
 FINER_ELEMENTS = tuple(2**power for power in (10, 13, 16, 18, 20, 21, 22, 23, 24, 25, 26, 28, 30))
 SIDES = (64, 256, 1024, 2048, 4096)
 FINER_SIDES = (64, 128, 256, 512, 768, 1024, 1536, 2048, 4096)
-# What each link of a pointwise chain multiplies by; 30 of them stay far from the least bf16.
-FACTOR = 0.9
+FACTOR = 0.9  # of each link of a pointwise chain; 30 of them stay far from the least bf16
 # How far a chain may stray: each of its links rounds to bf16, which 20 of them do to about 2**-7.
 ALLOWED_CHAIN = 2**-5
 # Width and tokens of the training steps: the first are bound by launches, the last by kernels.
 STEPS = ((128, 1024), (512, 1024), (1024, 4096), (2048, 4096))
 FINER_STEPS = (*STEPS[:2], (1024, 1024), *STEPS[2:], (4096, 8192))
-# How far an answer may be from the eager one: attention's backward adds up in any order.
-ALLOWED_STEP = 2**-6
-# Batches of the model whose graphs lie in pools, largest first: what comes later then fits.
-BATCHES = (16, 8, 4, 2)
+ALLOWED_STEP = 2**-6  # of an answer from the eager one: attention's backward adds up in any order
+BATCHES = (16, 8, 4, 2)  # whose graphs lie in pools, largest first: what comes later then fits
 WAYS = ("own pools", "one pool")
 # Quantities of every cell, and of the smallest and the largest: what a graph saves is the host's,
 # and a clock that hides the host does not see it.
@@ -48,16 +43,11 @@ ALL = ("step_wall", "host_enqueue", "gpu_warm")
 COSTS = ("kernel_s", "replays", "pool_bytes", "peak_bytes", "reserved_bytes")
 
 
-@experiment(
-    "graph_capture.map", page="axioms/cuda-graphs.md", command="graph-capture", timeout_s=300
-)
+@experiment("graph_capture.map", page="axioms/cuda-graphs.md", command="graph-capture")
 def map(
-    device: str = "cuda:0",
-    links: int = 20,
-    scale: float = 1.0,
-    iters: int = 12,
+    device: str = "cuda:0", links: int = 20, scale: float = 1.0, iters: int = 12,
     full: bool = False,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Find out how long a kernel may be for a CUDA graph of it to pay.
 
     Args:
@@ -67,8 +57,7 @@ def map(
 
     Returns:
         One comparison per cell, its `op` such as `pointwise 1048576` or `products 256`; the
-        smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`. `kernel_s`
-        is of the eager chain; `reserved_bytes` is without what was held before the cell. Rows of op
+        smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`. Rows of op
         `first call ...` have what the capture cost.
     """
     where = formats.torch_device(device)
@@ -88,14 +77,9 @@ def map(
 
 
 def _chain(
-    work: str,
-    size: int,
-    links: int,
-    where: torch.device,
-    told: Mapping[str, object],
-    quantities: Sequence[str],
-    iters: int,
-) -> pd.DataFrame:
+    work: str, size: int, links: int, where: torch.device, told: Mapping[str, object],
+    quantities: Sequence[str], iters: int,
+) -> pd.DataFrame:  # fmt: skip
     """One chain, eager and captured. Its links allocate their results, as ordinary code does."""
     if work == "pointwise":
         host.require_bytes(where, size * 2 * 16, f"a chain over {size} elements and its check")
@@ -135,32 +119,18 @@ def _chain(
 
     with torch.inference_mode():
         return compared(
-            over,
-            x,
-            where,
-            told,
-            quantities,
-            reference=exact,
-            allowed=ALLOWED_CHAIN,
-            iters=iters,
+            over, x, where, told, quantities, reference=exact, allowed=ALLOWED_CHAIN, iters=iters,
             flops=flops,
-        )
+        )  # fmt: skip
 
 
 @experiment(
-    "graph_capture.training",
-    page="axioms/cuda-graphs.md",
-    command="graph-capture-training",
-    timeout_s=300,
+    "graph_capture.training", page="axioms/cuda-graphs.md", command="graph-capture-training"
 )
 def training(
-    device: str = "cuda:0",
-    layers: int = 2,
-    sequence: int = 256,
-    scale: float = 1.0,
-    iters: int = 12,
-    full: bool = False,
-) -> pd.DataFrame:
+    device: str = "cuda:0", layers: int = 2, sequence: int = 256, scale: float = 1.0,
+    iters: int = 12, full: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """Capture the forward and backward pass of a transformer as one graph.
 
     Args:
@@ -190,36 +160,24 @@ def training(
 
 
 def _step(
-    width: int,
-    tokens: int,
-    layers: int,
-    sequence: int,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-) -> pd.DataFrame:
+    width: int, tokens: int, layers: int, sequence: int, where: torch.device,
+    told: Mapping[str, object], iters: int,
+) -> pd.DataFrame:  # fmt: skip
     model = models.transformer(width, layers, where, torch.bfloat16)
     parameters = list(model.parameters())
     x = torch.randn(tokens // sequence, sequence, width, dtype=torch.bfloat16, device=where)
     return compared(
-        lambda start: models.gradients_of(model, parameters, start),
-        x,
-        where,
-        told,
-        WALL,
-        allowed=ALLOWED_STEP,
-        iters=iters,
+        lambda start: models.gradients_of(model, parameters, start), x, where, told, WALL,
+        allowed=ALLOWED_STEP, iters=iters,
         flops=3 * layers * models.layer_flops(width, tokens, sequence),  # backward is twice forward
         limit="matmul bf16",
-    )
+    )  # fmt: skip
 
 
 @experiment(
-    "graph_capture.pools",
-    page="axioms/cuda-graphs.md",
-    command="graph-capture-pools",
+    "graph_capture.pools", page="axioms/cuda-graphs.md", command="graph-capture-pools",
     timeout_s=200,
-)
+)  # fmt: skip
 def pools(
     device: str = "cuda:0", width: int = 1024, layers: int = 2, sequence: int = 256
 ) -> pd.DataFrame:
@@ -233,17 +191,15 @@ def pools(
 
     Returns:
         One row per number of `graphs` and `way` (`eager`, `own pools`, `one pool`), without times.
-        The results are kept in every row; the model and the inputs are in no figure.
+        Results are counted in every row, the model and the inputs in none.
     """
     where = formats.torch_device(device)
     demands.width(width)
     demands.positive(layers=layers, sequence=sequence)
     rows = []
     if where.type != "cuda":
-        for count in range(1, len(BATCHES) + 1):
-            rows += [
-                _pool_row(count, way, note=why_not(where)) for way in ("own pools", "one pool")
-            ]
+        for n in range(1, len(BATCHES) + 1):
+            rows += [_pool_row(n, way, note=why_not(where)) for way in ("own pools", "one pool")]
         return pd.DataFrame(rows).assign(pool_bytes=None, output_bytes=None)
     need = layers * 12 * width * width * 6 + 64 * BATCHES[0] * sequence * width * 2
     host.require_bytes(where, need, f"a transformer of width {width} and its graphs")
@@ -255,9 +211,9 @@ def pools(
         ]
         for x in inputs:
             model(x)
-        for count in range(1, len(inputs) + 1):
-            for way, held, outputs in _held(model, inputs[:count], where):
-                rows.append(_pool_row(count, way, pool_bytes=held, output_bytes=outputs))
+        for n in range(1, len(inputs) + 1):
+            for way, held, outputs in _held(model, inputs[:n], where):
+                rows.append(_pool_row(n, way, pool_bytes=held, output_bytes=outputs))
     return pd.DataFrame(rows)
 
 

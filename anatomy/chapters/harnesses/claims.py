@@ -8,10 +8,8 @@ from anatomy.claims.table import Table, trusted, why_not
 from anatomy.judge.rows import Row
 from anatomy.table import intervals, units
 
-# Blocks that stand for a short run: as few as still have an exact interval of 95 %.
-FEW = 6
-# Timed calls that the seed asks for at the least.
-ENOUGH = 100
+FEW = 6  # blocks that stand for a short run: as few as still have an exact interval of 95 %
+ENOUGH = 100  # timed calls that the seed asks for at the least
 
 
 def _timed(tables: tuple[Table, ...]) -> list[tuple[dict, Row]]:
@@ -27,12 +25,9 @@ def _timed(tables: tuple[Table, ...]) -> list[tuple[dict, Row]]:
 def few_iterations_are_slow(*tables: Table) -> Finding:
     """The first six blocks of a row take longer than all of its blocks: the median over rows."""
     ratios, floors, widths = [], [], []
-    for _, row in _timed(tables):
-        if why_not(row):
-            continue
-        early, whole = (
-            intervals.median_interval(blocks) for blocks in (row["blocks_s"][:FEW], row["blocks_s"])
-        )
+    for row in [row for _, row in _timed(tables) if not why_not(row)]:
+        blocks = row["blocks_s"]
+        early, whole = map(intervals.median_interval, (blocks[:FEW], blocks))
         ratios.append(early.median / whole.median)
         floors.append(row.get("noise_floor") or 0.0)
         widths.append((intervals.half_width(early), intervals.half_width(whole)))
@@ -42,13 +37,10 @@ def few_iterations_are_slow(*tables: Table) -> Finding:
     over = intervals.median_interval(ratios)
     seen = Measured(over.median, over.low, over.high, floor=median(floors))
     few, every = (units.percent(median(each), 2) for each in zip(*widths, strict=True))
-    return answer(
-        seen.at_least(1.0 + intervals.SMALLEST_EFFECT),
-        f"The first {FEW} blocks take {seen.text} of the time of all. What shrinks is the "
-        f"interval: {few} to either side after {FEW} blocks, {every} after all (medians of "
-        f"{len(ratios)} rows).",
-        seen,
-    )
+    shrinks = f"{few} to either side after {FEW} blocks, {every} after all"
+    evidence = f"The first {FEW} blocks take {seen.text} of the time of all. What shrinks is the "
+    evidence += f"interval: {shrinks} (medians of {len(ratios)} rows)."
+    return answer(seen.at_least(1.0 + intervals.SMALLEST_EFFECT), evidence, seen)
 
 
 @claim(*EVERY)
@@ -61,11 +53,9 @@ def iterations_suffice(*tables: Table) -> Finding:
         with cases.at(**where) as case:
             case(not trusted(row).get("wide"))
             reached.append(row["samples"])
-    fewest, most = min(reached, default=0), max(reached, default=0)
-    return cases.finding(
-        f"Rows of {fewest} to {most} calls, in interleaved blocks; the interval says nothing of "
-        "another process."
-    )
+    calls = f"{min(reached, default=0)} to {max(reached, default=0)} calls"
+    rest = "the interval says nothing of another process"
+    return cases.finding(f"Rows of {calls}, in interleaved blocks; {rest}.")
 
 
 @claim(FP16)

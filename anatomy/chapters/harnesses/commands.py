@@ -2,9 +2,10 @@
 
 import json
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,9 +16,10 @@ from anatomy.cli.output import as_csv, say, show, table
 from anatomy.record import recording
 from anatomy.table.errors import MeasurementError, RecordingError
 
-# What a process takes on a fast card, until one was recorded: so that none is begun that a budget
-# would cut short.
+# Seconds of a process on a fast card, until one was recorded: no budget should cut one short.
 EXPECTED_S = {"harnesses.estimates": 165.0, "harnesses.reference": 60.0}
+SAVE = options.folder("Keep recordings in DIR, not the checkout's folder.")
+PLAN = typer.Option("--plan", help="Measure nothing; print how it stands.")
 
 
 def add(app: typer.Typer) -> None:
@@ -29,12 +31,8 @@ def add(app: typer.Typer) -> None:
     def compare_harnesses(
         device: options.DeviceOption = "cuda:0",
         budget: options.BudgetOption = None,
-        save: Annotated[
-            Path | None, options.folder("Keep recordings in DIR, not the checkout's folder.")
-        ] = None,
-        plan: Annotated[
-            bool, typer.Option("--plan", help="Measure nothing; print how it stands.")
-        ] = False,
+        save: Annotated[Path | None, SAVE] = None,
+        plan: Annotated[bool, PLAN] = False,
         allow_foreign: options.ForeignOption = False,
         format: options.FormatOption = Format.TEXT,
     ) -> None:
@@ -47,65 +45,48 @@ def add(app: typer.Typer) -> None:
         from anatomy.machine import host
         from anatomy.record import recorder
 
-        root = save or _root()
-        items = recorder.plan(scoreboard.calls(device), root, host.here())
-        items = [
-            replace(each, last_seconds=each.last_seconds or EXPECTED_S[each.name]) for each in items
-        ]
-        outcome = None
+        root, here, calls = save or _root(), host.here(), scoreboard.calls(device)
+        items = recorder.plan(calls, root, here)
+        done = None
         if not plan:
-            outcome = recorder.record(
-                items, root=root, budget_s=budget, allow_foreign=allow_foreign
-            )
-            print(outcome.report(), file=sys.stderr)
-            items = recorder.plan(scoreboard.calls(device), root, host.here())
-        stand = _recorded(items, root, device)
+            items = [replace(i, last_seconds=i.last_seconds or EXPECTED_S[i.name]) for i in items]
+            done = recorder.record(items, root=root, budget_s=budget, allow_foreign=allow_foreign)
+            print(done.report(), file=sys.stderr)
+            items = recorder.plan(calls, root, here)
+        # What is recorded on this machine, current or not: a board says which code it is of.
+        slug = host.cpu_slug() if device.startswith("cpu") else here and here["slug"]
+        found = [recording.find(root, slug, name, **params) for name, params in calls if slug]
+        stand = scoreboard.Board.of([each for each in found if each is not None])
         if not stand.empty:
             _print(stand, format)
-        waiting = sum(not each.freshness.current for each in items)
-        if waiting:
+        if waiting := sum(not each.freshness.current for each in items):
             missing = f"{waiting} of {len(items)} processes are missing or not current"
             print(f"{missing}; the same command goes on with them.", file=sys.stderr)
-        if outcome and outcome.failed:
-            raise MeasurementError(f"{len(outcome.failed)} processes could not be measured.")
+        if done and done.failed:
+            raise MeasurementError(f"{len(done.failed)} processes could not be measured.")
 
 
 def _root() -> Path:
-    """Folder of the recordings: the checkout's, or one here."""
-    try:
+    with suppress(RecordingError):  # outside of a checkout
         return recording.default_root()
-    except RecordingError:
-        return Path("recordings")
-
-
-def _recorded(items: list[Any], root: Path, device: str) -> scoreboard.Board:
-    """What is recorded on this machine, current or not: a board says which code it is of."""
-    from anatomy.machine import host
-
-    here = host.here()
-    slug = host.cpu_slug() if device.startswith("cpu") else here and here["slug"]
-    found = [recording.find(root, slug, each.name, **each.params) for each in items if slug]
-    return scoreboard.Board.of([each for each in found if each is not None])
+    return Path("recordings")
 
 
 def _print(board: scoreboard.Board, format: Format) -> None:
     sheets = [
-        (part, quantity, scoreboard.sheet(board, part, quantity))
+        scoreboard.sheet(board, part, quantity)
         for part in scoreboard.PARTS
         for quantity in (scoreboard.QUANTITIES if part in scoreboard.BY_QUANTITY else ("gpu_cold",))
     ]
     if format is Format.CSV:
         say(as_csv(board.targets))
     elif format is Format.JSON:
-        lines = {
-            sheet.title: [
-                dict(zip((h.removeprefix("#") for h in sheet.heads), line, strict=True))
-                for line in sheet.lines
-            ]
-            for _, _, sheet in sheets
-        }
+        lines = {}
+        for sheet in sheets:
+            heads = [head.removeprefix("#") for head in sheet.heads]
+            lines[sheet.title] = [dict(zip(heads, line, strict=True)) for line in sheet.lines]
         say(json.dumps(lines, indent=1, ensure_ascii=False))
     else:
         # The verdicts last, where a terminal leaves the reader's eye.
         shown = [*sheets[2:], *sheets[1::-1]]  # the first two are why targets are missed, and which
-        show(*(table(s.heads, s.lines, f"\n{s.title}") for *_, s in shown if s.lines))
+        show(*(table(s.heads, s.lines, f"\n{s.title}") for s in shown if s.lines))

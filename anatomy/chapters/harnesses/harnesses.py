@@ -63,19 +63,15 @@ from anatomy.numerics import formats
 from anatomy.record.declare import experiment
 from anatomy.table.errors import AnatomyError, BadParameter
 
-# The largest workload copies 2 GiB; everything else is small beside it.
-LARGEST_BYTES = 6 * 2**30
+LARGEST_BYTES = 6 * 2**30  # the largest workload copies 2 GiB; everything else is small beside it
 ROUNDS = 3
 
 
 @experiment("harnesses.estimates", page="how-we-measure.md", timeout_s=480, on_request=True)
 def estimates(
-    process: int = 0,
-    device: str = "cuda:0",
-    replicates: int = 3,
-    budget_s: float = 0.3,
+    process: int = 0, device: str = "cuda:0", replicates: int = 3, budget_s: float = 0.3,
     scale: float = 1.0,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Let every harness estimate every workload in one process; pairs and effects come behind.
 
     Args:
@@ -86,8 +82,6 @@ def estimates(
 
     Returns:
         One row per figure: `op` is the workload, `variant` the harness, `median_s` its figure.
-        Those of `compare` have an interval, and `rest_s` beside it; pairs and effects have ratio
-        and verdict.
     """
     if process < 0 or replicates < 1 or budget_s <= 0 or scale <= 0:
         raise BadParameter("process counts from 0; replicates, budget_s and scale are above 0.")
@@ -102,7 +96,7 @@ def estimates(
     return table
 
 
-@experiment("harnesses.reference", page="how-we-measure.md", timeout_s=300, on_request=True)
+@experiment("harnesses.reference", page="how-we-measure.md", on_request=True)
 def reference(process: int = 0, device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
     """Take every workload's time from CUPTI's record of its kernels, in one process.
 
@@ -112,8 +106,7 @@ def reference(process: int = 0, device: str = "cuda:0", scale: float = 1.0) -> p
         scale: Factor on every size, as for the estimates.
 
     Returns:
-        One row per workload and quantity: the median over the rounds. A wall time is a plain
-        loop's.
+        One row per workload and quantity: the median over the rounds.
     """
     where = formats.torch_device(device)
     host.require_bytes(where, int(scale * LARGEST_BYTES), "the workloads, a copy of 2 GiB first")

@@ -1,6 +1,7 @@
 """References in prose to the comparison of harnesses."""
 
-from anatomy.chapters.harnesses.contest import boards, scoreboard
+from anatomy.chapters.harnesses import figures
+from anatomy.chapters.harnesses.contest import scoreboard
 from anatomy.figures.text import spans
 from anatomy.figures.text.facts import reference
 from anatomy.record.showing import Showing
@@ -12,10 +13,10 @@ def target(showing: Showing, name: str, spec: str) -> str:
     """`[[target:power]]`, whether one of the harnesses' targets is met; `| found`, its figure."""
     if spec not in ("", "verdict", "found", "detail"):
         raise BadParameter(f"a target has verdict, found and detail; got {spec!r}.")
-    calls = boards.found(showing)
+    calls = figures.recordings(showing)
     if showing.collecting:
         return ""
-    board = boards.board(calls)
+    board = figures.board(calls)
     if board.empty:
         return spans.gap(*calls)
     one = board.target(name)
@@ -23,4 +24,4 @@ def target(showing: Showing, name: str, spec: str) -> str:
         return spans.literal(scoreboard.found_text(one)) + spans.stale(*calls)
     if spec == "detail":
         return spans.literal(one.detail or "") + spans.stale(*calls)
-    return boards.chip(one) + spans.stale(*calls)
+    return figures.chip(one) + spans.stale(*calls)

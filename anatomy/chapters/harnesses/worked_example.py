@@ -1,7 +1,5 @@
-"""One figure from its raw samples to its verdict: what the page on measuring explains with.
-
-A softmax over the rows of a matrix, in its two quantities, beside a matrix with one row in fifty
-more: a difference that is there, and small.
+"""One figure from its raw samples to its verdict: a softmax, beside one with two percent more rows.
+It is what the page on measuring explains with.
 """
 
 from typing import Literal
@@ -15,8 +13,7 @@ from anatomy.numerics import formats
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
-# The second variant has so many times the rows.
-MORE = 1.02
+MORE = 1.02  # the second variant has so many times the rows
 
 
 @experiment("worked_example.kernel", page="how-we-measure.md", timeout_s=120, processes=3)
@@ -34,15 +31,12 @@ def kernel(
         k: Columns K, over which the softmax is taken.
 
     Returns:
-        One row per quantity and variant (`softmax`, `2% more rows`, and the duplicate of the
-        first), with `samples_s`. The recorder measures it in three processes, because a difference
-        of 2 % needs them.
+        One row per quantity and variant, with `samples_s`. The recorder measures it in three
+        processes, because a difference of 2 % needs them.
     """
     where, kind, size = (
-        formats.torch_device(device),
-        formats.storage(dtype),
-        formats.itemsize(dtype),
-    )
+        formats.torch_device(device), formats.storage(dtype), formats.itemsize(dtype)
+    )  # fmt: skip
     more = max(m + 1, round(MORE * m))
     host.require_bytes(where, 2 * (m + more) * k * size + 16 * more * k, "two softmaxes")
     kind = formats.storage(dtype)
@@ -57,18 +51,13 @@ def kernel(
     }
     tables = [
         compare(
-            calls,
-            reference=exact,
-            quantity=quantity,
-            op="softmax",
+            calls, reference=exact, quantity=quantity, op="softmax",
             bytes={
                 name: formulas.copy_bytes(t.numel(), size)
                 for name, t in zip(calls, (x, y), strict=True)
             },
-            limit="copy",
-            device=where,
-            keep_samples=True,
+            limit="copy", device=where, keep_samples=True,
         ).table
         for quantity in ("gpu_cold", "gpu_warm")
-    ]
+    ]  # fmt: skip
     return pd.concat(tables, ignore_index=True)

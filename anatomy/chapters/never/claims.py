@@ -29,15 +29,10 @@ SHARED = {
 
 
 def _of(costs: Table, entry: str, variants: tuple[str, ...]) -> list[Row]:
-    """The rows of an entry.
-
-    Raises:
-        UnknownName: There is none.
-    """
-    found = beginning(costs, entry, *variants)
-    if not found:
-        raise UnknownName("op in a recording", entry, [str(row.get("op")) for row in costs])
-    return found
+    """The rows of an entry; UnknownName is raised where there is none."""
+    if found := beginning(costs, entry, *variants):
+        return found
+    raise UnknownName("op in a recording", entry, [str(row.get("op")) for row in costs])
 
 
 @claim(COSTS)
@@ -56,10 +51,8 @@ def never_ping_pong(costs: Table) -> Finding:
                 uses.append(row["use_s"])
         if uses:
             seen.append(f"{entry} {between(uses, units.seconds)}")
-    return cases.finding(
-        f"Slower in {cases.true} of {len(cases.measurable)} cases. "
-        f"One use takes longer by: {'; '.join(seen)}."
-    )
+    slower = f"Slower in {cases.true} of {len(cases.measurable)} cases."
+    return cases.finding(f"{slower} One use takes longer by: {'; '.join(seen)}.")
 
 
 @claim(COSTS)
@@ -88,11 +81,9 @@ def never_without_warm_up(costs: Table) -> Finding:
             even = over.near(1.0, ONE_PROCESS_EFFECT)
             first = costs.row("call 1", op=row["op"])
             calls = [each["median_s"] for each in costs.select(op=row["op"]) if each.get("call")]
-            others = mean(calls[1:]) / row["median_s"]
-            seen = (
-                f"{what} {over.text}, its first call {units.ratio(first['over_warm'])} and the "
-                f"mean of the others {units.ratio(others)}"
-            )
+            others = units.ratio(mean(calls[1:]) / row["median_s"])
+            seen = f"{what} {over.text}, its first call {units.ratio(first['over_warm'])}"
+            seen += f" and the mean of the others {others}"
             case(None if even is None else not even, over, seen)
     return cases.finding(f"Mean of the first calls over a warm call: {cases.said()}.")
 

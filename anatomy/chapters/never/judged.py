@@ -31,16 +31,11 @@ def first_calls(rows, known):
         if row["variant"] != WARM or not row.get("blocks_s"):
             continue
         warm = intervals.median_interval(row["blocks_s"])
-        first = [
-            place
-            for place, other in enumerate(rows)
-            if other.get("op") == row["op"] and other.get("call") is not None
-        ]
-        for place in first:
-            yield place, {"over_warm": rows[place]["median_s"] / warm.median}
-        mean_s = sum(rows[place]["median_s"] for place in first) / len(first)
-        yield (
-            at,
-            {"median_s": warm.median, "low_s": warm.low, "high_s": warm.high, "over_warm": 1.0}
-            | {"mean_first_s": mean_s, "mean_over_warm": mean_s / warm.median},
-        )
+        first_s = []
+        for place, other in enumerate(rows):
+            if other.get("op") == row["op"] and other.get("call") is not None:
+                first_s.append(other["median_s"])
+                yield place, {"over_warm": other["median_s"] / warm.median}
+        mean_s = sum(first_s) / len(first_s)
+        found = {"median_s": warm.median, "low_s": warm.low, "high_s": warm.high, "over_warm": 1.0}
+        yield at, found | {"mean_first_s": mean_s, "mean_over_warm": mean_s / warm.median}

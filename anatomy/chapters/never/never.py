@@ -1,7 +1,5 @@
-"""The list of what never to do, each entry as what it costs per use.
-
-A rule without a number can't be weighed. Each entry here is run beside what one would do instead,
-and its cost is given for one use: one trip to the CPU, one element of a loop, one line of a log.
+"""The list of what never to do: each entry is run beside what one would do instead, and its cost is
+given for one use: one trip to the CPU, one element of a loop, one line of a log.
 """
 
 import copy
@@ -27,23 +25,21 @@ Call = Callable[[], Tensor]
 
 # Elements of the tensor that travels; elements of the one that is looped over.
 TRAVELLING, LOOPED = (2**10, 2**18, 2**24), 256
-# Steps after which a patient log says something.
-PATIENCE_STEPS = 50
+PATIENCE_STEPS = 50  # steps after which a patient log says something
 # (width, tokens) of one layer whose step is logged: bound by the host, and by the GPU.
 LOGGED = ((256, 128), (2048, 4096))
 # Width, tokens and layers of what is initialized: products, and next to nothing else.
 INITIALIZED = (4096, 4096, 4)
 # First calls that are timed one by one; and then calls for so long before others are, as many.
 FIRST_CALLS, WARM_S = 20, 1.0
-# Seconds of one comparison, and of settling before it.
-BUDGET_S, SETTLE_CAP_S = 1.5, 0.5
+BUDGET_S, SETTLE_CAP_S = 1.5, 0.5  # seconds of one comparison, and of settling before it
 # And of those whose calls are long: deciding how to sample them takes a good part of it.
 LONG_BUDGET_S, LONG_ELEMENTS = 4.0, 2**22
 # Gradients in bfloat16 through four layers: eight roundings of 2**-8, each way, in the worst case.
 ALLOWED_GRADIENTS = 2**-4
 
 
-@experiment("never.costs", page="axioms/never.md", command="never", timeout_s=300)
+@experiment("never.costs", page="axioms/never.md", command="never")
 def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.DataFrame:
     """Time each entry of the Never list beside what one would do instead.
 
@@ -52,12 +48,9 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
         iters: Least number of timed samples of each.
 
     Returns:
-        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 of a product, of
-        a layer's training step, and of the same step at another shape, in a process that has run
-        neither before; and `warm`, the median of as many calls a second later. All other ops are
-        comparisons: `ping-pong`, for each `elements`; `loop over elements`; `logging`, for each
-        `width`; and `initialization`. The row `DataParallel` has a note: it needs more than one
-        GPU.
+        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 in a process that
+        has not run such a thing before; and `warm`, the median of as many calls a second later. All
+        other ops are comparisons. The row `DataParallel` has a note: it needs more than one GPU.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -98,21 +91,13 @@ def _measured(
     """One comparison of the wall time of a step, the first of `calls` being the control."""
     settings = {"quantity": "step_wall", "profile": False, "budget_s": BUDGET_S} | more
     return compare(
-        calls,
-        op=op,
-        device=where,
-        iters=iters,
-        settle_cap_s=SETTLE_CAP_S,
-        **settings,
+        calls, op=op, device=where, iters=iters, settle_cap_s=SETTLE_CAP_S, **settings
     ).table
 
 
 def per_use(table: pd.DataFrame, uses: dict[str, float]) -> pd.DataFrame:
-    """Add what one use takes more than the control, block by block, with its interval.
-
-    Args:
-        table: Rows of one comparison.
-        uses: Uses in one call, by variant; what is not in it is no use.
+    """Add to a comparison what one use takes more than the control, block by block, where a variant
+    has so many `uses` in a call.
     """
     base = np.asarray(table[table.role == "control"].iloc[0].blocks_s)
     found = []
@@ -239,26 +224,18 @@ def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFram
         calls[name] = _loss_and_first(model, x)
         exact[name] = _in_double(model, x)
     table = _measured(
-        "initialization",
-        calls,
-        where,
-        iters,
-        reference=exact,
-        allowed=ALLOWED_GRADIENTS,
-        quantity="gpu_warm",
-        budget_s=LONG_BUDGET_S,
-        profile=True,
+        "initialization", calls, where, iters, reference=exact, allowed=ALLOWED_GRADIENTS,
+        quantity="gpu_warm", budget_s=LONG_BUDGET_S, profile=True,
         # Forward once and backward twice, a multiplication and an addition each; the first
         # layer's input needs no gradient.
         flops=2 * tokens * width**2 * (3 * INITIALIZED[2] - 1),
         # Of the products: what is returned first is the loss, which is float32.
         limit=f"matmul {formats.number_format(_kind(where))}",
-    )
+    )  # fmt: skip
     return table.assign(width=width, tokens=tokens)
 
 
 def _loss_and_first(model: nn.Sequential, x: Tensor) -> Callable[[], tuple[Tensor, ...]]:
-    """A training step that returns its loss and the gradient of the first weights."""
     step = models.gradients_of(model, list(model.parameters()), x)
     return lambda: step()[:2]
 
@@ -268,11 +245,7 @@ def _in_double(model: nn.Sequential, x: Tensor) -> Callable[[], tuple[Tensor, ..
 
 
 def first_calls(watch: Stopwatch, scale: float) -> pd.DataFrame:
-    """Calls 1 to 20 of things that this process has not done yet, and calls a second later.
-
-    Args:
-        watch: The clock. It has run already; nothing that is timed here has.
-    """
+    """Calls 1 to 20 of things that this process has not done yet, and calls a second later."""
     where, kind = watch.device, _kind(watch.device)
     side, width, tokens = _sized(4096, scale), _wide(1024, scale), _sized(2048, scale)
     a = torch.randn(side, side, device=where, dtype=kind)

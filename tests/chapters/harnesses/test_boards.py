@@ -7,7 +7,7 @@ import pytest
 
 from anatomy import cli
 from anatomy.chapters.harnesses import figures
-from anatomy.chapters.harnesses.contest import boards, scoreboard, shortfalls, standings
+from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, standings
 from anatomy.chapters.harnesses.contest.scoreboard import Board
 from anatomy.figures.charts import clouds, grammar, svg
 from anatomy.figures.text import inline
@@ -134,11 +134,11 @@ def test_every_part_is_a_figure_with_its_run_strip(part, showing):
     Balance(html)
     assert "Toy GPU" in html and "See <code>compare</code>." in html
     assert html.count("<figure") == 1 and "9 raw JSON files" in html
-    assert ("<svg" in html) is (part in boards.CHARTS)
+    assert ("<svg" in html) is (part in figures.CHARTS)
 
 
 def test_the_chart_has_a_mark_for_each_harness_and_workload(board):
-    points = boards._points(board, "spread", "gpu_cold")
+    points = figures._points(board, "spread", "gpu_cold")
     assert len(points) == len(contests.WORKLOADS) * 4
     one = next(p for p in points if (p["label"], p["series"]) == ("W5 softmax", "compare"))
     assert 0.1 < one["value"] < 1.1 and one["hover"].startswith("W5 softmax, compare: ")
@@ -191,10 +191,10 @@ def test_of_several_processes_the_samples_of_the_first_are_drawn(tmp_path, monke
     rows = recording.load(file, tmp_path).data["rows"]
     merged = merging.merged([rows, rows, rows])
     drawn = []
-    monkeypatch.setattr(boards.svg, "Drawing", lambda *told: drawn.append(told) or told)
-    monkeypatch.setattr(boards.svg, "chart", lambda *_: "")
+    monkeypatch.setattr(figures.svg, "Drawing", lambda *told: drawn.append(told) or told)
+    monkeypatch.setattr(figures.svg, "chart", lambda *_: "")
     for table in (rows, merged):
-        boards.samples(None, table[:3])
+        figures._samples(None, table[:3])
     (_, (one, _, _)), (_, (three, _, _)) = drawn
     assert one == three and max(point["block"] for point in one) == synthetic.BLOCKS
 

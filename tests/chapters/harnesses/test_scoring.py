@@ -83,8 +83,3 @@ def test_a_share_has_the_exact_interval(hits, count, low, high):
 def test_a_share_of_nothing_is_no_number():
     found = scoring.share([])
     assert found.count == 0 and found.share != found.share
-
-
-def test_apart_is_relative_to_the_first():
-    assert scoring.apart(100.0, 101.1, 0.01) and scoring.apart(100.0, 98.9, 0.01)
-    assert not scoring.apart(100.0, 100.9, 0.01)

@@ -293,6 +293,9 @@ def test_rivals_without_verdicts_are_counted_by_how_far_their_figures_lie_apart(
     found = standings.errors(pd.concat([table, pd.DataFrame(effects)]))
     same = one(found, variant="inductor", kind="same")
     assert (same.hits, same["count"]) == (12, 12), "first to second and second to third"
+    table.loc[second, "median_s"] *= 1.009 / 1.02
+    close = one(standings.errors(table), variant="inductor", kind="same")
+    assert (close.hits, close["count"]) == (0, 12), "0.9 % apart, up and down"
     effect = one(found, variant="inductor", kind="effect")
     assert (effect.hits, effect["count"]) == (1, 2)
 

@@ -1,1 +1,1 @@
-"""The comparison of harnesses: its rules, who won, which targets are met, and how that is shown."""
+"""The comparison of harnesses: its rules, who won, and which targets are met, as tables of text."""

@@ -1,8 +1,4 @@
-"""The comparison of harnesses as tables of text, for pages and for the terminal.
-
-What is in them is computed from recordings by `standings`; here it gets its words, units and order.
-A figure of ours that breaks its rule is marked, and so is every target that is not met.
-"""
+"""The comparison of harnesses as tables of text, for pages and for the terminal."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,24 +43,17 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Board:
-    """What is recorded of a comparison, judged.
+    """What is recorded of a comparison, judged."""
 
-    Attributes:
-        estimates: Rows of `harnesses.estimates`, with their process.
-        reference: Rows of `harnesses.reference`, with theirs.
-    """
-
-    estimates: pd.DataFrame
-    reference: pd.DataFrame
+    estimates: pd.DataFrame  # rows of `harnesses.estimates`, with their process
+    reference: pd.DataFrame  # rows of `harnesses.reference`, with theirs
 
     @classmethod
     def of(cls, recordings: Sequence[Recording]) -> "Board":
         """The board of these recordings; others than the comparison's are left out."""
-        by_name = {
-            name: standings.gathered([each for each in recordings if each.experiment == name])
-            for name in (standings.ESTIMATES, standings.REFERENCE)
-        }
-        return cls(*by_name.values())
+        names = (standings.ESTIMATES, standings.REFERENCE)
+        own = ([each for each in recordings if each.experiment == name] for name in names)
+        return cls(*map(standings.gathered, own))
 
     @property
     def empty(self) -> bool:
@@ -77,11 +66,7 @@ class Board:
         return aims.judged(self.estimates, self.reference)
 
     def target(self, name: str) -> Any:
-        """One target.
-
-        Raises:
-            UnknownName: There is none of that name.
-        """
+        """One target; UnknownName is raised where there is none of that name."""
         found = self.targets[self.targets.target == name]
         if found.empty:
             raise UnknownName("target", name, list(self.targets.target))
@@ -96,20 +81,16 @@ def calls(device: str = "cuda:0") -> list[tuple[str, dict[str, Any]]]:
 
 
 def sheet(board: Board, part: str, quantity: str = "gpu_cold") -> Sheet:
-    """One part of the comparison as a table.
+    """One of `PARTS` as a table; those of `BY_QUANTITY` are tables of one quantity."""
+    return PARTS[part](board, quantity)
 
-    Args:
-        part: One of `PARTS`.
-        quantity: Of `spread` and `bias`, which are tables of one quantity.
 
-    Raises:
-        UnknownName: There is no such part or quantity.
-    """
+def check(part: str, quantity: str) -> None:
+    """Raise UnknownName unless the comparison has such a part and such a quantity."""
     if part not in PARTS:
         raise UnknownName("part of the comparison", part, PARTS)
     if quantity not in QUANTITIES:
         raise UnknownName("quantity", quantity, QUANTITIES)
-    return PARTS[part](board, quantity)
 
 
 def found_text(target: Any) -> str:
@@ -134,19 +115,15 @@ def verdict(target: Any) -> str:
 
 
 def _targets(board: Board, quantity: str) -> Sheet:
-    lines = [
-        [each.says, found_text(each), verdict(each), each.detail or ""]
-        for each in board.targets.itertuples()
-    ]
+    rows = board.targets.itertuples()
+    lines = [[row.says, found_text(row), verdict(row), row.detail or ""] for row in rows]
     return Sheet("Targets", ("target", "#found", "verdict", "where it stands"), lines)
 
 
 def _misses(board: Board, quantity: str) -> Sheet:
     says = dict(zip(board.targets.target, board.targets.says, strict=True))
-    lines = [
-        [row.where, says[row.target], row.found, row.why]
-        for row in shortfalls.explained(board.estimates, board.reference)
-    ]
+    rows = shortfalls.explained(board.estimates, board.reference)
+    lines = [[row.where, says[row.target], row.found, row.why] for row in rows]
     heads = ("where", "target", "#found", "the measurement that shows why")
     return Sheet("Missed targets", heads, lines)
 
@@ -155,8 +132,10 @@ def _workloads(table: pd.DataFrame, quantity: str) -> tuple[list[str], dict[str,
     """The harnesses with figures of a quantity, ours first; each workload's rows by harness."""
     table = table[table.quantity == quantity]
     names = [n for n in (standings.OURS, *standings.RIVALS[quantity]) if n in set(table.variant)]
-    groups = table.groupby("op", sort=False)
-    return names, {op: {row.variant: row for row in rows.itertuples()} for op, rows in groups}
+    by_op: dict[str, dict[str, Any]] = {}
+    for row in table.itertuples():
+        by_op.setdefault(row.op, {})[row.variant] = row
+    return names, by_op
 
 
 def _spread(board: Board, quantity: str) -> Sheet:
@@ -196,16 +175,12 @@ def _off(row: Any) -> str:
 
 
 def _coverage(board: Board, quantity: str) -> Sheet:
-    table = standings.coverages(board.estimates, board.reference)
     lines = [
         [ASKED[row.kind], row.quantity if row.quantity != "all" else "GPU times", *_share(row)]
-        for row in table.itertuples()
+        for row in standings.coverages(board.estimates, board.reference).itertuples()
     ]
-    return Sheet(
-        "Coverage of 95% intervals",
-        ("interval, and what it is asked", "quantity", "#held", "#of"),
-        lines,
-    )
+    heads = ("interval, and what it is asked", "quantity", "#held", "#of")
+    return Sheet("Coverage of 95% intervals", heads, lines)
 
 
 def _errors(board: Board, quantity: str) -> Sheet:
@@ -222,23 +197,16 @@ def _share(row: Any) -> tuple[str, str]:
 
 
 def _cost(board: Board, quantity: str) -> Sheet:
-    table = standings.costs(board.estimates)
     lines = [
         [row.variant, row.quantity, units.seconds(row.cost_s), units.seconds(row.largest_s)]
-        for row in table.itertuples()
+        for row in standings.costs(board.estimates).itertuples()
     ]
     heads = ("harness", "quantity", "#typical estimate", "#longest")
     return Sheet("Wall time of an estimate", heads, lines)
 
 
 PARTS: dict[str, Callable[[Board, str], Sheet]] = {
-    "targets": _targets,
-    "misses": _misses,
-    "spread": _spread,
-    "bias": _bias,
-    "coverage": _coverage,
-    "errors": _errors,
-    "cost": _cost,
-}
-# Parts that are a table for each quantity.
-BY_QUANTITY = ("spread", "bias")
+    "targets": _targets, "misses": _misses, "spread": _spread, "bias": _bias,
+    "coverage": _coverage, "errors": _errors, "cost": _cost,
+}  # fmt: skip
+BY_QUANTITY = ("spread", "bias")  # parts that are a table for each quantity

@@ -1,10 +1,6 @@
-"""How good a stopwatch is: spread, bias, coverage and error rates, as numbers.
+"""Spread, bias, and shares with their intervals: arithmetic on figures of several processes."""
 
-Pure arithmetic on figures that several harnesses gave for the same thing, with intervals that
-respect what was drawn: processes, not calls.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, lgamma, log, log1p
 
@@ -13,94 +9,63 @@ from numpy.typing import ArrayLike
 
 from anatomy.table.errors import MeasurementError
 
-# The part of the figures that a spread spans: all but the outermost 2.5 % on either side.
-LOW_TAIL, HIGH_TAIL = 0.025, 0.975
+LOW_TAIL, HIGH_TAIL = 0.025, 0.975  # the part of the figures that a spread spans
 RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Share:
-    """How often something happened, with the interval of its probability.
-
-    Attributes:
-        hits: Times it happened.
-        count: Times it could have.
-        share: hits / count; NaN where it never could have.
-        low: Lower end of the 95 % interval of the probability.
-        high: Upper end.
-    """
+    """How often something happened, with the 95 % interval of its probability."""
 
     hits: int
-    count: int
-    share: float
+    count: int  # times it could have happened
+    share: float  # NaN where it never could have
     low: float
     high: float
 
 
 def spread(figures: ArrayLike) -> float:
-    """Distance from the 2.5 % to the 97.5 % quantile of `figures`, in their unit.
+    """Distance from the 2.5 % to the 97.5 % quantile of a harness's figures, in their unit.
 
     It is no share of their median: a clock that adds the same to every figure would look steadier
     for it. Who wants a share divides all harnesses' spreads by one and the same time.
-
-    Args:
-        figures: What one harness reported for one workload, one number per run, in one unit.
-
-    Raises:
-        MeasurementError: There are fewer than two figures, or one is not positive and finite.
     """
-    found = _figures(figures)
+    found = _positive(figures)
     if len(found) < 2:
         raise MeasurementError(f"A spread needs two figures or more; got {len(found)}.")
     low, high = np.quantile(found, [LOW_TAIL, HIGH_TAIL])
     return float(high - low)
 
 
-def spread_ratio(
-    ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike], seed: int = 0
-) -> tuple[float, float, float]:
-    """Our spread over theirs, with a 95 % interval from resampling whole processes.
+def spread_ratio(ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike]) -> tuple[float, ...]:
+    """Our spread over theirs and the ends of its 95 % interval, from each process's figures.
 
-    Runs of one process resemble each other, so a process is drawn as a whole; both harnesses ran
-    in it, so it is drawn for both.
-
-    Args:
-        ours: For each process the figures of one harness.
-        theirs: For the same processes, in the same order, those of another.
-
-    Returns:
-        Ratio, lower end, upper end. Infinite where their spread is 0 and ours is not; 1 where both
-        are 0.
-
-    Raises:
-        MeasurementError: There is no process, or the two do not pair up.
+    Runs of one process resemble each other, so processes are resampled as a whole; both harnesses
+    ran in each, so it is drawn for both. The ratio is infinite where their spread is 0 and ours is
+    not, and 1 where both are 0.
     """
     if not ours or len(ours) != len(theirs):
         raise MeasurementError(
             f"Spreads are compared process by process, but there are {len(ours)} and {len(theirs)}."
         )
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     draws = generator.integers(0, len(ours), size=(RESAMPLES, len(ours)))
     draws[0] = range(len(ours))  # what was seen, ahead of what might have been
-    ratios = _over(_resampled(ours, draws), _resampled(theirs, draws))
+    above, below = _resampled(ours, draws), _resampled(theirs, draws)
+    ratios = np.where(above > 0.0, np.inf, 1.0)
+    np.divide(above, below, out=ratios, where=below > 0.0)
     ends = np.sort(ratios[1:])[[round(t * (RESAMPLES - 2)) for t in (LOW_TAIL, HIGH_TAIL)]]
     return float(ratios[0]), float(ends[0]), float(ends[1])
 
 
 def bias(figures: ArrayLike, reference: float) -> float:
-    """How far the median of `figures` lies above `reference`, as a share of `reference`.
-
-    Raises:
-        MeasurementError: A figure or the reference is not positive and finite.
-    """
-    return float(np.median(_figures(figures)) / _figures([reference])[0] - 1.0)
+    """How far the median of `figures` lies above `reference`, as a share of `reference`."""
+    return float(np.median(_positive(figures)) / _positive(reference)[0] - 1.0)
 
 
 def share(outcomes: Sequence[bool]) -> Share:
-    """How many of `outcomes` are true, with the exact interval of their probability.
-
-    The interval is Clopper and Pearson's, so it covers with 95 % or more for any probability, if
-    the outcomes are independent.
+    """How many of `outcomes` are true, with the exact interval of their probability: it covers with
+    95 % or more for any probability, if the outcomes are independent.
 
     Source: C. J. Clopper and E. S. Pearson 1934, Biometrika 26, 404-413.
     """
@@ -112,14 +77,9 @@ def share(outcomes: Sequence[bool]) -> Share:
     return Share(hits, count, hits / count, low, high)
 
 
-def apart(first: float, second: float, threshold: float) -> bool:
-    """Whether two figures differ by more than `threshold`, as a share of the first."""
-    return abs(second / first - 1.0) > threshold
-
-
 def _resampled(groups: Sequence[ArrayLike], draws: np.ndarray) -> np.ndarray:
     """The spread of the figures of the processes drawn, one per draw."""
-    found = [_figures(group) for group in groups]
+    found = [_positive(group) for group in groups]
     padded = np.full((len(found), max(map(len, found))), np.nan)
     for row, figures in zip(padded, found, strict=True):
         row[: len(figures)] = figures
@@ -129,16 +89,8 @@ def _resampled(groups: Sequence[ArrayLike], draws: np.ndarray) -> np.ndarray:
     return high - low
 
 
-def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Ratios; infinite over 0, and 1 where both are 0."""
-    ratios = np.where(above > 0.0, np.inf, 1.0)
-    return np.divide(above, below, out=ratios, where=below > 0.0)
-
-
 def _at_most(hits: int, count: int, probability: float) -> float:
-    """Probability of at most `hits` in `count` independent trials."""
-    if probability in (0.0, 1.0) or hits < 0:
-        return float(hits >= count * probability and hits >= 0)
+    """Chance of at most `hits` in `count` independent trials; `probability` is neither 0 nor 1."""
     # In logarithms: the binomial coefficients of a thousand trials are no floating-point numbers.
     each = (
         lgamma(count + 1) - lgamma(k + 1) - lgamma(count - k + 1)
@@ -148,7 +100,7 @@ def _at_most(hits: int, count: int, probability: float) -> float:
     return min(sum(map(exp, each)), 1.0)
 
 
-def _solve(rising, target: float) -> float:
+def _solve(rising: Callable[[float], float], target: float) -> float:
     """Where a function that rises from 0 to 1 over [0, 1] reaches `target`, by bisection."""
     low, high = 0.0, 1.0
     for _ in range(60):
@@ -157,7 +109,8 @@ def _solve(rising, target: float) -> float:
     return (low + high) / 2
 
 
-def _figures(figures: ArrayLike) -> np.ndarray:
+def _positive(figures: ArrayLike) -> np.ndarray:
+    """Figures as one row of float64; MeasurementError unless each is a positive, finite time."""
     found = np.asarray(figures, dtype=np.float64).ravel()
     wrong = found[~(np.isfinite(found) & (found > 0.0))]
     if wrong.size:

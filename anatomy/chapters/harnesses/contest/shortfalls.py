@@ -1,12 +1,9 @@
-"""Why a target is missed: at each place where it is, the measurement that shows it.
-
-The targets are in `targets`, the rules in `standings`. A sentence
-here says what was measured and what follows from it, and nothing that a recording could contradict.
+"""Why a target is missed: at each place where it is, a sentence with what was measured and what
+follows from it, and nothing that a recording could contradict.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -14,47 +11,37 @@ from anatomy.chapters.harnesses.contest import standings, targets
 from anatomy.table import units
 
 
-@dataclass(frozen=True)
-class Shortfall:
-    """One place where a target is missed.
+class Shortfall(NamedTuple):
+    """One place where a target is missed."""
 
-    Attributes:
-        target: Short name of the target.
-        where: The workload, the quantity, or both.
-        found: What was found there, as text.
-        why: The measurement that shows why, as a sentence or two.
-    """
+    target: str  # its short name
+    where: str  # the workload, the quantity, or both
+    found: str  # what was found there, as text
+    why: str  # the measurement that shows why, as a sentence or two
 
-    target: str
-    where: str
-    found: str
-    why: str
+
+Shortfalls = Iterator[Shortfall]
+ITSELF = "the stopwatch itself moves so much at this budget."
 
 
 def explained(estimates: pd.DataFrame, reference: pd.DataFrame) -> list[Shortfall]:
     """Every place where a target is missed, in the order of the targets."""
-    found = targets.judged(estimates, reference)
-    missed = [
-        each.target for each in found.itertuples() if not units.missing(each.met) and not each.met
-    ]
+    judged = targets.judged(estimates, reference)
     known: dict[tuple[str, str], Shortfall] = {}
-    for target in missed:
-        kind = next(kind for kind in EXPLAINED if target.startswith(kind))
+    for target in judged.target[judged.met.eq(False)]:
+        explain = next(each for kind, each in EXPLAINED.items() if target.startswith(kind))
         # What misses the half misses it at the worst place too; once is enough.
         family = target.replace("worst-", "spread-")
-        for where, found, why in EXPLAINED[kind](target, estimates, reference):
-            known.setdefault((family, where), Shortfall(target, where, found, why))
+        for place in explain(target, estimates, reference):
+            known.setdefault((family, place.where), place)
     return list(known.values())
 
 
 def off_text(row: Any) -> str:
     """A bias in the measure that its rule has: a share of long kernels, microseconds of short."""
-    if row.reference_s >= standings.SHORT_S:
-        return f"{'+' if row.bias > 0 else ''}{units.format_value(row.bias, '%.2')}"
-    return f"{'+' if row.off_s > 0 else ''}{units.format_value(row.off_s, 'us.2')}"
-
-
-Places = Iterator[tuple[str, str, str]]  # where, what was found there, and why
+    long = row.reference_s >= standings.SHORT_S
+    text = units.format_value(row.bias, "%.2") if long else units.format_value(row.off_s, "us.2")
+    return f"{'+' if row.off_s > 0 else ''}{text}"
 
 
 def _cell(table: pd.DataFrame, row: Any) -> pd.DataFrame:
@@ -62,7 +49,7 @@ def _cell(table: pd.DataFrame, row: Any) -> pd.DataFrame:
     return table[(table.op == row.op) & (table.quantity == row.quantity)]
 
 
-def _spread(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+def _spread(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
     table = standings.spreads(estimates, reference)
     asked, _, short = target.partition("-")
     quantity = next(q for q in standings.TARGETED if q.endswith(f"_{short}"))
@@ -77,7 +64,8 @@ def _spread(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Pl
         why = _noise(noises.get(rival.op)) or _inside(ours, estimates)
         wanted = f"{units.percent(most * rival.spread)}{_card(rival, most, reference)}"
         found = f"{units.ratio(rival.ratio)} {rival.variant}'s"
-        yield f"{rival.op}, {quantity}", found, f"{why} The target asks for {wanted}."
+        why = f"{why} The target asks for {wanted}."
+        yield Shortfall(target, f"{rival.op}, {quantity}", found, why)
 
 
 def _card(rival: Any, most: float, reference: pd.DataFrame) -> str:
@@ -98,9 +86,8 @@ def _noise(row: Any) -> str:
         return ""
     own, across = units.percent(row.own), units.percent(row.across)
     seen = f"Six successive estimates spread by {own}, those of different processes by {across}:"
-    if 2 * row.own_s < row.across_s:
-        return f"{seen} what moves is the card or the process, not the stopwatch."
-    return f"{seen} {ITSELF}"
+    between = "what moves is the card or the process, not the stopwatch."
+    return f"{seen} {between if 2 * row.own_s < row.across_s else ITSELF}"
 
 
 def _inside(ours: Any, estimates: pd.DataFrame) -> str:
@@ -112,15 +99,11 @@ def _inside(ours: Any, estimates: pd.DataFrame) -> str:
         return "No interval was recorded that could tell the stopwatch's noise from the card's."
     inside, spread = units.percent(inside_s / ours.per_s), units.percent(ours.spread)
     seen = f"The interval of one estimate spans {inside}, the figures of all runs {spread}:"
-    if 2 * inside_s < ours.spread_s:
-        return f"{seen} what moves lies between the runs: card, host or process."
-    return f"{seen} {ITSELF}"
+    between = "what moves lies between the runs: card, host or process."
+    return f"{seen} {between if 2 * inside_s < ours.spread_s else ITSELF}"
 
 
-ITSELF = "the stopwatch itself moves so much at this budget."
-
-
-def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
     table = standings.biases(estimates, reference)
     figures = standings.figures(estimates)
     out = table[(table.variant == standings.OURS) & ~table.within.astype(bool)]
@@ -132,7 +115,8 @@ def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Plac
         theirs = ", ".join(f"{each.variant} {off_text(each)}" for each in others.itertuples())
         parts = [_reference(row, runs), _witness(row), _clocks(row, reference.get("sm_clock_mhz"))]
         parts += [f"Theirs: {theirs}."] if theirs else []
-        yield f"{row.op}, {row.quantity}", off_text(row), " ".join(filter(None, parts))
+        why = " ".join(filter(None, parts))
+        yield Shortfall(target, f"{row.op}, {row.quantity}", off_text(row), why)
 
 
 def _reference(row: Any, runs: pd.Series) -> str:
@@ -140,17 +124,13 @@ def _reference(row: Any, runs: pd.Series) -> str:
     low, high = row.reference_low, row.reference_high
     rounds = f"reach from {units.seconds(low)} to {units.seconds(high)}"
     if low <= row.median_s <= high:
-        return (
-            f"The rounds of the reference {rounds}, with our figure among them: the card was not "
-            "in one state."
-        )
+        among = "with our figure among them: the card was not in one state."
+        return f"The rounds of the reference {rounds}, {among}"
     beyond = int(((runs > high) if row.off_s > 0 else (runs < low)).sum())
-    side = "above" if row.off_s > 0 else "below"
+    place = f"{'above' if row.off_s > 0 else 'below'} all rounds of the reference, which {rounds}"
     always = 10 * beyond >= 9 * len(runs)
-    return (
-        f"{beyond} of {len(runs)} of our figures lie {side} all rounds of the reference, which "
-        f"{rounds}: {'the two differ in the same way every time' if always else 'both move'}."
-    )
+    means = "the two differ in the same way every time" if always else "both move"
+    return f"{beyond} of {len(runs)} of our figures lie {place}: {means}."
 
 
 def _witness(row: Any) -> str:
@@ -161,35 +141,30 @@ def _witness(row: Any) -> str:
     # Of what lies between our figure there and the record, so much comes with the profiler.
     gap, by_profiler = row.reference_s - off, on - off
     longer = abs(by_profiler) >= abs(gap) / 2 and by_profiler * gap > 0
-    return (
-        f"Beside the record the stopwatch reads {units.seconds(off)}, and {units.seconds(on)} "
-        f"while the profiler runs{': it lengthens what it records' if longer else ''}."
-    )
+    both = f"{units.seconds(off)}, and {units.seconds(on)} while the profiler runs"
+    means = ": it lengthens what it records" if longer else ""
+    return f"Beside the record the stopwatch reads {both}{means}."
 
 
 def _clocks(row: Any, records: pd.Series | None) -> str:
-    """Whether the card ran at another clock where the kernels were recorded.
-
-    Args:
-        row: One figure beside its reference.
-        records: Clocks of all records, in MHz: what the card does where nothing holds it back.
+    """Whether the card ran at another clock where the kernels of a row were recorded; the highest
+    of all `records`, in MHz, is what it does where nothing holds it back.
     """
     ours, there = row.sm_clock_mhz, row.reference_mhz
     if units.missing(there):
         return ""
     if not units.missing(ours):
-        clocks = f"The card ran at {ours:.0f} MHz for our figures and at {there:.0f} MHz for"
-        return f"{clocks} the record." if ours != there else ""
+        both = f"at {ours:.0f} MHz for our figures and at {there:.0f} MHz for the record"
+        return f"The card ran {both}." if ours != there else ""
     highest = records.max() if records is not None else there
     if there >= highest:
         return ""
-    return (
-        f"The record was made at {there:.0f} MHz, those of other workloads at up to "
-        f"{highest:.0f} MHz: its calls follow each other without a rest, and the card slows down."
-    )
+    both = f"at {there:.0f} MHz, those of other workloads at up to {highest:.0f} MHz"
+    why = "its calls follow each other without a rest, and the card slows down"
+    return f"The record was made {both}: {why}."
 
 
-def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
     table = standings.asked(estimates, reference)
     table = table[(table.kind == targets.COVERAGES[target]) & (table.quantity != "step_wall")]
     half, middle = (table.high_s - table.low_s) / 2, (table.high_s + table.low_s) / 2
@@ -197,19 +172,17 @@ def _coverage(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> 
     table = table.assign(half=half / table.truth_s, off=off / table.truth_s)
     for quantity, cell in table.groupby("quantity"):
         out = cell[~cell.held.astype(bool)]
-        wide = f"Half an interval is typically {units.percent(cell.half.median())} wide"
-        away = f"{units.percent((cell if out.empty else out).off.median())} away from what"
-        if out.empty:
-            why = f"{wide}, and its middle {away} it should hold."
-        else:
-            most = out.op.value_counts().head(3)
-            places = ", ".join(f"{op} ({count})" for op, count in most.items())
-            why = f"{wide}; the middle of one that missed is {away} it should hold. Most on "
-            why += f"{places}."
-        yield quantity, f"{len(cell) - len(out)} of {len(cell)}", why
+        why = f"Half an interval is typically {units.percent(cell.half.median())} wide"
+        why += ", and its middle " if out.empty else "; the middle of one that missed is "
+        away = units.percent((cell if out.empty else out).off.median())
+        why += f"{away} away from what it should hold."
+        if not out.empty:
+            most = out.op.value_counts().head(3).items()
+            why += f" Most on {', '.join(f'{op} ({count})' for op, count in most)}."
+        yield Shortfall(target, quantity, f"{len(cell) - len(out)} of {len(cell)}", why)
 
 
-def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
     kind = "effect" if target == "power" else "same"
     pairs = standings.compared(estimates, kind)
     if target in ("power", "false-positives-of-threes"):
@@ -219,32 +192,26 @@ def _verdicts(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> 
         wrong = cell[cell.claimed != (kind == "effect")]
         if wrong.empty:
             continue
-        ratios = (wrong.ratio.median(), wrong.ratio_low.median(), wrong.ratio_high.median())
+        ratio = units.ratio_range(*wrong[["ratio", "ratio_low", "ratio_high"]].median())
         floor = wrong.noise_floor.median()
-        why = (
-            f"Where it was {'not found' if kind == 'effect' else 'told apart'}, the ratio is "
-            f"typically {units.ratio_range(*ratios)}, with a noise floor of {units.percent(floor)}."
-        )
+        why = f"Where it was {'not found' if kind == 'effect' else 'told apart'}, the ratio is "
+        why += f"typically {ratio}, with a noise floor of {units.percent(floor)}."
         if kind == "effect" and floor > wrong.ratio.median() - 1:
             why += " What is below its floor is never claimed."
-        yield f"{op}, {quantity}", f"{int(cell.claimed.sum())} of {len(cell)}", why
+        count = f"{int(cell.claimed.sum())} of {len(cell)}"
+        yield Shortfall(target, f"{op}, {quantity}", count, why)
 
 
-def _overhead(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Places:
+def _overhead(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shortfalls:
     runs = standings.part(estimates, "overhead").dropna(subset=["cost_s"])
     late = runs[(runs.cost_s >= standings.OVERHEAD_S) | runs.wide.astype(bool)]
     for row in late.itertuples():
-        wide = "wide, so the blocks did not agree in time"
-        why = f"Its rows are {wide if row.wide else 'narrow, but late'}."
-        yield f"{row.op}, {row.quantity}, process {row.process}", units.seconds(row.cost_s), why
+        how = "wide, so the blocks did not agree in time" if row.wide else "narrow, but late"
+        where = f"{row.op}, {row.quantity}, process {row.process}"
+        yield Shortfall(target, where, units.seconds(row.cost_s), f"Its rows are {how}.")
 
 
-EXPLAINED: dict[str, Callable[..., Places]] = {
-    "spread-": _spread,
-    "worst-": _spread,
-    "bias": _bias,
-    "coverage-": _coverage,
-    "false-positives": _verdicts,
-    "power": _verdicts,
-    "overhead": _overhead,
-}
+EXPLAINED: dict[str, Callable[..., Shortfalls]] = {
+    "spread-": _spread, "worst-": _spread, "bias": _bias, "coverage-": _coverage,
+    "false-positives": _verdicts, "power": _verdicts, "overhead": _overhead,
+}  # fmt: skip

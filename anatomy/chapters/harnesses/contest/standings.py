@@ -1,7 +1,7 @@
 """Who won: the recordings of a comparison of harnesses, judged by rules fixed before publishing.
 
-The rules of judging; those of measuring are in `harnesses.py` of this chapter. Rules 1,
-3 and 8 were rewritten after the first of two trial runs that are not published; none since.
+The rules of judging; those of measuring are in `harnesses.py` of this chapter. Rules 1, 3 and 8
+were rewritten after the first of two trial runs that are not published; none since.
 
 1. **Spread** of a harness on a workload: from the 2.5 % to the 97.5 % quantile of its figures
    over all processes and replicates, in seconds. It is shown as a share of the reference of that
@@ -44,9 +44,7 @@ The rules of judging; those of measuring are in `harnesses.py` of this chapter. 
    measurement that shows why (`anatomy.chapters.harnesses.contest.shortfalls`).
 """
 
-from collections.abc import Mapping, Sequence
-from math import isfinite
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -79,6 +77,18 @@ PAIRS = {"same": "pair", "effect": "effect"}
 CLAIMED = {"same": ("slower", "faster"), "effect": ("slower",)}
 TOGETHER = 3  # fresh processes behind one claim of less than 2 %
 
+PLACE = ["op", "quantity"]
+_RATIO = ("ratio", "ratio_low", "ratio_high")
+_SHARE = ("hits", "count", "share", "low", "high")
+# What is read of an estimate's row, and of a reference's; a recording in which nothing of a kind
+# could be measured has fewer columns.
+_READ = (
+    *("part", "process", "op", "quantity", "variant", "replicate", "cost_s", "wide", "verdict"),
+    *("median_s", "low_s", "high_s", "rest_s", "noise_floor", "block_ratios", *_RATIO),
+    "sm_clock_mhz",
+)
+_TIMES = ("median_s", "low_s", "high_s", "events_s", "events_profiled_s", "sm_clock_mhz")
+
 
 def gathered(recordings: Sequence[Recording]) -> pd.DataFrame:
     """The rows of recordings of one experiment, with the number of the process beside each."""
@@ -89,14 +99,13 @@ def gathered(recordings: Sequence[Recording]) -> pd.DataFrame:
 def spreads(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """The spread of every harness on every workload, and ours beside it.
 
-    Returns:
-        `op`, `quantity`, `variant`, `median_s` of all runs, `runs`, `spread_s` in seconds,
-        `per_s`, the time that it is shown as a share of, and `spread`, that share; for the others
-        `ratio`, our spread over theirs, with `ratio_low` and `ratio_high`.
+    Columns: `op`, `quantity`, `variant`, `median_s` of all runs, `runs`, `spread_s` in seconds,
+    `per_s`, the time that it is shown as a share of, and `spread`, that share; for the others
+    `ratio`, our spread over theirs, with `ratio_low` and `ratio_high`.
     """
     truths = _truths(reference)
     rows = []
-    for (op, quantity), group in figures(estimates).groupby(["op", "quantity"], sort=False):
+    for (op, quantity), group in figures(estimates).groupby(PLACE, sort=False):
         by_process = {
             name: {p: list(runs.median_s) for p, runs in runs.groupby("process")}
             for name, runs in group.groupby("variant", sort=False)
@@ -106,20 +115,15 @@ def spreads(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
             runs = [time for times in by_process.get(name, {}).values() for time in times]
             if len(runs) < 2:
                 continue
-            spread_s = scoring.spread(runs)
-            row = {"op": op, "quantity": quantity, "variant": name, "runs": len(runs)}
-            row |= {"median_s": float(np.median(runs)), "spread_s": spread_s}
-            row |= {"per_s": per_s, "spread": spread_s / per_s}
+            spread_s, ratio = scoring.spread(runs), (np.nan,) * 3
             if name != OURS and OURS in by_process:
                 shared = [p for p in by_process[name] if p in by_process[OURS]]
                 sides = ([by_process[side][p] for p in shared] for side in (OURS, name))
-                row |= dict(zip(_RATIO, scoring.spread_ratio(*sides), strict=True))
-            rows.append(row)
-    return pd.DataFrame(rows, columns=["op", "quantity", "variant", "runs", *_SPREAD])
-
-
-_RATIO = ("ratio", "ratio_low", "ratio_high")
-_SPREAD = ("median_s", "spread_s", "per_s", "spread", *_RATIO)
+                ratio = scoring.spread_ratio(*sides)
+            figure = (len(runs), float(np.median(runs)), spread_s, per_s, spread_s / per_s)
+            rows.append((op, quantity, name, *figure, *ratio))
+    figure = ("runs", "median_s", "spread_s", "per_s", "spread")
+    return pd.DataFrame(rows, columns=[*PLACE, "variant", *figure, *_RATIO])
 
 
 def _per(op: str, quantity: str, group: pd.DataFrame, truths: Mapping) -> float:
@@ -131,13 +135,12 @@ def _per(op: str, quantity: str, group: pd.DataFrame, truths: Mapping) -> float:
 def own_noise(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """What our stopwatch moves by itself, and what else moves it, by rule 8.
 
-    Returns:
-        `op`, `quantity`, `own_s`, the spread of the successive figures of a long run, and
-        `across_s`, that of as many figures from different processes, in seconds; `own` and
-        `across`, as the shares that `spreads` gives; NaN where only one process was recorded.
+    Columns: `op`, `quantity`, `own_s`, the spread of the successive figures of a long run, and
+    `across_s`, that of as many figures from different processes, in seconds; `own` and `across`,
+    as the shares that `spreads` gives; NaN where only one process was recorded.
     """
-    known, truths = figures(estimates), _truths(reference)
-    cells = dict(list(known.groupby(["op", "quantity"])))
+    truths = _truths(reference)
+    cells = dict(list(figures(estimates).groupby(PLACE)))
 
     def typical(runs: pd.DataFrame, by: str) -> float:
         """The median of the spreads of groups of runs, in seconds."""
@@ -146,7 +149,7 @@ def own_noise(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
     rows = []
     runs = part(estimates, "long").dropna(subset=["median_s"])
-    for (op, quantity), group in runs.groupby(["op", "quantity"], sort=False):
+    for (op, quantity), group in runs.groupby(PLACE, sort=False):
         own_s = typical(group, "process")
         if np.isnan(own_s) or (op, quantity) not in cells:
             continue
@@ -154,73 +157,44 @@ def own_noise(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
         across_s = typical(cell[cell.variant == OURS], "replicate")
         size = _per(op, quantity, cell, truths)
         rows.append((op, quantity, own_s, across_s, own_s / size, across_s / size))
-    return pd.DataFrame(rows, columns=["op", "quantity", "own_s", "across_s", "own", "across"])
+    return pd.DataFrame(rows, columns=[*PLACE, "own_s", "across_s", "own", "across"])
 
 
 def biases(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """How far every harness's median figure lies from the reference.
+    """How far every harness's median figure lies from the reference, where there is one.
 
-    Returns:
-        `op`, `quantity`, `variant`, `median_s`, `reference_s` with the lowest and the highest round
-        of all its processes as `reference_low` and `reference_high`, `bias` as a share of it,
-        `off_s` in seconds, and `within`, whether rule 2 is kept; what our stopwatch reads in the
-        reference's processes with the profiler off and on, `events_s` and `events_profiled_s`, and
-        the clocks there and in our estimates, `reference_mhz` and `sm_clock_mhz`; NaN where not
-        recorded.
+    Columns: those of `_references`; `variant`, `median_s`, `bias` as a share of the reference,
+    `off_s` in seconds, and `within`, whether rule 2 is kept; `sm_clock_mhz` in the estimates.
     """
-    truths, ranges = _truths(reference), _ranges(reference)
-    beside = reference.reindex(columns=list(dict.fromkeys([*reference.columns, *_BESIDE])))
-    beside = beside.groupby(["op", "quantity"])[list(_BESIDE)].median() if truths else beside
-    rows = []
-    for (op, quantity, name), runs in figures(estimates).groupby(_CELL, sort=False):
-        truth = truths.get((op, quantity))
-        if truth is None:
-            continue
-        middle = float(runs.median_s.median())
-        off, bias = middle - truth, scoring.bias(runs.median_s, truth)
-        within = abs(bias) <= BIAS if truth >= SHORT_S else abs(off) <= BIAS_SHORT_S
-        witness = (*beside.loc[(op, quantity)], runs.sm_clock_mhz.median())
-        around = ranges[op, quantity]
-        rows.append((op, quantity, name, middle, truth, *around, bias, off, within, *witness))
-    columns = [*_CELL, "median_s", *_REFERENCE, "bias", "off_s", "within", *_WITNESS]
-    return pd.DataFrame(rows, columns=columns)
-
-
-_CELL = ["op", "quantity", "variant"]
-_REFERENCE = ("reference_s", "reference_low", "reference_high")
-_BESIDE = ("events_s", "events_profiled_s", "sm_clock_mhz")
-_WITNESS = ("events_s", "events_profiled_s", "reference_mhz", "sm_clock_mhz")
+    cells = figures(estimates).groupby([*PLACE, "variant"], sort=False)
+    table = cells[["median_s", "sm_clock_mhz"]].median().reset_index()
+    table = table.merge(_references(reference).reset_index(), on=PLACE)
+    off_s = table.median_s - table.reference_s
+    bias = pd.Series(map(scoring.bias, table.median_s, table.reference_s), dtype=float)
+    short = table.reference_s < SHORT_S
+    within = np.where(short, off_s.abs() <= BIAS_SHORT_S, bias.abs() <= BIAS)
+    return table.assign(bias=bias, off_s=off_s, within=within)
 
 
 def coverages(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """How many of our 95 % intervals hold what they should, by `kind` and `quantity`.
-
-    The kind is one of `COVERED`; the quantity `all` stands for the cold and the warm GPU times,
-    which the targets are about.
+    """How many of our 95 % intervals hold what they should, by `kind`, one of `COVERED`, and
+    `quantity`; `all` stands for the cold and the warm GPU times, which the targets are about.
     """
-    held: dict[tuple[str, str], list[bool]] = {}
-    for row in asked(estimates, reference).itertuples():
-        held.setdefault((row.kind, row.quantity), []).append(row.held)
-    for kind in COVERED:
-        both = [h for (k, q), hits in held.items() if k == kind and q != "step_wall" for h in hits]
-        held[kind, "all"] = both
+    table = asked(estimates, reference)
+    on_gpu = table[table.quantity != "step_wall"].assign(quantity="all")
+    held = dict(list(pd.concat([on_gpu, table]).groupby(["kind", "quantity"]).held))
     rows = [
         {"kind": kind, "quantity": quantity} | vars(scoring.share(held[kind, quantity]))
         for kind in COVERED
         for quantity in ("all", *RIVALS)
-        if held.get((kind, quantity))
+        if (kind, quantity) in held
     ]
     return pd.DataFrame(rows, columns=["kind", "quantity", *_SHARE])
 
 
-_SHARE = ("hits", "count", "share", "low", "high")
-
-
 def asked(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Every 95 % interval of ours beside what it should hold.
-
-    Returns:
-        `kind`, one of `COVERED`, `op`, `quantity`, `low_s`, `high_s`, `truth_s`, `held`.
+    """Every 95 % interval of ours beside what it should hold: `kind`, one of `COVERED`, `op`,
+    `quantity`, `low_s`, `high_s`, `truth_s`, `held`.
     """
     found = figures(estimates)
     ours = found[found.variant == OURS]
@@ -229,51 +203,41 @@ def asked(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     for kind, table in ((LONG, part(estimates, "long")), (APART_IN_TIME, ours)):
         for row in table.dropna(subset=["rest_s", "low_s"]).itertuples():
             rows.append((kind, row.op, row.quantity, row.low_s, row.high_s, row.rest_s))
-    for (op, quantity), runs in ours.groupby(["op", "quantity"], sort=False):
+    for place, runs in ours.groupby(PLACE, sort=False):
         around = intervals.median_interval(runs.groupby("process").median_s.median())
-        if (op, quantity) in truths and around.exact:
-            truth = truths[op, quantity]
-            rows.append((OVER_PROCESSES, op, quantity, around.low, around.high, truth))
-    columns = ["kind", "op", "quantity", "low_s", "high_s", "truth_s"]
-    table = pd.DataFrame(rows, columns=columns)
+        if place in truths and around.exact:
+            rows.append((OVER_PROCESSES, *place, around.low, around.high, truths[place]))
+    table = pd.DataFrame(rows, columns=["kind", *PLACE, "low_s", "high_s", "truth_s"])
     return table.assign(held=(table.low_s <= table.truth_s) & (table.truth_s <= table.high_s))
 
 
 def errors(estimates: pd.DataFrame) -> pd.DataFrame:
     """How often equals were told apart, and how often a true 2 % was found.
 
-    Returns:
-        `variant`, the harness; `kind`, `same` or `effect`; `by`, what counted: `verdict`, `verdict
-        of 3 processes`, `interval` (it excludes 1) or `1% apart`; hits, count, share, low, high.
+    Columns: `variant`, the harness; `kind`, `same` or `effect`; `by`, what counted: `verdict`,
+    `verdict of 3 processes`, `interval` (it excludes 1) or `1% apart`; hits, count, share, low,
+    high.
     """
-    rows: list[dict[str, Any]] = []
+    rows = []
 
-    def add(variant: str, kind: str, by: str, outcomes: Sequence[bool]) -> None:
-        if outcomes:
-            found = vars(scoring.share(list(outcomes)))
-            rows.append({"variant": variant, "kind": kind, "by": by} | found)
+    def add(variant: str, kind: str, by: str, outcomes: Iterable[bool]) -> None:
+        if outcomes := list(outcomes):
+            rows.append((variant, kind, by, *vars(scoring.share(outcomes)).values()))
 
-    effects = part(estimates, "effect").dropna(subset=["ratio"])
-    for kind in PAIRS:
+    for kind, claimed in CLAIMED.items():
         mine = compared(estimates, kind)
-        claimed = CLAIMED[kind]
-        add(OURS, kind, "verdict", list(mine.verdict.isin(claimed)))
-        together = list(threes(mine).verdict.isin(claimed))
-        add(OURS, kind, f"verdict of {TOGETHER} processes", together)
-        add(OURS, kind, "interval", list((mine.ratio_low > 1) | (mine.ratio_high < 1)))
-        beyond = mine.ratio - 1 > APART if kind == "effect" else abs(mine.ratio - 1) > APART
-        add(OURS, kind, "1% apart", list(beyond))
-    known = figures(estimates)
+        add(OURS, kind, "verdict", mine.verdict.isin(claimed))
+        add(OURS, kind, f"verdict of {TOGETHER} processes", threes(mine).verdict.isin(claimed))
+        add(OURS, kind, "interval", (mine.ratio_low > 1) | (mine.ratio_high < 1))
+        off = mine.ratio - 1
+        add(OURS, kind, "1% apart", (off if kind == "effect" else off.abs()) > APART)
+    known = figures(estimates).sort_values("replicate")
+    effects = part(estimates, "effect").dropna(subset=["ratio"])
     for name in [rival for rivals in RIVALS.values() for rival in rivals]:
-        runs = known[known.variant == name].sort_values("replicate")
-        apart = [
-            scoring.apart(first, second, APART)
-            for _, times in runs.groupby(["process", "op"])
-            for first, second in zip(times.median_s, times.median_s[1:], strict=False)
-        ]
-        add(name, "same", "1% apart", apart)
-        theirs = effects[effects.variant == name]
-        add(name, "effect", "1% apart", list(theirs.ratio - 1 > APART))
+        runs = known[known.variant == name].groupby(["process", "op"]).median_s
+        steps = runs.pct_change().dropna()  # from each replicate to the next one
+        add(name, "same", "1% apart", steps.abs() > APART)
+        add(name, "effect", "1% apart", effects[effects.variant == name].ratio - 1 > APART)
     return pd.DataFrame(rows, columns=["variant", "kind", "by", *_SHARE])
 
 
@@ -284,13 +248,11 @@ def compared(estimates: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def threes(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What threes of processes say of a pair, their blocks' ratios put together.
-
-    Returns:
-        `op`, `quantity`, `ratio` with `ratio_low` and `ratio_high`, `noise_floor`, `verdict`.
+    """What threes of processes say of a pair, their blocks' ratios put together: `op`, `quantity`,
+    `ratio` with `ratio_low` and `ratio_high`, `noise_floor`, `verdict`.
     """
     rows = []
-    for (op, quantity), cell in pairs.groupby(["op", "quantity"]):
+    for place, cell in pairs.groupby(PLACE):
         # An effect is measured in every replicate, an A/A pair once in a process.
         turn = cell.sort_values("replicate").groupby("process").cumcount()
         for _, runs in cell.groupby(turn):
@@ -301,16 +263,14 @@ def threes(pairs: pd.DataFrame) -> pd.DataFrame:
                 ratio = intervals.ratio_interval(pooled, np.ones(len(pooled)))
                 floor = float(three.noise_floor.max())
                 verdict = intervals.verdict(ratio, floor, processes=TOGETHER)
-                rows.append((op, quantity, ratio.median, ratio.low, ratio.high, floor, verdict))
-    return pd.DataFrame(rows, columns=["op", "quantity", *_RATIO, "noise_floor", "verdict"])
+                rows.append((*place, ratio.median, ratio.low, ratio.high, floor, verdict))
+    return pd.DataFrame(rows, columns=[*PLACE, *_RATIO, "noise_floor", "verdict"])
 
 
 def costs(estimates: pd.DataFrame) -> pd.DataFrame:
     """What one estimate costs in wall seconds: median and largest, by `variant` and `quantity`."""
-    found = figures(estimates)
-    grouped = found.groupby(["variant", "quantity"], sort=False).cost_s
-    table = grouped.agg(cost_s="median", largest_s="max", runs="size").reset_index()
-    return table.astype({"runs": int})
+    grouped = figures(estimates).groupby(["variant", "quantity"], sort=False).cost_s
+    return grouped.agg(cost_s="median", largest_s="max", runs="size").reset_index()
 
 
 def figures(estimates: pd.DataFrame) -> pd.DataFrame:
@@ -319,33 +279,30 @@ def figures(estimates: pd.DataFrame) -> pd.DataFrame:
     return found[found.quantity.isin(RIVALS)]
 
 
-# What is read of a row; a recording in which nothing of a kind could be measured has fewer.
-_READ = (
-    *("part", "process", "op", "quantity", "variant", "replicate", "cost_s", "wide", "verdict"),
-    *("median_s", "low_s", "high_s", "rest_s", "noise_floor", "block_ratios", *_RATIO),
-    "sm_clock_mhz",
-)
-
-
 def part(estimates: pd.DataFrame, name: str) -> pd.DataFrame:
     """The rows of one part, with every column that is read."""
     whole = estimates.reindex(columns=list(dict.fromkeys([*estimates.columns, *_READ])))
     return whole[whole["part"] == name].reset_index(drop=True)
 
 
-def _truths(reference: pd.DataFrame) -> Mapping[tuple[str, str], float]:
+def _references(reference: pd.DataFrame) -> pd.DataFrame:
+    """What the reference's processes say of each workload and quantity.
+
+    Columns: `reference_s`, with the lowest and the highest round of all processes as
+    `reference_low` and `reference_high`; what our stopwatch reads there with the profiler off and
+    on, `events_s` and `events_profiled_s`; the clock there, `reference_mhz`. NaN: not recorded.
+    """
+    types = dict.fromkeys(PLACE, str) | dict.fromkeys(_TIMES, float)
+    known = reference.reindex(columns=list(types)).astype(types)
+    for end in ("low_s", "high_s"):
+        known[end] = known[end].fillna(known.median_s)
+    cells = known.groupby(PLACE)
+    found = cells[list(_TIMES)].median().assign(low_s=cells.low_s.min(), high_s=cells.high_s.max())
+    names = {"median_s": "reference_s", "low_s": "reference_low", "high_s": "reference_high"}
+    found = found.rename(columns=names | {"sm_clock_mhz": "reference_mhz"})
+    return found.dropna(subset=["reference_s"])
+
+
+def _truths(reference: pd.DataFrame) -> dict[tuple[str, str], float]:
     """The median of the reference processes, by workload and quantity."""
-    if reference.empty:
-        return {}
-    middles = reference.dropna(subset=["median_s"]).groupby(["op", "quantity"]).median_s.median()
-    return {key: value for key, value in middles.items() if isfinite(value)}
-
-
-def _ranges(reference: pd.DataFrame) -> Mapping[tuple[str, str], tuple[float, float]]:
-    """The lowest and the highest round of all reference processes, by workload and quantity."""
-    if reference.empty:
-        return {}
-    known = reference.reindex(columns=[*reference.columns.union(["low_s", "high_s"])])
-    lows = known.low_s.fillna(known.median_s).groupby([known.op, known.quantity]).min()
-    highs = known.high_s.fillna(known.median_s).groupby([known.op, known.quantity]).max()
-    return {key: (low, highs[key]) for key, low in lows.items()}
+    return _references(reference).reference_s.to_dict()

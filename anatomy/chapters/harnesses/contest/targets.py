@@ -1,9 +1,6 @@
-"""The targets of the comparison of harnesses: each with the figure that decides it.
+"""The targets of the comparison, each with the figure that decides it, by `standings`' rules."""
 
-The rules, and the figures that they are about, are in `standings`.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 from typing import Any
 
@@ -13,66 +10,61 @@ from anatomy.chapters.harnesses.contest import standings
 
 # Target -> the kind of interval that it is about.
 COVERAGES = {"coverage-blocks": standings.LONG, "coverage-processes": standings.OVER_PROCESSES}
+# Kind of pair -> whether its share of verdicts is as it should be.
+GOOD = {
+    "same": lambda found: found.share <= standings.FALSE_POSITIVES,
+    "effect": lambda found: found.share >= standings.POWER,
+}
+Row = dict[str, Any]
 
 
 def judged(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """Every target with the figure that decides it.
 
-    Returns:
-        `target`, a short name; `says`, the target in words; `found`, its figure, with `low` and
-        `high` where it has an interval; `unit`, "workloads", "figures", "x", "%" or "s";
-        `met`, None while open; `detail`, a sentence on where it stands.
+    Columns: `target`, a short name; `says`, the target in words; `found`, its figure, with `low`
+    and `high` where it has an interval; `unit`, "workloads", "figures", "x", "%" or "s"; `met`,
+    None while open; `detail`, a sentence on where it stands.
     """
-    rows = []
     spreads = standings.spreads(estimates, reference)
-    for quantity, who in (("gpu_cold", "do_bench"), ("step_wall", "Timer")):
-        rows += _spread_targets(spreads, quantity, who)
-    rows.append(_bias_target(standings.biases(estimates, reference)))
-    rows += _coverage_targets(standings.coverages(estimates, reference))
-    rows += _error_targets(standings.errors(estimates))
-    rows.append(_overhead_target(estimates))
-    return pd.DataFrame(rows, columns=["target", "says", "found", *_TARGET])
+    rows = [
+        *_spread_targets(spreads, "gpu_cold", "do_bench"),
+        *_spread_targets(spreads, "step_wall", "Timer"),
+        _bias_target(standings.biases(estimates, reference)),
+        *_coverage_targets(standings.coverages(estimates, reference)),
+        *_error_targets(standings.errors(estimates)),
+        _overhead_target(estimates),
+    ]
+    columns = ["target", "says", "found", "low", "high", "unit", "met", "detail"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-_TARGET = ("low", "high", "unit", "met", "detail")
+def _target(name: str, says: str, unit: str) -> Row:
+    """A target that is open, until its figures are put in."""
+    named = {"target": name, "says": says, "unit": unit, "detail": ""}
+    return named | dict.fromkeys(("found", "low", "high", "met"))
 
 
-def _target(name: str, says: str, unit: str, detail: str = "", **figures) -> dict[str, Any]:
-    empty = dict.fromkeys(("found", "low", "high", "met"))
-    return empty | {"target": name, "says": says, "unit": unit, "detail": detail} | figures
-
-
-def _spread_targets(table: pd.DataFrame, quantity: str, who: str) -> list[dict[str, Any]]:
-    best = closest(table, quantity)
-    often = (
-        f"Spread at most half of {who}'s on at least {standings.ENOUGH} workloads, in {quantity}"
-    )
-    never = f"Spread on no workload above {standings.WORST} of {who}'s, in {quantity}"
-    names = f"spread-{quantity.partition('_')[2]}", f"worst-{quantity.partition('_')[2]}"
-    if best.empty:
-        return [_target(names[0], often, "workloads"), _target(names[1], never, "x")]
-    worst = best.loc[best.ratio.idxmax()]
-    lost = best[best.ratio > standings.HALF].op
-    halved = len(best) - len(lost)
-    return [
-        _target(
-            names[0], often, "workloads", f"of {len(best)}{_but(lost)}",
-            found=halved, met=halved >= standings.ENOUGH,
-        ),
-        _target(
-            names[1], never, "x", f"worst on {worst.op}, against {worst.variant}",
-            found=worst.ratio, low=worst.ratio_low, high=worst.ratio_high,
-            met=bool(best.ratio.max() <= standings.WORST),
-        ),
-    ]  # fmt: skip
+def _spread_targets(table: pd.DataFrame, quantity: str, who: str) -> tuple[Row, Row]:
+    best, short = closest(table, quantity), quantity.partition("_")[2]
+    says = f"Spread at most half of {who}'s on at least {standings.ENOUGH} workloads, in {quantity}"
+    often = _target(f"spread-{short}", says, "workloads")
+    says = f"Spread on no workload above {standings.WORST} of {who}'s, in {quantity}"
+    never = _target(f"worst-{short}", says, "x")
+    if not best.empty:
+        lost = best[best.ratio > standings.HALF].op
+        halved = len(best) - len(lost)
+        often |= {"found": halved, "met": halved >= standings.ENOUGH}
+        often["detail"] = f"of {len(best)}{_but(lost)}"
+        worst = best.loc[best.ratio.idxmax()]
+        never |= {"found": worst.ratio, "low": worst.ratio_low, "high": worst.ratio_high}
+        never["met"] = bool(worst.ratio <= standings.WORST)
+        never["detail"] = f"worst on {worst.op}, against {worst.variant}"
+    return often, never
 
 
 def closest(table: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Of each workload the rival's way that spreads least, so the largest of our shares of one.
-
-    Args:
-        table: What `standings.spreads` gave.
-        quantity: One that has a target.
+    """Of each workload in `standings.spreads` the rival's way that spreads least, so the largest of
+    our shares of one; for a quantity that has a target.
     """
     rivals = table[(table.quantity == quantity) & table.variant.isin(standings.TARGETED[quantity])]
     most = rivals.dropna(subset=["ratio"]).sort_values("ratio").groupby("op", sort=False).tail(1)
@@ -80,92 +72,64 @@ def closest(table: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 
 def _but(lost: Sequence[str]) -> str:
-    """Where a target is missed, behind a count."""
-    return f"; not on {', '.join(map(_short, lost))}" if len(lost) else ""
+    """Where a target is missed, behind a count: `; not on W3, W8 gpu_cold`."""
+    places = []
+    for number, *words in map(str.split, lost):
+        places.append(" ".join([number, *(word for word in words if word in standings.RIVALS)]))
+    return f"; not on {', '.join(places)}" if places else ""
 
 
-def _short(place: str) -> str:
-    """A workload by its number alone, with its quantity where it has one: `W8 gpu_cold`."""
-    number, *rest = place.split()
-    return " ".join([number, *(word for word in rest if word in standings.RIVALS)])
-
-
-def _bias_target(table: pd.DataFrame) -> dict[str, Any]:
+def _bias_target(table: pd.DataFrame) -> Row:
     says = "Bias within 1 % of the kernels' record from 10 µs on, within 0.5 µs below"
+    target = _target("bias", says, "figures")
     ours = table[(table.variant == standings.OURS) & (table.quantity != "step_wall")]
-    if ours.empty:
-        return _target("bias", says, "figures")
-    out = ours[~ours.within.astype(bool)]
-    where = [f"{row.op} {row.quantity}" for row in out.itertuples()]
-    return _target(
-        "bias", says, "figures", f"of {len(ours)}{_but(where)}",
-        found=len(ours) - len(out), met=out.empty,
-    )  # fmt: skip
+    if not ours.empty:
+        out = ours[~ours.within.astype(bool)]
+        target |= {"found": len(ours) - len(out), "met": out.empty}
+        target["detail"] = f"of {len(ours)}{_but(out.op + ' ' + out.quantity)}"
+    return target
 
 
-def _coverage_targets(table: pd.DataFrame) -> list[dict[str, Any]]:
+def _coverage_targets(table: pd.DataFrame) -> Iterator[Row]:
     says = {
         "coverage-blocks": "over blocks hold what the long run around them says",
         "coverage-processes": "over processes hold what the kernels' record says",
     }
-    rows = []
-    for (name, what), kind in zip(says.items(), COVERAGES.values(), strict=True):
+    for name, kind in COVERAGES.items():
         row = table[(table.kind == kind) & (table.quantity == "all")]
-        rows.append(_share_target(name, f"91 to 99 % of the intervals {what}", row, _covers))
-    return rows
+        yield _share_target(name, f"91 to 99 % of the intervals {says[name]}", row, _covers)
 
 
 def _covers(found: Any) -> bool:
     low, high = standings.COVERAGE
-    return found.share >= low and found.hits <= ceil(high * found["count"])
+    return found.share >= low and found.hits <= ceil(high * found.count)
 
 
-def _error_targets(table: pd.DataFrame) -> list[dict[str, Any]]:
-    ours = table[table.variant == standings.OURS]
+def _error_targets(table: pd.DataFrame) -> Iterator[Row]:
     three = f"verdict of {standings.TOGETHER} processes"
-
-    def row(kind: str, by: str) -> pd.DataFrame:
-        return ours[(ours.kind == kind) & (ours.by == by)]
-
-    return [
-        _share_target(
-            "false-positives", "At most 5 % of A/A pairs get the verdict faster or slower",
-            row("same", "verdict"), lambda found: found.share <= standings.FALSE_POSITIVES,
-        ),
-        _share_target(
-            "false-positives-of-threes", "At most 5 % of A/A pairs do, from three processes",
-            row("same", three), lambda found: found.share <= standings.FALSE_POSITIVES,
-        ),
-        _share_target(
-            "power", "A true 2 % is found at least 80 % of the time, from three processes",
-            row("effect", three), lambda found: found.share >= standings.POWER,
-        ),
-    ]  # fmt: skip
+    few, often = "At most 5 % of A/A pairs", "at least 80 % of the time"
+    for name, says, kind, by in (
+        ("false-positives", f"{few} get the verdict faster or slower", "same", "verdict"),
+        ("false-positives-of-threes", f"{few} do, from three processes", "same", three),
+        ("power", f"A true 2 % is found {often}, from three processes", "effect", three),
+    ):
+        ours = (table.variant == standings.OURS) & (table.kind == kind) & (table.by == by)
+        yield _share_target(name, says, table[ours], GOOD[kind])
 
 
-def _share_target(
-    name: str, says: str, row: pd.DataFrame, good: Callable[[Any], bool]
-) -> dict[str, Any]:
-    if row.empty:
-        return _target(name, says, "%")
-    one = row.iloc[0]
-    figures = {"found": one.share, "low": one.low, "high": one.high, "met": bool(good(one))}
-    return _target(name, says, "%", f"{one.hits} of {one['count']}", **figures)
+def _share_target(name: str, says: str, row: pd.DataFrame, good: Callable[[Any], bool]) -> Row:
+    target = _target(name, says, "%")
+    for one in row.itertuples():
+        target |= {"found": one.share, "low": one.low, "high": one.high, "met": bool(good(one))}
+        target["detail"] = f"{one.hits} of {one.count}"
+    return target
 
 
-def _overhead_target(estimates: pd.DataFrame) -> dict[str, Any]:
-    says = "Comparing two kernels of 100 µs to 1 % takes under 1 s"
+def _overhead_target(estimates: pd.DataFrame) -> Row:
+    target = _target("overhead", "Comparing two kernels of 100 µs to 1 % takes under 1 s", "s")
     runs = standings.part(estimates, "overhead").dropna(subset=["cost_s"])
-    if runs.empty:
-        return _target("overhead", says, "s")
-    wide = int(runs.wide.astype(bool).sum())
-    slowest = float(runs.cost_s.max())
-    detail = f"the slowest of {len(runs)}; {wide} of them wide"
-    return _target(
-        "overhead",
-        says,
-        "s",
-        detail,
-        found=slowest,
-        met=slowest < standings.OVERHEAD_S and not wide,
-    )
+    if not runs.empty:
+        wide, slowest = int(runs.wide.astype(bool).sum()), float(runs.cost_s.max())
+        target |= {"found": slowest, "met": slowest < standings.OVERHEAD_S and not wide}
+        target["detail"] = f"the slowest of {len(runs)}; {wide} of them wide"
+    return target

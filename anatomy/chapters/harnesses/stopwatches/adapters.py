@@ -1,8 +1,5 @@
-"""Each harness behind one form: a callable in, the figures it reports out.
-
-Every one is called as its documentation says, with the knob for its duration set so that warm-up
-and measuring together take about the budget. Where a harness overruns it all the same, because its
-steps are coarse, it keeps what it gained: its cost is measured and shown beside its figure.
+"""Each harness behind one form: a callable in, the figures it reports out. Every one is called as
+its documentation says, with its own knob set to the budget.
 """
 
 from collections.abc import Callable
@@ -24,8 +21,7 @@ REPLAY_SHARE = 1 / 15
 # Timer looks for a block that makes its clock negligible by factors of ten, for as long again as
 # it then measures.
 AUTORANGE_SHARE = 0.5
-# Calls with which inductor's benchmarker is asked how long one of its iterations takes.
-PILOT = 10
+PILOT = 10  # calls with which inductor's benchmarker is asked how long an iteration takes
 INDUCTOR_WARM_UPS = 100  # its default number of cache flushes before the first measured call
 FOREVER_MS = 10**9
 
@@ -44,27 +40,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class Harness:
-    """A harness as the protocol runs it.
-
-    Attributes:
-        name: What it is.
-        quantity: Which time it reports; it is compared with nothing else.
-        run: From a callable to the figures it reports, by name: one run may give two.
-        missing: Why it can't run here, or None.
-    """
+    """A harness as the protocol runs it."""
 
     name: str
-    quantity: str
-    run: Callable[[Call], dict[str, Figure]]
-    missing: str | None = None
+    quantity: str  # the time that it reports; it is compared with nothing else
+    run: Callable[[Call], dict[str, Figure]]  # gives figures by name: one run may have two
+    missing: str | None = None  # why it can't run here
 
 
 def harnesses(watch: Stopwatch, budget_s: float) -> list[Harness]:
-    """All harnesses, ready for calls that take `budget_s` seconds each.
-
-    Args:
-        budget_s: Wall time of one estimate, warm-up included.
-    """
+    """All harnesses, ready for estimates of `budget_s` wall seconds each, warm-up included."""
     no_gpu = None if watch.device.type == "cuda" else f"needs CUDA; this is {watch.device.type}"
     no_triton = no_gpu or (None if find_spec("triton") else "triton is not installed")
     return [
@@ -81,34 +66,22 @@ def harnesses(watch: Stopwatch, budget_s: float) -> list[Harness]:
 
 
 def ours(watch: Stopwatch, budget_s: float, quantity: str, call: Call) -> dict[str, Figure]:
-    """`compare` with one variant: its figure with its interval, and the control's duplicate.
-
-    It measures for the whole budget rather than until it is narrow, since that is what it is
-    given; settling is left out because the settle load has just run.
-    """
-    control, again = quick(watch, budget_s, quantity, {"it": call})
-    more = {"noise_floor": again["noise_floor"], "wide": control["wide"]}
-    blocks = (*control["blocks_s"], *again["blocks_s"])
-    figure = Figure(
-        control["median_s"], control["samples"], control["low_s"], control["high_s"], more, blocks
-    )
+    """The figure of `compare` with one variant and its duplicate, and its interval."""
+    own, again = quick(watch, budget_s, quantity, {"it": call})
+    more = {"noise_floor": again["noise_floor"], "wide": own["wide"]}
+    blocks = (*own["blocks_s"], *again["blocks_s"])
+    figure = Figure(own["median_s"], own["samples"], own["low_s"], own["high_s"], more, blocks)
     return {"compare": figure}
 
 
-def quick(
-    watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Call]
-) -> list[dict[str, Any]]:
-    """The rows of a comparison that is done in `budget_s`, without settling or profile."""
+def quick(watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Call]) -> list[dict]:
+    """The rows of a comparison that measures for the whole of `budget_s`, narrow or not, without
+    settling, since the settle load has just run, and without a profile.
+    """
     found = compare(
-        calls,
-        quantity=quantity,
-        device=watch.device,
-        budget_s=budget_s,
-        precision=0.0,
-        settle_cap_s=0.0,
-        profile=False,
-        watch=watch,
-    )
+        calls, quantity=quantity, device=watch.device, budget_s=budget_s, precision=0.0,
+        settle_cap_s=0.0, profile=False, watch=watch,
+    )  # fmt: skip
     return found.table.to_dict("records")
 
 
@@ -117,11 +90,9 @@ def _do_bench(budget_s: float, call: Call) -> dict[str, Figure]:
 
     budget_ms = budget_s * 1e3
     found = do_bench(
-        call,
-        warmup=WARM_UP_SHARE * budget_ms,
-        rep=(1 - WARM_UP_SHARE) * budget_ms,
+        call, warmup=WARM_UP_SHARE * budget_ms, rep=(1 - WARM_UP_SHARE) * budget_ms,
         return_mode="all",
-    )
+    )  # fmt: skip
     # One run gives both figures: they differ in nothing but the last line of do_bench.
     return {
         "do_bench mean": Figure(fmean(found) * 1e-3, len(found)),
@@ -137,10 +108,7 @@ def _cudagraph(budget_s: float, call: Call) -> dict[str, Figure]:
 
 
 def _inductor(watch: Stopwatch, budget_s: float) -> Callable[[Call], dict[str, Figure]]:
-    """Inductor's benchmarker, which counts iterations rather than time.
-
-    How many fill the budget is asked once per callable, outside of it.
-    """
+    """Inductor's benchmarker; how many iterations fill the budget is asked outside of it."""
     iterations: dict[Call, int] = {}
 
     def run(call: Call) -> dict[str, Figure]:
@@ -155,11 +123,9 @@ def _inductor(watch: Stopwatch, budget_s: float) -> Callable[[Call], dict[str, F
             fixed_s = watch.wall([partial(short, memory_warmup_iters=INDUCTOR_WARM_UPS)])
             iterations[call] = max(1, int((budget_s - fixed_s) / each_s))
         found_ms = benchmarker.benchmark_gpu(
-            call,
-            memory_warmup_iters=INDUCTOR_WARM_UPS,
-            benchmark_iters=iterations[call],
+            call, memory_warmup_iters=INDUCTOR_WARM_UPS, benchmark_iters=iterations[call],
             max_benchmark_duration=FOREVER_MS,
-        )
+        )  # fmt: skip
         return {"inductor": Figure(found_ms * 1e-3, iterations[call])}
 
     return run

@@ -1,11 +1,7 @@
 """What a workload takes by the driver's own record: when each of its kernels began and ended.
 
-CUPTI stamps kernels on the device; no event, no host clock and no subtraction stands between. The
-calls are put into the state that the quantity is defined by, and the card into the one that an
-estimate has it in: the workload runs in that same way for a while before, so that its clocks are
-those of the work and not of an idle card, and calls are queued ahead, with one wait for many. A
-profiler slows the host, so this is done in processes of its own, and the wall time of a step is
-taken there by plain loops instead.
+CUPTI stamps kernels on the device; no event, no host clock and no subtraction stands between. What
+the calls and the card are brought to before is in rule 8 of `anatomy.chapters.harnesses.harnesses`.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,48 +16,32 @@ from anatomy.measure.sampling import CHUNK, HOLD_FACTOR, HOLD_MARGIN_S, LAUNCH_S
 from anatomy.measure.stopwatch import QUEUE_LIMIT, Stopwatch
 from anatomy.table.errors import MeasurementError
 
-# The workload runs for so long in the quantity's own way before what counts.
-WARM_UP_S = 0.3
+WARM_UP_S = 0.3  # the workload runs for so long in the quantity's own way before what counts
 # Launches of it that are recorded; those of a short kernel are run before the profiler begins,
 # since it needs longer to read its record than the card needs to cool down by a clock step.
 RECORDED = 2000
 # Calls of one round of the cold reference, and seconds after which fewer will do.
 CALLS, LEAST_CALLS, ABOUT_S = 40, 8, 0.08
-# Runs of back-to-back calls in one round of the warm reference, and the least calls in one.
-RUNS, LEAST_RUN = 6, 3
-# One round of the wall reference is loops of this length together.
-LOOP_S = 0.15
-# A profiler slows the host's launches, so the sleep in front of them is longer than elsewhere.
-SLOWED = 2.0
-# Launches around a cold call: a flush and a margin.
-AROUND = 6
-# Calls behind the stopwatch's figure with the profiler off and on, and how often they take turns.
-WITNESSED, TURNS = 12, 3
-# Seconds of one stretch of calls between two waits, where nothing else bounds it.
-STRETCH_S = 0.02
+RUNS, LEAST_RUN = 6, 3  # runs of calls in a round of the warm reference, and the least calls in one
+LOOP_S = 0.15  # one round of the wall reference is loops of this length together
+SLOWED = 2.0  # a profiler slows launches, so the sleep in front of them is longer than elsewhere
+AROUND = 6  # launches around a cold call: a flush and a margin
+WITNESSED, TURNS = 12, 3  # calls read with the profiler off and on, and how often they take turns
+STRETCH_S = 0.02  # seconds of one stretch of calls between two waits, where nothing else bounds it
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A time by the record of kernels, in seconds.
+    """A time by the record of kernels in one round."""
 
-    `seconds` is what the quantity is about: for `gpu_cold` from the first kernel's start to the
-    last one's end, for `gpu_warm` from one call's start to the next one's. `busy_s` is the time in
-    which a kernel of one call ran. `values` are the single ones behind `seconds`, in one round.
-    """
-
-    seconds: float
-    busy_s: float
-    values: tuple[float, ...]
+    seconds: float  # of a call, as the quantity defines it
+    busy_s: float  # in which a kernel of one call ran
+    values: tuple[float, ...]  # the single ones behind `seconds`
     kernels_per_call: int
 
 
 def cold(call: Call, watch: Stopwatch) -> Reference:
-    """The span of one call's kernels after a cache flush, queued as the stopwatch queues them.
-
-    Raises:
-        MeasurementError: The profiler saw no kernels, or lost some.
-    """
+    """The time from one call's first kernel's start to its last one's end, after a cache flush."""
     enqueue_s = watch.enqueue(call)
     queued_s = enqueue_s + watch.calibration.queue_s
     launches = AROUND + _launches(enqueue_s)
@@ -101,14 +81,8 @@ def cold(call: Call, watch: Stopwatch) -> Reference:
 
 
 def _calls(group: list[Kernel], count: int, flushing: int) -> list[list[Kernel]]:
-    """The kernels of each of `count` calls in a group of flush, call, flush, call.
-
-    Args:
-        group: Kernels in order of their start.
-        flushing: Kernels of one flush.
-
-    Raises:
-        MeasurementError: The kernels do not divide into so many.
+    """The kernels of each of `count` calls in a group, by their start, of flush, call, flush, call,
+    where a flush has `flushing` kernels; MeasurementError if they do not divide into so many.
     """
     each, rest = divmod(len(group), count)
     if rest or each <= flushing:
@@ -121,11 +95,7 @@ def _calls(group: list[Kernel], count: int, flushing: int) -> list[list[Kernel]]
 
 
 def warm(call: Call, watch: Stopwatch) -> Reference:
-    """The period of back-to-back calls, from the start of one's first kernel to the next one's.
-
-    Raises:
-        MeasurementError: The kernels do not divide into calls.
-    """
+    """The period of back-to-back calls, from the start of one's first kernel to the next one's."""
     enqueue_s = watch.enqueue(call)
     each_s = max(watch.wall([call] * 3) / 3, 1e-9)
     launches = _launches(enqueue_s)
@@ -160,10 +130,7 @@ def warm(call: Call, watch: Stopwatch) -> Reference:
 
 def witnessed(call: Call, watch: Stopwatch, quantity: str) -> dict[str, float]:
     """What the stopwatch reads of a call with the profiler off, and on: whether that changes it.
-
-    Returns:
-        `events_s` and `events_profiled_s`, medians over the turns in seconds. The two take turns,
-        so that a card that warms up shows in neither alone.
+    They take turns, so that a card that warms up shows in neither alone.
     """
     sampler = prepare(watch, [call], quantity)
     count = WITNESSED if sampler.way == "alone" else WITNESSED // 4
@@ -188,9 +155,8 @@ def wall(call: Call, watch: Stopwatch) -> Reference:
 
 
 def _warmed(watch: Stopwatch, act: Callable[[int], None], each_s: float, launches: int) -> int:
-    """Warm up by `act`, but for its last steps; returns how many are left to be recorded.
-
-    A step of `act` takes `each_s` seconds and `launches`.
+    """Warm up by steps of `act`, of `each_s` seconds and so many `launches` each, but for the last
+    ones; returns how many are left to be recorded.
     """
     recorded = max(1, min(int(WARM_UP_S / each_s), RECORDED // launches))
     stretch = max(1, int(STRETCH_S / each_s))
@@ -207,11 +173,7 @@ def _launches(enqueue_s: float) -> int:
 
 
 def _seen(groups: list[list[Kernel]], expected: int) -> list[list[Kernel]]:
-    """The groups of kernels behind the first sleep, if they are as many as there were sleeps.
-
-    Raises:
-        MeasurementError: They are not.
-    """
+    """The groups of kernels behind the first sleep; MeasurementError unless one for each sleep."""
     found = groups[1:]
     if len(found) != expected:
         raise MeasurementError(
@@ -226,11 +188,9 @@ def columns(rounds: Sequence[Reference]) -> dict[str, Any]:
     each = [found.seconds for found in rounds]
     last = rounds[-1]
     return {
-        "median_s": median(each),
-        "low_s": min(each),
-        "high_s": max(each),
+        "median_s": median(each), "low_s": min(each), "high_s": max(each),
         "rounds_s": [float(f"{seconds:.6g}") for seconds in each],
         "samples": sum(len(found.values) for found in rounds),
         "busy_s": median(found.busy_s for found in rounds) or None,
         "kernels_per_call": last.kernels_per_call or None,
-    }
+    }  # fmt: skip

@@ -1,7 +1,5 @@
-"""One process of the comparison: every harness on every workload, long runs, pairs and effects.
-
-What is drawn here is decided by the process's number alone, so a process that died can be run
-again as it was. A harness that fails on a workload leaves a row that says so, and the rest goes on.
+"""One process of the comparison. What is drawn is decided by its number alone, so one that died can
+be run again as it was.
 """
 
 import re
@@ -35,29 +33,17 @@ Row = dict[str, Any]
 
 @dataclass
 class Process:
-    """One process of the comparison, and the rows that it has so far.
+    """One process of the comparison, and the rows that it has so far."""
 
-    Attributes:
-        watch: The stopwatch; also the clock for what every run costs.
-        number: Which process it is, from 0; turns the orders.
-        replicates: How often every harness estimates every workload.
-        budget_s: Wall time of one run.
-        scale: Factor on every size.
-        harnesses: Those that take part.
-        workloads: What builds each workload.
-        effects: What builds each pair that differs by 2 %.
-        load: What settles the clocks; by default a product of matrices.
-    """
-
-    watch: Stopwatch
-    number: int
-    replicates: int
-    budget_s: float
-    scale: float
+    watch: Stopwatch  # also the clock for what every run costs
+    number: int  # which process it is, from 0; turns the orders
+    replicates: int  # how often every harness estimates every workload
+    budget_s: float  # wall time of one run
+    scale: float  # factor on every size
     harnesses: Sequence[Harness]
     workloads: Mapping[str, Callable] = field(default_factory=lambda: WORKLOADS)
     effects: Mapping[str, Callable] = field(default_factory=lambda: EFFECTS)
-    load: Callable[[], Any] | None = None
+    load: Callable[[], Any] | None = None  # settles the clocks; by default a product of matrices
     rows: list[Row] = field(default_factory=list)
     warned: Counter = field(default_factory=Counter)
 
@@ -116,25 +102,17 @@ class Process:
         orders = balanced_orders(len(able), seed=0) or [[]]
         order = orders[(self.number * self.replicates + replicate + index) % len(orders)]
         for place, which in enumerate(order):
-            harness = able[which]
-            figures, cost_s, note = self._timed(lambda h=harness: h.run(call))
+            each = able[which]
+            figures, cost_s, note = self._timed(lambda h=each: h.run(call))
             if note:
-                self._add(
-                    "estimate", op, harness.quantity, harness.name, replicate=replicate, note=note
-                )
+                self._add("estimate", op, each.quantity, each.name, replicate=replicate, note=note)
             for name, figure in (figures or {}).items():
                 self._add(
-                    "estimate",
-                    op,
-                    harness.quantity,
-                    name,
-                    replicate=replicate,
-                    place=place,
-                    cost_s=cost_s,
-                    **_columns(figure),
-                )
+                    "estimate", op, each.quantity, name, replicate=replicate, place=place,
+                    cost_s=cost_s, **_columns(figure),
+                )  # fmt: skip
                 if figure.blocks_s:
-                    blocks[op, harness.quantity][replicate] = figure.blocks_s
+                    blocks[op, each.quantity][replicate] = figure.blocks_s
 
     def _pair(self, part: str, op: str, quantity: str, calls: dict[str, Call], replicate: int):
         """One comparison of two callables with a verdict; returns the blocks of the first."""
@@ -160,21 +138,13 @@ class Process:
             return
         for name, figure in after.items():
             self._add(
-                "effect",
-                op,
-                harness.quantity,
-                name,
-                replicate=0,
-                cost_s=cost_s + cost_too_s,
-                ratio=figure.seconds / before[name].seconds,
-                **_columns(figure),
-            )
+                "effect", op, harness.quantity, name, replicate=0, cost_s=cost_s + cost_too_s,
+                ratio=figure.seconds / before[name].seconds, **_columns(figure),
+            )  # fmt: skip
 
     def _tell_the_truth(self, blocks: Mapping[tuple[str, str], Mapping[Any, tuple]]) -> None:
-        """Put beside each of our estimates what the rest of the process says of the same thing.
-
-        The rest is every other block of that workload and quantity, minutes of measuring in all;
-        the estimate's own blocks are left out, or its interval would be asked about itself.
+        """Put beside each of our estimates what the rest of the process says of the same thing;
+        with its own blocks, its interval would be asked about itself.
         """
         for row in self.rows:
             if row["part"] == "estimate" and row.get("variant") == "compare" and "note" not in row:
@@ -184,10 +154,7 @@ class Process:
                     row["rest_s"] = _short(median(others))
 
     def _long_run(self, op: str, quantity: str, call: Call) -> None:
-        """Successive estimates by `compare`; beside each what the other ones say together.
-
-        One more goes before them and is not counted: the clocks recover from the settle load.
-        """
+        """Successive estimates by `compare`, beside each what the others say, by rule 9."""
         found, cost_s, note = self._timed(
             lambda: [
                 ours(self.watch, self.budget_s, quantity, call)["compare"]
@@ -200,15 +167,9 @@ class Process:
         for index, figure in enumerate(found):
             others = [block for other in found if other is not figure for block in other.blocks_s]
             self._add(
-                "long",
-                op,
-                quantity,
-                "compare",
-                replicate=index,
-                cost_s=cost_s / (1 + SUCCESSIVE),
-                rest_s=median(others) if others else None,
-                **_columns(figure),
-            )
+                "long", op, quantity, "compare", replicate=index, cost_s=cost_s / (1 + SUCCESSIVE),
+                rest_s=median(others) if others else None, **_columns(figure),
+            )  # fmt: skip
 
     def _overhead(self, op: str, calls: tuple[Call, Call]) -> None:
         """What a whole comparison of two kernels costs that have run before, by its defaults."""
@@ -217,13 +178,10 @@ class Process:
             for part in (None, "overhead"):  # the first call in a process starts the profiler
                 found, cost_s, note = self._timed(
                     lambda q=quantity: compare(
-                        both,
-                        quantity=q,
-                        device=self.watch.device,
-                        settle_cap_s=0.0,
+                        both, quantity=q, device=self.watch.device, settle_cap_s=0.0,
                         watch=self.watch,
                     )
-                )
+                )  # fmt: skip
                 if part:
                     told = {"note": note} if note else _overhead_columns(found.table)
                     self._add(part, op, quantity, "compare", replicate=0, cost_s=cost_s, **told)
@@ -277,12 +235,9 @@ def _short(value: Any) -> Any:
 
 def _columns(figure: Figure) -> Row:
     return {
-        "median_s": figure.seconds,
-        "low_s": figure.low_s,
-        "high_s": figure.high_s,
-        "samples": figure.samples,
-        **figure.more,
-    }
+        "median_s": figure.seconds, "low_s": figure.low_s, "high_s": figure.high_s,
+        "samples": figure.samples, **figure.more,
+    }  # fmt: skip
 
 
 def _overhead_columns(table) -> Row:
@@ -290,6 +245,5 @@ def _overhead_columns(table) -> Row:
 
 
 def _first_line(error: BaseException) -> str:
-    """What an error says, in one line that a recording may keep."""
     line = next(iter(str(error).strip().splitlines()), "") or "no message"
     return f"{type(error).__name__}: {line[:160]}"

@@ -1,9 +1,8 @@
 """What is timed: ten workloads from one element to a training step, and two pairs 2 % apart.
 
 They span what makes timing hard: kernels shorter than an event pair, data that fits in the cache
-and data that does not, power-limited products, chains whose launches take as long as their
-kernels. Every callable returns a tensor that stays the same from call to call, so that `compare`
-can check it.
+or does not, power-limited products, chains whose launches take as long as their kernels. Every
+callable returns the same from call to call, so that `compare` can check it.
 """
 
 from collections.abc import Callable
@@ -16,12 +15,10 @@ Call = Callable[[], Tensor]
 Build = Callable[[torch.device, float], Call]
 
 MIB = 2**20 // 4  # float32 elements
-# The slowdown that is put in, to see whether it is found.
-EFFECT = 1.02
+EFFECT = 1.02  # the slowdown that is put in, to see whether it is found
 # 50 and 51 parts of 5 MiB: both end where a page does, so that no tail is left to another kernel.
 EFFECT_PART, EFFECT_PARTS = 5 * MIB, (50, 51)
-# About 100 us at the 1.98 GHz of an H200; on another clock another time, but 2 % all the same.
-SPIN_CYCLES = 200_000
+SPIN_CYCLES = 200_000  # about 100 us at 1.98 GHz; on another clock another time, but still 2 %
 
 
 def _add_one(device: torch.device, scale: float) -> Call:
@@ -180,8 +177,7 @@ EFFECTS: dict[str, Callable[[torch.device, float], tuple[Call, Call]]] = {
     "E1 copy 250 MiB": _copy_effect,
     "E2 spin": _spin_effect,
 }
-# Those that a CPU can't run.
-CUDA_ONLY = ("E2 spin",)
+CUDA_ONLY = ("E2 spin",)  # those that a CPU can't run
 
 
 def _scaled(full: int, scale: float) -> int:
