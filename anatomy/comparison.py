@@ -1,6 +1,6 @@
 """`compare`: named callables in, one honest table out.
 
-`measuring.comparison` takes the times. Here they are judged: ratios to a control, what may be said
+`measure.comparison` takes the times. Here they are judged: ratios to a control, what may be said
 of them, the share of a limit, and whether a figure can be true at all.
 """
 

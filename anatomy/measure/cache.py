@@ -42,12 +42,8 @@ def _parse_size(text: str) -> int:
 def rotation(footprint_bytes: int, device: torch.device) -> int:
     """How many sets of buffers, used in turn, keep a callable's inputs out of the cache.
 
-    Args:
-        footprint_bytes: What one call reads of its own set, in bytes.
-        device: Where it runs.
-
-    Returns:
-        At least 2; or 1 if so many sets would be needed that flushing is the better way.
+    One call reads `footprint_bytes` of its own set. At least 2; or 1 if so many sets would be
+    needed that flushing is the better way.
     """
     sets = -(-FLUSH_FACTOR * last_level_cache_bytes(device) // max(footprint_bytes, 1))
     return 1 if sets > MOST_SETS else max(2, sets)

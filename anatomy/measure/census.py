@@ -45,12 +45,9 @@ class Census:
 
 
 def take(calls: Mapping[str, Call], clock: Clock, times: int = CALLS) -> dict[str, Census] | None:
-    """Profile callables in one session and list the kernels of each; None where there are none.
+    """Profile warm callables in one session and list each one's kernels; None where there are none.
 
-    Args:
-        calls: The callables by name, already warm.
-        clock: The clock of the device where they run; it hides dispatch here too.
-        times: How often to call each.
+    Each is called so many `times`; the `clock` of their device hides dispatch here too.
     """
     if clock.device.type != "cuda":
         return None

@@ -138,11 +138,7 @@ class Sampler:
         return self._net([total])[0] / self.calls
 
     def _net(self, spans: list[float]) -> list[float]:
-        """Spans without the clock's own time.
-
-        Raises:
-            MeasurementError: Nothing is left of them.
-        """
+        """Spans without the clock's own time; MeasurementError where nothing is left of them."""
         _work(self.watch, median(spans), self.clock_s)
         return [span - self.clock_s for span in spans]
 
@@ -167,15 +163,9 @@ def prepare(
 ) -> Sampler:
     """Decide how samples of a callable are taken, from a few calls of it.
 
-    Args:
-        watch: The clock.
-        ring: The callable, or the same callable over several sets of buffers. For `gpu_cold` the
-            sets together must be larger than twice the L2 cache; they are then used in turn and
-            no flush is needed.
-        quantity: Which time is wanted.
-
-    Returns:
-        The sampler; its `launch_inclusive` is set if the callable synchronizes.
+    A `ring` of several is the same callable over several sets of buffers, which for `gpu_cold`
+    must together be larger than twice the L2 cache; used in turn, they need no flush. The sampler
+    is `launch_inclusive` if the callable synchronizes.
     """
     call = ring[0]
     once_s = watch.wall(ring[:1])
@@ -204,11 +194,7 @@ def prepare(
 
 
 def _work(watch: Stopwatch, span_s: float, clock_s: float) -> float:
-    """What is left of a span without the clock's own time.
-
-    Raises:
-        MeasurementError: Nothing is left: no kernel ran.
-    """
+    """What is left of a span without the clock's own time; MeasurementError if no kernel ran."""
     left = span_s - clock_s
     # A kernel that does nothing takes 0.6 us; what is well below it is the clock's own jitter.
     if watch.device.type == "cuda" and left < LEAST_S:

@@ -40,12 +40,10 @@ class TimeLimit(MeasurementError):
 def ask(
     spec: Mapping[str, Any], *, timeout_s: float, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Start `anatomy.record.worker`, give it a task, and return what it wrote.
+    """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
 
-    Args:
-        spec: The task, see `worker.measure`.
-        timeout_s: Seconds after which the worker and all its children are killed.
-        environment: Variables set for the worker beside those of this process.
+    After `timeout_s` seconds it is killed with all its children. `environment` has variables set
+    for it beside those of this process.
 
     Raises:
         MeasurementError: It took too long, crashed, or failed in a way it did not foresee; the
@@ -85,14 +83,11 @@ def script_run(
         name: How errors call it.
         variable: Variable that names the file in which the process leaves what it found; that is
             what this gives, and it may not be there.
-        environment: Variables set for it beside those of this process.
-        timeout_s: Seconds after which it and all its children are killed. Default: never.
+        environment, timeout_s: As for `ask`, but without a limit by default.
         heard: Called with each line that it prints, from another thread.
 
     Raises:
-        MeasurementError: It took too long, crashed, or left with a status other than 0; the
-            error's `output` is the end of what it printed.
-        OutOfMemory: It was killed for its memory.
+        MeasurementError, OutOfMemory: As for `ask`; also where its status is not 0.
     """
     with _temporary_folder() as folder:
         file = Path(folder) / "found"
@@ -100,11 +95,9 @@ def script_run(
         script = _start(list(command), own, subprocess.DEVNULL)
         try:
             output = _followed(script, timeout_s, heard)
-            if script.returncode > 0:
-                left = MeasurementError(f"It left with status {script.returncode}.")
-                raise _with_output(left, output)
-            if script.returncode < 0:
-                raise _with_output(_crash(script.returncode), output)
+            if status := script.returncode:
+                left = MeasurementError(f"It left with status {status}.")
+                raise _with_output(left if status > 0 else _crash(status), output)
         except MeasurementError as error:
             error.args = (f"{name} failed. {error}",)
             raise
@@ -129,10 +122,10 @@ def _followed(
         _kill_group(process)
     reader.join(timeout=1)
     output = "\n".join(tail)
-    if not in_time:
-        late = TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended.")
-        raise _with_output(late, output)
-    return output
+    if in_time:
+        return output
+    late = TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended.")
+    raise _with_output(late, output)
 
 
 def revive(name: str, message: str) -> AnatomyError:
@@ -223,9 +216,7 @@ def _keep_tail(stream: Any, tail: deque[str], heard: Callable[[str], None] | Non
 
 def _ended(worker: subprocess.Popen, deadline: float) -> bool:
     """Wait until the worker ends, without reaping it: its number must stay taken (`_kill_group`).
-
-    Returns False when the deadline came first.
-    """
+    False where the deadline came first."""
     while time.monotonic() < deadline:
         if POSIX:
             flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -251,15 +242,16 @@ def _kill_group(worker: subprocess.Popen) -> None:
 
 
 def _crash(status: int) -> AnatomyError:
-    if status == -signal.SIGKILL.value if POSIX else False:
+    if POSIX and status == -signal.SIGKILL:
         return OutOfMemory(
             "The system killed it, as it does when the host's memory runs out. Take smaller sizes, "
             "or free host memory."
         )
-    if status < 0:
-        name = signal.Signals(-status).name
-        return MeasurementError(f"It crashed ({name}), and its process with it.")
-    return MeasurementError(f"Its process ended with status {status} and left no result.")
+    if status >= 0:
+        return MeasurementError(f"Its process ended with status {status} and left no result.")
+    return MeasurementError(
+        f"It crashed ({signal.Signals(-status).name}), and its process with it."
+    )
 
 
 def _with_output(error: AnatomyError, output: str) -> AnatomyError:

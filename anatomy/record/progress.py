@@ -22,10 +22,9 @@ def duration(seconds: float) -> str:
 
 
 def expected_s(last: Sequence[float | None]) -> float | None:
-    """Seconds that a list of items will take, from what each took last time.
+    """Seconds that items will take, from what each took last time; None if none was ever measured.
 
-    An item that was never measured is expected to take as long as the median of the others;
-    None where none ever was.
+    One that was never measured is expected to take as long as the median of the others.
     """
     known = [seconds for seconds in last if seconds is not None]
     if not known:
@@ -69,8 +68,8 @@ class Reporter:
         if self._bar:
             self._bar.update(self._task, description=what, left=self._left())
         else:
-            count = f"[{self._done + 1}/{len(self._last)}]"
-            self.line(f"{count} {what}{self._separated(self._left())}")
+            left = self._left()
+            self.line(f"[{self._done + 1}/{len(self._last)}] {what}{left and f', {left}'}")
 
     def end(self, what: str, how: str) -> None:
         """Say how `what` went, and count it as done."""
@@ -86,7 +85,3 @@ class Reporter:
     def _left(self) -> str:
         left = expected_s(self._last[self._done :])
         return f"about {duration(left)} left" if left else ""
-
-    @staticmethod
-    def _separated(text: str) -> str:
-        return f", {text}" if text else ""

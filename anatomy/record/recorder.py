@@ -46,25 +46,15 @@ class OverBudget(isolation.TimeLimit):
 
 @dataclass(frozen=True)
 class Item:
-    """One call of an experiment that somebody wants recorded.
-
-    Attributes:
-        name: The experiment.
-        params: All of its parameters.
-        freshness: How its recording on this machine stands.
-        last_seconds: Seconds that measuring it took last time, all processes together, or None.
-        places: Where it is shown, as `page.md:line`.
-        title: The experiment and what is not its default: `contiguity.bench dtype=bf16`.
-        processes: Fresh processes to measure it in; None: as many as it declares.
-    """
+    """One call of an experiment, with all its parameters, that somebody wants recorded."""
 
     name: str
     params: dict[str, Any]
-    freshness: Freshness
-    last_seconds: float | None = None
-    places: tuple[str, ...] = ()
-    title: str = ""
-    processes: int | None = None
+    freshness: Freshness  # of its recording on this machine
+    last_seconds: float | None = None  # that measuring it took, all processes together
+    places: tuple[str, ...] = ()  # where it is shown, as `page.md:line`
+    title: str = ""  # with what is not its default: `contiguity.bench dtype=bf16`
+    processes: int | None = None  # fresh ones to measure it in; None: as many as it declares
 
     @property
     def needs_gpu(self) -> bool:
@@ -109,7 +99,7 @@ def plan(
     Args:
         shown: (experiment, parameters) or (experiment, parameters, place), as pages show them.
         root: Folder of all recordings.
-        here: This GPU host as `machine.here` tells it; None elsewhere.
+        here: This GPU host as `machine.host.here` tells it; None elsewhere.
         slug: The machine whose recordings are looked at, of what runs on a CPU any CPU's, as pages
             do. Default: this one, and its CPU.
         package: Folder of another package that has the experiments.
@@ -140,7 +130,7 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
     on_cpu, shown = recording.on_cpu(params), slug is not None
     slug = host.cpu_slug() if on_cpu else slug or (here and here["slug"])
     declared = signatures.signature(name, package)
-    found, broken = None, None
+    found = fresh = last_seconds = None
     if slug:
         file = recording.path(root, slug, name, recording.key(params, declared.defaults))
         try:
@@ -149,13 +139,10 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
             elif package is None:
                 found = recording.find(root, slug, name, **params)
             elif file.is_file():
-                found = recording.load(file, root)
+                found = recording.load(file)
         except RecordingError as error:
-            broken = Freshness("missing", str(error))
-    fresh = broken or freshness(
-        found, None if on_cpu else here, package=package, processes=processes
-    )
-    last_seconds = None
+            fresh = Freshness("missing", str(error))
+    fresh = fresh or freshness(found, None if on_cpu else here, package, processes)
     if found:
         more = (processes or declared.processes) / processes_of(found)
         last_seconds = found.data["seconds"] * more
@@ -190,13 +177,11 @@ def run(
         DeviceError, OutOfMemory, MeasurementError: It could not be measured; says why.
     """
     with isolation.only_recorder():
-        return _measure(
-            name, params, timeout_s, allow_foreign, root, package, processes=processes, tell=tell
-        )
+        return _measure(name, params, allow_foreign, root, package, processes, tell, timeout_s)
 
 
 def _measure(
-    name, params, timeout_s, allow_foreign, root, package, *, processes, tell, within_s=None
+    name, params, allow_foreign, root, package, processes, tell, timeout_s=None, within_s=None
 ) -> dict[str, Any]:
     """`run`, for a caller that holds the right to measure, and has `within_s` seconds for it."""
     declared = signatures.signature(name, package)
@@ -205,12 +190,8 @@ def _measure(
     versions.require_torch()
     code = code_hash(name, full, root=package)
     commit, dirty = source_state(package)
-    spec = {
-        "experiment": name,
-        "params": full,
-        "package": None if package is None else str(package),
-        "allow_foreign": allow_foreign,
-    }
+    spec = {"experiment": name, "params": full, "allow_foreign": allow_foreign}
+    spec["package"] = None if package is None else str(package)
     environment = {} if root is None else {"ANATOMY_RECORDINGS": str(Path(root).absolute())}
     limit = declared.timeout_s + START_S if timeout_s is None else timeout_s
     started = time.monotonic()
@@ -241,13 +222,7 @@ def _measure(
         "experiment": name,
         "params": full,
         **merging.merged_outcomes(outcomes),
-        "code": {
-            "hash": code.hash,
-            "scheme": SCHEME,
-            "files": code.files,
-            "commit": commit,
-            "dirty": dirty,
-        },
+        "code": {**vars(code), "scheme": SCHEME, "commit": commit, "dirty": dirty},
         "seconds": round(time.monotonic() - started, 3),
     }
 
@@ -261,19 +236,11 @@ def record(
     allow_foreign: bool = False,
     package: Path | None = None,
 ) -> Outcome:
-    """Measure what is not current, or everything, and save each recording as soon as it is there.
+    """Measure what is not current, and in mode `remeasure` everything; save each recording at once.
 
     What fails costs itself alone. What does not fit into the budget is left for the next call: an
     item that took longer last time is not begun, and one that overruns is ended. All processes of
     an item count together, and of an item that is ended or fails none is kept.
-
-    Args:
-        items: A plan.
-        root: Folder of all recordings.
-        mode: `auto` measures what is not current; `remeasure` measures everything.
-        budget_s: Seconds in which to be done.
-        allow_foreign: As for `run`.
-        package: As for `plan`.
 
     Raises:
         DeviceError: Something needs a GPU, and there is none.
@@ -298,21 +265,11 @@ def record(
 
 
 def _record_one(item, outcome, reporter, root, remaining, allow_foreign, package) -> None:
-    declared = signatures.signature(item.name, package)
-    limit = declared.timeout_s + START_S
+    call = item.name, item.params, allow_foreign, root, package, item.processes
     try:
-        found = _measure(
-            item.name,
-            item.params,
-            limit,
-            allow_foreign,
-            root,
-            package,
-            processes=item.processes,
-            tell=reporter.begin,
-            within_s=remaining,
-        )
-        outcome.saved.append(recording.save(found, root, defaults=declared.defaults))
+        found = _measure(*call, reporter.begin, within_s=remaining)
+        defaults = signatures.signature(item.name, package).defaults
+        outcome.saved.append(recording.save(found, root, defaults=defaults))
     except AnatomyError as error:
         if isinstance(error.__context__, OSError) and isinstance(error, RecordingError):
             raise  # a full disk: whatever else is measured would be lost as well

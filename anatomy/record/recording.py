@@ -1,9 +1,8 @@
 """The file in which measuring and reading meet: its key, its form, saving and loading it.
 
 A recording is the table that an experiment returned with everything needed to trust it:
-RECORDINGS/MACHINE/EXPERIMENT/KEY.json. It is plain JSON with sorted fields, stable rounding and
-one row a line, so that git shows which rows moved; names of kernels and other long texts that recur
-stand once. It carries the hash of its own content, so that a number changed by hand is noticed.
+RECORDINGS/MACHINE/EXPERIMENT/KEY.json, in the form that `provenance.canonical` gives it. It carries
+the hash of its own content, so that a number changed by hand is noticed.
 """
 
 import json
@@ -39,15 +38,10 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 @dataclass(frozen=True)
 class Recording:
-    """One recording as loaded.
+    """One recording as loaded."""
 
-    Attributes:
-        data: The file's fields; `rows` are what the file keeps, and `Recording.rows` what follows.
-        path: Where it was read, or None where it never was in a file.
-    """
-
-    data: dict = field(repr=False)
-    path: Path | None = None
+    data: dict = field(repr=False)  # the file's fields; its `rows` lack what follows from them
+    path: Path | None = None  # None where it never was in a file
 
     @property
     def machine(self) -> str:
@@ -110,6 +104,10 @@ def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
     return f"{safe[: LONGEST_KEY - 9]}-{sha256(exact.encode()).hexdigest()[:8]}"
 
 
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool | None) else str(value)
+
+
 def path(root: Path, machine: str, experiment: str, key: str) -> Path:
     """Where a recording stands.
 
@@ -128,17 +126,10 @@ def path(root: Path, machine: str, experiment: str, key: str) -> Path:
 
 
 def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None = None) -> Path:
-    """Write a recording, whole or not at all.
+    """Write the fields of a recording, whole or not at all, and return the file.
 
-    Args:
-        recording: The fields of a recording; `rows` may be a DataFrame. `schema` and
-            `content_sha` are filled in.
-        root: Folder of all recordings.
-        defaults: Default parameters of the experiment, which decide the file's name. Default:
-            those that the experiment's source declares.
-
-    Returns:
-        The file written.
+    `rows` may be a DataFrame; `schema` and `content_sha` are filled in. The experiment's
+    `defaults`, by default those that its source declares, decide the file's name.
 
     Raises:
         RecordingError: A field is missing or malformed, a text tells who or where, or the disk
@@ -164,7 +155,7 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
         write_whole(target, render(shared(data)))
     except OSError as error:
         raise RecordingError(
-            f"The recording {_place(target, None)} could not be written: "
+            f"The recording {_place(target)} could not be written: "
             f"{error.strerror or error}. Nothing was changed. Make room or give write access "
             "there, or choose another folder with --save DIR."
         ) from None
@@ -188,20 +179,15 @@ def write_whole(target: Path, text: str) -> None:
         raise
 
 
-def load(path: Path, root: Path | None = None) -> Recording:
+def load(path: Path) -> Recording:
     """Read a recording and check all of it.
-
-    Args:
-        path: The file.
-        root: Folder of all recordings, which messages name the file relative to. Default: three
-            folders up, where `save` puts it.
 
     Raises:
         RecordingError: It can't be read, is cut off, was edited, is no recording, or is one of a
             newer schema. The message names the command that makes it anew.
     """
     path = Path(path)
-    place = _place(path, root)
+    place = _place(path)
     try:
         data = restored(json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse))
         schema.check(data)
@@ -226,16 +212,14 @@ def load(path: Path, root: Path | None = None) -> Recording:
         wrong = f"{place} is nested too deeply for a recording"
     except ValueError as error:
         wrong = f"{place} can't be used: {error}"
-    experiment = _experiment_of(path)
+    # From the folder: the content may be what is broken.
+    experiment = path.parent.name if signatures.NAME.fullmatch(path.parent.name) else "EXPERIMENT"
     raise RecordingError(f"{wrong}. Make it anew: pytorch-gpu-anatomy record {experiment}")
 
 
 def written_out(text: str) -> str:
-    """The text of a recording's file with every text of its rows in full, as readers get it.
-
-    Args:
-        text: Of a file; one that is no recording is left as it is, for `load` says what is wrong.
-    """
+    """The text of a recording's file with every text of its rows in full, as readers get it; what
+    is no recording is left as it is, for `load` says what is wrong."""
     try:
         data = json.loads(text)
         full = restored(data)
@@ -248,28 +232,13 @@ def _refuse(name: str) -> None:
     raise ValueError(f"it holds {name}, which is no JSON; a missing value is null")
 
 
-def _place(path: Path, root: Path | None) -> str:
+def _place(path: Path) -> str:
     """The file relative to the recordings' folder, so that no message shows a builder's path."""
-    try:
-        return path.relative_to(root).as_posix() if root else "/".join(path.parts[-3:])
-    except ValueError:
-        return "/".join(path.parts[-3:])
-
-
-def _experiment_of(path: Path) -> str:
-    """The experiment's name, from the folder: the content may be what is broken."""
-    folder = path.parent.name
-    return folder if signatures.NAME.fullmatch(folder) else "EXPERIMENT"
+    return "/".join(path.parts[-3:])
 
 
 def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | None:
-    """The recording of one call on one machine, or None.
-
-    Args:
-        root: Folder of all recordings.
-        machine: Slug of the machine.
-        name: The experiment.
-        params: Parameters other than the defaults; texts are converted.
+    """The recording of one call on one machine, or None; parameters left out are the defaults.
 
     Raises:
         UnknownName: There is no such experiment or parameter.
@@ -280,14 +249,14 @@ def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | N
     wanted = declared.bind(**params)
     expected = path(root, machine, name, key(wanted, declared.defaults))
     if expected.is_file():
-        found = load(expected, root)
+        found = load(expected)
         if found.params == wanted:
             return found
     # After a default has changed, older files keep the names that the old defaults gave them. One
     # that can't be read is reported when it is asked for itself.
     for other in sorted(expected.parent.glob("*.json")):
         with suppress(RecordingError):
-            if other != expected and (found := load(other, root)).params == wanted:
+            if other != expected and (found := load(other)).params == wanted:
                 return found
     return None
 
@@ -312,17 +281,14 @@ def find_on_cpu(root: Path, first: str | None, name: str, /, **params: Any) -> R
 def all_recordings(
     root: Path, machine: str | None = None, *, broken: list[RecordingError] | None = None
 ) -> list[Recording]:
-    """Every recording, in order of machine, experiment and key.
+    """Every recording, or one machine's, in order of machine, experiment and key.
 
-    Args:
-        root: Folder of all recordings.
-        machine: Slug of the only machine wanted.
-        broken: Where given, errors of files that can't be used are added to it, not raised.
+    Where `broken` is given, errors of files that can't be used are added to it, not raised.
     """
     found = []
     for file in sorted(Path(root).glob(f"{machine or '*'}/*/*.json")):
         try:
-            found.append(load(file, root))
+            found.append(load(file))
         except RecordingError as error:
             if broken is None:
                 raise
@@ -350,10 +316,3 @@ def default_root() -> Path:
         "This is no checkout of the project, so there is no folder of recordings. Go to a "
         "checkout, or name a folder of recordings in the environment as ANATOMY_RECORDINGS."
     )
-
-
-def _plain(value: Any) -> str:
-    """A parameter's value as a file's name shows it."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    return str(value)

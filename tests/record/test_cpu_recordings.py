@@ -24,7 +24,7 @@ def root(tmp_path):
     synthetic.MAKERS["limits.ceilings"](tmp_path)
     for slug in ("cpu-b", "cpu-a"):
         made = synthetic.layouts(tmp_path, **CALL)
-        data = recording.load(made, tmp_path).data
+        data = recording.load(made).data
         data["machine"] |= {"slug": slug, "gpu": None, "card": None, "cpu": f"The {slug}"}
         made.unlink()
         recording.save(data, tmp_path)

@@ -1,7 +1,7 @@
 """The one form in which a recording is written, whatever types the experiment used.
 
-Fields are sorted, floats rounded, counts whole, and rows one a line, so that measuring the same
-gives the same bytes and git shows which rows moved.
+It is plain JSON with sorted fields, floats rounded, counts whole, and rows one a line, so that
+measuring the same gives the same bytes and git shows which rows moved.
 """
 
 import json
@@ -63,7 +63,8 @@ def expanded(data: Mapping) -> dict:
 def shared(data: Mapping) -> dict:
     """`data` with each long text that recurs in its rows written once, in `texts`."""
     counts = Counter(text for text in _texts(data["rows"]) if len(text) >= LONG_TEXT)
-    keys = {text: _key(text) for text, count in counts.items() if count > 1}
+    recurring = [text for text, count in counts.items() if count > 1]
+    keys = {text: sha256(text.encode()).hexdigest()[:HASH_DIGITS] for text in recurring}
     if not keys or len(set(keys.values())) < len(keys):  # two texts of one key: written in full
         return dict(data)
 
@@ -75,11 +76,7 @@ def shared(data: Mapping) -> dict:
 
 
 def restored(data: Any) -> Any:
-    """What `shared` was given. Others are left as they are.
-
-    Raises:
-        ValueError: A text is referred to that is not there.
-    """
+    """What `shared` was given; others as they are. ValueError where a text is not there."""
     texts = data.get("texts") if isinstance(data, Mapping) else None
     if not isinstance(texts, Mapping):
         return data
@@ -93,10 +90,6 @@ def restored(data: Any) -> Any:
 
     rows = _replaced(data.get("rows"), read)
     return {name: value for name, value in data.items() if name != "texts"} | {"rows": rows}
-
-
-def _key(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -142,15 +135,12 @@ def plain_fields(recording: Mapping) -> dict:
         if isinstance(row, dict):
             for name, value in row.items():
                 # A table with a gap turns counts into 240.0, and here they come back.
-                if isinstance(value, float) and value.is_integer() and _counts(name, experiment):
-                    row[name] = int(value)
+                if isinstance(value, float) and value.is_integer():
+                    counts = columns.column(name, experiment).kind == columns.COUNT
+                    row[name] = int(value) if counts else value
             if isinstance(blocks := row.get("blocks_s"), list):
                 row["blocks_s"] = [_rounded(block, BLOCK_DIGITS) for block in blocks]
     return data
-
-
-def _counts(name: str, experiment: str) -> bool:
-    return columns.column(name, experiment).kind == columns.COUNT
 
 
 def _plain_value(value: Any, place: str) -> Any:

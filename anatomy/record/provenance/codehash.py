@@ -66,12 +66,8 @@ def code_hash(
 ) -> CodeHash:
     """Hash of the experiment `name`: all code that it reaches, its files and its parameters.
 
-    Args:
-        name: The experiment.
-        parameters: Parameters other than the defaults.
-        root: Folder of the package, the one that holds experiments/. Default: this package.
-        layout: Which parts of it stand for the method and which make no number. Default: those of
-            this version of the package.
+    `root` is the folder of its package, by default this one; `layout` by default that of this
+    version of the package. Parameters that are not given are the defaults.
 
     Raises:
         UnknownName: There is no such experiment or parameter.
@@ -93,18 +89,10 @@ def hash_at(
     declared_files: Sequence[str],
     parameters: Mapping[str, Any],
 ) -> CodeHash:
-    """Hash of a function of the package in `root`, wherever that package has its experiments.
+    """As `code_hash`, of a function wherever the package in `root` has its experiments.
 
-    Args:
-        root: Folder of the package.
-        layout: Which parts of it stand for the method and which make no number.
-        module: The function's module, without the package's name.
-        function: Its name.
-        declared_files: Files that it depends on beside the package, relative to the checkout.
-        parameters: All of its parameters.
-
-    Raises:
-        AnatomyError: A declared file is missing, or a file does not parse.
+    `module` is without the package's name, `declared_files` are relative to the checkout, and
+    `parameters` are all of them.
     """
     reached = _package(root.name, signatures.sources(root), layout).reached(module, function)
     parts = [str(SCHEME), reached.hash]

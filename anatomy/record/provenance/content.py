@@ -15,27 +15,14 @@ class Layout:
     """Which parts of a package stand for the method, and which make no number.
 
     A part is a module, a package with all in it, or one definition as `module:name`.
-
-    Attributes:
-        method: The measuring room.
-        unfollowed: What words, keeps or judges numbers.
-        method_id: The id of the method that `method` holds.
     """
 
-    method: tuple[str, ...]
-    unfollowed: tuple[str, ...]
-    method_id: str
-
-    def stands_for_method(self, target: Target) -> bool:
-        """Whether a definition is one of the measuring room."""
-        return _within(target, self.method)
-
-    def is_unfollowed(self, target: Target) -> bool:
-        """Whether a definition makes no number."""
-        return _within(target, self.unfollowed)
+    method: tuple[str, ...]  # the measuring room
+    unfollowed: tuple[str, ...]  # what words, keeps or judges numbers
+    method_id: str  # of the method that `method` holds
 
 
-def _within(target: Target, parts: tuple[str, ...]) -> bool:
+def _within(parts: tuple[str, ...], target: Target) -> bool:
     module, name = target
     return any(
         part in (module, f"{module}:{name}") or module.startswith(f"{part}.") for part in parts
@@ -57,21 +44,13 @@ def digest(*parts: str) -> str:
 
 @dataclass
 class Definition:
-    """A definition without names and places.
+    """A definition without names and places."""
 
-    Attributes:
-        text: Its normalised syntax, with `<0>`, `<1>`, ... for what it refers to.
-        uses: What these are.
-        values: Definitions that it hands on rather than calls.
-        uses_method: Whether it refers to the measuring room.
-        reads_names: Whether it reads a `__name__` that may be a function's.
-    """
-
-    text: str = ""
-    uses: list[Target] = field(default_factory=list)
-    values: set[Target] = field(default_factory=set)
-    uses_method: bool = False
-    reads_names: bool = False
+    text: str = ""  # its normalised syntax, with `<0>`, `<1>`, ... for what it refers to
+    uses: list[Target] = field(default_factory=list)  # what these are
+    values: set[Target] = field(default_factory=set)  # what it hands on rather than calls
+    uses_method: bool = False  # it refers to the measuring room
+    reads_names: bool = False  # it reads a `__name__` that may be a function's
 
 
 @dataclass(frozen=True)
@@ -94,14 +73,10 @@ class Definitions(Modules):
 
     def reached(self, module: str, function: str) -> Reached:
         """The hash of a function with all that it reaches."""
-        start = (module, function)
-        if start not in self._reached:
-            self._reached[start] = self._follow(start)
-        return self._reached[start]
-
-    def _follow(self, start: Target) -> Reached:
+        if known := self._reached.get((module, function)):
+            return known
         definitions: dict[Target, Definition] = {}
-        waiting = [target for target, _ in self.targets(start[0], (start[1],))]
+        waiting = [target for target, _ in self.targets(module, (function,))]
         origins = list(waiting)
         while waiting:
             if (target := waiting.pop()) not in definitions:
@@ -113,8 +88,8 @@ class Definitions(Modules):
         if any(each.reads_names for each in definitions.values()):
             values = set().union(*(each.values for each in definitions.values()))
             parts += sorted(f"{name} {self.hash((at, name))}" for at, name in values)
-        files = frozenset(self.files[at] for at, _ in definitions)
-        return Reached(digest(*parts), files)
+        found = Reached(digest(*parts), frozenset(self.files[at] for at, _ in definitions))
+        return self._reached.setdefault((module, function), found)
 
     def hash(self, target: Target) -> str:
         """Hash of a definition by its content, and by that of all that it reaches."""
@@ -185,13 +160,11 @@ class Definitions(Modules):
 
     def definition(self, target: Target) -> Definition:
         """A definition without names and places."""
-        if target not in self._definitions:
-            self._definitions[target] = self._normalised(*target)
-        return self._definitions[target]
-
-    def _normalised(self, at: str, name: str) -> Definition:
-        source, inside = self.module(at), self.layout.stands_for_method((at, name))
-        statements = self.statements((at, name))
+        if known := self._definitions.get(target):
+            return known
+        at, name = target
+        source, inside = self.module(at), _within(self.layout.method, target)
+        statements = self.statements(target)
         found = Definition(reads_names=any(map(_reads_a_name, statements)))
         # What runs on import counts with whichever part of the module is used.
         if name != "*" and source.loose:
@@ -200,9 +173,9 @@ class Definitions(Modules):
         def refer(chain: Chain, called: bool) -> str:
             texts = []
             for target, rest in sorted(self.targets(at, chain)):
-                if self.layout.is_unfollowed(target):
+                if _within(self.layout.unfollowed, target):
                     continue
-                if self.layout.stands_for_method(target) and not inside:
+                if _within(self.layout.method, target) and not inside:
                     found.uses_method = True
                     texts.append(".".join(("METHOD", target[1], *rest)))
                     continue
@@ -219,7 +192,7 @@ class Definitions(Modules):
 
         texts = [normalised(each, name, refer, self.name) for each in statements]
         found.text = "\n".join(texts)
-        return found
+        return self._definitions.setdefault(target, found)
 
 
 def _reads_a_name(statement: ast.stmt) -> bool:

@@ -12,11 +12,7 @@ Target = tuple[str, str]  # module of the package, and a name in it; "*" is what
 
 
 def parsed(text: bytes, place: str) -> ast.Module:
-    """The syntax tree of a file.
-
-    Raises:
-        AnatomyError: It does not parse.
-    """
+    """The syntax tree of a file; AnatomyError where it does not parse."""
     try:
         return ast.parse(text)
     except SyntaxError as error:

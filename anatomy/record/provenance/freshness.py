@@ -15,12 +15,7 @@ STATES = ("current", "code-changed", "software-other", "machine-other", "missing
 
 @dataclass(frozen=True)
 class Freshness:
-    """How a recording stands, and why.
-
-    Attributes:
-        state: current, code-changed, software-other, machine-other or missing.
-        reason: One sentence for a badge or a plan.
-    """
+    """How a recording stands, one of `STATES`, and why: one sentence for a badge or a plan."""
 
     state: str
     reason: str
@@ -34,18 +29,17 @@ class Freshness:
 def freshness(
     recording: Any | None,
     here: Mapping[str, Any] | None = None,
-    *,
     package: Path | None = None,
     processes: int | None = None,
 ) -> Freshness:
-    """Compare a recording with the code, and with the GPU host if this is one.
+    """Compare a `Recording` with the code of a package, and with the GPU host if this is one.
 
     Args:
-        recording: A `Recording`, or None where there is none.
+        recording: None where there is none.
         here: `slug`, `card`, `torch`, `driver` of this GPU host; None where there is no GPU, and
             then the code alone is compared. What a value of None can't tell is not held against
             the recording.
-        package: Folder of the package whose code is compared. Default: this package.
+        package: The package's folder. Default: this package.
         processes: Fresh processes it must have been measured in, at least. Default: as many as
             the experiment declares. More than that prove more, and are current too.
     """

@@ -9,18 +9,19 @@ without a GPU as long as it does the same. Three things say whether it does:
 * golden traces: all that the room asks of a virtual GPU in some fifty scenarios, and what it makes
   of the answers. A test, or `python3 make.py method`, runs them; they need torch and no GPU.
 
-The first two are compared here, by reading the sources. The third can't be, so the file also keeps
-a hash of all code that was there when the traces were last compared. Code that differs from it may
-be harmless and is not known to be: its id is another one, and recordings are stale, until
-`make.py method -- --verify` has seen the same traces. Only `--raise --because ...` makes a new
-method, which every timed recording must then be measured with. Both seal the file.
+The first two are compared here. For the third the file keeps a hash of all code that was there when
+the traces were last compared. Code that differs from it may be harmless and is not known to be: its
+id is another one, and recordings are stale, until `make.py method -- --verify` has seen the same
+traces. Only `--raise --because ...` makes a new method, which every timed recording must then be
+measured with. Both seal the file.
 """
 
 import ast
 import json
+import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -36,41 +37,25 @@ ROOM = "measure"  # the room's folder in the package, the one place that names i
 HOT_PATH = f"{ROOM}.clock"
 FILE = f"{ROOM}/METHOD.json"
 NO_ROOM = "none"  # the id of a package in which nothing is timed
+OPERATORS = {ast.Mult: operator.mul, ast.Pow: operator.pow, ast.Div: operator.truediv}
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What of the method can be read from the sources.
+    """What of the method can be read from the sources."""
 
-    Attributes:
-        constants: Value of each constant and default, as text, by name.
-        hot_path: Hash of the module of the hot path.
-        code: Hash of the room and of all that it reaches.
-    """
-
-    constants: Mapping[str, str]
-    hot_path: str
-    code: str
+    constants: Mapping[str, str]  # value of each constant and default, as text, by name
+    hot_path: str  # hash of its module
+    code: str  # hash of the room and of all that it reaches
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The id of the method that the sources follow, and how they differ from METHOD.json's.
+    """The id of the method that the sources follow, and how they differ from METHOD.json's."""
 
-    Attributes:
-        id: That of METHOD.json where nothing differs, else one of its own.
-        differences: What differs, one phrase each: of the method, or not known to be none of it.
-        verified: Whether the code is that which the traces were last compared with.
-    """
-
-    id: str
-    differences: tuple[str, ...] = field(default=())
-    verified: bool = True
-
-
-def method_id(root: Path | None = None) -> str:
-    """The id of the method that the package in `root`, by default this one, follows."""
-    return standing(root).id
+    id: str  # that of METHOD.json where nothing differs, else one of its own
+    differences: tuple[str, ...] = ()  # a phrase each, of what is no known part of that method
+    verified: bool = True  # the code is that which the traces were last compared with
 
 
 def standing(root: Path | None = None) -> Standing:
@@ -107,11 +92,7 @@ def changes(golden: Mapping[str, Any], now: Sources) -> tuple[str, ...]:
 
 
 def load(root: Path) -> dict[str, Any]:
-    """What METHOD.json says.
-
-    Raises:
-        AnatomyError: There is none, or its seal is broken: somebody wrote it by hand.
-    """
+    """What METHOD.json says; AnatomyError where there is none, or one that was written by hand."""
     try:
         golden = json.loads((root / FILE).read_text(encoding="utf-8"))
         sealed = golden.pop("seal")
@@ -137,11 +118,7 @@ def seal(golden: Mapping[str, Any]) -> str:
 
 
 def read(root: Path) -> Sources:
-    """Read the method from the sources of a package.
-
-    Raises:
-        AnatomyError: A file does not parse.
-    """
+    """Read the method from the sources of a package; AnatomyError where one does not parse."""
     return read_files(root.name, signatures.sources(root))
 
 
@@ -177,14 +154,14 @@ def _constants(statement: ast.stmt) -> Iterator[tuple[str, str]]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
             yield from _assigned(target, statement.value)
+    elif isinstance(statement, FUNCTIONS):
+        yield from _defaults(statement)
     elif isinstance(statement, ast.ClassDef):
         for inner in statement.body:
             if isinstance(inner, ast.AnnAssign) and inner.value is not None:
                 yield from _given(ast.unparse(inner.target), inner.value)
             elif isinstance(inner, FUNCTIONS):
                 yield from _defaults(inner)
-    elif isinstance(statement, FUNCTIONS):
-        yield from _defaults(statement)
 
 
 def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
@@ -199,17 +176,14 @@ def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
 def _defaults(outer: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:
     """Parameters with a default, of a function and of those inside it, by their own names."""
     for function in ast.walk(outer):
-        if not isinstance(function, FUNCTIONS):
-            continue
-        given = function.args
-        ordered = [*given.posonlyargs, *given.args]
-        last = ordered[len(ordered) - len(given.defaults) :]
-        for parameter, value in (
-            *zip(last, given.defaults, strict=True),
-            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
-        ):
-            if value is not None:
-                yield from _given(parameter.arg, value)
+        if isinstance(function, FUNCTIONS):
+            given = function.args
+            ordered = [*given.posonlyargs, *given.args]
+            last = ordered[len(ordered) - len(given.defaults) :]
+            values = *given.defaults, *given.kw_defaults
+            for parameter, value in zip((*last, *given.kwonlyargs), values, strict=True):
+                if value is not None:
+                    yield from _given(parameter.arg, value)
 
 
 def _given(name: str, value: ast.expr) -> Iterator[tuple[str, str]]:
@@ -238,14 +212,8 @@ def _computed(node: ast.expr) -> Any:
         return dict(zip(keys, map(_computed, node.values), strict=True))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_computed(node.operand)
-    if isinstance(node, ast.BinOp):
-        left, right = _computed(node.left), _computed(node.right)
-        if isinstance(node.op, ast.Mult):
-            return left * right
-        if isinstance(node.op, ast.Pow):
-            return left**right
-        if isinstance(node.op, ast.Div):
-            return left / right
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+        return OPERATORS[type(node.op)](_computed(node.left), _computed(node.right))
     raise ValueError
 
 

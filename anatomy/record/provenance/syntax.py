@@ -52,7 +52,6 @@ def normalised(
     """The text of a statement at the top level of a module.
 
     Args:
-        statement: The statement.
         own_name: The name that it defines, which does not count; other names that it binds at the
             top level then count by their order. By default all count: a script is run as it is.
         refer: Given a dotted name that is not local, and whether it is called right there, gives
