@@ -76,10 +76,7 @@ def run(
     The control stands twice among the `samplers`. `narrow_enough` is asked, with one list of block
     medians per variant, after as many blocks as `looks` says. After `budget_s` seconds no block is
     begun; but see `PATIENCE`. `company` counts other processes on the device that were there
-    before and are allowed.
-
-    Raises:
-        MeasurementError: More blocks had to be thrown away than could be kept.
+    before and are allowed. MeasurementError where more blocks are thrown away than kept.
     """
     names, samplers = list(samplers), list(samplers.values())
     watch = samplers[0].watch

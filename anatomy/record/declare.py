@@ -72,11 +72,8 @@ def experiment(
 def load(name: str, root: Path | None = None) -> Callable[..., pd.DataFrame]:
     """Import the module of an experiment, and torch with it, and return its function.
 
-    `root` is the folder of another package that has it; its parent joins `sys.path`.
-
-    Raises:
-        UnknownName: There is no such experiment.
-        AnatomyError: Its module was imported and did not register it.
+    `root` is the folder of another package that has it; its parent joins `sys.path`. Raises
+    UnknownName where there is none such, and AnatomyError where importing did not register it.
     """
     declared = signatures.signature(name, root)
     if root is not None and (above := str(Path(root).resolve().parent)) not in sys.path:

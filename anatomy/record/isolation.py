@@ -43,13 +43,11 @@ def ask(
     """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
 
     After `timeout_s` seconds it is killed with all its children. `environment` has variables set
-    for it beside those of this process.
+    for it beside those of this process. Raises what the experiment refused, by the same name, and:
 
-    Raises:
         MeasurementError: It took too long, crashed, or failed in a way it did not foresee; the
             error's `output` is the end of what it printed.
         OutOfMemory: It ran out of memory, or was killed for it.
-        AnatomyError: What the experiment itself refused, by the same name.
     """
     with _temporary_folder() as folder:
         result = Path(folder) / "result.json"
@@ -140,9 +138,7 @@ def revive(name: str, message: str) -> AnatomyError:
 def only_recorder() -> Iterator[None]:
     """Hold the right to measure on this machine; two at once would slow each other down.
 
-    Raises:
-        Busy: Another process of this user holds it; names its number.
-        MeasurementError: There is no room for temporary files.
+    Raises Busy, with its number, where another process of this user holds it.
     """
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
     try:

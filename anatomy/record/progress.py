@@ -36,8 +36,7 @@ class Reporter:
     """Follows a recorder through its items: a bar in a terminal, one plain line each elsewhere."""
 
     def __init__(self, last: Sequence[float | None], stream: TextIO | None = None) -> None:
-        """Get ready to follow items that took `last` seconds (None: never measured)."""
-        self._last = list(last)
+        self._last = list(last)  # seconds that each took; None: never measured
         self._done = 0
         self._started = time.monotonic()
         self.console = Console(file=stream or sys.stderr, highlight=False)

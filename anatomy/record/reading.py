@@ -71,10 +71,7 @@ def ceilings(recordings_root: Path, machine: str) -> Ceilings:
     """Ceilings of a machine: measured where recorded, the maker's for the rest.
 
     Of the rows of one ceiling the best counts. A machine of several GPUs, such as `nvidia-h200-x4`,
-    has the ceilings of one.
-
-    Raises:
-        RecordingError: There is a recording of ceilings, and it can't be used.
+    has the ceilings of one. RecordingError where a recording of them can't be used.
     """
     one = machine if recording.of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
     folder = Path(recordings_root) / one / limits.EXPERIMENT

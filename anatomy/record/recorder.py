@@ -96,6 +96,8 @@ def plan(
 ) -> list[Item]:
     """What is to be recorded and how each of it stands, ceilings first, nothing twice.
 
+    Raises UnknownName or BadParameter where a page asks for what does not exist.
+
     Args:
         shown: (experiment, parameters) or (experiment, parameters, place), as pages show them.
         root: Folder of all recordings.
@@ -104,9 +106,6 @@ def plan(
             do. Default: this one, and its CPU.
         package: Folder of another package that has the experiments.
         processes: Fresh processes to measure each in. Default: as many as each declares.
-
-    Raises:
-        UnknownName, BadParameter: A page asks for what does not exist.
     """
     wanted: dict[str, tuple[str, dict, list[str]]] = {}
     for name, params, *places in shown:
@@ -121,9 +120,9 @@ def plan(
     return sorted(items, key=lambda item: item.name != limits.EXPERIMENT)
 
 
-def for_builds(shown: Iterable[Sequence[Any]], package: Path | None = None) -> list[Sequence[Any]]:
+def for_builds(shown: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
     """Those of the calls that pages show which are measured without being named."""
-    return [call for call in shown if not signatures.signature(call[0], package).on_request]
+    return [call for call in shown if not signatures.signature(call[0]).on_request]
 
 
 def _item(name, params, places, root, here, slug, package, processes) -> Item:
@@ -162,18 +161,14 @@ def run(
 ) -> dict[str, Any]:
     """Measure one experiment in fresh processes and return its recording, not yet saved.
 
-    Args:
-        name: The experiment.
-        params: Parameters other than the defaults.
-        timeout_s: Seconds after which a process is ended. Default: what the experiment declares.
-        allow_foreign: Measure although another process computes on the card.
-        root: Folder of all recordings, where the worker finds this machine's ceilings.
-        package: As for `plan`; so are `processes`, whose tables become one.
-        tell: Called with what begins when a process does: `toy.fine, process 2 of 3`.
+    `params` are those other than the defaults. A process is ended after `timeout_s`, by default
+    what the experiment declares; in `root`, the folder of all recordings, it finds this machine's
+    ceilings. `package` and `processes` are as for `plan`. `tell` is called with what begins when
+    a process does: `toy.fine, process 2 of 3`.
 
     Raises:
         UnknownName, BadParameter: There is no such experiment or parameter.
-        Busy: Another process measures here, or computes on the card.
+        Busy: Another process measures here, or computes on the card, without `allow_foreign`.
         DeviceError, OutOfMemory, MeasurementError: It could not be measured; says why.
     """
     with isolation.only_recorder():
@@ -191,8 +186,8 @@ def _measure(
     code = code_hash(name, full, root=package)
     commit, dirty = source_state(package)
     spec = {"experiment": name, "params": full, "allow_foreign": allow_foreign}
-    spec["package"] = None if package is None else str(package)
-    environment = {} if root is None else {"ANATOMY_RECORDINGS": str(Path(root).absolute())}
+    spec["package"] = package and str(package)
+    environment = root and {"ANATOMY_RECORDINGS": str(Path(root).absolute())}
     limit = declared.timeout_s + START_S if timeout_s is None else timeout_s
     started = time.monotonic()
     outcomes = []
@@ -291,15 +286,11 @@ def estimate_s(items: Sequence[Item]) -> float | None:
     return expected_s([item.last_seconds for item in items if not item.freshness.current])
 
 
-def describe(device: str, timeout_s: float = 120.0) -> dict[str, Any]:
-    """The `machine` and `software` blocks of a device, asked of a worker that has torch.
-
-    Raises:
-        BadParameter, DeviceError: There is no such device; says what to do.
-    """
+def describe(device: str) -> dict[str, Any]:
+    """The `machine` and `software` blocks of a device, asked of a worker that has torch."""
     host.parse_device(device)
     versions.require_torch()
-    return isolation.ask({"describe": device}, timeout_s=timeout_s)
+    return isolation.ask({"describe": device}, timeout_s=2 * START_S)
 
 
 def source_state(package: Path | None = None) -> tuple[str | None, bool | None]:
@@ -336,9 +327,8 @@ def main() -> int:
         request = json.load(sys.stdin)
         root = Path(request["root"])
         items = plan(for_builds(request["shown"]), root, host.here())
-        outcome = record(
-            items, root=root, mode=request.get("mode", "auto"), budget_s=request.get("budget_s")
-        )
+        how = {name: request[name] for name in ("mode", "budget_s") if name in request}
+        outcome = record(items, root=root, **how)
     except AnatomyError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_status

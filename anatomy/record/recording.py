@@ -109,11 +109,7 @@ def _plain(value: Any) -> str:
 
 
 def path(root: Path, machine: str, experiment: str, key: str) -> Path:
-    """Where a recording stands.
-
-    Raises:
-        RecordingError: The machine or the experiment can't be the name of a folder.
-    """
+    """Where a recording stands; RecordingError for what can't be the name of a folder."""
     if not _SLUG.fullmatch(machine):
         raise RecordingError(
             f"The machine {machine!r} can't name a folder; a slug is like nvidia-h200."
@@ -131,10 +127,8 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
     `rows` may be a DataFrame; `schema` and `content_sha` are filled in. The experiment's
     `defaults`, by default those that its source declares, decide the file's name.
 
-    Raises:
-        RecordingError: A field is missing or malformed, a text tells who or where, or the disk
-            refused. An older file is then as it was, and no half-written one is left.
-        UnknownName: There is no such experiment, and no `defaults` were given.
+    Raises RecordingError where a field is missing or malformed, a text tells who or where, or the
+    disk refused. An older file is then as it was, and no half-written one is left.
     """
     name = recording.get("experiment")
     try:
@@ -182,9 +176,8 @@ def write_whole(target: Path, text: str) -> None:
 def load(path: Path) -> Recording:
     """Read a recording and check all of it.
 
-    Raises:
-        RecordingError: It can't be read, is cut off, was edited, is no recording, or is one of a
-            newer schema. The message names the command that makes it anew.
+    Raises RecordingError where it can't be read, is cut off, was edited, is no recording, or is one
+    of a newer schema. The message names the command that makes it anew.
     """
     path = Path(path)
     place = _place(path)
@@ -240,10 +233,8 @@ def _place(path: Path) -> str:
 def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | None:
     """The recording of one call on one machine, or None; parameters left out are the defaults.
 
-    Raises:
-        UnknownName: There is no such experiment or parameter.
-        BadParameter: A parameter's value is not possible.
-        RecordingError: There is a recording, and it can't be used.
+    Raises UnknownName or BadParameter for a call that is not possible, and RecordingError where
+    there is a recording and it can't be used.
     """
     declared = signatures.signature(name)
     wanted = declared.bind(**params)
@@ -302,11 +293,7 @@ def machines(root: Path) -> list[str]:
 
 
 def default_root() -> Path:
-    """Folder of the recordings: ANATOMY_RECORDINGS, else recordings/ of the checkout.
-
-    Raises:
-        RecordingError: The package runs outside a checkout and nothing says where to.
-    """
+    """Folder of the recordings: ANATOMY_RECORDINGS, else recordings/ of the checkout if in one."""
     if given := os.environ.get("ANATOMY_RECORDINGS"):
         return Path(given)
     checkout = signatures.PACKAGE.parent

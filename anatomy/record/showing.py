@@ -157,10 +157,7 @@ class Showing:
     def run(self, code: str, line: int, session: str = "") -> str:
         """Run one block of the page, whose fence opens at `line`, and return what it printed.
 
-        Blocks of one page with one session name share their variables.
-
-        Raises:
-            PageError: It failed; the message names the line of the page.
+        Blocks of one page with one session name share their variables. PageError where it fails.
         """
         self.line = line
         filename = f"<{self.page}:{line}>"

@@ -97,7 +97,6 @@ class Signature:
     files: tuple[str, ...] = ()
     processes: int = PROCESSES
     on_request: bool = False
-    source_line: int = 0  # of `def` in the module's file
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -197,9 +196,7 @@ def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signat
         parameters.append(_parameter(argument, default, helps.get(argument.arg, ""), scope))
     declared = {keyword.arg: scope.value(keyword.value) for keyword in told.keywords}
     module = f"{scope.modules.name}.{scope.name}"
-    found = Signature(
-        name, module, node.name, summary(doc), parameters, **declared, source_line=node.lineno
-    )
+    found = Signature(name, module, node.name, summary(doc), parameters, **declared)
     if type(found.processes) is not int or found.processes < 1:
         raise scope.error(node, f"{name} has processes={found.processes!r}; it must be 1 or more")
     return found

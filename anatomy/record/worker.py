@@ -48,11 +48,8 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Run one experiment and return the fields of its recording that this process knows.
 
     `spec` has `experiment`, all its `params`, `package` (folder of another package that has it, or
-    None), `spawned` (time.time() at the start of this process) and `allow_foreign`.
-
-    Raises:
-        Busy: Another process computes on the card.
-        AnatomyError: The experiment refused, or returned something that is no table.
+    None), `spawned` (time.time() at the start of this process) and `allow_foreign`. Raises Busy
+    where another process computes on the card, and what the experiment refuses.
     """
     name, params = spec["experiment"], spec["params"]
     device = params.get("device", "cpu")
@@ -101,10 +98,8 @@ def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
     """The rows of a table as plain JSON values; NaN, NaT, NA and infinities become None.
 
     A table whose attribute `sparse` is set has rows of several kinds, each with a few of the
-    columns: there a row leaves out what it lacks.
-
-    Raises:
-        MeasurementError: It is no table, is empty, or holds something JSON has no word for.
+    columns: there a row leaves out what it lacks. MeasurementError where it is no table, is empty,
+    or holds something JSON has no word for.
     """
     if not isinstance(table, pd.DataFrame):
         raise MeasurementError(f"{name} returned a {type(table).__name__}, not a DataFrame.")

@@ -6,7 +6,7 @@ measuring the same gives the same bytes and git shows which rows moved.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from math import isinf, isnan
 from numbers import Integral, Real
@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from anatomy.record.provenance.schema import SCHEMA
+from anatomy.record.provenance.schema import SCHEMA, texts_in
 from anatomy.table import columns
 
 DIGITS = 9  # significant digits of a stored float: a clock that ticks in ns needs no more
@@ -62,7 +62,8 @@ def expanded(data: Mapping) -> dict:
 
 def shared(data: Mapping) -> dict:
     """`data` with each long text that recurs in its rows written once, in `texts`."""
-    counts = Counter(text for text in _texts(data["rows"]) if len(text) >= LONG_TEXT)
+    found = texts_in(data["rows"])
+    counts = Counter(text for _, text, name in found if not name and len(text) >= LONG_TEXT)
     recurring = [text for text, count in counts.items() if count > 1]
     keys = {text: sha256(text.encode()).hexdigest()[:HASH_DIGITS] for text in recurring}
     if not keys or len(set(keys.values())) < len(keys):  # two texts of one key: written in full
@@ -84,21 +85,12 @@ def restored(data: Any) -> Any:
     def read(value: Any) -> Any:
         if not isinstance(value, dict) or set(value) != {REFERENCE}:
             return value
-        if value[REFERENCE] not in texts:
-            raise ValueError(f"a row refers to the text {value[REFERENCE]!r}, which is not there")
-        return texts[value[REFERENCE]]
+        if (key := value[REFERENCE]) in texts:
+            return texts[key]
+        raise ValueError(f"a row refers to the text {key!r}, which is not there")
 
     rows = _replaced(data.get("rows"), read)
     return {name: value for name, value in data.items() if name != "texts"} | {"rows": rows}
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """All texts in lists and tables, those of the tables' own names apart."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
 
 
 def _replaced(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -19,7 +19,6 @@ is reached reads a `__name__`: it may become the name of a row.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +26,7 @@ from typing import Any
 
 from anatomy.record import signatures
 from anatomy.record.provenance import method
-from anatomy.record.provenance.content import UNFOLLOWED, Definitions, Layout, digest
+from anatomy.record.provenance.content import UNFOLLOWED, CodeHash, Definitions, Layout, digest
 from anatomy.record.provenance.definitions import parsed
 from anatomy.record.provenance.syntax import is_text, normalised
 from anatomy.table.errors import AnatomyError
@@ -49,14 +48,6 @@ def present(root: Path) -> Layout:
     return Layout((method.ROOM, JUDGED_COMPARISON), UNFOLLOWED, number)
 
 
-@dataclass(frozen=True)
-class CodeHash:
-    """sha256 of the code behind an experiment, and the files that hold it, from the checkout."""
-
-    hash: str
-    files: list[str]
-
-
 def code_hash(
     name: str,
     parameters: Mapping[str, Any] | None = None,
@@ -66,13 +57,11 @@ def code_hash(
 ) -> CodeHash:
     """Hash of the experiment `name`: all code that it reaches, its files and its parameters.
 
+    Files are told from the checkout.
     `root` is the folder of its package, by default this one; `layout` by default that of this
-    version of the package. Parameters that are not given are the defaults.
-
-    Raises:
-        UnknownName: There is no such experiment or parameter.
-        BadParameter: A parameter's value is not possible.
-        AnatomyError: A file that the experiment declares is missing, or one does not parse.
+    version of the package. Parameters that are not given are the defaults. Raises UnknownName or
+    BadParameter for a call that is not possible, and AnatomyError where a file that the experiment
+    declares is missing, or one does not parse.
     """
     root = Path(root or signatures.PACKAGE).resolve()
     declared = signatures.signature(name, root)

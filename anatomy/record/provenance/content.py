@@ -54,11 +54,11 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Reached:
-    """What a definition reaches: its hash, and the files that hold it."""
+class CodeHash:
+    """sha256 of the code that is reached from somewhere, and the files that hold it, sorted."""
 
     hash: str
-    files: frozenset[str]
+    files: list[str]
 
 
 class Definitions(Modules):
@@ -69,9 +69,9 @@ class Definitions(Modules):
         self.layout = layout
         self._definitions: dict[Target, Definition] = {}
         self._hashes: dict[Target, str] = {}
-        self._reached: dict[Target, Reached] = {}
+        self._reached: dict[Target, CodeHash] = {}
 
-    def reached(self, module: str, function: str) -> Reached:
+    def reached(self, module: str, function: str) -> CodeHash:
         """The hash of a function with all that it reaches."""
         if known := self._reached.get((module, function)):
             return known
@@ -88,7 +88,7 @@ class Definitions(Modules):
         if any(each.reads_names for each in definitions.values()):
             values = set().union(*(each.values for each in definitions.values()))
             parts += sorted(f"{name} {self.hash((at, name))}" for at, name in values)
-        found = Reached(digest(*parts), frozenset(self.files[at] for at, _ in definitions))
+        found = CodeHash(digest(*parts), sorted({self.files[at] for at, _ in definitions}))
         return self._reached.setdefault((module, function), found)
 
     def hash(self, target: Target) -> str:

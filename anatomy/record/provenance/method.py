@@ -55,7 +55,6 @@ class Standing:
 
     id: str  # that of METHOD.json where nothing differs, else one of its own
     differences: tuple[str, ...] = ()  # a phrase each, of what is no known part of that method
-    verified: bool = True  # the code is that which the traces were last compared with
 
 
 def standing(root: Path | None = None) -> Standing:
@@ -67,15 +66,13 @@ def standing(root: Path | None = None) -> Standing:
     try:
         golden = load(root)
     except AnatomyError as error:
-        return Standing(f"none-{_digest(vars(now))[:8]}", (str(error),), verified=False)
-    changed = changes(golden, now)
-    verified = golden["code"] == now.code
-    if not changed and verified:
+        return Standing(f"none-{short_hash(vars(now))[:8]}", (str(error),))
+    differences = changes(golden, now)
+    if golden["code"] != now.code:
+        differences += ("code that the traces were not compared with",)
+    if not differences:
         return Standing(golden["id"])
-    unknown = () if verified else ("code that the traces were not compared with",)
-    return Standing(
-        f"{golden['number']}-not-{_digest(vars(now))[:8]}", (*changed, *unknown), verified
-    )
+    return Standing(f"{golden['number']}-not-{short_hash(vars(now))[:8]}", differences)
 
 
 def changes(golden: Mapping[str, Any], now: Sources) -> tuple[str, ...]:
@@ -98,7 +95,7 @@ def load(root: Path) -> dict[str, Any]:
         sealed = golden.pop("seal")
     except (OSError, ValueError, KeyError) as error:
         raise AnatomyError(f"{FILE} can't be read: {error}.") from None
-    if sealed != seal(golden):
+    if sealed != short_hash(golden):
         raise AnatomyError(
             f"{FILE} is not as `make.py method` wrote it: its seal does not fit. Put back the "
             "version that does; the file is never edited by hand."
@@ -108,13 +105,8 @@ def load(root: Path) -> dict[str, Any]:
 
 def save(root: Path, golden: Mapping[str, Any]) -> None:
     """Write METHOD.json and seal it. For `make.py method` alone."""
-    text = json.dumps({**golden, "seal": seal(golden)}, indent=1, sort_keys=True)
+    text = json.dumps({**golden, "seal": short_hash(golden)}, indent=1, sort_keys=True)
     (root / FILE).write_text(text + "\n", encoding="utf-8")
-
-
-def seal(golden: Mapping[str, Any]) -> str:
-    """What shows that the file was written by the command."""
-    return _digest(golden)
 
 
 def read(root: Path) -> Sources:
@@ -143,8 +135,8 @@ def read_files(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
     return Sources(
         # Two of one name, in two modules, are told by both of their values.
         {constant: " and ".join(sorted(values)) for constant, values in sorted(constants.items())},
-        _digest(sorted({alone.hash(target) for target in alone.of_module(HOT_PATH)})),
-        _digest(sorted({package.hash(t) for module in room for t in package.of_module(module)})),
+        short_hash(sorted({alone.hash(target) for target in alone.of_module(HOT_PATH)})),
+        short_hash(sorted({package.hash(t) for module in room for t in package.of_module(module)})),
     )
 
 
@@ -217,5 +209,6 @@ def _computed(node: ast.expr) -> Any:
     raise ValueError
 
 
-def _digest(value: object) -> str:
+def short_hash(value: object) -> str:
+    """Half a sha256 of what JSON holds; as METHOD.json's seal it shows that a command wrote it."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 Chain = tuple[str, ...]  # a dotted name: ("counts", "copy_bytes")
+Refer = Callable[[Chain, bool], str]
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
@@ -43,10 +44,13 @@ class _Scope:
         return f"${self.depth}.{self.numbers.setdefault(name, len(self.numbers))}"
 
 
+Scopes = tuple[_Scope, ...]
+
+
 def normalised(
     statement: ast.stmt,
     own_name: str | None = None,
-    refer: Callable[[Chain, bool], str] = lambda chain, called: ".".join(chain),
+    refer: Refer = lambda chain, called: ".".join(chain),
     package: str = "",
 ) -> str:
     """The text of a statement at the top level of a module.
@@ -65,13 +69,11 @@ def normalised(
 class _Writer:
     """Writes one top-level statement."""
 
-    def __init__(
-        self, own_name: str | None, refer: Callable[[Chain, bool], str], package: str
-    ) -> None:
+    def __init__(self, own_name: str | None, refer: Refer, package: str) -> None:
         self.own_name, self.refer, self.package = own_name, refer, package
         self.others: dict[str, int] = {}  # further names that the statement binds
 
-    def text(self, node: ast.AST, scopes: tuple[_Scope, ...]) -> str:
+    def text(self, node: ast.AST, scopes: Scopes) -> str:
         """Node types and their fields, in the fields' order, empty fields left out."""
         if _is_place(node):
             return "$place"
@@ -80,7 +82,7 @@ class _Writer:
             return text
         return self._plain(node, scopes)
 
-    def _plain(self, node: ast.AST, scopes: tuple[_Scope, ...], **instead: object) -> str:
+    def _plain(self, node: ast.AST, scopes: Scopes, **instead: object) -> str:
         fields = []
         for name, value in ast.iter_fields(node):
             value = instead.get(name, value)
@@ -96,7 +98,7 @@ class _Writer:
                 fields.append(f"{name}={self._item(value, scopes)}")
         return f"{type(node).__name__}({','.join(fields)})"
 
-    def _item(self, value: object, scopes: tuple[_Scope, ...]) -> str:
+    def _item(self, value: object, scopes: Scopes) -> str:
         """One field's value. `ascii`: which characters `repr` prints changes with Unicode."""
         if isinstance(value, ast.AST):
             return self.text(value, scopes)
@@ -104,7 +106,7 @@ class _Writer:
 
     # Names.
 
-    def _bound(self, name: str, scopes: tuple[_Scope, ...]) -> str | None:
+    def _bound(self, name: str, scopes: Scopes) -> str | None:
         """What stands for a name that one of the scopes binds; None where none does."""
         for place, scope in enumerate(reversed(scopes)):
             # What a class binds is seen in its own body, and not in its methods.
@@ -112,7 +114,7 @@ class _Writer:
                 return token
         return None
 
-    def _binding(self, name: str, scopes: tuple[_Scope, ...]) -> str:
+    def _binding(self, name: str, scopes: Scopes) -> str:
         """What stands for a name where it is bound."""
         if token := self._bound(name, scopes):
             return token
@@ -124,7 +126,7 @@ class _Writer:
             return "$self"
         return f"$other{self.others.setdefault(name, len(self.others))}"
 
-    def _Name(self, node: ast.Name, scopes: tuple[_Scope, ...], *, called: bool = False) -> str:
+    def _Name(self, node: ast.Name, scopes: Scopes, *, called: bool = False) -> str:
         if isinstance(node.ctx, ast.Load):
             return self._bound(node.id, scopes) or self.refer((node.id,), called)
         return self._binding(node.id, scopes)
@@ -138,16 +140,14 @@ class _Writer:
             return self.refer((inner.id, *reversed(chain)), called)
         return None
 
-    def _Call(self, node: ast.Call, scopes: tuple[_Scope, ...]) -> str | None:
-        if isinstance(node.func, ast.Name):
-            function = self._Name(node.func, scopes, called=True)
-        elif isinstance(node.func, ast.Attribute):
-            function = self._Attribute(node.func, scopes, called=True)
-        else:
-            function = None
+    def _Call(self, node: ast.Call, scopes: Scopes) -> str | None:
+        if not isinstance(node.func, ast.Name | ast.Attribute):
+            return None
+        name = self._Name if isinstance(node.func, ast.Name) else self._Attribute
+        function = name(node.func, scopes, called=True)
         return function and self._plain(node, scopes, func=_Token(function))
 
-    def _Constant(self, node: ast.Constant, scopes: tuple[_Scope, ...]) -> str | None:
+    def _Constant(self, node: ast.Constant, scopes: Scopes) -> str | None:
         if node.value is None:
             return "None"
         if isinstance(node.value, str) and self.package:
@@ -156,27 +156,22 @@ class _Writer:
                 return f"{self.refer((NAMED_MODULE, module), False)}"
         return None
 
-    def _Global(self, node: ast.Global | ast.Nonlocal, scopes: tuple[_Scope, ...]) -> str:
+    def _Global(self, node: ast.Global | ast.Nonlocal, scopes: Scopes) -> str:
         names = sorted(self._binding(name, scopes) for name in node.names)
         return f"{type(node).__name__}({','.join(names)})"
 
     _Nonlocal = _Global
 
-    def _ExceptHandler(self, node, scopes: tuple[_Scope, ...]) -> str | None:
-        return self._named(node, scopes, "name")
-
-    _MatchAs = _MatchStar = _ExceptHandler
-
-    def _MatchMapping(self, node: ast.MatchMapping, scopes: tuple[_Scope, ...]) -> str | None:
-        return self._named(node, scopes, "rest")
-
-    def _named(self, node: ast.AST, scopes: tuple[_Scope, ...], field: str) -> str | None:
+    def _ExceptHandler(self, node, scopes: Scopes) -> str | None:
+        field = "rest" if isinstance(node, ast.MatchMapping) else "name"
         name = getattr(node, field)
         return name and self._plain(node, scopes, **{field: _Token(self._binding(name, scopes))})
 
+    _MatchAs = _MatchStar = _MatchMapping = _ExceptHandler
+
     # Scopes.
 
-    def _FunctionDef(self, node: ast.FunctionDef, scopes: tuple[_Scope, ...]) -> str:
+    def _FunctionDef(self, node: ast.FunctionDef, scopes: Scopes) -> str:
         name = node.name if scopes and scopes[-1].kind == "class" else None
         inner = (*scopes, function_scope(node, len(scopes)))
         body = [self.text(each, inner) for each in node.body if not is_text(each)]
@@ -191,11 +186,11 @@ class _Writer:
 
     _AsyncFunctionDef = _FunctionDef
 
-    def _Lambda(self, node: ast.Lambda, scopes: tuple[_Scope, ...]) -> str:
+    def _Lambda(self, node: ast.Lambda, scopes: Scopes) -> str:
         body = self.text(node.body, (*scopes, function_scope(node, len(scopes))))
         return f"Lambda|{self._arguments(node.args, scopes)}:{body}"
 
-    def _arguments(self, node: ast.arguments, scopes: tuple[_Scope, ...]) -> str:
+    def _arguments(self, node: ast.arguments, scopes: Scopes) -> str:
         """Arguments with their defaults, which belong to the scope around the function."""
 
         def names(several: Iterable[ast.arg | None]) -> str:
@@ -208,7 +203,7 @@ class _Writer:
             parts.append(",".join(texts))
         return f"({';'.join(parts)})"
 
-    def _ClassDef(self, node: ast.ClassDef, scopes: tuple[_Scope, ...]) -> str:
+    def _ClassDef(self, node: ast.ClassDef, scopes: Scopes) -> str:
         inner = (*scopes, _Scope("class", exact=bound_names(node.body), depth=len(scopes)))
         name = node.name if scopes and scopes[-1].kind == "class" else None
         body = [self.text(each, inner) for each in node.body if not is_text(each)]
@@ -217,7 +212,7 @@ class _Writer:
         parts += [self.text(each, scopes) for each in around]
         return f"{'|'.join(parts)}:[{','.join(filter(None, body))}]"
 
-    def _ListComp(self, node, scopes: tuple[_Scope, ...]) -> str:
+    def _ListComp(self, node, scopes: Scopes) -> str:
         targets = bound_names([each.target for each in node.generators])
         inner = (*scopes, _Scope("comprehension", local=targets, depth=len(scopes)))
         parts = [type(node).__name__]
@@ -233,15 +228,15 @@ class _Writer:
 
     # What only words or places.
 
-    def _Raise(self, node: ast.Raise, scopes: tuple[_Scope, ...]) -> str | None:
+    def _Raise(self, node: ast.Raise, scopes: Scopes) -> str | None:
         if not isinstance(node.exc, ast.Call):
             return None
         return self._plain(node, scopes, exc=node.exc.func)
 
-    def _Assert(self, node: ast.Assert, scopes: tuple[_Scope, ...]) -> str:
+    def _Assert(self, node: ast.Assert, scopes: Scopes) -> str:
         return f"Assert({self.text(node.test, scopes)})"
 
-    def _Expr(self, node: ast.Expr, scopes: tuple[_Scope, ...]) -> str | None:
+    def _Expr(self, node: ast.Expr, scopes: Scopes) -> str | None:
         call = node.value
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return None
@@ -251,14 +246,14 @@ class _Writer:
             return ""
         return None
 
-    def _AnnAssign(self, node: ast.AnnAssign, scopes: tuple[_Scope, ...]) -> str | None:
+    def _AnnAssign(self, node: ast.AnnAssign, scopes: Scopes) -> str | None:
         if scopes and scopes[-1].kind == "class":
             return None  # a dataclass reads it
         if node.value is None:
             return ""
         return self.text(ast.Assign([node.target], node.value), scopes)
 
-    def _Import(self, node: ast.Import | ast.ImportFrom, scopes: tuple[_Scope, ...]) -> str:
+    def _Import(self, node: ast.Import | ast.ImportFrom, scopes: Scopes) -> str:
         """Its names count where they are used; of the package's modules the places do not."""
         origin = node.module or "" if isinstance(node, ast.ImportFrom) else None
         found = []
@@ -274,7 +269,7 @@ class _Writer:
 
     _ImportFrom = _Import
 
-    def _JoinedStr(self, node: ast.JoinedStr, scopes: tuple[_Scope, ...]) -> str | None:
+    def _JoinedStr(self, node: ast.JoinedStr, scopes: Scopes) -> str | None:
         """Neighbouring texts are made one: versions of Python split them apart differently."""
         merged: list[ast.expr] = []
         for part in node.values:

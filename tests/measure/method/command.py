@@ -159,7 +159,7 @@ def raise_method(root: Path, because: str, traces: Traces | None = None) -> str:
         number, history = golden["number"] + 1, golden["history"]
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     whole = {"constants": dict(now.constants), "hot_path": now.hot_path, **seen(traces)}
-    id_ = f"{number}-{method.seal(whole)[:8]}"
+    id_ = f"{number}-{method.short_hash(whole)[:8]}"
     line = {"number": number, "id": id_, "date": today, "because": because.strip()}
     method.save(
         root, {"id": id_, "number": number, "history": [*history, line], "code": now.code} | whole
