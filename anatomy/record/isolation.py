@@ -54,10 +54,10 @@ def ask(
         task = {**spec, "result": str(result), "recorder": os.getpid(), "spawned": time.time()}
         # A file called torch.py in the current folder must not be imported, hence PYTHONSAFEPATH.
         own = {"PYTHONSAFEPATH": "1", **(environment or {})}
-        worker = _start(["-m", "anatomy.record.worker"], own, subprocess.PIPE)
-        output = _followed(worker, timeout_s, None, json.dumps(task).encode())
-        if worker.returncode != 0 or not result.is_file():
-            raise _with_output(_crash(worker.returncode), output)
+        command = ["-m", "anatomy.record.worker"]
+        status, output = _run(command, own, timeout_s, task=json.dumps(task).encode())
+        if status != 0 or not result.is_file():
+            raise _with_output(_crash(status), output)
         outcome = json.loads(result.read_text(encoding="utf-8"))
     if "error" in outcome:
         raise _with_output(revive(outcome["error"], outcome["message"]), outcome["trace"])
@@ -90,10 +90,9 @@ def script_run(
     with _temporary_folder() as folder:
         file = Path(folder) / "found"
         own = {"PYTHONUNBUFFERED": "1", variable: str(file), **(environment or {})}
-        script = _start(list(command), own, subprocess.DEVNULL)
         try:
-            output = _followed(script, timeout_s, heard)
-            if status := script.returncode:
+            status, output = _run(command, own, timeout_s, heard)
+            if status:
                 left = MeasurementError(f"It left with status {status}.")
                 raise _with_output(left if status > 0 else _crash(status), output)
         except MeasurementError as error:
@@ -102,10 +101,21 @@ def script_run(
         yield file
 
 
-def _followed(
-    process: subprocess.Popen, timeout_s: float | None, heard, task: bytes | None = None
-) -> str:
-    """Give a process its task, wait until it ends, and return the end of what it printed."""
+def _run(command, environment, timeout_s, heard=None, task: bytes | None = None) -> tuple[int, str]:
+    """Run Python with a command, in a group of its own, and a task on its standard input; return
+    its status and the end of what it printed."""
+    checkout = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
+    # A session of its own makes the process and its children one group, which can be killed as
+    # one, and keeps a Ctrl-C meant for this process from reaching them half-way.
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        stdin=subprocess.DEVNULL if task is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        start_new_session=POSIX,
+    )
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     reader = threading.Thread(target=_keep_tail, args=(process.stdout, tail, heard), daemon=True)
     reader.start()
@@ -121,7 +131,7 @@ def _followed(
     reader.join(timeout=1)
     output = "\n".join(tail)
     if in_time:
-        return output
+        return process.returncode, output
     late = TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended.")
     raise _with_output(late, output)
 
@@ -183,22 +193,6 @@ def _holder_in_words(holder: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError):
         who = "Another process is measuring on this machine"
     return f"{who}. Two at once would slow each other down: wait for it, or end it."
-
-
-def _start(command: list[str], environment: Mapping[str, str], stdin: int) -> subprocess.Popen:
-    """Python with a command, in a group of its own; what it prints comes by its stdout."""
-    checkout = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
-    # A session of its own makes the worker and its children one group, which can be killed as
-    # one, and keeps a Ctrl-C meant for this process from reaching them half-way.
-    return subprocess.Popen(
-        [sys.executable, *command],
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        start_new_session=POSIX,
-    )
 
 
 def _keep_tail(stream: Any, tail: deque[str], heard: Callable[[str], None] | None) -> None:

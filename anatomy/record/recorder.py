@@ -37,8 +37,6 @@ START_S = 60.0
 # No experiment is worth starting with less than this left of a budget: torch alone takes seconds.
 LEAST_S = 1.0
 
-Mode = Literal["auto", "remeasure"]
-
 
 class OverBudget(isolation.TimeLimit):
     """A worker ran, or was about to, when the recorder's own time was up."""
@@ -55,11 +53,6 @@ class Item:
     places: tuple[str, ...] = ()  # where it is shown, as `page.md:line`
     title: str = ""  # with what is not its default: `contiguity.bench dtype=bf16`
     processes: int | None = None  # fresh ones to measure it in; None: as many as it declares
-
-    @property
-    def needs_gpu(self) -> bool:
-        """Whether it measures on a GPU."""
-        return not recording.on_cpu(self.params)
 
 
 @dataclass
@@ -107,15 +100,13 @@ def plan(
         package: Folder of another package that has the experiments.
         processes: Fresh processes to measure each in. Default: as many as each declares.
     """
-    wanted: dict[str, tuple[str, dict, list[str]]] = {}
+    wanted: dict[str, tuple[str, dict, dict[str, None]]] = {}
     for name, params, *places in shown:
         full = signatures.signature(name, package).bind(**params)
-        entry = wanted.setdefault(json.dumps([name, full], sort_keys=True), (name, full, []))
-        entry[2].extend(place for place in places if place not in entry[2])
-    items = [
-        _item(name, params, tuple(places), Path(root), here, slug, package, processes)
-        for name, params, places in wanted.values()
-    ]
+        entry = wanted.setdefault(json.dumps([name, full], sort_keys=True), (name, full, {}))
+        entry[2].update(dict.fromkeys(places))
+    about = Path(root), here, slug, package, processes
+    items = [_item(name, params, tuple(places), *about) for name, params, places in wanted.values()]
     # The physics gate and every share of a limit need the machine's own ceilings.
     return sorted(items, key=lambda item: item.name != limits.EXPERIMENT)
 
@@ -226,7 +217,7 @@ def record(
     items: Sequence[Item],
     *,
     root: Path,
-    mode: Mode = "auto",
+    mode: Literal["auto", "remeasure"] = "auto",
     budget_s: float | None = None,
     allow_foreign: bool = False,
     package: Path | None = None,
@@ -243,7 +234,8 @@ def record(
         RecordingError: The disk refuses; nothing more could be kept.
     """
     todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
-    if any(item.needs_gpu for item in todo) and not host.gpu_present():
+    on_gpu = [item for item in todo if not recording.on_cpu(item.params)]
+    if on_gpu and not host.gpu_present():
         raise host.no_cuda()
     started = time.monotonic()
     outcome = Outcome()

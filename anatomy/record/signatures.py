@@ -204,45 +204,43 @@ def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signat
 
 def _parameter(argument: ast.arg, default: ast.expr, help: str, scope: "_Scope") -> Parameter:
     """One parameter from its annotation and default."""
-    kinds, optional = _members(argument.annotation, scope)
-    choices = tuple(value for kind in kinds if isinstance(kind, tuple) for value in kind)
-    names = {type(value).__name__ for value in choices} or {k for k in kinds if k in TYPES}
-    if len(names) != 1 or len(kinds) != 1:
+    members = _members(argument.annotation, scope)
+    types = {member for member in members if isinstance(member, type)}
+    choices = tuple(each for each in members if each is not None and not isinstance(each, type))
+    kinds = types or {type(choice) for choice in choices}
+    if len(kinds) != 1 or not kinds <= {*TYPES.values()} or (types and choices):
         raise scope.error(
             argument,
             f"the type of {argument.arg}, {ast.unparse(argument.annotation)}, is none of int, "
             "float, str, bool, Literal[...] of one type, or one of these with | None",
         )
-    value = scope.value(default)
-    kind = TYPES[names.pop()]
-    possible = optional if value is None else type(value) is kind
+    value, kind = scope.value(default), kinds.pop()
+    possible = None in members if value is None else type(value) is kind
     if not possible or (choices and value is not None and value not in choices):
         raise scope.error(argument, f"the default {value!r} of {argument.arg} is not of its type")
-    return Parameter(argument.arg, kind, value, choices or None, help, optional)
+    return Parameter(argument.arg, kind, value, choices or None, help, None in members)
 
 
-def _members(annotation: ast.expr, scope: "_Scope") -> tuple[list[str | tuple], bool]:
-    """Members of an annotation (a type's name, or the values of a Literal), and if None is one."""
+def _members(annotation: ast.expr, scope: "_Scope") -> list[Any]:
+    """What an annotation is the union of: types (`object` for any other), values of a `Literal`,
+    and None."""
     if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
-        left, left_none = _members(annotation.left, scope)
-        right, right_none = _members(annotation.right, scope)
-        return left + right, left_none or right_none
-    if isinstance(annotation, ast.Constant) and annotation.value is None:
-        return [], True
+        return _members(annotation.left, scope) + _members(annotation.right, scope)
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return _members(ast.parse(annotation.value, mode="eval").body, scope)  # a quoted type
+    if isinstance(annotation, ast.Constant) and annotation.value is None:
+        return [None]
     if isinstance(annotation, ast.Subscript):
         name = ast.unparse(annotation.value).rpartition(".")[2]
         if name == "Optional":
-            return _members(annotation.slice, scope)[0], True
+            return [*_members(annotation.slice, scope), None]
         if name == "Literal":
             values = scope.value(annotation.slice)
-            values = values if isinstance(values, tuple) else (values,)
-            return [tuple(v for v in values if v is not None)], None in values
+            return list(values) if isinstance(values, tuple) else [values]
     name = ast.unparse(annotation)
     if isinstance(annotation, ast.Name) and name not in TYPES and (found := scope.definition(name)):
         return _members(*found)
-    return [name], False
+    return [TYPES.get(name, object)]
 
 
 @dataclass(frozen=True)

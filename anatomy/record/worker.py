@@ -82,11 +82,9 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     }
     # What follows from the rows is computed when they are read, and not kept.
     rows = judge.kept(rows, reading.circumstances(known))
-    return {
+    return known | {
         "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "machine": known["machine"],
         "software": versions.installed(),
-        "method": known["method"],
         "conditions": {"before": before, "after": after},
         "noise_floor": judge.noise_floors(rows),
         "rows": rows,

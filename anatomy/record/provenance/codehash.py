@@ -49,25 +49,20 @@ def present(root: Path) -> Layout:
 
 
 def code_hash(
-    name: str,
-    parameters: Mapping[str, Any] | None = None,
-    *,
-    root: Path | None = None,
-    layout: Layout | None = None,
+    name: str, parameters: Mapping[str, Any] | None = None, *, root: Path | None = None
 ) -> CodeHash:
     """Hash of the experiment `name`: all code that it reaches, its files and its parameters.
 
-    Files are told from the checkout.
-    `root` is the folder of its package, by default this one; `layout` by default that of this
-    version of the package. Parameters that are not given are the defaults. Raises UnknownName or
-    BadParameter for a call that is not possible, and AnatomyError where a file that the experiment
-    declares is missing, or one does not parse.
+    Files are told from the checkout. `root` is the folder of its package, by default this one;
+    parameters that are not given are the defaults. Raises UnknownName or BadParameter for a call
+    that is not possible, and AnatomyError where a file that the experiment declares is missing, or
+    one does not parse.
     """
     root = Path(root or signatures.PACKAGE).resolve()
     declared = signatures.signature(name, root)
     module = declared.module.partition(".")[2]
     bound = declared.bind(**(parameters or {}))
-    return hash_at(root, layout or present(root), module, declared.function, declared.files, bound)
+    return hash_at(root, present(root), module, declared.function, declared.files, bound)
 
 
 def hash_at(

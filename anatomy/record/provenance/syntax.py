@@ -291,8 +291,9 @@ def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, de
     """What a function binds: its arguments by name, all else by number."""
     body = node.body if isinstance(node.body, list) else [node.body]
     arguments = frozenset(each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg))
-    elsewhere = _declared(body)
-    local = bound_names(body) - arguments - elsewhere
+    # What is declared to be the module's, or an enclosing function's.
+    outer = (each for each in _in_one_scope(body) if isinstance(each, ast.Global | ast.Nonlocal))
+    local = bound_names(body) - arguments - {name for each in outer for name in each.names}
     inside = [each for statement in body for each in ast.walk(statement)]
     if any(map(_sees_locals, inside)):
         return _Scope("function", exact=arguments | local, depth=depth)
@@ -337,14 +338,6 @@ def bound_names(statements: Iterable[ast.AST]) -> frozenset[str]:
             inside = [each for each in ast.walk(node) if isinstance(each, ast.NamedExpr)]
             found.update(each.target.id for each in inside)
     return frozenset(found)
-
-
-def _declared(statements: Iterable[ast.stmt]) -> frozenset[str]:
-    """Names that a function declares to be its module's, or an enclosing function's."""
-    nodes = _in_one_scope(statements)
-    return frozenset(
-        name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
-    )
 
 
 def _in_one_scope(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
