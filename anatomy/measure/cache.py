@@ -1,9 +1,8 @@
 """How large the cache is that a cold call must not find anything in, and how to keep it out.
 
-A benchmark that calls one function again and again on the same buffers reads them from the L2
-cache, which real code, with other work in between, would not. A cold sample therefore begins with
-an L2 that holds nothing of the caller's: after a flush (`clock.Flush`), or because several sets of
-buffers are used in turn (`rotation`).
+Called again and again on the same buffers, a function reads them from the L2 cache, which real
+code, with other work in between, would not. Before a cold sample the cache is therefore flushed
+(`clock.Flush`), or several sets of buffers are used in turn (`rotation`).
 """
 
 from pathlib import Path

@@ -19,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 
+from anatomy import judge
 from anatomy.record import signatures
 from anatomy.record.provenance import schema
 from anatomy.record.provenance.canonical import (
@@ -73,9 +74,7 @@ class Recording:
     @cached_property
     def noise_floor(self) -> dict[str, float]:
         """The noise floor of each comparison, by "op quantity"."""
-        from anatomy.judge import noise_floors
-
-        return noise_floors(self.rows)
+        return judge.noise_floors(self.rows)
 
     @property
     def judged(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Definitions of a package, hashed by their content and by that of all that they reach."""
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -75,13 +76,8 @@ class Definitions(Modules):
         """The hash of a function with all that it reaches."""
         if known := self._reached.get((module, function)):
             return known
-        definitions: dict[Target, Definition] = {}
-        waiting = [target for target, _ in self.targets(module, (function,))]
-        origins = list(waiting)
-        while waiting:
-            if (target := waiting.pop()) not in definitions:
-                definitions[target] = self.definition(target)
-                waiting += definitions[target].uses
+        origins = [target for target, _ in self.targets(module, (function,))]
+        definitions = self.with_all_reached(origins)
         parts = sorted(self.hash(target) for target in origins)
         if any(each.uses_method for each in definitions.values()):
             parts.append(f"METHOD {self.layout.method_id}")
@@ -90,6 +86,16 @@ class Definitions(Modules):
             parts += sorted(f"{name} {self.hash((at, name))}" for at, name in values)
         found = CodeHash(digest(*parts), sorted({self.files[at] for at, _ in definitions}))
         return self._reached.setdefault((module, function), found)
+
+    def with_all_reached(self, targets: Iterable[Target]) -> dict[Target, Definition]:
+        """These definitions and all that they reach."""
+        found: dict[Target, Definition] = {}
+        waiting = [*targets]
+        while waiting:
+            if (target := waiting.pop()) not in found:
+                found[target] = self.definition(target)
+                waiting += found[target].uses
+        return found
 
     def hash(self, target: Target) -> str:
         """Hash of a definition by its content, and by that of all that it reaches."""

@@ -29,7 +29,6 @@ from typing import Any
 
 from anatomy.record import signatures
 from anatomy.record.provenance.content import UNFOLLOWED, Definitions, Layout
-from anatomy.record.provenance.definitions import Target
 from anatomy.record.provenance.syntax import FUNCTIONS
 from anatomy.table.errors import AnatomyError
 
@@ -103,12 +102,6 @@ def load(root: Path) -> dict[str, Any]:
     return golden
 
 
-def save(root: Path, golden: Mapping[str, Any]) -> None:
-    """Write METHOD.json and seal it. For `make.py method` alone."""
-    text = json.dumps({**golden, "seal": short_hash(golden)}, indent=1, sort_keys=True)
-    (root / FILE).write_text(text + "\n", encoding="utf-8")
-
-
 def read(root: Path) -> Sources:
     """Read the method from the sources of a package; AnatomyError where one does not parse."""
     return read_files(root.name, signatures.sources(root))
@@ -121,14 +114,9 @@ def read_files(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
     room = [each for each in package.files if each == ROOM or each.startswith(f"{ROOM}.")]
     elsewhere = tuple(each for each in package.files if each != HOT_PATH and each)
     alone = Definitions(name, files, Layout((), elsewhere, ""))
+    in_room = [target for module in room for target in package.of_module(module)]
     constants: dict[str, set[str]] = {}
-    waiting = [target for module in room for target in package.of_module(module)]
-    seen: set[Target] = set()
-    while waiting:
-        if (target := waiting.pop()) in seen:
-            continue
-        seen.add(target)
-        waiting += package.definition(target).uses
+    for target in package.with_all_reached(in_room):
         for statement in package.statements(target):
             for constant, value in _constants(statement):
                 constants.setdefault(constant, set()).add(value)
@@ -136,7 +124,7 @@ def read_files(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
         # Two of one name, in two modules, are told by both of their values.
         {constant: " and ".join(sorted(values)) for constant, values in sorted(constants.items())},
         short_hash(sorted({alone.hash(target) for target in alone.of_module(HOT_PATH)})),
-        short_hash(sorted({package.hash(t) for module in room for t in package.of_module(module)})),
+        short_hash(sorted({package.hash(target) for target in in_room})),
     )
 
 
