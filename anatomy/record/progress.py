@@ -64,10 +64,11 @@ class Reporter:
 
     def begin(self, what: str) -> None:
         """Say that `what` is measured now."""
+        seconds = expected_s(self._last[self._done :])
+        left = f"about {duration(seconds)} left" if seconds else ""
         if self._bar:
-            self._bar.update(self._task, description=what, left=self._left())
+            self._bar.update(self._task, description=what, left=left)
         else:
-            left = self._left()
             self.line(f"[{self._done + 1}/{len(self._last)}] {what}{left and f', {left}'}")
 
     def end(self, what: str, how: str) -> None:
@@ -80,7 +81,3 @@ class Reporter:
     def line(self, text: str) -> None:
         """Print one line above the bar."""
         self.console.print(text, markup=False, soft_wrap=True)
-
-    def _left(self) -> str:
-        left = expected_s(self._last[self._done :])
-        return f"about {duration(left)} left" if left else ""

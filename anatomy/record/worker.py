@@ -176,24 +176,18 @@ def _failure(error: Exception) -> dict[str, str]:
     """A failure as the recorder wants it: the error's name, its sentence, and, where nobody
     foresaw it, the traceback."""
     kind, message, trace = type(error), str(error), ""
+    # A size that no integer holds is a TypeError where it fails on the way into torch.
+    torchs = isinstance(error, RuntimeError | TypeError)
     notes = "".join(f" {each}" for each in getattr(error, "__notes__", ()))  # such as its cell
     if isinstance(error, AnatomyError):
         pass
-    elif _is_out_of_memory(error):
+    elif host.is_out_of_memory(error) or (torchs and any(sign in message for sign in NO_MEMORY)):
         kind, message = OutOfMemory, _out_of_memory(error)
     else:
         first = next(iter(message.strip().splitlines()), "")
         message = f"{kind.__name__}: {first}{_place(error)}{notes and '.'}"
         kind, trace = MeasurementError, "".join(traceback.format_exception(error))
     return {"error": kind.__name__, "message": message + notes, "trace": trace}
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """By its type where there is one; the text alone tells where a library has none."""
-    # A size that no integer holds is a TypeError where it fails on the way into torch.
-    torchs = isinstance(error, RuntimeError | TypeError)
-    said = torchs and any(sign in str(error) for sign in NO_MEMORY)
-    return said or host.is_out_of_memory(error)
 
 
 def _out_of_memory(error: Exception) -> str:

@@ -150,7 +150,10 @@ def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
         for one, its in zip(target.elts, value.elts, strict=True):
             yield from _assigned(one, its)
     elif isinstance(target, ast.Name) and target.id.isupper():
-        yield target.id, _value(value)
+        try:  # numbers are computed, so that `2**20` and `1048576` are the same
+            yield target.id, ascii(_computed(value))
+        except ValueError:
+            yield target.id, ast.unparse(value)
 
 
 def _defaults(outer: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:
@@ -172,14 +175,6 @@ def _given(name: str, value: ast.expr) -> Iterator[tuple[str, str]]:
         computed = _computed(value)
         if not isinstance(computed, str) or " " not in computed:
             yield name, ascii(computed)
-
-
-def _value(node: ast.expr) -> str:
-    """A value as text: numbers are computed, so that `2**20` and `1048576` are the same."""
-    try:
-        return ascii(_computed(node))
-    except ValueError:
-        return ast.unparse(node)
 
 
 def _computed(node: ast.expr) -> Any:
