@@ -74,18 +74,12 @@ def script_run(
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> Iterator[Path]:
-    """Run a reader's script in a fresh process, wait for it, and end whatever it leaves behind.
+    """Run a reader's script, a file and its arguments, in a fresh process; give what it found.
 
-    Args:
-        command: The file and its arguments.
-        name: How errors call it.
-        variable: Variable that names the file in which the process leaves what it found; that is
-            what this gives, and it may not be there.
-        environment, timeout_s: As for `ask`, but without a limit by default.
-        heard: Called with each line that it prints, from another thread.
-
-    Raises:
-        MeasurementError, OutOfMemory: As for `ask`; also where its status is not 0.
+    That is a file, which `variable` names in its environment, and which may not be there. Errors
+    call the script `name`. `heard` is called with each line that it prints, from another thread.
+    All else is as for `ask`, but without a time limit by default; a status other than 0 is a
+    MeasurementError too.
     """
     with _temporary_folder() as folder:
         file = Path(folder) / "found"

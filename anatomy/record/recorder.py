@@ -89,16 +89,11 @@ def plan(
 ) -> list[Item]:
     """What is to be recorded and how each of it stands, ceilings first, nothing twice.
 
-    Raises UnknownName or BadParameter where a page asks for what does not exist.
-
-    Args:
-        shown: (experiment, parameters) or (experiment, parameters, place), as pages show them.
-        root: Folder of all recordings.
-        here: This GPU host as `machine.host.here` tells it; None elsewhere.
-        slug: The machine whose recordings are looked at, of what runs on a CPU any CPU's, as pages
-            do. Default: this one, and its CPU.
-        package: Folder of another package that has the experiments.
-        processes: Fresh processes to measure each in. Default: as many as each declares.
+    `shown` are (experiment, parameters) or (experiment, parameters, place), as pages show them;
+    `here` is this GPU host as `machine.host.here` tells it. With `slug` that machine's recordings
+    are looked at, and of what runs on a CPU any CPU's, as pages do; else this host's. `package` is
+    the folder of another package that has the experiments. `processes` are fresh ones to measure
+    each in, by default as many as it declares.
     """
     wanted: dict[str, tuple[str, dict, dict[str, None]]] = {}
     for name, params, *places in shown:

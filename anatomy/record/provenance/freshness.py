@@ -34,14 +34,10 @@ def freshness(
 ) -> Freshness:
     """Compare a `Recording` with the code of a package, and with the GPU host if this is one.
 
-    Args:
-        recording: None where there is none.
-        here: `slug`, `card`, `torch`, `driver` of this GPU host; None where there is no GPU, and
-            then the code alone is compared. What a value of None can't tell is not held against
-            the recording.
-        package: The package's folder. Default: this package.
-        processes: Fresh processes it must have been measured in, at least. Default: as many as
-            the experiment declares. More than that prove more, and are current too.
+    `here` has `slug`, `card`, `torch` and `driver` of the host; what a value of None can't tell is
+    not held against the recording. `package` is the package's folder, by default this one's.
+    `processes` are fresh ones it must have been measured in, at least, by default as many as the
+    experiment declares: more than that prove more, and are current too.
     """
     if recording is None:
         return Freshness("missing", "It has not been measured.")
