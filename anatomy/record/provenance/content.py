@@ -1,7 +1,7 @@
 """Definitions of a package, hashed by their content and by that of all that they reach."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -87,21 +87,27 @@ class Definitions(Modules):
         found = CodeHash(digest(*parts), sorted({self.files[at] for at, _ in definitions}))
         return self._reached.setdefault((module, function), found)
 
-    def with_all_reached(self, targets: Iterable[Target]) -> dict[Target, Definition]:
-        """These definitions and all that they reach."""
+    def with_all_reached(
+        self, targets: Iterable[Target], but: Container[Target] = ()
+    ) -> dict[Target, Definition]:
+        """These definitions and all that they reach, but for some and what is behind them."""
         found: dict[Target, Definition] = {}
         waiting = [*targets]
         while waiting:
             if (target := waiting.pop()) not in found:
                 found[target] = self.definition(target)
-                waiting += found[target].uses
+                waiting += [use for use in found[target].uses if use not in but]
         return found
 
     def hash(self, target: Target) -> str:
         """Hash of a definition by its content, and by that of all that it reaches."""
         if target not in self._hashes:
-            for group in self._groups(target):
-                self._hash_group(group)
+            new = self.with_all_reached([target], but=self._hashes)
+            reached = {each: self.with_all_reached([each], but=self._hashes).keys() for each in new}
+            # What refers to something reaches more than it does, unless both refer to each other.
+            for each in sorted(new, key=lambda each: len(reached[each])):
+                if each not in self._hashes:
+                    self._hash_group([other for other in reached[each] if each in reached[other]])
         return self._hashes[target]
 
     def _hash_group(self, group: list[Target]) -> None:
@@ -121,38 +127,6 @@ class Definitions(Modules):
             }
         size = str(len(group))
         self._hashes |= {target: digest(size, label) for target, label in labels.items()}
-
-    def _groups(self, start: Target) -> list[list[Target]]:
-        """Definitions reached from `start` and not hashed yet, those that refer to each other in
-        one group, and a group after all that it refers to (Tarjan 1972, without recursion)."""
-        groups: list[list[Target]] = []
-        order: dict[Target, int] = {}
-        lowest: dict[Target, int] = {}
-        path: list[Target] = []  # visited, and in no group yet
-        calls = [(start, iter(()))]
-        while calls:
-            target, uses = calls[-1]
-            if target not in order:
-                order[target] = lowest[target] = len(order)
-                path.append(target)
-                uses = iter([u for u in self.definition(target).uses if u not in self._hashes])
-                calls[-1] = (target, uses)
-            for use in uses:
-                if use not in order:
-                    calls.append((use, iter(())))
-                    break
-                if use in path:
-                    lowest[target] = min(lowest[target], order[use])
-            else:
-                calls.pop()
-                if calls:
-                    above = calls[-1][0]
-                    lowest[above] = min(lowest[above], lowest[target])
-                if lowest[target] == order[target]:
-                    place = path.index(target)
-                    groups.append(path[place:])
-                    del path[place:]
-        return groups
 
     def of_module(self, module: str) -> list[Target]:
         """All definitions of a module."""

@@ -302,16 +302,13 @@ def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, de
 
 def _is_place(node: ast.AST) -> bool:
     """Whether an expression is `Path(__file__)` or a folder above it: where the code lies."""
-    while not isinstance(node, ast.Call) or isinstance(node.func, ast.Attribute):
-        if isinstance(node, ast.Call) and node.func.attr == "resolve":
-            node = node.func.value
-        elif (isinstance(node, ast.Attribute) and node.attr in ("parent", "parents")) or (
-            isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute)
-        ):
-            node = node.value
-        else:
-            return False
-    return ast.unparse(node) == "Path(__file__)"
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr == "resolve" and _is_place(node.func.value)
+    if isinstance(node, ast.Call):
+        return ast.unparse(node) == "Path(__file__)"
+    above = isinstance(node, ast.Attribute) and node.attr in ("parent", "parents")
+    numbered = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute)
+    return (above or numbered) and _is_place(node.value)
 
 
 def _sees_locals(node: ast.AST) -> bool:
