@@ -42,10 +42,8 @@ class Census:
 
 
 def take(calls: Mapping[str, Call], clock: Clock, times: int = CALLS) -> dict[str, Census] | None:
-    """Profile warm callables in one session and list each one's kernels; None where there are none.
-
-    Each is called so many `times`; the `clock` of their device hides dispatch here too.
-    """
+    """Profile warm callables, each called so many `times`, in one session and list their kernels;
+    None where there are none. The `clock` of their device hides dispatch here too."""
     if clock.device.type != "cuda":
         return None
 

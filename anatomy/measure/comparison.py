@@ -173,10 +173,8 @@ def settle(
 
 
 def known_control(variants: Variants, control: str | None, others: Sequence[str] = ()) -> str:
-    """The name of the control, by default the first variant's.
-
-    Raises BadParameter where there are no variants, or this or one of `others` is none of theirs.
-    """
+    """The name of the control, by default the first variant's; BadParameter where there are no
+    variants, or it or one of `others` is none of theirs."""
     if not variants:
         raise BadParameter("compare() needs at least one variant, as {'name': callable}.")
     control = control or next(iter(variants))
@@ -265,10 +263,8 @@ def _kernels(seen: census.Census | None, *, named: bool) -> dict:
 
 
 def _period_s(watch: Stopwatch, sampler: sampling.Sampler) -> float | None:
-    """Seconds from call to call as the host sees it, back to back; None where that is no question.
-
-    It is longer than a call takes the GPU where the host sets the pace.
-    """
+    """Seconds from call to call as the host sees it, back to back, which is longer than a call
+    takes the GPU where the host sets the pace; None where that is no question."""
     if watch.device.type != "cuda" or sampler.quantity in OF_HOST:
         return None
     calls = max(LEAST_CALLS, min(MOST_CALLS, int(PERIOD_S / sampler.period_s)))

@@ -83,10 +83,8 @@ def _stopwatch(device: str) -> Stopwatch:
 
 
 def stopwatch_for(device: str | torch.device) -> Stopwatch:
-    """The stopwatch of a device such as `cuda:0` or `cpu`, calibrated once a process.
-
-    Raises BadParameter for what is no device's name, and DeviceError where there is none such.
-    """
+    """The stopwatch of a device such as `cuda:0` or `cpu`, calibrated once a process; BadParameter
+    for what is no device's name, and DeviceError where there is none such."""
     kind, index = host.require_device(device)
     return _stopwatch(f"cuda:{index}" if kind == "cuda" else "cpu")
 

@@ -19,10 +19,8 @@ VARIABLE = "ANATOMY_REPLICATE"
 
 
 def hand_over(table: pd.DataFrame, noise_floor: float, warnings: Sequence[str] = ()) -> None:
-    """Add a comparison, its noise floor as a share of 1, to the file that ANATOMY_REPLICATE names.
-
-    Raises MeasurementError where that file can't be written.
-    """
+    """Add a comparison, its noise floor as a share of 1, to the file that ANATOMY_REPLICATE names;
+    MeasurementError where that can't be written."""
     if not (file := os.environ.get(VARIABLE)):
         return
     rows = plain_fields({"rows": table})["rows"]  # rounded as in a recording; what is missing, null

@@ -43,11 +43,10 @@ def ask(
     """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
 
     After `timeout_s` seconds it is killed with all its children. `environment` has variables set
-    for it beside those of this process. Raises what the experiment refused, by the same name, and:
-
-        MeasurementError: It took too long, crashed, or failed in a way it did not foresee; the
-            error's `output` is the end of what it printed.
-        OutOfMemory: It ran out of memory, or was killed for it.
+    for it beside those of this process. Raises what the experiment refused, by the same name;
+    OutOfMemory also where it was killed for its memory; and MeasurementError where it took too
+    long, crashed, or failed in a way it did not foresee. The error's `output` is the end of what it
+    printed.
     """
     with _temporary_folder() as folder:
         result = Path(folder) / "result.json"
@@ -140,10 +139,7 @@ def revive(name: str, message: str) -> AnatomyError:
 
 @contextlib.contextmanager
 def only_recorder() -> Iterator[None]:
-    """Hold the right to measure on this machine; two at once would slow each other down.
-
-    Raises Busy, with its number, where another process of this user holds it.
-    """
+    """Hold the right to measure on this machine; Busy where another process of this user does."""
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
     try:
         folder = Path(tempfile.gettempdir()) / f"pytorch-gpu-anatomy-{user}"

@@ -22,10 +22,8 @@ def duration(seconds: float) -> str:
 
 
 def expected_s(last: Sequence[float | None]) -> float | None:
-    """Seconds that items will take, from what each took last time; None if none was ever measured.
-
-    One that was never measured is expected to take as long as the median of the others.
-    """
+    """Seconds that items will take, from what each took last time, one never measured as long as
+    the median of the others; None if none was ever measured."""
     known = [seconds for seconds in last if seconds is not None]
     if not known:
         return None if last else 0.0

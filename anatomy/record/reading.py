@@ -36,10 +36,8 @@ def _rounded(value: Any) -> Any:
 
 
 def circumstances(data: dict, path: Path | None = None) -> Circumstances:
-    """What the fields of a recording say of how its rows were measured.
-
-    The folder of recordings that its file, `path`, is in may hold the machine's ceilings.
-    """
+    """What the fields of a recording say of how its rows were measured; the folder of recordings
+    that its file, `path`, is in may hold the machine's ceilings."""
     machine = data["machine"]
 
     @cache  # many rows may ask

@@ -152,10 +152,9 @@ def run(
     ceilings. `package` and `processes` are as for `plan`. `tell` is called with what begins when
     a process does: `toy.fine, process 2 of 3`.
 
-    Raises:
-        UnknownName, BadParameter: There is no such experiment or parameter.
-        Busy: Another process measures here, or computes on the card, without `allow_foreign`.
-        DeviceError, OutOfMemory, MeasurementError: It could not be measured; says why.
+    Raises UnknownName or BadParameter for a call that is not possible, Busy where another process
+    measures here, or computes on the card without `allow_foreign`, and DeviceError, OutOfMemory or
+    MeasurementError where it could not be measured.
     """
     with isolation.only_recorder():
         return _measure(name, params, allow_foreign, root, package, processes, tell, timeout_s)
@@ -223,10 +222,8 @@ def record(
     item that took longer last time is not begun, and one that overruns is ended. All processes of
     an item count together, and of an item that is ended or fails none is kept.
 
-    Raises:
-        DeviceError: Something needs a GPU, and there is none.
-        Busy: Another process measures here.
-        RecordingError: The disk refuses; nothing more could be kept.
+    Raises DeviceError where something needs a GPU and there is none, Busy where another process
+    measures here, and RecordingError where the disk refuses: nothing more could be kept.
     """
     todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
     on_gpu = [item for item in todo if not recording.on_cpu(item.params)]

@@ -271,10 +271,8 @@ def find_on_cpu(root: Path, first: str | None, name: str, /, **params: Any) -> R
 def all_recordings(
     root: Path, machine: str | None = None, *, broken: list[RecordingError] | None = None
 ) -> list[Recording]:
-    """Every recording, or one machine's, in order of machine, experiment and key.
-
-    Where `broken` is given, errors of files that can't be used are added to it, not raised.
-    """
+    """Every recording, or one machine's, in order of machine, experiment and key; where `broken` is
+    given, errors of files that can't be used are added to it, not raised."""
     found = []
     for file in sorted(Path(root).glob(f"{machine or '*'}/*/*.json")):
         try:

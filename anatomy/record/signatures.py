@@ -47,10 +47,8 @@ class Parameter:
     optional: bool = False  # None is a value too, as in `int | None`
 
     def convert(self, value: Any) -> Any:
-        """`value`, which may be text from a command line, as this parameter's type.
-
-        Raises BadParameter where it can't be that; the message says what could.
-        """
+        """`value`, which may be text from a command line, as this parameter's type; BadParameter,
+        which says what could be, where that is not possible."""
         if value is None or (self.optional and value in ("none", "None")):
             if self.optional:
                 return None
@@ -140,10 +138,8 @@ def signature(name: str, root: Path | None = None) -> Signature:
 
 
 def experiments(root: Path | None = None) -> dict[str, Signature]:
-    """Every experiment of the package in `root`, by default this one, in order of name.
-
-    Raises AnatomyError where a file does not parse, or declares something that is not a literal.
-    """
+    """Every experiment of the package in `root`, by default this one, in order of name;
+    AnatomyError where a file does not parse, or declares something that is not a literal."""
     root = Path(root or PACKAGE).resolve()
     return dict(_experiments(root.name, sources(root)))
 

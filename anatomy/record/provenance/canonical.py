@@ -41,10 +41,8 @@ def render(data: Mapping) -> str:
 
 
 def compacted(data: Mapping) -> dict:
-    """`data` with the nulls of its rows left out, and `columns`, the names of all columns.
-
-    A table of several kinds of rows is mostly gaps, and a folder of recordings would be half nulls.
-    """
+    """`data` with the nulls of its rows left out, and `columns`, the names of all columns: a table
+    of several kinds of rows is mostly gaps, and a folder of recordings would be half nulls."""
     rows = data["rows"]
     columns = sorted({name for row in rows for name in row})
     kept = [{name: value for name, value in row.items() if value is not None} for row in rows]

@@ -39,10 +39,8 @@ JUDGED_COMPARISON = "comparison"
 
 
 def present(root: Path) -> Layout:
-    """How this version of the package is laid out, and the method that the one in `root` follows.
-
-    Code of the measuring room that differs from what METHOD.json was made of has an id of its own.
-    """
+    """How this version of the package is laid out, and the method that the one in `root` follows;
+    code of the room that differs from what METHOD.json was made of has an id of its own."""
     standing = method.standing(root)
     number = standing.id if standing.differences else standing.id.partition("-")[0]
     return Layout((method.ROOM, JUDGED_COMPARISON), UNFOLLOWED, number)
@@ -73,11 +71,8 @@ def hash_at(
     declared_files: Sequence[str],
     parameters: Mapping[str, Any],
 ) -> CodeHash:
-    """As `code_hash`, of a function wherever the package in `root` has its experiments.
-
-    `module` is without the package's name, `declared_files` are relative to the checkout, and
-    `parameters` are all of them.
-    """
+    """As `code_hash`, of a function wherever the package in `root` has its experiments; `module` is
+    without the package's name, and `declared_files` are relative to the checkout."""
     reached = _package(root.name, signatures.sources(root), layout).reached(module, function)
     parts = [str(SCHEME), reached.hash]
     files = {f"{root.name}/{file}" for file in reached.files}

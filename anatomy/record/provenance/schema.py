@@ -52,13 +52,8 @@ FIELDS = {
 }
 
 # Kind of a declared column -> what its values must be. Any may be null or absent.
-OF_KIND = {
-    columns.NUMBER: NUMBER,
-    columns.COUNT: NUMBER,
-    columns.TEXT: TEXT,
-    columns.FLAG: FLAG,
-    columns.LIST: LIST,
-}
+OF_KIND = {columns.NUMBER: NUMBER, columns.COUNT: NUMBER, columns.TEXT: TEXT}
+OF_KIND |= {columns.FLAG: FLAG, columns.LIST: LIST}
 
 
 def check(data: Any) -> None:
@@ -77,10 +72,8 @@ def check(data: Any) -> None:
     if version != SCHEMA or isinstance(version, bool):
         raise ValueError(f"its schema is {version!r}, and the only one so far is {SCHEMA}")
     for name, (kind, nullable) in FIELDS.items():
-        holder = data
-        *parents, last = name.split(".")
-        for parent in parents:
-            holder = holder[parent]
+        parent, _, last = name.rpartition(".")
+        holder = data[parent] if parent else data
         if last not in holder:
             raise ValueError(f"the field {name} is missing")
         _expect(name, holder[last], kind, nullable)
