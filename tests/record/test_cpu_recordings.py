@@ -65,7 +65,7 @@ def test_a_check_asks_for_what_the_pages_show(root):
 
 def test_a_claim_of_a_cpu_is_in_the_ledger_once_and_under_its_name(root, monkeypatch):
     synthetic.MAKERS["limits.ceilings"](root)
-    second = recording.load(next(root.glob("toy-gpu/limits.ceilings/*.json")), root).data
+    second = recording.load(next(root.glob("toy-gpu/limits.ceilings/*.json"))).data
     second["machine"] |= {"slug": "toy-gpu-2"}
     recording.save(second, root)
 
