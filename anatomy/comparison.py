@@ -1,6 +1,6 @@
 """`compare`: named callables in, one honest table out.
 
-`measuring.comparison` takes the times. Here they are judged: ratios to a control, what may be said
+`measure.comparison` takes the times. Here they are judged: ratios to a control, what may be said
 of them, the share of a limit, and whether a figure can be true at all.
 """
 
@@ -36,26 +36,18 @@ Each = float | str | Mapping[str, float | str] | None
 class Comparison:
     """What `compare` found.
 
-    Attributes:
-        table: One row per variant in the order given, the control's duplicate last. Times end in
-            `_s` and are seconds; `blocks_s` holds the block medians, from which `median_s`, its
-            exact 95 % interval `low_s` to `high_s`, and the paired `ratio` (time over the
-            control's time) with `ratio_low` and `ratio_high` follow. `samples` are raw samples.
-        noise_floor: How far the control strays from itself, as a relative number. No difference
-            below it is claimed.
-        errors: Relative error of each variant against its reference.
-        census: The kernels of each variant, by name; empty where none were listed.
-        warnings: What the reader of the table must know, one sentence each.
-        ceilings: The machine's limits, measured where there is a recording of them; None on a
-            CPU and on a GPU that nobody knows.
+    The `table` has one row per variant in the order given, the control's duplicate last. Times end
+    in `_s` and are seconds; `blocks_s` holds the block medians, from which `median_s`, its exact
+    95 % interval `low_s` to `high_s`, and the paired `ratio` (time over the control's time) with
+    `ratio_low` and `ratio_high` follow. `samples` are raw samples.
     """
 
     table: pd.DataFrame
-    noise_floor: float
-    errors: dict[str, float]
-    census: Mapping[str, census.Census]
-    warnings: tuple[str, ...] = ()
-    ceilings: Ceilings | None = None
+    noise_floor: float  # how far the control strays from itself, as a share; no less is claimed
+    errors: dict[str, float]  # of each variant against its reference, relative
+    census: Mapping[str, census.Census]  # kernels of each variant; empty where none were listed
+    warnings: tuple[str, ...] = ()  # what the reader of the table must know, one sentence each
+    ceilings: Ceilings | None = None  # None on a CPU, and on a GPU that nobody knows
 
     def __str__(self) -> str:
         return printing.as_text(*self._printable())

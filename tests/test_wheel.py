@@ -83,7 +83,7 @@ def test_it_measures_prints_and_saves(installed, tmp_path, own_lock):
     assert status == 0, err
     assert "[A variant: transposed_view]" in out and "strides        : (1, 8)" in out
     (file,) = (tmp_path / "mine").rglob("*.json")
-    found = recording.load(file, tmp_path / "mine")
+    found = recording.load(file)
     assert found.experiment == "tensor_layout.report" and found.data["code"]["commit"] is None
 
 

@@ -100,11 +100,11 @@ def _measured(experiment, params, given, package, folder=None) -> Recording:
         reporter.end(what, f"{took} to start")
     if folder is not None:
         saved = recording.save(data, folder, defaults=experiment.defaults)
-        return recording.load(saved, folder)
+        return recording.load(saved)
     # Saved and read all the same, so that what is printed is what a recording would hold.
     with tempfile.TemporaryDirectory(prefix="anatomy-") as away:
         saved = recording.save(data, Path(away), defaults=experiment.defaults)
-        return Recording(recording.load(saved, Path(away)).data)
+        return Recording(recording.load(saved).data)
 
 
 def known_ceilings(machine: str) -> limits.Ceilings | None:

@@ -1,9 +1,7 @@
 """How a number is made: the only clock of the package, and the order in which it is used.
 
-It takes times and says what clocks, counters and checks said. What may be concluded from that is
-none of its business: `anatomy.comparison.compare` judges what `compare_raw` measures, and is what
-experiments call, and readers on their own code. What each step is for stands in the module that
-does it, from the lowest to the highest:
+What may be concluded from it is none of its business: `anatomy.comparison.compare` judges what
+`compare_raw` measures, and is what experiments call. From the lowest to the highest:
 
 * `cache` how large the L2 cache is that a cold call must find empty
 * `clock` the hot path: CUDA events behind a queue that hides dispatch, or the host's counter

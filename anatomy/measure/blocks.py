@@ -30,18 +30,14 @@ INVALIDATING = ("software_thermal", "hardware_thermal", "power_brake", "sync_boo
 
 @dataclass
 class Measured:
-    """What the blocks gave. Times in seconds per call, one list per variant, in order.
+    """What the blocks gave. Times in seconds per call, one list per variant, in order."""
 
-    `medians[i][b]` is the median of variant i's samples in block b, `raw[i]` all its samples.
-    `discarded` counts thrown-away blocks by cause. `power_limited[i]` says whether the power cap
-    held variant i back; None where no counter tells. `clocks[i]` are the readings beside it.
-    """
-
-    medians: list[list[float]]
-    raw: list[list[float]]
-    discarded: Counter = field(default_factory=Counter)
+    medians: list[list[float]]  # [i][b] is that of variant i's samples in block b
+    raw: list[list[float]]  # all samples
+    discarded: Counter = field(default_factory=Counter)  # thrown-away blocks by cause
+    # Whether the power cap held a variant back; None where no counter tells.
     power_limited: list[bool | None] = field(default_factory=list)
-    conditions: list[dict[str, float | None]] = field(default_factory=list)
+    conditions: list[dict[str, float | None]] = field(default_factory=list)  # readings beside it
 
     @property
     def blocks(self) -> int:
@@ -50,11 +46,9 @@ class Measured:
 
 
 def balanced_orders(count: int, seed: int) -> list[list[int]]:
-    """Orders of `count` variants in which each follows each other equally often.
+    """Orders of `count` variants in which each follows each other equally often, shuffled.
 
-    Williams' design: `count` orders if that is even, twice as many if it is odd; shuffled by
-    `seed`.
-
+    `count` orders if that is even, twice as many if it is odd.
     Source: E. J. Williams 1949, Australian Journal of Scientific Research A 2, 149-168.
     """
     first = [0]
@@ -79,17 +73,10 @@ def run(
 ) -> Measured:
     """Measure all variants in interleaved blocks until they are narrow enough, or time is up.
 
-    Args:
-        samplers: One per variant, by name; the control stands there twice.
-        narrow_enough: Whether block medians (one list per variant) suffice; asked at the looks.
-        least_samples: Least number of samples of each variant.
-        budget_s: Seconds after which no further block is begun; but see `PATIENCE`.
-        seed: Of the order of variants.
-        looks: Numbers of blocks at which to ask.
-        company: Other processes on the device that were there before and are allowed.
-
-    Raises:
-        MeasurementError: More blocks had to be thrown away than could be kept.
+    The control stands twice among the `samplers`. `narrow_enough` is asked, with one list of block
+    medians per variant, after as many blocks as `looks` says. After `budget_s` seconds no block is
+    begun; but see `PATIENCE`. `company` counts other processes on the device that were there
+    before and are allowed. MeasurementError where more blocks are thrown away than kept.
     """
     names, samplers = list(samplers), list(samplers.values())
     watch = samplers[0].watch

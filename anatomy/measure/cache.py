@@ -1,9 +1,8 @@
 """How large the cache is that a cold call must not find anything in, and how to keep it out.
 
-A benchmark that calls one function again and again on the same buffers reads them from the L2
-cache, which real code, with other work in between, would not. A cold sample therefore begins with
-an L2 that holds nothing of the caller's: after a flush (`clock.Flush`), or because several sets of
-buffers are used in turn (`rotation`).
+Called again and again on the same buffers, a function reads them from the L2 cache, which real
+code, with other work in between, would not. Before a cold sample the cache is therefore flushed
+(`clock.Flush`), or several sets of buffers are used in turn (`rotation`).
 """
 
 from pathlib import Path
@@ -42,12 +41,8 @@ def _parse_size(text: str) -> int:
 def rotation(footprint_bytes: int, device: torch.device) -> int:
     """How many sets of buffers, used in turn, keep a callable's inputs out of the cache.
 
-    Args:
-        footprint_bytes: What one call reads of its own set, in bytes.
-        device: Where it runs.
-
-    Returns:
-        At least 2; or 1 if so many sets would be needed that flushing is the better way.
+    One call reads `footprint_bytes` of its own set. At least 2; or 1 if so many sets would be
+    needed that flushing is the better way.
     """
     sets = -(-FLUSH_FACTOR * last_level_cache_bytes(device) // max(footprint_bytes, 1))
     return 1 if sets > MOST_SETS else max(2, sets)

@@ -32,42 +32,23 @@ COLDER = 1.05
 
 @dataclass
 class Calibration:
-    """What the clock itself costs, in seconds.
+    """What the clock itself costs, in seconds."""
 
-    Attributes:
-        event_pair_s: An empty event pair; on a CPU two readings of its clock.
-        null_kernel_s: Span of an event pair around a kernel that does nothing; None on a CPU.
-        null_record_s: The same kernel by CUPTI's record; None where there is no record.
-        clock_s: What a span holds beside the work in it, without a flush: what is taken off.
-        resolution_s: The step in which the clock counts; 0 where it is too fine to matter.
-        queue_s: Host time to queue a flush and an event pair.
-        host_clock_s: Two readings of the host's clock.
-        synchronize_s: A bare synchronize.
-        flush_s: One cache flush.
-        probe_cold_s: A read of a quarter of the cache after a flush.
-        probe_warm_s: The same straight after itself; it must be shorter, or the flush is none.
-    """
-
-    event_pair_s: float
-    null_kernel_s: float | None
-    null_record_s: float | None
-    clock_s: float
-    resolution_s: float
-    queue_s: float
-    host_clock_s: float
-    synchronize_s: float
+    event_pair_s: float  # empty; on a CPU two readings of its clock
+    null_kernel_s: float | None  # event pair around a kernel that does nothing; None on a CPU
+    null_record_s: float | None  # the same kernel by CUPTI's record; None where there is no record
+    clock_s: float  # what a span holds beside its work, without a flush: what is taken off
+    resolution_s: float  # the step in which the clock counts; 0 where it is too fine to matter
+    queue_s: float  # host time to queue a flush and an event pair
+    host_clock_s: float  # two readings of the host's clock
+    synchronize_s: float  # a bare one
     flush_s: float
-    probe_cold_s: float
-    probe_warm_s: float
+    probe_cold_s: float  # a read of a quarter of the cache after a flush
+    probe_warm_s: float  # straight after itself; it must be shorter, or the flush is none
 
 
 def calibrate(clock: Clock) -> tuple[Calibration, list[str]]:
-    """Measure what the clock, an empty kernel, a synchronize and a flush cost on its device.
-
-    Returns:
-        The costs, and a sentence for whatever keeps them from being known: a flush that does not
-        empty the cache, a host too slow to be hidden, no record of kernels.
-    """
+    """Measure what the clock costs; and a sentence for whatever keeps that from being known."""
     warnings: list[str] = []
     on_gpu = clock.device.type == "cuda"
     probe = torch.zeros(

@@ -1,8 +1,7 @@
 """Which kernels one call runs, by name and in order, as CUPTI saw them.
 
-Kernel names are the evidence for why a call took the time it took: which tile, which alignment,
-whether a copy ran first. They are read outside the timed blocks, because a profiler slows what it
-watches.
+They are the evidence for why a call took its time: which tile, which alignment, whether a copy ran
+first. They are read outside the timed blocks, because a profiler slows what it watches.
 """
 
 import warnings
@@ -26,17 +25,15 @@ Kernel = tuple[float, float, str]
 
 @dataclass(frozen=True)
 class Census:
-    """The device's work of one call.
+    """The device's work of one call; times in seconds, medians over `CALLS` calls.
 
-    `kernels` are names in order of their start, copies and memsets among them. `busy_s` is the
-    union of their intervals and `span_s` the time from the first one's start to the last one's
-    end, in seconds, medians over `CALLS` calls. Both come from one timeline: a busy time from here
-    and a span from an event pair would differ with the clock as well as with the gaps.
+    Both come from one timeline: a busy time from here and a span from an event pair would differ
+    with the clock as well as with the gaps.
     """
 
-    kernels: tuple[str, ...]
-    busy_s: float
-    span_s: float
+    kernels: tuple[str, ...]  # names in order of their start, copies and memsets among them
+    busy_s: float  # union of their intervals
+    span_s: float  # from the first one's start to the last one's end
 
     @property
     def gap_share(self) -> float:
@@ -45,13 +42,8 @@ class Census:
 
 
 def take(calls: Mapping[str, Call], clock: Clock, times: int = CALLS) -> dict[str, Census] | None:
-    """Profile callables in one session and list the kernels of each; None where there are none.
-
-    Args:
-        calls: The callables by name, already warm.
-        clock: The clock of the device where they run; it hides dispatch here too.
-        times: How often to call each.
-    """
+    """Profile warm callables, each called so many `times`, in one session and list their kernels;
+    None where there are none. The `clock` of their device hides dispatch here too."""
     if clock.device.type != "cuda":
         return None
 

@@ -9,9 +9,8 @@ one sleep: on an H200 a host that goes on queueing while the device works length
 0.6 to 1.3 us.
 
 A microsecond of Python in the wrong line is a microsecond in a figure, and no test on a virtual
-card sees it. So whatever is timed, or runs while something is timed, stands in this module and in
-no other, and every edit of its syntax is an edit of the method (see `provenance.method`). It knows
-neither what a sample is for nor what it will be compared with.
+card sees it. So all that is timed, or runs while something is timed, stands here alone, and every
+edit of its syntax is an edit of the method (see `anatomy.record.provenance.method`).
 """
 
 import time
@@ -41,9 +40,6 @@ class Flush:
     The buffer is first written, then another one of `FLUSH_FACTOR` caches is read. Writing alone
     would leave a cache full of dirty lines, whose write-back would then be charged to the timed
     call: on a 60 MB cache that is up to 60 MB of somebody else's traffic.
-
-    Args:
-        device: The device whose cache is flushed.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -238,9 +234,8 @@ class PatientClock(CudaClock):
         return left_s - idle_s > SIDE_STREAM_S
 
     def _wait_behind(self, call: Call) -> tuple[float, float]:
-        """Seconds that waiting for the device takes once the stream has finished with `call`, and
-        those until then.
-        """
+        """Seconds of waiting for the device after the stream has finished with `call`; and those
+        until then."""
         self.drain()
         end = _event()
         start = self.now()

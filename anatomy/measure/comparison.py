@@ -1,8 +1,4 @@
-"""Variants of one computation, measured side by side: what clocks, counters and checks said.
-
-What may be said of it (ratios, verdicts, shares of a limit) is no part of measuring: `comparing`
-does that, and so does whoever reads a recording.
-"""
+"""Variants of one computation, measured side by side: what clocks, counters and checks said."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -40,25 +36,18 @@ OF_HOST = ("host_enqueue", "step_wall")
 class RawComparison:
     """What was measured, with nothing concluded from it.
 
-    Attributes:
-        rows: One per variant in the order given, the control's duplicate last. Times end in `_s`
-            and are seconds; `blocks_s` are the medians of the blocks, of which every statistic is
-            made on reading.
-        medians: The same medians by `variant`, not rounded.
-        dtypes: The number format of each variant's answer.
-        errors: Relative error of each variant against its reference.
-        census: The kernels of each variant, by name; empty where none were listed.
-        warnings: What the reader of the rows must know, one sentence each.
-        watch: The clock that took them.
+    `rows` has one per variant in the order given, the control's duplicate last. Times end in `_s`
+    and are seconds; `blocks_s` are the medians of the blocks, of which every statistic is made on
+    reading. All else is by variant.
     """
 
     rows: list[dict]
-    medians: dict[str, list[float]]
-    dtypes: dict[str, torch.dtype]
-    errors: dict[str, float]
-    census: Mapping[str, census.Census]
-    warnings: tuple[str, ...]
-    watch: Stopwatch
+    medians: dict[str, list[float]]  # of the blocks, not rounded
+    dtypes: dict[str, torch.dtype]  # of the answer
+    errors: dict[str, float]  # relative, against its reference
+    census: Mapping[str, census.Census]  # empty where no kernels were listed
+    warnings: tuple[str, ...]  # what the reader of the rows must know, one sentence each
+    watch: Stopwatch  # the clock that took them
 
 
 def compare_raw(
@@ -80,19 +69,7 @@ def compare_raw(
     allow_foreign: bool | None = None,
     watch: Stopwatch | None = None,
 ) -> RawComparison:
-    """Measure variants of one computation in the same interleaved blocks, the control twice.
-
-    Nothing is timed until every variant agrees with its reference, and compilation, allocation and
-    clocks have settled.
-
-    Args:
-        variants, ..., watch: As of `comparing.compare`.
-
-    Raises:
-        BadParameter: No variants, a control that is none of them, or an unknown quantity.
-        DisagreementError: A variant computes something else.
-        MeasurementError: Another process uses the GPU, or blocks were disturbed throughout.
-    """
+    """Measure as `anatomy.comparison.compare` does, with its arguments, and conclude nothing."""
     control = known_control(variants, control)
     if quantity not in sampling.QUANTITIES:
         known = ", ".join(sampling.QUANTITIES)
@@ -196,16 +173,8 @@ def settle(
 
 
 def known_control(variants: Variants, control: str | None, others: Sequence[str] = ()) -> str:
-    """The name of the control, by default the first variant's.
-
-    Args:
-        variants: All variants.
-        control: The name asked for.
-        others: Further names that must be a variant's.
-
-    Raises:
-        BadParameter: There are no variants, or a name is none of theirs.
-    """
+    """The name of the control, by default the first variant's; BadParameter where there are no
+    variants, or it or one of `others` is none of theirs."""
     if not variants:
         raise BadParameter("compare() needs at least one variant, as {'name': callable}.")
     control = control or next(iter(variants))
@@ -294,10 +263,8 @@ def _kernels(seen: census.Census | None, *, named: bool) -> dict:
 
 
 def _period_s(watch: Stopwatch, sampler: sampling.Sampler) -> float | None:
-    """Seconds from call to call as the host sees it, back to back; None where that is no question.
-
-    It is longer than a call takes the GPU where the host sets the pace.
-    """
+    """Seconds from call to call as the host sees it, back to back, which is longer than a call
+    takes the GPU where the host sets the pace; None where that is no question."""
     if watch.device.type != "cuda" or sampler.quantity in OF_HOST:
         return None
     calls = max(LEAST_CALLS, min(MOST_CALLS, int(PERIOD_S / sampler.period_s)))

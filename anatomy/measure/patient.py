@@ -1,7 +1,4 @@
-"""The GPU's stopwatch for calls of many milliseconds: a host that waited for long is slow after it.
-
-See `clock.PatientClock` for what it does about that.
-"""
+"""The GPU's stopwatch for calls of many milliseconds, after which the host is slow for a while."""
 
 import functools
 
@@ -17,15 +14,7 @@ class PatientStopwatch(PatientClock, CudaStopwatch):
 
 @functools.lru_cache
 def patient_stopwatch(device: torch.device) -> Stopwatch:
-    """The stopwatch of a device for long calls; its calibration and its warnings are the ordinary
-    one's.
-
-    Args:
-        device: Such as `stopwatch_for` takes.
-
-    Raises:
-        DeviceError: This process has no such device.
-    """
+    """As `stopwatch_for`, for long calls, with the calibration and the warnings of that one."""
     watch = stopwatch_for(device)
     if not isinstance(watch, CudaStopwatch):
         return watch

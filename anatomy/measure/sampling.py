@@ -2,9 +2,8 @@
 
 The event pair around a short kernel costs more than the kernel. Back to back, many calls share one
 pair. A cold call cannot be repeated without a flush in between, so it is timed alone, and what the
-pair itself takes (see `calibration`) is taken off. Which way is used depends on the quantity and on
-how long the call takes, is decided once per variant before the blocks begin, and is written into
-the row as `method`.
+pair itself takes (see `calibration`) is taken off. The way is chosen once per variant before the
+blocks begin, by the quantity and how long the call takes, and is in the row as `method`.
 """
 
 import math
@@ -48,24 +47,18 @@ LAUNCH_S = 2e-6
 
 @dataclass
 class Sampler:
-    """Takes samples of one callable, all in the same way.
-
-    `ring` holds the same callable over one or more sets of buffers; `calls` of them make one
-    sample. `enqueue_s` is what the host needs for one call, `period_s` a first estimate of the
-    call itself, `hold_s` the sleep in front of queued work for each call of it, `clock_s` what the
-    clock adds to a span, which is taken off and brought up to date in each block; all in seconds.
-    """
+    """Takes samples of one callable, all in the same way."""
 
     watch: Stopwatch
-    ring: Sequence[Call]
+    ring: Sequence[Call]  # the same callable over one or more sets of buffers
     quantity: Quantity
-    enqueue_s: float
-    period_s: float
+    enqueue_s: float  # what the host needs for one call
+    period_s: float  # a first estimate of the call itself
     way: Literal["alone", "batch", "rotated", "enqueue", "wall"]
-    calls: int
+    calls: int  # that make one sample
     launch_inclusive: bool
-    hold_s: float = 0.0
-    clock_s: float = 0.0
+    hold_s: float = 0.0  # sleep in front of queued work, for each call of it
+    clock_s: float = 0.0  # what the clock adds to a span: taken off, brought up to date in a block
 
     def __post_init__(self) -> None:
         self._next = cycle(self.ring)
@@ -138,11 +131,7 @@ class Sampler:
         return self._net([total])[0] / self.calls
 
     def _net(self, spans: list[float]) -> list[float]:
-        """Spans without the clock's own time.
-
-        Raises:
-            MeasurementError: Nothing is left of them.
-        """
+        """Spans without the clock's own time; MeasurementError where nothing is left of them."""
         _work(self.watch, median(spans), self.clock_s)
         return [span - self.clock_s for span in spans]
 
@@ -167,15 +156,9 @@ def prepare(
 ) -> Sampler:
     """Decide how samples of a callable are taken, from a few calls of it.
 
-    Args:
-        watch: The clock.
-        ring: The callable, or the same callable over several sets of buffers. For `gpu_cold` the
-            sets together must be larger than twice the L2 cache; they are then used in turn and
-            no flush is needed.
-        quantity: Which time is wanted.
-
-    Returns:
-        The sampler; its `launch_inclusive` is set if the callable synchronizes.
+    A `ring` of several is the same callable over several sets of buffers, which for `gpu_cold`
+    must together be larger than twice the L2 cache; used in turn, they need no flush. The sampler
+    is `launch_inclusive` if the callable synchronizes.
     """
     call = ring[0]
     once_s = watch.wall(ring[:1])
@@ -204,11 +187,7 @@ def prepare(
 
 
 def _work(watch: Stopwatch, span_s: float, clock_s: float) -> float:
-    """What is left of a span without the clock's own time.
-
-    Raises:
-        MeasurementError: Nothing is left: no kernel ran.
-    """
+    """What is left of a span without the clock's own time; MeasurementError if no kernel ran."""
     left = span_s - clock_s
     # A kernel that does nothing takes 0.6 us; what is well below it is the clock's own jitter.
     if watch.device.type == "cuda" and left < LEAST_S:

@@ -1,8 +1,5 @@
-"""The clock of a device with what belongs to it: its calibration, its warnings and its counters.
-
-The counters say what happened beside the work in a stretch of time: the allocator asked the driver,
-another process came, a graph was compiled, the clocks were throttled.
-"""
+"""The clock of a device with its calibration, its warnings, and counters of what happened beside
+the work: the allocator asked the driver, another process came, a graph was compiled."""
 
 import functools
 import sys
@@ -18,18 +15,12 @@ QUEUE_LIMIT = 800
 
 
 class Stopwatch(Clock):
-    """The clock of the host, with its calibration and its counters.
-
-    Attributes:
-        device: What it times.
-        calibration: What the clock itself costs; `stopwatch_for` measures it.
-        warnings: What the reader of its figures must know, one sentence each.
-    """
+    """The clock of the host, with its calibration and its counters."""
 
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)
-        self.calibration: Calibration | None = None
-        self.warnings: list[str] = []
+        self.calibration: Calibration | None = None  # `stopwatch_for` measures it
+        self.warnings: list[str] = []  # what the reader of its figures must know, in sentences
 
     def clock_now(self) -> float:
         """Seconds that the clock adds to a cold span now; see `calibration`."""
@@ -92,15 +83,8 @@ def _stopwatch(device: str) -> Stopwatch:
 
 
 def stopwatch_for(device: str | torch.device) -> Stopwatch:
-    """The stopwatch of a device, calibrated once a process.
-
-    Args:
-        device: `cuda:0` or `cpu`.
-
-    Raises:
-        BadParameter: It is no device's name.
-        DeviceError: This process has no such device; the message says what to do.
-    """
+    """The stopwatch of a device such as `cuda:0` or `cpu`, calibrated once a process; BadParameter
+    for what is no device's name, and DeviceError where there is none such."""
     kind, index = host.require_device(device)
     return _stopwatch(f"cuda:{index}" if kind == "cuda" else "cpu")
 

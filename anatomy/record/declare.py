@@ -1,15 +1,13 @@
 """The decorator that makes a function an experiment, and the list of those that are loaded.
 
-An experiment's name, parameters, defaults and help are its own signature and docstring, read by
-`anatomy.record.signatures` without importing it; this half imports it and runs it. The decorator's
-arguments must therefore be literals, and the function must give every parameter a type and a
-default.
+What an experiment declares is read from its source by `anatomy.record.signatures`, without
+importing it; this half imports it. The decorator's arguments must therefore be literals, and the
+function must give every parameter a type and a default.
 """
 
 import importlib
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,23 +18,7 @@ from anatomy.table.errors import AnatomyError
 
 Function = TypeVar("Function", bound=Callable[..., pd.DataFrame])
 
-
-@dataclass(frozen=True)
-class Experiment:
-    """One experiment that is loaded: `function` measures, called with keywords, and returns one
-    tidy table; all else is what `experiment`, its decorator, was told."""
-
-    name: str
-    function: Callable[..., pd.DataFrame]
-    page: str | None = None
-    command: str | None = None
-    timeout_s: float = 300
-    files: tuple[str, ...] = ()
-    processes: int = 1
-    on_request: bool = False
-
-
-LOADED: dict[str, Experiment] = {}
+LOADED: dict[str, Callable[..., pd.DataFrame]] = {}
 
 
 def experiment(
@@ -44,12 +26,14 @@ def experiment(
     *,
     page: str | None = None,
     command: str | None = None,
-    timeout_s: float = 300,
+    timeout_s: float = signatures.TIMEOUT_S,
     files: Sequence[str] = (),
-    processes: int = 1,
+    processes: int = signatures.PROCESSES,
     on_request: bool = False,
 ) -> Callable[[Function], Function]:
     """Register a function as an experiment, and leave it as it is: tests call it directly.
+
+    All arguments but the name are for `signatures`, which reads them where they are written.
 
     It returns one tidy table with the columns of `compare`, if it times anything, and its own; what
     a column means, columns.toml of its chapter says. What can't be measured has a row all the same,
@@ -73,34 +57,27 @@ def experiment(
     """
 
     def register(function: Function) -> Function:
-        known = LOADED.get(name)
-        if known and known.function.__module__ != function.__module__:
+        known = LOADED.setdefault(name, function)
+        if known.__module__ != function.__module__:
             raise AnatomyError(
-                f"Two experiments are called {name}: in {known.function.__module__} and in "
+                f"Two experiments are called {name}: in {known.__module__} and in "
                 f"{function.__module__}. Rename one of them."
             )
-        LOADED[name] = Experiment(
-            name, function, page, command, timeout_s, tuple(files), processes, on_request
-        )
+        LOADED[name] = function
         return function
 
     return register
 
 
-def load(name: str, root: Path | None = None) -> Experiment:
-    """Import the module of an experiment, and torch with it, and return the experiment.
+def load(name: str, root: Path | None = None) -> Callable[..., pd.DataFrame]:
+    """Import the module of an experiment, and torch with it, and return its function.
 
-    Args:
-        name: `topic.function`.
-        root: Folder of another package with an experiments/ folder; its parent joins `sys.path`.
-
-    Raises:
-        UnknownName: There is no such experiment.
-        AnatomyError: Its module was imported and did not register it.
+    `root` is the folder of another package that has it; its parent joins `sys.path`. Raises
+    UnknownName where there is none such, and AnatomyError where importing did not register it.
     """
     declared = signatures.signature(name, root)
-    if root is not None and str(Path(root).resolve().parent) not in sys.path:
-        sys.path.insert(0, str(Path(root).resolve().parent))
+    if root is not None and (above := str(Path(root).resolve().parent)) not in sys.path:
+        sys.path.insert(0, above)
     importlib.import_module(declared.module)
     if name not in LOADED:
         raise AnatomyError(

@@ -2,9 +2,10 @@
 
 import re
 from inspect import cleandoc
+from textwrap import dedent
 
-SECTION = re.compile(r"^([A-Z][A-Za-z ]*):\s*$")
-ENTRY = re.compile(r"^(\*{0,2}\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
+SECTION = re.compile(r"^(?:Args|Arguments):[ \t]*\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
+ENTRY = re.compile(r"^\*{0,2}(\w+)[ \t]*(?:\([^)]*\))?:", re.MULTILINE)
 
 
 def summary(doc: str) -> str:
@@ -13,24 +14,8 @@ def summary(doc: str) -> str:
 
 
 def arguments(doc: str) -> dict[str, str]:
-    """Help of each argument in the Args section, by name, continuation lines joined by spaces."""
-    helps: dict[str, str] = {}
-    name, inside, indent = None, False, None
-    for line in cleandoc(doc).splitlines():
-        if not line.strip():
-            continue
-        width = len(line) - len(line.lstrip())
-        if width == 0:
-            heading = SECTION.match(line)
-            inside, name, indent = bool(heading and heading[1] in ("Args", "Arguments")), None, None
-            continue
-        if not inside:
-            continue
-        indent = width if indent is None else indent  # the first entry sets it
-        entry = ENTRY.match(line.strip()) if width == indent else None
-        if entry:
-            name = entry[1].lstrip("*")
-            helps[name] = entry[2].strip()
-        elif name:
-            helps[name] = f"{helps[name]} {line.strip()}".strip()
-    return helps
+    """Help of each argument in the Args section, by name, each as one line."""
+    section = SECTION.search(f"{cleandoc(doc)}\n")
+    _, *found = ENTRY.split(dedent(section[1])) if section else [""]
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return {name: " ".join(text.split()) for name, text in pairs}

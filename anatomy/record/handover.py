@@ -1,8 +1,7 @@
 """What `compare` found, handed to a parent that runs the same script in several fresh processes.
 
 `pytorch-gpu-anatomy replicate` names a file in the environment as ANATOMY_REPLICATE; each
-comparison becomes one line of JSON in it, in the order in which the script makes them. Without
-that variable nothing happens. This comes after the measurement and makes no number.
+comparison becomes one line of JSON in it, in order. Without that variable nothing happens.
 """
 
 import json
@@ -20,18 +19,9 @@ VARIABLE = "ANATOMY_REPLICATE"
 
 
 def hand_over(table: pd.DataFrame, noise_floor: float, warnings: Sequence[str] = ()) -> None:
-    """Add a comparison to the file that ANATOMY_REPLICATE names, if it names one.
-
-    Args:
-        table: The comparison's table, times in seconds.
-        noise_floor: Its noise floor, as a share of 1.
-        warnings: What it warned of.
-
-    Raises:
-        MeasurementError: The file can't be written.
-    """
-    file = os.environ.get(VARIABLE)
-    if not file:
+    """Add a comparison, its noise floor as a share of 1, to the file that ANATOMY_REPLICATE names;
+    MeasurementError where that can't be written."""
+    if not (file := os.environ.get(VARIABLE)):
         return
     rows = plain_fields({"rows": table})["rows"]  # rounded as in a recording; what is missing, null
     comparison = {"noise_floor": noise_floor, "warnings": list(warnings), "rows": rows}

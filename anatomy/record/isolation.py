@@ -40,28 +40,23 @@ class TimeLimit(MeasurementError):
 def ask(
     spec: Mapping[str, Any], *, timeout_s: float, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Start `anatomy.record.worker`, give it a task, and return what it wrote.
+    """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
 
-    Args:
-        spec: The task, see `worker.measure`.
-        timeout_s: Seconds after which the worker and all its children are killed.
-        environment: Variables set for the worker beside those of this process.
-
-    Raises:
-        MeasurementError: It took too long, crashed, or failed in a way it did not foresee; the
-            error's `output` is the end of what it printed.
-        OutOfMemory: It ran out of memory, or was killed for it.
-        AnatomyError: What the experiment itself refused, by the same name.
+    After `timeout_s` seconds it is killed with all its children. `environment` has variables set
+    for it beside those of this process. Raises what the experiment refused, by the same name;
+    OutOfMemory also where it was killed for its memory; and MeasurementError where it took too
+    long, crashed, or failed in a way it did not foresee. The error's `output` is the end of what it
+    printed.
     """
     with _temporary_folder() as folder:
         result = Path(folder) / "result.json"
         task = {**spec, "result": str(result), "recorder": os.getpid(), "spawned": time.time()}
         # A file called torch.py in the current folder must not be imported, hence PYTHONSAFEPATH.
         own = {"PYTHONSAFEPATH": "1", **(environment or {})}
-        worker = _start(["-m", "anatomy.record.worker"], own, subprocess.PIPE)
-        output = _followed(worker, timeout_s, None, json.dumps(task).encode())
-        if worker.returncode != 0 or not result.is_file():
-            raise _with_output(_crash(worker.returncode), output)
+        command = ["-m", "anatomy.record.worker"]
+        status, output = _run(command, own, timeout_s, task=json.dumps(task).encode())
+        if status != 0 or not result.is_file():
+            raise _with_output(_crash(status), output)
         outcome = json.loads(result.read_text(encoding="utf-8"))
     if "error" in outcome:
         raise _with_output(revive(outcome["error"], outcome["message"]), outcome["trace"])
@@ -78,43 +73,42 @@ def script_run(
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> Iterator[Path]:
-    """Run a reader's script in a fresh process, wait for it, and end whatever it leaves behind.
+    """Run a reader's script, a file and its arguments, in a fresh process; give what it found.
 
-    Args:
-        command: The file and its arguments.
-        name: How errors call it.
-        variable: Variable that names the file in which the process leaves what it found; that is
-            what this gives, and it may not be there.
-        environment: Variables set for it beside those of this process.
-        timeout_s: Seconds after which it and all its children are killed. Default: never.
-        heard: Called with each line that it prints, from another thread.
-
-    Raises:
-        MeasurementError: It took too long, crashed, or left with a status other than 0; the
-            error's `output` is the end of what it printed.
-        OutOfMemory: It was killed for its memory.
+    That is a file, which `variable` names in its environment, and which may not be there. Errors
+    call the script `name`. `heard` is called with each line that it prints, from another thread.
+    All else is as for `ask`, but without a time limit by default; a status other than 0 is a
+    MeasurementError too.
     """
     with _temporary_folder() as folder:
         file = Path(folder) / "found"
         own = {"PYTHONUNBUFFERED": "1", variable: str(file), **(environment or {})}
-        script = _start(list(command), own, subprocess.DEVNULL)
         try:
-            output = _followed(script, timeout_s, heard)
-            if script.returncode > 0:
-                left = MeasurementError(f"It left with status {script.returncode}.")
-                raise _with_output(left, output)
-            if script.returncode < 0:
-                raise _with_output(_crash(script.returncode), output)
+            status, output = _run(command, own, timeout_s, heard)
+            if status:
+                left = MeasurementError(f"It left with status {status}.")
+                raise _with_output(left if status > 0 else _crash(status), output)
         except MeasurementError as error:
             error.args = (f"{name} failed. {error}",)
             raise
         yield file
 
 
-def _followed(
-    process: subprocess.Popen, timeout_s: float | None, heard, task: bytes | None = None
-) -> str:
-    """Give a process its task, wait until it ends, and return the end of what it printed."""
+def _run(command, environment, timeout_s, heard=None, task: bytes | None = None) -> tuple[int, str]:
+    """Run Python with a command, in a group of its own, and a task on its standard input; return
+    its status and the end of what it printed."""
+    checkout = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
+    # A session of its own makes the process and its children one group, which can be killed as
+    # one, and keeps a Ctrl-C meant for this process from reaching them half-way.
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        stdin=subprocess.DEVNULL if task is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        start_new_session=POSIX,
+    )
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     reader = threading.Thread(target=_keep_tail, args=(process.stdout, tail, heard), daemon=True)
     reader.start()
@@ -129,10 +123,10 @@ def _followed(
         _kill_group(process)
     reader.join(timeout=1)
     output = "\n".join(tail)
-    if not in_time:
-        late = TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended.")
-        raise _with_output(late, output)
-    return output
+    if in_time:
+        return process.returncode, output
+    late = TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended.")
+    raise _with_output(late, output)
 
 
 def revive(name: str, message: str) -> AnatomyError:
@@ -145,12 +139,7 @@ def revive(name: str, message: str) -> AnatomyError:
 
 @contextlib.contextmanager
 def only_recorder() -> Iterator[None]:
-    """Hold the right to measure on this machine; two at once would slow each other down.
-
-    Raises:
-        Busy: Another process of this user holds it; names its number.
-        MeasurementError: There is no room for temporary files.
-    """
+    """Hold the right to measure on this machine; Busy where another process of this user does."""
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
     try:
         folder = Path(tempfile.gettempdir()) / f"pytorch-gpu-anatomy-{user}"
@@ -196,22 +185,6 @@ def _holder_in_words(holder: Path) -> str:
     return f"{who}. Two at once would slow each other down: wait for it, or end it."
 
 
-def _start(command: list[str], environment: Mapping[str, str], stdin: int) -> subprocess.Popen:
-    """Python with a command, in a group of its own; what it prints comes by its stdout."""
-    checkout = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
-    # A session of its own makes the worker and its children one group, which can be killed as
-    # one, and keeps a Ctrl-C meant for this process from reaching them half-way.
-    return subprocess.Popen(
-        [sys.executable, *command],
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        start_new_session=POSIX,
-    )
-
-
 def _keep_tail(stream: Any, tail: deque[str], heard: Callable[[str], None] | None) -> None:
     with stream:
         for line in stream:
@@ -223,9 +196,7 @@ def _keep_tail(stream: Any, tail: deque[str], heard: Callable[[str], None] | Non
 
 def _ended(worker: subprocess.Popen, deadline: float) -> bool:
     """Wait until the worker ends, without reaping it: its number must stay taken (`_kill_group`).
-
-    Returns False when the deadline came first.
-    """
+    False where the deadline came first."""
     while time.monotonic() < deadline:
         if POSIX:
             flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -251,15 +222,16 @@ def _kill_group(worker: subprocess.Popen) -> None:
 
 
 def _crash(status: int) -> AnatomyError:
-    if status == -signal.SIGKILL.value if POSIX else False:
+    if POSIX and status == -signal.SIGKILL:
         return OutOfMemory(
             "The system killed it, as it does when the host's memory runs out. Take smaller sizes, "
             "or free host memory."
         )
-    if status < 0:
-        name = signal.Signals(-status).name
-        return MeasurementError(f"It crashed ({name}), and its process with it.")
-    return MeasurementError(f"Its process ended with status {status} and left no result.")
+    if status >= 0:
+        return MeasurementError(f"Its process ended with status {status} and left no result.")
+    return MeasurementError(
+        f"It crashed ({signal.Signals(-status).name}), and its process with it."
+    )
 
 
 def _with_output(error: AnatomyError, output: str) -> AnatomyError:

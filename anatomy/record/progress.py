@@ -22,11 +22,8 @@ def duration(seconds: float) -> str:
 
 
 def expected_s(last: Sequence[float | None]) -> float | None:
-    """Seconds that a list of items will take, from what each took last time.
-
-    An item that was never measured is expected to take as long as the median of the others;
-    None where none ever was.
-    """
+    """Seconds that items will take, from what each took last time, one never measured as long as
+    the median of the others; None if none was ever measured."""
     known = [seconds for seconds in last if seconds is not None]
     if not known:
         return None if last else 0.0
@@ -37,8 +34,7 @@ class Reporter:
     """Follows a recorder through its items: a bar in a terminal, one plain line each elsewhere."""
 
     def __init__(self, last: Sequence[float | None], stream: TextIO | None = None) -> None:
-        """Get ready to follow items that took `last` seconds (None: never measured)."""
-        self._last = list(last)
+        self._last = list(last)  # seconds that each took; None: never measured
         self._done = 0
         self._started = time.monotonic()
         self.console = Console(file=stream or sys.stderr, highlight=False)
@@ -66,11 +62,12 @@ class Reporter:
 
     def begin(self, what: str) -> None:
         """Say that `what` is measured now."""
+        seconds = expected_s(self._last[self._done :])
+        left = f"about {duration(seconds)} left" if seconds else ""
         if self._bar:
-            self._bar.update(self._task, description=what, left=self._left())
+            self._bar.update(self._task, description=what, left=left)
         else:
-            count = f"[{self._done + 1}/{len(self._last)}]"
-            self.line(f"{count} {what}{self._separated(self._left())}")
+            self.line(f"[{self._done + 1}/{len(self._last)}] {what}{left and f', {left}'}")
 
     def end(self, what: str, how: str) -> None:
         """Say how `what` went, and count it as done."""
@@ -82,11 +79,3 @@ class Reporter:
     def line(self, text: str) -> None:
         """Print one line above the bar."""
         self.console.print(text, markup=False, soft_wrap=True)
-
-    def _left(self) -> str:
-        left = expected_s(self._last[self._done :])
-        return f"about {duration(left)} left" if left else ""
-
-    @staticmethod
-    def _separated(text: str) -> str:
-        return f", {text}" if text else ""

@@ -1,6 +1,7 @@
 """The one door through which rows of a recording are read: judged, with the machine's ceilings."""
 
 import re
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,12 +36,8 @@ def _rounded(value: Any) -> Any:
 
 
 def circumstances(data: dict, path: Path | None = None) -> Circumstances:
-    """What a recording says of how its rows were measured.
-
-    Args:
-        data: Its fields.
-        path: Its file, in a folder of recordings that may hold the machine's ceilings.
-    """
+    """What the fields of a recording say of how its rows were measured; the folder of recordings
+    that its file, `path`, is in may hold the machine's ceilings."""
     machine = data["machine"]
 
     @cache  # many rows may ask
@@ -53,53 +50,35 @@ def circumstances(data: dict, path: Path | None = None) -> Circumstances:
 
 
 def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:
-    """The ceilings of a machine: measured where they are recorded, the maker's for the rest.
+    """As `ceilings`, but None where a recording of them can't be read.
 
-    Args:
-        slug: The machine.
-        root: Folder of all recordings. By default that of the checkout, and outside of one
-            ./recordings, where `pytorch-gpu-anatomy limits --save recordings` puts them.
-
-    Returns:
-        None where a recording of them can't be read.
+    `root` is by default the checkout's folder of recordings, and outside of a checkout
+    ./recordings, where `pytorch-gpu-anatomy limits --save recordings` puts them.
     """
     if root is None:
         try:
             root = recording.default_root()
         except AnatomyError:
             root = Path("recordings")
-    try:
+    with suppress(AnatomyError):
         return ceilings(root, slug)
-    except AnatomyError:
-        return None
+    return None
 
 
 def ceilings(recordings_root: Path, machine: str) -> Ceilings:
     """Ceilings of a machine: measured where recorded, the maker's for the rest.
 
-    Of the rows of one ceiling the best counts. A machine of several GPUs has the ceilings of one.
-
-    Args:
-        recordings_root: Folder of all recordings.
-        machine: Slug of the machine.
-
-    Raises:
-        RecordingError: There is a recording of ceilings, and it can't be used.
+    Of the rows of one ceiling the best counts. A machine of several GPUs, such as `nvidia-h200-x4`,
+    has the ceilings of one. RecordingError where a recording of them can't be used.
     """
-    one = _single(machine)
+    one = machine if recording.of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
     folder = Path(recordings_root) / one / limits.EXPERIMENT
-    recorded = [recording.load(file, recordings_root) for file in sorted(folder.glob("*.json"))]
+    recorded = [recording.load(file) for file in sorted(folder.glob("*.json"))]
     gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
     rows = [
         (row, f"{one}/{limits.EXPERIMENT}/{each.path.name}")
         for each in recorded
         for row in each.rows
     ]
-    return Ceilings(
-        machine, (limits.from_datasheet(gpu) or limits.from_datasheet(one)) | limits.measured(rows)
-    )
-
-
-def _single(machine: str) -> str:
-    """Slug of one of a machine's GPUs: `nvidia-h200` of `nvidia-h200-x4`."""
-    return machine if machine.startswith("cpu-") else re.sub(r"-x\d+$", "", machine)
+    datasheet = limits.from_datasheet(gpu) or limits.from_datasheet(one)
+    return Ceilings(machine, datasheet | limits.measured(rows))

@@ -37,8 +37,6 @@ START_S = 60.0
 # No experiment is worth starting with less than this left of a budget: torch alone takes seconds.
 LEAST_S = 1.0
 
-Mode = Literal["auto", "remeasure"]
-
 
 class OverBudget(isolation.TimeLimit):
     """A worker ran, or was about to, when the recorder's own time was up."""
@@ -46,30 +44,15 @@ class OverBudget(isolation.TimeLimit):
 
 @dataclass(frozen=True)
 class Item:
-    """One call of an experiment that somebody wants recorded.
-
-    Attributes:
-        name: The experiment.
-        params: All of its parameters.
-        freshness: How its recording on this machine stands.
-        last_seconds: Seconds that measuring it took last time, all processes together, or None.
-        places: Where it is shown, as `page.md:line`.
-        title: The experiment and what is not its default: `contiguity.bench dtype=bf16`.
-        processes: Fresh processes to measure it in; None: as many as it declares.
-    """
+    """One call of an experiment, with all its parameters, that somebody wants recorded."""
 
     name: str
     params: dict[str, Any]
-    freshness: Freshness
-    last_seconds: float | None = None
-    places: tuple[str, ...] = ()
-    title: str = ""
-    processes: int | None = None
-
-    @property
-    def needs_gpu(self) -> bool:
-        """Whether it measures on a GPU."""
-        return not recording.on_cpu(self.params)
+    freshness: Freshness  # of its recording on this machine
+    last_seconds: float | None = None  # that measuring it took, all processes together
+    places: tuple[str, ...] = ()  # where it is shown, as `page.md:line`
+    title: str = ""  # with what is not its default: `contiguity.bench dtype=bf16`
+    processes: int | None = None  # fresh ones to measure it in; None: as many as it declares
 
 
 @dataclass
@@ -106,41 +89,33 @@ def plan(
 ) -> list[Item]:
     """What is to be recorded and how each of it stands, ceilings first, nothing twice.
 
-    Args:
-        shown: (experiment, parameters) or (experiment, parameters, place), as pages show them.
-        root: Folder of all recordings.
-        here: This GPU host as `machine.here` tells it; None elsewhere.
-        slug: The machine whose recordings are looked at, of what runs on a CPU any CPU's, as pages
-            do. Default: this one, and its CPU.
-        package: Folder of another package that has the experiments.
-        processes: Fresh processes to measure each in. Default: as many as each declares.
-
-    Raises:
-        UnknownName, BadParameter: A page asks for what does not exist.
+    `shown` are (experiment, parameters) or (experiment, parameters, place), as pages show them;
+    `here` is this GPU host as `machine.host.here` tells it. With `slug` that machine's recordings
+    are looked at, and of what runs on a CPU any CPU's, as pages do; else this host's. `package` is
+    the folder of another package that has the experiments. `processes` are fresh ones to measure
+    each in, by default as many as it declares.
     """
-    wanted: dict[str, tuple[str, dict, list[str]]] = {}
+    wanted: dict[str, tuple[str, dict, dict[str, None]]] = {}
     for name, params, *places in shown:
         full = signatures.signature(name, package).bind(**params)
-        entry = wanted.setdefault(json.dumps([name, full], sort_keys=True), (name, full, []))
-        entry[2].extend(place for place in places if place not in entry[2])
-    items = [
-        _item(name, params, tuple(places), Path(root), here, slug, package, processes)
-        for name, params, places in wanted.values()
-    ]
+        entry = wanted.setdefault(json.dumps([name, full], sort_keys=True), (name, full, {}))
+        entry[2].update(dict.fromkeys(places))
+    about = Path(root), here, slug, package, processes
+    items = [_item(name, params, tuple(places), *about) for name, params, places in wanted.values()]
     # The physics gate and every share of a limit need the machine's own ceilings.
     return sorted(items, key=lambda item: item.name != limits.EXPERIMENT)
 
 
-def for_builds(shown: Iterable[Sequence[Any]], package: Path | None = None) -> list[Sequence[Any]]:
+def for_builds(shown: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
     """Those of the calls that pages show which are measured without being named."""
-    return [call for call in shown if not signatures.signature(call[0], package).on_request]
+    return [call for call in shown if not signatures.signature(call[0]).on_request]
 
 
 def _item(name, params, places, root, here, slug, package, processes) -> Item:
     on_cpu, shown = recording.on_cpu(params), slug is not None
     slug = host.cpu_slug() if on_cpu else slug or (here and here["slug"])
     declared = signatures.signature(name, package)
-    found, broken = None, None
+    found = fresh = last_seconds = None
     if slug:
         file = recording.path(root, slug, name, recording.key(params, declared.defaults))
         try:
@@ -149,13 +124,10 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
             elif package is None:
                 found = recording.find(root, slug, name, **params)
             elif file.is_file():
-                found = recording.load(file, root)
+                found = recording.load(file)
         except RecordingError as error:
-            broken = Freshness("missing", str(error))
-    fresh = broken or freshness(
-        found, None if on_cpu else here, package=package, processes=processes
-    )
-    last_seconds = None
+            fresh = Freshness("missing", str(error))
+    fresh = fresh or freshness(found, None if on_cpu else here, package, processes)
     if found:
         more = (processes or declared.processes) / processes_of(found)
         last_seconds = found.data["seconds"] * more
@@ -175,28 +147,21 @@ def run(
 ) -> dict[str, Any]:
     """Measure one experiment in fresh processes and return its recording, not yet saved.
 
-    Args:
-        name: The experiment.
-        params: Parameters other than the defaults.
-        timeout_s: Seconds after which a process is ended. Default: what the experiment declares.
-        allow_foreign: Measure although another process computes on the card.
-        root: Folder of all recordings, where the worker finds this machine's ceilings.
-        package: As for `plan`; so are `processes`, whose tables become one.
-        tell: Called with what begins when a process does: `toy.fine, process 2 of 3`.
+    `params` are those other than the defaults. A process is ended after `timeout_s`, by default
+    what the experiment declares; in `root`, the folder of all recordings, it finds this machine's
+    ceilings. `package` and `processes` are as for `plan`. `tell` is called with what begins when
+    a process does: `toy.fine, process 2 of 3`.
 
-    Raises:
-        UnknownName, BadParameter: There is no such experiment or parameter.
-        Busy: Another process measures here, or computes on the card.
-        DeviceError, OutOfMemory, MeasurementError: It could not be measured; says why.
+    Raises UnknownName or BadParameter for a call that is not possible, Busy where another process
+    measures here, or computes on the card without `allow_foreign`, and DeviceError, OutOfMemory or
+    MeasurementError where it could not be measured.
     """
     with isolation.only_recorder():
-        return _measure(
-            name, params, timeout_s, allow_foreign, root, package, processes=processes, tell=tell
-        )
+        return _measure(name, params, allow_foreign, root, package, processes, tell, timeout_s)
 
 
 def _measure(
-    name, params, timeout_s, allow_foreign, root, package, *, processes, tell, within_s=None
+    name, params, allow_foreign, root, package, processes, tell, timeout_s=None, within_s=None
 ) -> dict[str, Any]:
     """`run`, for a caller that holds the right to measure, and has `within_s` seconds for it."""
     declared = signatures.signature(name, package)
@@ -205,13 +170,9 @@ def _measure(
     versions.require_torch()
     code = code_hash(name, full, root=package)
     commit, dirty = source_state(package)
-    spec = {
-        "experiment": name,
-        "params": full,
-        "package": None if package is None else str(package),
-        "allow_foreign": allow_foreign,
-    }
-    environment = {} if root is None else {"ANATOMY_RECORDINGS": str(Path(root).absolute())}
+    spec = {"experiment": name, "params": full, "allow_foreign": allow_foreign}
+    spec["package"] = package and str(package)
+    environment = root and {"ANATOMY_RECORDINGS": str(Path(root).absolute())}
     limit = declared.timeout_s + START_S if timeout_s is None else timeout_s
     started = time.monotonic()
     outcomes = []
@@ -241,13 +202,7 @@ def _measure(
         "experiment": name,
         "params": full,
         **merging.merged_outcomes(outcomes),
-        "code": {
-            "hash": code.hash,
-            "scheme": SCHEME,
-            "files": code.files,
-            "commit": commit,
-            "dirty": dirty,
-        },
+        "code": {**vars(code), "scheme": SCHEME, "commit": commit, "dirty": dirty},
         "seconds": round(time.monotonic() - started, 3),
     }
 
@@ -256,32 +211,23 @@ def record(
     items: Sequence[Item],
     *,
     root: Path,
-    mode: Mode = "auto",
+    mode: Literal["auto", "remeasure"] = "auto",
     budget_s: float | None = None,
     allow_foreign: bool = False,
     package: Path | None = None,
 ) -> Outcome:
-    """Measure what is not current, or everything, and save each recording as soon as it is there.
+    """Measure what is not current, and in mode `remeasure` everything; save each recording at once.
 
     What fails costs itself alone. What does not fit into the budget is left for the next call: an
     item that took longer last time is not begun, and one that overruns is ended. All processes of
     an item count together, and of an item that is ended or fails none is kept.
 
-    Args:
-        items: A plan.
-        root: Folder of all recordings.
-        mode: `auto` measures what is not current; `remeasure` measures everything.
-        budget_s: Seconds in which to be done.
-        allow_foreign: As for `run`.
-        package: As for `plan`.
-
-    Raises:
-        DeviceError: Something needs a GPU, and there is none.
-        Busy: Another process measures here.
-        RecordingError: The disk refuses; nothing more could be kept.
+    Raises DeviceError where something needs a GPU and there is none, Busy where another process
+    measures here, and RecordingError where the disk refuses: nothing more could be kept.
     """
     todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
-    if any(item.needs_gpu for item in todo) and not host.gpu_present():
+    on_gpu = [item for item in todo if not recording.on_cpu(item.params)]
+    if on_gpu and not host.gpu_present():
         raise host.no_cuda()
     started = time.monotonic()
     outcome = Outcome()
@@ -298,21 +244,11 @@ def record(
 
 
 def _record_one(item, outcome, reporter, root, remaining, allow_foreign, package) -> None:
-    declared = signatures.signature(item.name, package)
-    limit = declared.timeout_s + START_S
+    call = item.name, item.params, allow_foreign, root, package, item.processes
     try:
-        found = _measure(
-            item.name,
-            item.params,
-            limit,
-            allow_foreign,
-            root,
-            package,
-            processes=item.processes,
-            tell=reporter.begin,
-            within_s=remaining,
-        )
-        outcome.saved.append(recording.save(found, root, defaults=declared.defaults))
+        found = _measure(*call, reporter.begin, within_s=remaining)
+        defaults = signatures.signature(item.name, package).defaults
+        outcome.saved.append(recording.save(found, root, defaults=defaults))
     except AnatomyError as error:
         if isinstance(error.__context__, OSError) and isinstance(error, RecordingError):
             raise  # a full disk: whatever else is measured would be lost as well
@@ -334,15 +270,11 @@ def estimate_s(items: Sequence[Item]) -> float | None:
     return expected_s([item.last_seconds for item in items if not item.freshness.current])
 
 
-def describe(device: str, timeout_s: float = 120.0) -> dict[str, Any]:
-    """The `machine` and `software` blocks of a device, asked of a worker that has torch.
-
-    Raises:
-        BadParameter, DeviceError: There is no such device; says what to do.
-    """
+def describe(device: str) -> dict[str, Any]:
+    """The `machine` and `software` blocks of a device, asked of a worker that has torch."""
     host.parse_device(device)
     versions.require_torch()
-    return isolation.ask({"describe": device}, timeout_s=timeout_s)
+    return isolation.ask({"describe": device}, timeout_s=2 * START_S)
 
 
 def source_state(package: Path | None = None) -> tuple[str | None, bool | None]:
@@ -379,9 +311,8 @@ def main() -> int:
         request = json.load(sys.stdin)
         root = Path(request["root"])
         items = plan(for_builds(request["shown"]), root, host.here())
-        outcome = record(
-            items, root=root, mode=request.get("mode", "auto"), budget_s=request.get("budget_s")
-        )
+        how = {name: request[name] for name in ("mode", "budget_s") if name in request}
+        outcome = record(items, root=root, **how)
     except AnatomyError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_status

@@ -1,9 +1,8 @@
 """The file in which measuring and reading meet: its key, its form, saving and loading it.
 
 A recording is the table that an experiment returned with everything needed to trust it:
-RECORDINGS/MACHINE/EXPERIMENT/KEY.json. It is plain JSON with sorted fields, stable rounding and
-one row a line, so that git shows which rows moved; names of kernels and other long texts that recur
-stand once. It carries the hash of its own content, so that a number changed by hand is noticed.
+RECORDINGS/MACHINE/EXPERIMENT/KEY.json, in the form that `provenance.canonical` gives it. It carries
+the hash of its own content, so that a number changed by hand is noticed.
 """
 
 import json
@@ -20,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 
+from anatomy import judge
 from anatomy.record import signatures
 from anatomy.record.provenance import schema
 from anatomy.record.provenance.canonical import (
@@ -39,15 +39,10 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 @dataclass(frozen=True)
 class Recording:
-    """One recording as loaded.
+    """One recording as loaded."""
 
-    Attributes:
-        data: The file's fields; `rows` are what the file keeps, and `Recording.rows` what follows.
-        path: Where it was read, or None where it never was in a file.
-    """
-
-    data: dict = field(repr=False)
-    path: Path | None = None
+    data: dict = field(repr=False)  # the file's fields; its `rows` lack what follows from them
+    path: Path | None = None  # None where it never was in a file
 
     @property
     def machine(self) -> str:
@@ -79,9 +74,7 @@ class Recording:
     @cached_property
     def noise_floor(self) -> dict[str, float]:
         """The noise floor of each comparison, by "op quantity"."""
-        from anatomy.judge import noise_floors
-
-        return noise_floors(self.rows)
+        return judge.noise_floors(self.rows)
 
     @property
     def judged(self) -> dict[str, Any]:
@@ -110,12 +103,12 @@ def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
     return f"{safe[: LONGEST_KEY - 9]}-{sha256(exact.encode()).hexdigest()[:8]}"
 
 
-def path(root: Path, machine: str, experiment: str, key: str) -> Path:
-    """Where a recording stands.
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool | None) else str(value)
 
-    Raises:
-        RecordingError: The machine or the experiment can't be the name of a folder.
-    """
+
+def path(root: Path, machine: str, experiment: str, key: str) -> Path:
+    """Where a recording stands; RecordingError for what can't be the name of a folder."""
     if not _SLUG.fullmatch(machine):
         raise RecordingError(
             f"The machine {machine!r} can't name a folder; a slug is like nvidia-h200."
@@ -128,22 +121,13 @@ def path(root: Path, machine: str, experiment: str, key: str) -> Path:
 
 
 def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None = None) -> Path:
-    """Write a recording, whole or not at all.
+    """Write the fields of a recording, whole or not at all, and return the file.
 
-    Args:
-        recording: The fields of a recording; `rows` may be a DataFrame. `schema` and
-            `content_sha` are filled in.
-        root: Folder of all recordings.
-        defaults: Default parameters of the experiment, which decide the file's name. Default:
-            those that the experiment's source declares.
+    `rows` may be a DataFrame; `schema` and `content_sha` are filled in. The experiment's
+    `defaults`, by default those that its source declares, decide the file's name.
 
-    Returns:
-        The file written.
-
-    Raises:
-        RecordingError: A field is missing or malformed, a text tells who or where, or the disk
-            refused. An older file is then as it was, and no half-written one is left.
-        UnknownName: There is no such experiment, and no `defaults` were given.
+    Raises RecordingError where a field is missing or malformed, a text tells who or where, or the
+    disk refused. An older file is then as it was, and no half-written one is left.
     """
     name = recording.get("experiment")
     try:
@@ -164,7 +148,7 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
         write_whole(target, render(shared(data)))
     except OSError as error:
         raise RecordingError(
-            f"The recording {_place(target, None)} could not be written: "
+            f"The recording {_place(target)} could not be written: "
             f"{error.strerror or error}. Nothing was changed. Make room or give write access "
             "there, or choose another folder with --save DIR."
         ) from None
@@ -188,20 +172,14 @@ def write_whole(target: Path, text: str) -> None:
         raise
 
 
-def load(path: Path, root: Path | None = None) -> Recording:
+def load(path: Path) -> Recording:
     """Read a recording and check all of it.
 
-    Args:
-        path: The file.
-        root: Folder of all recordings, which messages name the file relative to. Default: three
-            folders up, where `save` puts it.
-
-    Raises:
-        RecordingError: It can't be read, is cut off, was edited, is no recording, or is one of a
-            newer schema. The message names the command that makes it anew.
+    Raises RecordingError where it can't be read, is cut off, was edited, is no recording, or is one
+    of a newer schema. The message names the command that makes it anew.
     """
     path = Path(path)
-    place = _place(path, root)
+    place = _place(path)
     try:
         data = restored(json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse))
         schema.check(data)
@@ -226,16 +204,14 @@ def load(path: Path, root: Path | None = None) -> Recording:
         wrong = f"{place} is nested too deeply for a recording"
     except ValueError as error:
         wrong = f"{place} can't be used: {error}"
-    experiment = _experiment_of(path)
+    # From the folder: the content may be what is broken.
+    experiment = path.parent.name if signatures.NAME.fullmatch(path.parent.name) else "EXPERIMENT"
     raise RecordingError(f"{wrong}. Make it anew: pytorch-gpu-anatomy record {experiment}")
 
 
 def written_out(text: str) -> str:
-    """The text of a recording's file with every text of its rows in full, as readers get it.
-
-    Args:
-        text: Of a file; one that is no recording is left as it is, for `load` says what is wrong.
-    """
+    """The text of a recording's file with every text of its rows in full, as readers get it; what
+    is no recording is left as it is, for `load` says what is wrong."""
     try:
         data = json.loads(text)
         full = restored(data)
@@ -248,46 +224,29 @@ def _refuse(name: str) -> None:
     raise ValueError(f"it holds {name}, which is no JSON; a missing value is null")
 
 
-def _place(path: Path, root: Path | None) -> str:
+def _place(path: Path) -> str:
     """The file relative to the recordings' folder, so that no message shows a builder's path."""
-    try:
-        return path.relative_to(root).as_posix() if root else "/".join(path.parts[-3:])
-    except ValueError:
-        return "/".join(path.parts[-3:])
-
-
-def _experiment_of(path: Path) -> str:
-    """The experiment's name, from the folder: the content may be what is broken."""
-    folder = path.parent.name
-    return folder if signatures.NAME.fullmatch(folder) else "EXPERIMENT"
+    return "/".join(path.parts[-3:])
 
 
 def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | None:
-    """The recording of one call on one machine, or None.
+    """The recording of one call on one machine, or None; parameters left out are the defaults.
 
-    Args:
-        root: Folder of all recordings.
-        machine: Slug of the machine.
-        name: The experiment.
-        params: Parameters other than the defaults; texts are converted.
-
-    Raises:
-        UnknownName: There is no such experiment or parameter.
-        BadParameter: A parameter's value is not possible.
-        RecordingError: There is a recording, and it can't be used.
+    Raises UnknownName or BadParameter for a call that is not possible, and RecordingError where
+    there is a recording and it can't be used.
     """
     declared = signatures.signature(name)
     wanted = declared.bind(**params)
     expected = path(root, machine, name, key(wanted, declared.defaults))
     if expected.is_file():
-        found = load(expected, root)
+        found = load(expected)
         if found.params == wanted:
             return found
     # After a default has changed, older files keep the names that the old defaults gave them. One
     # that can't be read is reported when it is asked for itself.
     for other in sorted(expected.parent.glob("*.json")):
         with suppress(RecordingError):
-            if other != expected and (found := load(other, root)).params == wanted:
+            if other != expected and (found := load(other)).params == wanted:
                 return found
     return None
 
@@ -312,17 +271,12 @@ def find_on_cpu(root: Path, first: str | None, name: str, /, **params: Any) -> R
 def all_recordings(
     root: Path, machine: str | None = None, *, broken: list[RecordingError] | None = None
 ) -> list[Recording]:
-    """Every recording, in order of machine, experiment and key.
-
-    Args:
-        root: Folder of all recordings.
-        machine: Slug of the only machine wanted.
-        broken: Where given, errors of files that can't be used are added to it, not raised.
-    """
+    """Every recording, or one machine's, in order of machine, experiment and key; where `broken` is
+    given, errors of files that can't be used are added to it, not raised."""
     found = []
     for file in sorted(Path(root).glob(f"{machine or '*'}/*/*.json")):
         try:
-            found.append(load(file, root))
+            found.append(load(file))
         except RecordingError as error:
             if broken is None:
                 raise
@@ -336,11 +290,7 @@ def machines(root: Path) -> list[str]:
 
 
 def default_root() -> Path:
-    """Folder of the recordings: ANATOMY_RECORDINGS, else recordings/ of the checkout.
-
-    Raises:
-        RecordingError: The package runs outside a checkout and nothing says where to.
-    """
+    """Folder of the recordings: ANATOMY_RECORDINGS, else recordings/ of the checkout if in one."""
     if given := os.environ.get("ANATOMY_RECORDINGS"):
         return Path(given)
     checkout = signatures.PACKAGE.parent
@@ -350,10 +300,3 @@ def default_root() -> Path:
         "This is no checkout of the project, so there is no folder of recordings. Go to a "
         "checkout, or name a folder of recordings in the environment as ANATOMY_RECORDINGS."
     )
-
-
-def _plain(value: Any) -> str:
-    """A parameter's value as a file's name shows it."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    return str(value)

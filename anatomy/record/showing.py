@@ -1,8 +1,7 @@
-"""What is being shown, where, and from which machine's recordings, while a page is rendered.
+"""What the functions that pages call know without being told, while a page is rendered.
 
-Pages call functions that return markup; this module is what those functions know without being
-told: the page and line they stand on, the machine the site shows, and whether the page is being
-rendered or only asked what it will show. Blocks of a page are run here too, for both purposes.
+That is the page and line they stand on, the machine whose recordings the site shows, and whether
+the page is being rendered or only asked what it will show. Its blocks are run here, for both.
 """
 
 import io
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,39 +64,23 @@ class Found:
 
 @dataclass
 class Showing:
-    """One page (or none, in a plain Python session) and the recordings it draws on.
+    """One page (or none, in a plain Python session) and the recordings it draws on."""
 
-    Attributes:
-        root: Folder of all recordings.
-        machine: Slug of the machine whose recordings are shown.
-        here: What this GPU host is, for freshness; None where there is none.
-        page: The page's source relative to docs/, such as `benchmarks/summary.md`.
-        url: Its address relative to the site, such as `benchmarks/summary/`.
-        line: Where the block or reference being rendered starts.
-        collecting: Whether functions only note what they would show.
-        asked: What has been noted.
-        shown: What the page as a whole shows, known before it is rendered.
-        pages: Address, relative to the site, of every page by its source.
-        fronts: Front matter of every page by its source, in their order; None outside of a build.
-        found: What was looked up before, by this page or an earlier one of the build.
-        commands_named: Commands that the page has named, which make what is missing or old.
-    """
-
-    root: Path
-    machine: str
-    here: dict[str, Any] | None = None
-    page: str = ""
-    url: str = ""
-    line: int = 0
-    collecting: bool = False
-    asked: list[Asked] = field(default_factory=list)
-    shown: list[Asked] = field(default_factory=list)
-    pages: Mapping[str, str] = field(default_factory=dict)
-    fronts: "Fronts | None" = None
-    sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    root: Path  # of all recordings
+    machine: str  # slug of the one whose recordings are shown
+    here: dict[str, Any] | None = None  # this GPU host, for freshness
+    page: str = ""  # source relative to docs/, such as `benchmarks/summary.md`
+    url: str = ""  # address relative to the site, such as `benchmarks/summary/`
+    line: int = 0  # where the block or reference being rendered starts
+    collecting: bool = False  # functions only note what they would show
+    asked: list[Asked] = field(default_factory=list)  # what has been noted
+    shown: list[Asked] = field(default_factory=list)  # all of it, known before rendering
+    pages: Mapping[str, str] = field(default_factory=dict)  # address of every page by its source
+    fronts: "Fronts | None" = None  # front matter of every page, in order; None outside a build
+    sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # variables of blocks
     _used: Counter = field(default_factory=Counter)
-    found: dict[tuple, Found] = field(default_factory=dict)
-    commands_named: set[str] = field(default_factory=set)
+    found: dict[tuple, Found] = field(default_factory=dict)  # also by earlier pages of the build
+    commands_named: set[str] = field(default_factory=set)  # they make what is missing or old
     _looked_up: dict[tuple, Found] = field(default_factory=dict)
     _ceilings: limits.Ceilings | None = None
 
@@ -110,12 +93,7 @@ class Showing:
         """The recording of one call; while collecting, it is only noted and never looked for.
 
         It is the shown machine's. A call on a CPU has it from a CPU: this host's where a GPU host
-        builds and has one, else the first that has.
-
-        Raises:
-            UnknownName: No such experiment or parameter.
-            BadParameter: A value that the parameter can't take.
-            RecordingError: There is a file, and it can't be trusted.
+        builds and has one, else the first that has. Raises what `recording.find` does.
         """
         wanted = _signature(name).bind(**params)
         self.asked.append(Asked(name, wanted, self.place))
@@ -160,11 +138,8 @@ class Showing:
         return self._relative(posixpath.join(PUBLISHED, *found.path.parts[-3:]))
 
     def page_link(self, target: str) -> str:
-        """Address of another page, relative to this one, for a target such as `other.md#part`.
-
-        Raises:
-            UnknownName: There is no such page.
-        """
+        """Address of another page, relative to this one, for a target such as `other.md#part`;
+        UnknownName where there is no such page."""
         source, _, part = target.partition("#")
         source = posixpath.normpath(posixpath.join(posixpath.dirname(self.page), source))
         if not self.pages:  # in a plain Python session, or while collecting
@@ -180,22 +155,16 @@ class Showing:
         return posixpath.relpath(inside or ".", here or ".")
 
     def run(self, code: str, line: int, session: str = "") -> str:
-        """Run one block of the page and return what it printed.
+        """Run one block of the page, whose fence opens at `line`, and return what it printed.
 
-        Args:
-            code: The block's text.
-            line: Line of its opening fence in the page.
-            session: Blocks of one page with one session name share their variables.
-
-        Raises:
-            PageError: It failed; the message names the line of the page.
+        Blocks of one page with one session name share their variables. PageError where it fails.
         """
         self.line = line
         filename = f"<{self.page}:{line}>"
         names = self.sessions.setdefault(session, {}) if session else {}
         printed = io.StringIO()
         # Only the block's own print is caught: what a package prints belongs to the build's log.
-        names |= {"__name__": "__page__", "print": _printer(printed)}
+        names |= {"__name__": "__page__", "print": partial(print, file=printed)}
         try:
             with using(self):
                 exec(compile(code, filename, "exec"), names)
@@ -224,11 +193,7 @@ def using(showing: Showing) -> Iterator[Showing]:
 
 
 def shown_machine(checkout: Path | None = None) -> str:
-    """Slug of the machine whose recordings are shown: ANATOMY_MACHINE, else mkdocs.yml's.
-
-    Raises:
-        AnatomyError: Neither says.
-    """
+    """Slug of the machine whose recordings are shown: ANATOMY_MACHINE, else mkdocs.yml's."""
     if given := os.environ.get("ANATOMY_MACHINE"):
         return given
     settings = (checkout or signatures.PACKAGE.parent) / "mkdocs.yml"
@@ -268,14 +233,6 @@ def unique(asked: Iterable[Asked]) -> list[Asked]:
     for each in asked:
         seen.setdefault((each.name, *sorted(each.params.items())), each)
     return list(seen.values())
-
-
-def _printer(target: io.StringIO):
-    def say(*values: Any, **options: Any) -> None:
-        options.setdefault("file", target)
-        print(*values, **options)
-
-    return say
 
 
 def _line_of(error: BaseException, filename: str) -> int:

@@ -1,15 +1,16 @@
 """Experiments as their source declares them, read by ast and never imported.
 
 The half of the package that reads must not load torch, yet pages, commands and parameter tables
-need every experiment's name, parameters, defaults and help. All of that stands in the source of
-the package as literals. A test compares what is read here with what `inspect` sees.
+need every experiment's name, parameters, defaults and help, which stand there as literals.
 """
 
 import ast
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,7 @@ from anatomy.table.errors import AnatomyError, BadParameter, close_names, lookup
 
 PACKAGE = Path(__file__).parents[1]
 NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")  # of an experiment: `topic.what`
-TIMEOUT_S = 300  # the decorator's default, which test_signatures compares with it
-PROCESSES = 1  # likewise
+TIMEOUT_S, PROCESSES = 300, 1  # the decorator's defaults
 TYPES = {"int": int, "float": float, "str": str, "bool": bool}
 # Help of parameters that most experiments have; an experiment's docstring has that of the others,
 # and its own of these where it means something else.
@@ -42,58 +42,40 @@ FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of an experiment.
-
-    Attributes:
-        name: As in the function's signature.
-        type: int, float, str or bool; for a choice, the type of the choices.
-        default: The value used when none is given.
-        choices: The values of a `Literal`, or None where any value of the type will do.
-        help: The parameter's line in the docstring's Args section, with its unit, or in
-            `SHARED_HELP`.
-        optional: Whether None is a value too, as in `int | None`.
-    """
+    """One parameter of an experiment."""
 
     name: str
-    type: type
+    type: type  # int, float, str or bool; of a choice, the type of the choices
     default: Any
-    choices: tuple | None = None
-    help: str = ""
-    optional: bool = False
+    choices: tuple | None = None  # the values of a `Literal`
+    help: str = ""  # from the docstring's Args section, with its unit, or from `SHARED_HELP`
+    optional: bool = False  # None is a value too, as in `int | None`
 
     def convert(self, value: Any) -> Any:
-        """`value`, which may be text from a command line, as this parameter's type.
-
-        Raises:
-            BadParameter: It can't be that; the message says what could.
-        """
+        """`value`, which may be text from a command line, as this parameter's type; BadParameter,
+        which says what could be, where that is not possible."""
         if value is None or (self.optional and value in ("none", "None")):
             if self.optional:
                 return None
             raise BadParameter(f"{self.name} is None; {self._wanted()}.")
+        hint = ""
         if self.choices is not None:
             for choice in self.choices:
                 if str(choice) == value or (type(choice) is type(value) and choice == value):
                     return choice
             near = close_names(str(value), [str(choice) for choice in self.choices])
             hint = f" Did you mean {near[0]}?" if near else ""
-            raise BadParameter(f"{self.name}={value!r}: {self._wanted()}.{hint}")
-        try:
-            return self._converted(value)
-        except (ValueError, TypeError, KeyError, OverflowError):
-            raise BadParameter(f"{self.name}={value!r}: {self._wanted()}.") from None
-
-    def _converted(self, value: Any) -> Any:
-        if self.type is bool:
-            return value if isinstance(value, bool) else FLAGS[_text(value).strip().casefold()]
-        if self.type is str:
-            return _text(value)
-        if isinstance(value, bool):
-            raise TypeError
-        number = self.type(value)
-        if not isfinite(number) or (not isinstance(value, str) and number != value):
-            raise ValueError
-        return number
+        elif self.type is str and isinstance(value, str):
+            return value
+        elif self.type is bool and isinstance(value, bool | str):
+            if (word := str(value).strip().casefold()) in FLAGS:
+                return FLAGS[word]
+        elif self.type in (int, float) and not isinstance(value, bool):
+            with suppress(ValueError, TypeError, OverflowError):
+                number = self.type(value)
+                if isfinite(number) and (isinstance(value, str) or number == value):
+                    return number
+        raise BadParameter(f"{self.name}={value!r}: {self._wanted()}.{hint}")
 
     def _wanted(self) -> str:
         if self.choices is not None:
@@ -104,31 +86,20 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Signature:
-    """What the source of one experiment declares.
+    """What the source of one experiment declares."""
 
-    Attributes:
-        name: `topic.function`, as pages and commands write it.
-        module: Dotted name of the module, such as `anatomy.chapters.memory_layout.contiguity`.
-        function: Name of the function in it.
-        summary: First paragraph of the docstring.
-        parameters: In the order of the signature.
-        source_line: Line of `def` in the module's file.
-
-    The others are what the decorator is told, see `anatomy.record.declare.experiment`.
-    """
-
-    name: str
-    module: str
-    function: str
-    summary: str
+    name: str  # `topic.function`, as pages and commands write it
+    module: str  # dotted, such as `anatomy.chapters.memory_layout.contiguity`
+    function: str  # its name in the module
+    summary: str  # first paragraph of the docstring
     parameters: list[Parameter] = field(default_factory=list)
+    # From here on what the decorator is told, see `anatomy.record.declare.experiment`.
     page: str | None = None
     command: str | None = None
     timeout_s: float = TIMEOUT_S
     files: tuple[str, ...] = ()
     processes: int = PROCESSES
     on_request: bool = False
-    source_line: int = 0
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -154,9 +125,7 @@ class Signature:
     def bind(self, /, **given: Any) -> dict[str, Any]:
         """All parameters: those given, converted to their types, and the defaults of the rest.
 
-        Raises:
-            UnknownName: A parameter is none of this experiment's.
-            BadParameter: A value has the wrong type or is none of the choices.
+        Raises UnknownName for a parameter that there is not, and BadParameter as `convert` does.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
         kind = f"parameter of {self.name} called"
@@ -169,23 +138,13 @@ class Signature:
 
 
 def signature(name: str, root: Path | None = None) -> Signature:
-    """The experiment called `name`.
-
-    Raises:
-        UnknownName: There is none; the message has the closest and the list.
-    """
+    """The experiment called `name`; UnknownName, with the closest, where there is none."""
     return lookup("experiment", name, experiments(root))
 
 
 def experiments(root: Path | None = None) -> dict[str, Signature]:
-    """Every experiment of the package by name, in order of name.
-
-    Args:
-        root: Folder of the package, of any package with experiments. Default: this package.
-
-    Raises:
-        AnatomyError: A file does not parse, or declares something that is not a literal.
-    """
+    """Every experiment of the package in `root`, by default this one, in order of name;
+    AnatomyError where a file does not parse, or declares something that is not a literal."""
     root = Path(root or PACKAGE).resolve()
     return dict(_experiments(root.name, sources(root)))
 
@@ -205,27 +164,22 @@ def _experiments(package: str, files: tuple[tuple[str, bytes], ...]) -> dict[str
         if f"@{DECORATOR}".encode() not in text:
             continue
         scope = _Scope(modules, module)
-        functions = (
-            node
-            for statements in modules.module(module).names.values()
-            for node in statements
-            if isinstance(node, ast.FunctionDef)
-        )
-        for node in functions:
+        for node in chain.from_iterable(modules.module(module).names.values()):
+            if not isinstance(node, ast.FunctionDef):
+                continue
             for decorator in filter(is_experiment, node.decorator_list):
                 declared = _read(node, decorator, scope)
                 if known := found.get(declared.name):
-                    raise scope.error(
-                        node, f"{known.module} has an experiment called {known.name} already"
-                    )
+                    already = f"{known.module} has an experiment called {known.name} already"
+                    raise scope.error(node, already)
                 found[declared.name] = declared
     return dict(sorted(found.items()))
 
 
 def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signature:
     """The signature of one decorated function."""
-    arguments_given = decorator.args if isinstance(decorator, ast.Call) else []
-    name = scope.value(arguments_given[0]) if len(arguments_given) == 1 else None
+    told = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
+    name = scope.value(told.args[0]) if len(told.args) == 1 else None
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise scope.error(
             node, f'{node.name} needs a name of two words: @{DECORATOR}("topic.{node.name}")'
@@ -241,70 +195,53 @@ def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signat
         if default is None or argument.annotation is None:
             raise scope.error(argument, f"{name}({argument.arg}) needs a type and a default")
         parameters.append(_parameter(argument, default, helps.get(argument.arg, ""), scope))
-    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
-    declared = {keyword.arg: scope.value(keyword.value) for keyword in keywords}
-    processes = declared.get("processes", PROCESSES)
-    if type(processes) is not int or processes < 1:
-        raise scope.error(node, f"{name} has processes={processes!r}; it must be 1 or more")
-    return Signature(
-        name=name,
-        module=scope.module,
-        function=node.name,
-        summary=summary(doc),
-        parameters=parameters,
-        page=declared.get("page"),
-        command=declared.get("command"),
-        timeout_s=declared.get("timeout_s", TIMEOUT_S),
-        files=tuple(declared.get("files", ())),
-        processes=processes,
-        on_request=bool(declared.get("on_request", False)),
-        source_line=node.lineno,
-    )
+    declared = {keyword.arg: scope.value(keyword.value) for keyword in told.keywords}
+    module = f"{scope.modules.name}.{scope.name}"
+    found = Signature(name, module, node.name, summary(doc), parameters, **declared)
+    if type(found.processes) is not int or found.processes < 1:
+        raise scope.error(node, f"{name} has processes={found.processes!r}; it must be 1 or more")
+    return found
 
 
 def _parameter(argument: ast.arg, default: ast.expr, help: str, scope: "_Scope") -> Parameter:
     """One parameter from its annotation and default."""
-    kinds, optional = _members(argument.annotation, scope)
-    choices = tuple(value for kind in kinds if isinstance(kind, tuple) for value in kind)
-    names = {type(value).__name__ for value in choices} or {k for k in kinds if k in TYPES}
-    if len(names) != 1 or len(kinds) != 1:
+    members = _members(argument.annotation, scope)
+    types = {member for member in members if isinstance(member, type)}
+    choices = tuple(each for each in members if each is not None and not isinstance(each, type))
+    kinds = types or {type(choice) for choice in choices}
+    if len(kinds) != 1 or not kinds <= {*TYPES.values()} or (types and choices):
         raise scope.error(
             argument,
             f"the type of {argument.arg}, {ast.unparse(argument.annotation)}, is none of int, "
             "float, str, bool, Literal[...] of one type, or one of these with | None",
         )
-    value = scope.value(default)
-    kind = TYPES[names.pop()]
-    possible = optional if value is None else type(value) is kind
+    value, kind = scope.value(default), kinds.pop()
+    possible = None in members if value is None else type(value) is kind
     if not possible or (choices and value is not None and value not in choices):
         raise scope.error(argument, f"the default {value!r} of {argument.arg} is not of its type")
-    return Parameter(argument.arg, kind, value, choices or None, help, optional)
+    return Parameter(argument.arg, kind, value, choices or None, help, None in members)
 
 
-def _members(annotation: ast.expr, scope: "_Scope") -> tuple[list[str | tuple], bool]:
-    """Members of an annotation (a type's name, or the values of a Literal), and if None is one."""
+def _members(annotation: ast.expr, scope: "_Scope") -> list[Any]:
+    """What an annotation is the union of: types (`object` for any other), values of a `Literal`,
+    and None."""
     if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
-        left, left_none = _members(annotation.left, scope)
-        right, right_none = _members(annotation.right, scope)
-        return left + right, left_none or right_none
-    if isinstance(annotation, ast.Constant) and annotation.value is None:
-        return [], True
+        return _members(annotation.left, scope) + _members(annotation.right, scope)
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return _members(ast.parse(annotation.value, mode="eval").body, scope)  # a quoted type
+    if isinstance(annotation, ast.Constant) and annotation.value is None:
+        return [None]
     if isinstance(annotation, ast.Subscript):
-        target = annotation.value
-        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+        name = ast.unparse(annotation.value).rpartition(".")[2]
         if name == "Optional":
-            return _members(annotation.slice, scope)[0], True
+            return [*_members(annotation.slice, scope), None]
         if name == "Literal":
             values = scope.value(annotation.slice)
-            values = values if isinstance(values, tuple) else (values,)
-            return [tuple(v for v in values if v is not None)], None in values
-    if isinstance(annotation, ast.Name) and annotation.id in TYPES:
-        return [annotation.id], False
-    if isinstance(annotation, ast.Name) and (found := scope.definition(annotation.id)):
+            return list(values) if isinstance(values, tuple) else [values]
+    name = ast.unparse(annotation)
+    if isinstance(annotation, ast.Name) and name not in TYPES and (found := scope.definition(name)):
         return _members(*found)
-    return [ast.unparse(annotation)], False
+    return [TYPES.get(name, object)]
 
 
 @dataclass(frozen=True)
@@ -313,11 +250,6 @@ class _Scope:
 
     modules: Modules
     name: str
-
-    @property
-    def module(self) -> str:
-        """Dotted name of the module with its package."""
-        return f"{self.modules.name}.{self.name}"
 
     def error(self, node: ast.AST, what: str) -> AnatomyError:
         """An error that names the line of `node`."""
@@ -347,9 +279,3 @@ class _Scope:
             raise self.error(
                 node, f"{ast.unparse(node)} is not a literal, so it can't be read without running"
             ) from None
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value

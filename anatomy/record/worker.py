@@ -45,25 +45,16 @@ OWN_FOLDERS = {"chapters", "experiments"}
 
 
 def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Run one experiment and return everything of its recording that this process knows.
+    """Run one experiment and return the fields of its recording that this process knows.
 
-    Args:
-        spec: `experiment`, `params` (all of them), `package` (folder of another package that has
-            the experiment, or None), `spawned` (time.time() at the start of this process) and
-            `allow_foreign` (measure although another process computes on the card).
-
-    Returns:
-        The blocks `machine`, `software`, `method`, `conditions`, `noise_floor`, `rows`,
-        `warnings` and `started_at` of a recording.
-
-    Raises:
-        Busy: Another process computes on the card.
-        AnatomyError: The experiment refused, or returned something that is no table.
+    `spec` has `experiment`, all its `params`, `package` (folder of another package that has it, or
+    None), `spawned` (time.time() at the start of this process) and `allow_foreign`. Raises Busy
+    where another process computes on the card, and what the experiment refuses.
     """
     name, params = spec["experiment"], spec["params"]
     device = params.get("device", "cpu")
     host.require_device(device)
-    found = declare.load(name, spec["package"] and Path(spec["package"]))
+    function = declare.load(name, spec["package"] and Path(spec["package"]))
     if spec["allow_foreign"]:
         os.environ["ANATOMY_ALLOW_FOREIGN"] = "1"  # compare asks again, for callers without us
     else:
@@ -72,7 +63,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     before = host.conditions(device)
     start_s = time.time() - spec["spawned"]
     clock = time.monotonic()
-    table = found.function(**params)
+    table = function(**params)
     measured_s = time.monotonic() - clock
     after = host.conditions(device)
     rows = rows_of(table, name)
@@ -91,11 +82,9 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     }
     # What follows from the rows is computed when they are read, and not kept.
     rows = judge.kept(rows, reading.circumstances(known))
-    return {
+    return known | {
         "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "machine": known["machine"],
         "software": versions.installed(),
-        "method": known["method"],
         "conditions": {"before": before, "after": after},
         "noise_floor": judge.noise_floors(rows),
         "rows": rows,
@@ -107,10 +96,8 @@ def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
     """The rows of a table as plain JSON values; NaN, NaT, NA and infinities become None.
 
     A table whose attribute `sparse` is set has rows of several kinds, each with a few of the
-    columns: there a row leaves out what it lacks.
-
-    Raises:
-        MeasurementError: It is no table, is empty, or holds something JSON has no word for.
+    columns: there a row leaves out what it lacks. MeasurementError where it is no table, is empty,
+    or holds something JSON has no word for.
     """
     if not isinstance(table, pd.DataFrame):
         raise MeasurementError(f"{name} returned a {type(table).__name__}, not a DataFrame.")
@@ -138,8 +125,7 @@ def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
 
 def _warn_of_undeclared(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Say which columns nobody declared: they are kept, and a test refuses their recording."""
-    unknown = columns.undeclared(name, [column for row in rows for column in row])
-    if unknown:
+    if unknown := columns.undeclared(name, [column for row in rows for column in row]):
         warnings.warn(
             f"{name} returned columns that nobody declared: {', '.join(unknown)}. Say what they "
             "mean in the file of columns of its topic.",
@@ -168,8 +154,7 @@ def _plain(value: Any) -> Any:
 
 
 def _refuse_company(device: str) -> None:
-    others = host.foreign_processes(device)
-    if others:
+    if others := host.foreign_processes(device):
         several = len(others) > 1
         raise Busy(
             f"{'Processes' if several else 'Process'} {', '.join(map(str, others))} "
@@ -190,27 +175,19 @@ def _account(device: str) -> dict[str, Any]:
 def _failure(error: Exception) -> dict[str, str]:
     """A failure as the recorder wants it: the error's name, its sentence, and, where nobody
     foresaw it, the traceback."""
-    notes = "".join(f" {each}" for each in getattr(error, "__notes__", ()))  # such as its cell
-    if isinstance(error, AnatomyError):
-        return {"error": type(error).__name__, "message": f"{error}{notes}", "trace": ""}
-    if _is_out_of_memory(error):
-        message = f"{_out_of_memory(error)}{notes}"
-        return {"error": OutOfMemory.__name__, "message": message, "trace": ""}
-    first = next(iter(str(error).strip().splitlines()), "")
-    return {
-        "error": MeasurementError.__name__,
-        "message": f"{type(error).__name__}: {first}{_place(error)}{notes and f'.{notes}'}",
-        "trace": "".join(traceback.format_exception(error)),
-    }
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """By its type where there is one; the text alone tells where a library has none."""
-    if host.is_out_of_memory(error):
-        return True
+    kind, message, trace = type(error), str(error), ""
     # A size that no integer holds is a TypeError where it fails on the way into torch.
     torchs = isinstance(error, RuntimeError | TypeError)
-    return torchs and any(sign in str(error) for sign in NO_MEMORY)
+    notes = "".join(f" {each}" for each in getattr(error, "__notes__", ()))  # such as its cell
+    if isinstance(error, AnatomyError):
+        pass
+    elif host.is_out_of_memory(error) or (torchs and any(sign in message for sign in NO_MEMORY)):
+        kind, message = OutOfMemory, _out_of_memory(error)
+    else:
+        first = next(iter(message.strip().splitlines()), "")
+        message = f"{kind.__name__}: {first}{_place(error)}{notes and '.'}"
+        kind, trace = MeasurementError, "".join(traceback.format_exception(error))
+    return {"error": kind.__name__, "message": message + notes, "trace": trace}
 
 
 def _out_of_memory(error: Exception) -> str:

@@ -59,7 +59,7 @@ def measured(monkeypatch, toylab):
 
     def run_here(name, params, *, package, **_):
         full = signatures.signature(name, package).bind(**params)
-        rows = worker.rows_of(experiment.load(name, package).function(**full), name)
+        rows = worker.rows_of(experiment.load(name, package)(**full), name)
         code = codehash.code_hash(name, full, root=package)
         return {
             "experiment": name,
@@ -195,7 +195,7 @@ def test_json_is_the_recording_itself(run, measured, tmp_path):
     status, out, _ = run("run", "toy.fine", "--size", 8, "--format", "json", "--save", tmp_path)
     (file,) = tmp_path.glob("*/*/*.json")
     assert status == 0 and out == file.read_text()
-    found = recording.load(file, tmp_path)
+    found = recording.load(file)
     assert found.params["size"] == 8 and found.warnings == ["The toy is a toy."]
 
 

@@ -90,12 +90,12 @@ def test_a_line_through_too_little_is_none(lengths, blocks):
 
 @pytest.mark.parametrize("maker", [ceilings.ceilings, ceilings.bandwidth, ceilings.floors])
 def test_made_up_recordings_of_limits_pass_the_schema(maker, tmp_path):
-    schema.check(recording.load(maker(tmp_path), tmp_path).data)
+    schema.check(recording.load(maker(tmp_path)).data)
 
 
 def recorded(root, *makers, monkeypatch):
     monkeypatch.setenv("ANATOMY_RECORDINGS", str(root))
-    return [recording.load(maker(root), root) for maker in makers]
+    return [recording.load(maker(root)) for maker in makers]
 
 
 def test_the_command_tells_ceilings_corners_cache_and_floors(tmp_path, monkeypatch, capsys):

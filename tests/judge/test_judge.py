@@ -32,7 +32,7 @@ LARGE = "nvidia-h200/contiguity.bench/k=8192,m=8192,n=8192.json"
 
 @cache
 def loaded(file: str) -> Recording:
-    return recording.load(ROOT / file, ROOT)
+    return recording.load(ROOT / file)
 
 
 def following(rows, found: Recording):

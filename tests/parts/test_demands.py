@@ -29,7 +29,7 @@ NUMBERS = [
 def test_no_axiom_is_measured_at_a_size_of_nothing(name, parameter, kind, value, monkeypatch):
     monkeypatch.setattr(torch, "randn", None)  # nothing is made first
     with pytest.raises(BadParameter, match=rf"^{parameter}={kind(value)}\b"):
-        load(name).function(device="cpu", **{parameter: kind(value)})
+        load(name)(device="cpu", **{parameter: kind(value)})
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_no_axiom_is_measured_at_a_size_of_nothing(name, parameter, kind, value,
 )
 def test_a_size_that_does_not_divide_names_one_that_does(name, params, says):
     with pytest.raises(BadParameter, match=says):
-        load(name).function(device="cpu", **params)
+        load(name)(device="cpu", **params)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_model_that_can_not_fit_is_refused_before_its_layers_are_made(name, pa
     monkeypatch.setattr(host, "free_bytes", lambda _: 2**30)
     monkeypatch.setattr(models, "transformer", None)
     with pytest.raises(OutOfMemory, match=r"A transformer of .* needs"):
-        load(name).function(device="cpu", **params)
+        load(name)(device="cpu", **params)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_model_that_can_not_fit_is_refused_before_its_layers_are_made(name, pa
 @pytest.mark.parametrize("value", [0, -1])
 def test_a_chapter_is_not_measured_at_a_size_of_nothing_either(name, parameter, value):
     with pytest.raises(BadParameter, match=rf"^{parameter}={value}\b"):
-        load(name).function(device="cpu", **{parameter: value})
+        load(name)(device="cpu", **{parameter: value})
 
 
 @pytest.mark.parametrize("scale", [1 / 64, 0.2, 0.3, 0.7, 1.0])

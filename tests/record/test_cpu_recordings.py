@@ -24,7 +24,7 @@ def root(tmp_path):
     synthetic.MAKERS["limits.ceilings"](tmp_path)
     for slug in ("cpu-b", "cpu-a"):
         made = synthetic.layouts(tmp_path, **CALL)
-        data = recording.load(made, tmp_path).data
+        data = recording.load(made).data
         data["machine"] |= {"slug": slug, "gpu": None, "card": None, "cpu": f"The {slug}"}
         made.unlink()
         recording.save(data, tmp_path)
@@ -65,7 +65,7 @@ def test_a_check_asks_for_what_the_pages_show(root):
 
 def test_a_claim_of_a_cpu_is_in_the_ledger_once_and_under_its_name(root, monkeypatch):
     synthetic.MAKERS["limits.ceilings"](root)
-    second = recording.load(next(root.glob("toy-gpu/limits.ceilings/*.json")), root).data
+    second = recording.load(next(root.glob("toy-gpu/limits.ceilings/*.json"))).data
     second["machine"] |= {"slug": "toy-gpu-2"}
     recording.save(second, root)
 

@@ -1,28 +1,32 @@
 """The decorator: it registers, and changes nothing."""
 
+import inspect
+import runpy
+
 import pytest
 
 from anatomy.record import declare, signatures
 from anatomy.table.errors import AnatomyError, UnknownName
 
 
-def test_a_toy_is_loaded_with_what_its_decorator_was_told(toylab):
-    found = declare.load("toy.fine", toylab)
-    assert found.name == "toy.fine"
-    assert (found.page, found.command, found.timeout_s) == (
-        "benchmarks/toy.md",
-        "c01 toy-bench",
-        60,
-    )
-    assert len(found.function(size=2)) == 4  # the function itself, no wrapper
+def test_a_toy_is_loaded_as_the_function_that_it_is(toylab):
+    assert len(declare.load("toy.fine", toylab)(size=2)) == 4  # no wrapper around it
 
 
-def test_what_is_loaded_is_what_was_read(toylab):
-    for name, declared in signatures.experiments(toylab).items():
-        loaded = declare.load(name, toylab)
-        read = (declared.page, declared.command, declared.timeout_s, declared.files)
-        assert (loaded.page, loaded.command, loaded.timeout_s, loaded.files) == read
-        assert loaded.processes == declared.processes
+def test_what_the_decorator_is_told_is_what_was_read(toylab, monkeypatch):
+    parameters, told = inspect.signature(declare.experiment), {}
+
+    def told_only(*names, **given):
+        bound = parameters.bind(*names, **given)
+        bound.apply_defaults()
+        told[bound.arguments["name"]] = bound.arguments
+        return lambda function: function
+
+    monkeypatch.setattr(declare, "experiment", told_only)
+    runpy.run_path(str(toylab / "chapters" / "toy.py"))
+    assert told["toy.fine"]["page"] == "benchmarks/toy.md"
+    read = signatures.experiments(toylab)
+    assert told == {name: {each: getattr(read[name], each) for each in told[name]} for name in read}
 
 
 def test_an_unknown_experiment_comes_with_a_known_one(toylab):

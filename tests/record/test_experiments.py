@@ -48,7 +48,7 @@ def table():
     def measure(name: str, **more) -> pd.DataFrame:
         key = (name, *sorted(more.items()))
         if key not in made:
-            made[key] = load(name).function(**TOY[name] | more)
+            made[key] = load(name)(**TOY[name] | more)
         return made[key]
 
     yield measure
@@ -301,7 +301,7 @@ def test_a_k_that_is_not_aligned_comes_back_with_one_that_is(k, good):
 @pytest.mark.parametrize("name", [name for name in TOY if not runs_on_a_cpu(name)])
 def test_without_a_gpu_the_default_device_is_refused_with_advice(name):
     with pytest.raises(DeviceError, match=r"CUDA requested but torch\.cuda\.is_available\(\) is"):
-        load(name).function()
+        load(name)()
 
 
 def test_the_switch_for_tf32_is_put_back():

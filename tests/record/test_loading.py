@@ -134,4 +134,4 @@ def test_a_missing_file_and_one_without_read_access_are_told_apart(tmp_path, sav
 
     monkeypatch.setattr(Path, "read_text", refuse)
     with pytest.raises(RecordingError, match=rf"{PLACE} can't be read: Permission denied.*{MEND}"):
-        recording.load(saved, tmp_path)
+        recording.load(saved)

@@ -63,7 +63,7 @@ def test_what_was_recorded_is_current_and_not_measured_again(toylab, tmp_path):
     assert file.relative_to(tmp_path).as_posix() == (
         f"{host.cpu_slug()}/toy.fine/slowdown=3.0.json"
     )
-    found = recording.load(file, tmp_path)
+    found = recording.load(file)
     assert found.table.variant.tolist() == ["contiguous", "sliced", "contiguous (again)", "fp8"]
     assert found.data["noise_floor"] == {"matmul gpu_warm": 0.004}
     assert found.data["seconds"] > found.data["method"]["start_s"] > 0
@@ -215,7 +215,7 @@ def here(tmp_path, monkeypatch):
 
 def test_several_processes_make_one_recording_that_says_so(toylab, here):
     (file,) = record(toylab, here, ("toy.thrice", {"log": "log"})).saved
-    found = recording.load(file, here)
+    found = recording.load(file)
     method = found.data["method"]
     assert (method["process"], method["processes"]) == ("3 fresh processes", 3)
     starts = [each["started_at"] for each in method["runs"]]
@@ -231,7 +231,7 @@ def test_several_processes_make_one_recording_that_says_so(toylab, here):
 
 def test_a_recording_of_one_process_says_so_and_nothing_else(toylab, tmp_path):
     (file,) = record(toylab, tmp_path, ("toy.fine", {})).saved
-    data = recording.load(file, tmp_path).data
+    data = recording.load(file).data
     assert data["method"]["process"] == "one fresh process"
     assert set(data["method"]) == {"process", "start_s", "measured_s"}
     assert not {"runs", "run_ratios", "run_blocks", "interval"} & set(data["rows"][0])
@@ -241,11 +241,11 @@ def test_processes_can_be_asked_for_and_are_then_planned_for(toylab, tmp_path):
     shown = ("toy.fine", {})
     (file,) = record(toylab, tmp_path, shown).saved
     (item,) = recorder.plan([shown], tmp_path, None, package=toylab, processes=2)
-    last = recording.load(file, tmp_path).data["seconds"]
+    last = recording.load(file).data["seconds"]
     assert item.freshness.reason == "It was measured in 1 process, and is to be in 2."
     assert (item.processes, item.last_seconds) == (2, 2 * last)
     (file,) = recorder.record([item], root=tmp_path, package=toylab).saved
-    assert recording.load(file, tmp_path).data["method"]["process"] == "2 fresh processes"
+    assert recording.load(file).data["method"]["process"] == "2 fresh processes"
     assert plan(toylab, tmp_path, shown)[0].freshness.current  # more than it declares
 
 

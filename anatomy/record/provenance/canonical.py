@@ -1,12 +1,12 @@
 """The one form in which a recording is written, whatever types the experiment used.
 
-Fields are sorted, floats rounded, counts whole, and rows one a line, so that measuring the same
-gives the same bytes and git shows which rows moved.
+It is plain JSON with sorted fields, floats rounded, counts whole, and rows one a line, so that
+measuring the same gives the same bytes and git shows which rows moved.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from math import isinf, isnan
 from numbers import Integral, Real
@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from anatomy.record.provenance.schema import SCHEMA
+from anatomy.record.provenance.schema import SCHEMA, texts_in
 from anatomy.table import columns
 
 DIGITS = 9  # significant digits of a stored float: a clock that ticks in ns needs no more
@@ -41,10 +41,8 @@ def render(data: Mapping) -> str:
 
 
 def compacted(data: Mapping) -> dict:
-    """`data` with the nulls of its rows left out, and `columns`, the names of all columns.
-
-    A table of several kinds of rows is mostly gaps, and a folder of recordings would be half nulls.
-    """
+    """`data` with the nulls of its rows left out, and `columns`, the names of all columns: a table
+    of several kinds of rows is mostly gaps, and a folder of recordings would be half nulls."""
     rows = data["rows"]
     columns = sorted({name for row in rows for name in row})
     kept = [{name: value for name, value in row.items() if value is not None} for row in rows]
@@ -62,8 +60,10 @@ def expanded(data: Mapping) -> dict:
 
 def shared(data: Mapping) -> dict:
     """`data` with each long text that recurs in its rows written once, in `texts`."""
-    counts = Counter(text for text in _texts(data["rows"]) if len(text) >= LONG_TEXT)
-    keys = {text: _key(text) for text, count in counts.items() if count > 1}
+    found = texts_in(data["rows"])
+    counts = Counter(text for _, text, name in found if not name and len(text) >= LONG_TEXT)
+    recurring = [text for text, count in counts.items() if count > 1]
+    keys = {text: sha256(text.encode()).hexdigest()[:HASH_DIGITS] for text in recurring}
     if not keys or len(set(keys.values())) < len(keys):  # two texts of one key: written in full
         return dict(data)
 
@@ -75,11 +75,7 @@ def shared(data: Mapping) -> dict:
 
 
 def restored(data: Any) -> Any:
-    """What `shared` was given. Others are left as they are.
-
-    Raises:
-        ValueError: A text is referred to that is not there.
-    """
+    """What `shared` was given; others as they are. ValueError where a text is not there."""
     texts = data.get("texts") if isinstance(data, Mapping) else None
     if not isinstance(texts, Mapping):
         return data
@@ -87,25 +83,12 @@ def restored(data: Any) -> Any:
     def read(value: Any) -> Any:
         if not isinstance(value, dict) or set(value) != {REFERENCE}:
             return value
-        if value[REFERENCE] not in texts:
-            raise ValueError(f"a row refers to the text {value[REFERENCE]!r}, which is not there")
-        return texts[value[REFERENCE]]
+        if (key := value[REFERENCE]) in texts:
+            return texts[key]
+        raise ValueError(f"a row refers to the text {key!r}, which is not there")
 
     rows = _replaced(data.get("rows"), read)
     return {name: value for name, value in data.items() if name != "texts"} | {"rows": rows}
-
-
-def _key(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:HASH_DIGITS]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """All texts in lists and tables, those of the tables' own names apart."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
 
 
 def _replaced(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -142,15 +125,12 @@ def plain_fields(recording: Mapping) -> dict:
         if isinstance(row, dict):
             for name, value in row.items():
                 # A table with a gap turns counts into 240.0, and here they come back.
-                if isinstance(value, float) and value.is_integer() and _counts(name, experiment):
-                    row[name] = int(value)
+                if isinstance(value, float) and value.is_integer():
+                    counts = columns.column(name, experiment).kind == columns.COUNT
+                    row[name] = int(value) if counts else value
             if isinstance(blocks := row.get("blocks_s"), list):
                 row["blocks_s"] = [_rounded(block, BLOCK_DIGITS) for block in blocks]
     return data
-
-
-def _counts(name: str, experiment: str) -> bool:
-    return columns.column(name, experiment).kind == columns.COUNT
 
 
 def _plain_value(value: Any, place: str) -> Any:

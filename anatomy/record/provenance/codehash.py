@@ -19,7 +19,6 @@ is reached reads a `__name__`: it may become the name of a row.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +26,7 @@ from typing import Any
 
 from anatomy.record import signatures
 from anatomy.record.provenance import method
-from anatomy.record.provenance.content import UNFOLLOWED, Definitions, Layout, digest
+from anatomy.record.provenance.content import UNFOLLOWED, CodeHash, Definitions, Layout, digest
 from anatomy.record.provenance.definitions import parsed
 from anatomy.record.provenance.syntax import is_text, normalised
 from anatomy.table.errors import AnatomyError
@@ -40,49 +39,28 @@ JUDGED_COMPARISON = "comparison"
 
 
 def present(root: Path) -> Layout:
-    """How this version of the package is laid out, and the method that the one in `root` follows.
-
-    Code of the measuring room that differs from what METHOD.json was made of has an id of its own.
-    """
+    """How this version of the package is laid out, and the method that the one in `root` follows;
+    code of the room that differs from what METHOD.json was made of has an id of its own."""
     standing = method.standing(root)
     number = standing.id if standing.differences else standing.id.partition("-")[0]
     return Layout((method.ROOM, JUDGED_COMPARISON), UNFOLLOWED, number)
 
 
-@dataclass(frozen=True)
-class CodeHash:
-    """sha256 of the code behind an experiment, and the files that hold it, from the checkout."""
-
-    hash: str
-    files: list[str]
-
-
 def code_hash(
-    name: str,
-    parameters: Mapping[str, Any] | None = None,
-    *,
-    root: Path | None = None,
-    layout: Layout | None = None,
+    name: str, parameters: Mapping[str, Any] | None = None, *, root: Path | None = None
 ) -> CodeHash:
     """Hash of the experiment `name`: all code that it reaches, its files and its parameters.
 
-    Args:
-        name: The experiment.
-        parameters: Parameters other than the defaults.
-        root: Folder of the package, the one that holds experiments/. Default: this package.
-        layout: Which parts of it stand for the method and which make no number. Default: those of
-            this version of the package.
-
-    Raises:
-        UnknownName: There is no such experiment or parameter.
-        BadParameter: A parameter's value is not possible.
-        AnatomyError: A file that the experiment declares is missing, or one does not parse.
+    Files are told from the checkout. `root` is the folder of its package, by default this one;
+    parameters that are not given are the defaults. Raises UnknownName or BadParameter for a call
+    that is not possible, and AnatomyError where a file that the experiment declares is missing, or
+    one does not parse.
     """
     root = Path(root or signatures.PACKAGE).resolve()
     declared = signatures.signature(name, root)
     module = declared.module.partition(".")[2]
     bound = declared.bind(**(parameters or {}))
-    return hash_at(root, layout or present(root), module, declared.function, declared.files, bound)
+    return hash_at(root, present(root), module, declared.function, declared.files, bound)
 
 
 def hash_at(
@@ -93,19 +71,8 @@ def hash_at(
     declared_files: Sequence[str],
     parameters: Mapping[str, Any],
 ) -> CodeHash:
-    """Hash of a function of the package in `root`, wherever that package has its experiments.
-
-    Args:
-        root: Folder of the package.
-        layout: Which parts of it stand for the method and which make no number.
-        module: The function's module, without the package's name.
-        function: Its name.
-        declared_files: Files that it depends on beside the package, relative to the checkout.
-        parameters: All of its parameters.
-
-    Raises:
-        AnatomyError: A declared file is missing, or a file does not parse.
-    """
+    """As `code_hash`, of a function wherever the package in `root` has its experiments; `module` is
+    without the package's name, and `declared_files` are relative to the checkout."""
     reached = _package(root.name, signatures.sources(root), layout).reached(module, function)
     parts = [str(SCHEME), reached.hash]
     files = {f"{root.name}/{file}" for file in reached.files}

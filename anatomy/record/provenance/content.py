@@ -1,6 +1,7 @@
 """Definitions of a package, hashed by their content and by that of all that they reach."""
 
 import ast
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -15,27 +16,14 @@ class Layout:
     """Which parts of a package stand for the method, and which make no number.
 
     A part is a module, a package with all in it, or one definition as `module:name`.
-
-    Attributes:
-        method: The measuring room.
-        unfollowed: What words, keeps or judges numbers.
-        method_id: The id of the method that `method` holds.
     """
 
-    method: tuple[str, ...]
-    unfollowed: tuple[str, ...]
-    method_id: str
-
-    def stands_for_method(self, target: Target) -> bool:
-        """Whether a definition is one of the measuring room."""
-        return _within(target, self.method)
-
-    def is_unfollowed(self, target: Target) -> bool:
-        """Whether a definition makes no number."""
-        return _within(target, self.unfollowed)
+    method: tuple[str, ...]  # the measuring room
+    unfollowed: tuple[str, ...]  # what words, keeps or judges numbers
+    method_id: str  # of the method that `method` holds
 
 
-def _within(target: Target, parts: tuple[str, ...]) -> bool:
+def _within(parts: tuple[str, ...], target: Target) -> bool:
     module, name = target
     return any(
         part in (module, f"{module}:{name}") or module.startswith(f"{part}.") for part in parts
@@ -57,29 +45,21 @@ def digest(*parts: str) -> str:
 
 @dataclass
 class Definition:
-    """A definition without names and places.
+    """A definition without names and places."""
 
-    Attributes:
-        text: Its normalised syntax, with `<0>`, `<1>`, ... for what it refers to.
-        uses: What these are.
-        values: Definitions that it hands on rather than calls.
-        uses_method: Whether it refers to the measuring room.
-        reads_names: Whether it reads a `__name__` that may be a function's.
-    """
-
-    text: str = ""
-    uses: list[Target] = field(default_factory=list)
-    values: set[Target] = field(default_factory=set)
-    uses_method: bool = False
-    reads_names: bool = False
+    text: str = ""  # its normalised syntax, with `<0>`, `<1>`, ... for what it refers to
+    uses: list[Target] = field(default_factory=list)  # what these are
+    values: set[Target] = field(default_factory=set)  # what it hands on rather than calls
+    uses_method: bool = False  # it refers to the measuring room
+    reads_names: bool = False  # it reads a `__name__` that may be a function's
 
 
 @dataclass(frozen=True)
-class Reached:
-    """What a definition reaches: its hash, and the files that hold it."""
+class CodeHash:
+    """sha256 of the code that is reached from somewhere, and the files that hold it, sorted."""
 
     hash: str
-    files: frozenset[str]
+    files: list[str]
 
 
 class Definitions(Modules):
@@ -90,37 +70,44 @@ class Definitions(Modules):
         self.layout = layout
         self._definitions: dict[Target, Definition] = {}
         self._hashes: dict[Target, str] = {}
-        self._reached: dict[Target, Reached] = {}
+        self._reached: dict[Target, CodeHash] = {}
 
-    def reached(self, module: str, function: str) -> Reached:
+    def reached(self, module: str, function: str) -> CodeHash:
         """The hash of a function with all that it reaches."""
-        start = (module, function)
-        if start not in self._reached:
-            self._reached[start] = self._follow(start)
-        return self._reached[start]
-
-    def _follow(self, start: Target) -> Reached:
-        definitions: dict[Target, Definition] = {}
-        waiting = [target for target, _ in self.targets(start[0], (start[1],))]
-        origins = list(waiting)
-        while waiting:
-            if (target := waiting.pop()) not in definitions:
-                definitions[target] = self.definition(target)
-                waiting += definitions[target].uses
+        if known := self._reached.get((module, function)):
+            return known
+        origins = [target for target, _ in self.targets(module, (function,))]
+        definitions = self.with_all_reached(origins)
         parts = sorted(self.hash(target) for target in origins)
         if any(each.uses_method for each in definitions.values()):
             parts.append(f"METHOD {self.layout.method_id}")
         if any(each.reads_names for each in definitions.values()):
             values = set().union(*(each.values for each in definitions.values()))
             parts += sorted(f"{name} {self.hash((at, name))}" for at, name in values)
-        files = frozenset(self.files[at] for at, _ in definitions)
-        return Reached(digest(*parts), files)
+        found = CodeHash(digest(*parts), sorted({self.files[at] for at, _ in definitions}))
+        return self._reached.setdefault((module, function), found)
+
+    def with_all_reached(
+        self, targets: Iterable[Target], but: Container[Target] = ()
+    ) -> dict[Target, Definition]:
+        """These definitions and all that they reach, but for some and what is behind them."""
+        found: dict[Target, Definition] = {}
+        waiting = [*targets]
+        while waiting:
+            if (target := waiting.pop()) not in found:
+                found[target] = self.definition(target)
+                waiting += [use for use in found[target].uses if use not in but]
+        return found
 
     def hash(self, target: Target) -> str:
         """Hash of a definition by its content, and by that of all that it reaches."""
         if target not in self._hashes:
-            for group in self._groups(target):
-                self._hash_group(group)
+            new = self.with_all_reached([target], but=self._hashes)
+            reached = {each: self.with_all_reached([each], but=self._hashes).keys() for each in new}
+            # What refers to something reaches more than it does, unless both refer to each other.
+            for each in sorted(new, key=lambda each: len(reached[each])):
+                if each not in self._hashes:
+                    self._hash_group([other for other in reached[each] if each in reached[other]])
         return self._hashes[target]
 
     def _hash_group(self, group: list[Target]) -> None:
@@ -141,38 +128,6 @@ class Definitions(Modules):
         size = str(len(group))
         self._hashes |= {target: digest(size, label) for target, label in labels.items()}
 
-    def _groups(self, start: Target) -> list[list[Target]]:
-        """Definitions reached from `start` and not hashed yet, those that refer to each other in
-        one group, and a group after all that it refers to (Tarjan 1972, without recursion)."""
-        groups: list[list[Target]] = []
-        order: dict[Target, int] = {}
-        lowest: dict[Target, int] = {}
-        path: list[Target] = []  # visited, and in no group yet
-        calls = [(start, iter(()))]
-        while calls:
-            target, uses = calls[-1]
-            if target not in order:
-                order[target] = lowest[target] = len(order)
-                path.append(target)
-                uses = iter([u for u in self.definition(target).uses if u not in self._hashes])
-                calls[-1] = (target, uses)
-            for use in uses:
-                if use not in order:
-                    calls.append((use, iter(())))
-                    break
-                if use in path:
-                    lowest[target] = min(lowest[target], order[use])
-            else:
-                calls.pop()
-                if calls:
-                    above = calls[-1][0]
-                    lowest[above] = min(lowest[above], lowest[target])
-                if lowest[target] == order[target]:
-                    place = path.index(target)
-                    groups.append(path[place:])
-                    del path[place:]
-        return groups
-
     def of_module(self, module: str) -> list[Target]:
         """All definitions of a module."""
         source = self.module(module)
@@ -185,13 +140,11 @@ class Definitions(Modules):
 
     def definition(self, target: Target) -> Definition:
         """A definition without names and places."""
-        if target not in self._definitions:
-            self._definitions[target] = self._normalised(*target)
-        return self._definitions[target]
-
-    def _normalised(self, at: str, name: str) -> Definition:
-        source, inside = self.module(at), self.layout.stands_for_method((at, name))
-        statements = self.statements((at, name))
+        if known := self._definitions.get(target):
+            return known
+        at, name = target
+        source, inside = self.module(at), _within(self.layout.method, target)
+        statements = self.statements(target)
         found = Definition(reads_names=any(map(_reads_a_name, statements)))
         # What runs on import counts with whichever part of the module is used.
         if name != "*" and source.loose:
@@ -200,9 +153,9 @@ class Definitions(Modules):
         def refer(chain: Chain, called: bool) -> str:
             texts = []
             for target, rest in sorted(self.targets(at, chain)):
-                if self.layout.is_unfollowed(target):
+                if _within(self.layout.unfollowed, target):
                     continue
-                if self.layout.stands_for_method(target) and not inside:
+                if _within(self.layout.method, target) and not inside:
                     found.uses_method = True
                     texts.append(".".join(("METHOD", target[1], *rest)))
                     continue
@@ -219,7 +172,7 @@ class Definitions(Modules):
 
         texts = [normalised(each, name, refer, self.name) for each in statements]
         found.text = "\n".join(texts)
-        return found
+        return self._definitions.setdefault(target, found)
 
 
 def _reads_a_name(statement: ast.stmt) -> bool:

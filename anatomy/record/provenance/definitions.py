@@ -1,7 +1,7 @@
 """Which definition a dotted name means, in a package that is read and never imported."""
 
 import ast
-from collections.abc import Iterator
+from importlib.util import resolve_name
 
 from anatomy.record.provenance.syntax import NAMED_MODULE, Chain, bound_names, is_text
 from anatomy.table.errors import AnatomyError
@@ -12,11 +12,7 @@ Target = tuple[str, str]  # module of the package, and a name in it; "*" is what
 
 
 def parsed(text: bytes, place: str) -> ast.Module:
-    """The syntax tree of a file.
-
-    Raises:
-        AnatomyError: It does not parse.
-    """
+    """The syntax tree of a file; AnatomyError where it does not parse."""
     try:
         return ast.parse(text)
     except SyntaxError as error:
@@ -118,41 +114,27 @@ class Module:
             self.loose.append(statement)  # a loop may fill a table that it does not define
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for name, origin, imported, text in _imported(node, self):
-            if name == "*" and origin is not None:
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                head, _, below = alias.name.partition(".")
+                name, imported, text = alias.asname or head, None, alias.name
+                below = below if alias.asname else ""  # `import anatomy.table` binds anatomy itself
+            else:
+                here = f"{self.package}.{self.name}" if self.name else self.package
+                here = here if self.is_package else here.rpartition(".")[0]
+                module = resolve_name("." * node.level + (node.module or ""), here)
+                head, _, below = module.partition(".")
+                name, imported = alias.asname or alias.name, alias.name
+                text = f"{module} {alias.name}"
+            if head != self.package:
+                self.foreign[name] = " ".join(filter(None, (self.foreign.get(name), text)))
+            elif name == "*":
                 raise AnatomyError(
                     f"{self.name}, line {node.lineno}: `import *` of the package hides what is "
                     "used; name it."
                 )
-            if origin is None:
-                self.foreign[name] = " ".join(filter(None, (self.foreign.get(name), text)))
             else:
-                self.imports.setdefault(name, []).append((origin, imported))
-
-
-def _imported(
-    node: ast.Import | ast.ImportFrom, within: Module
-) -> Iterator[tuple[str, str | None, str | None, str]]:
-    """Names that an import binds: (name, module of this package or None, name in it, text)."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            parts = alias.name.split(".")
-            origin = None
-            if parts[0] == within.package:  # `import anatomy.table.formulas` binds anatomy itself
-                origin = ".".join(parts[1:]) if alias.asname else ""
-            yield alias.asname or parts[0], origin, None, alias.name
-        return
-    parts = node.module.split(".") if node.module else []
-    inside = bool(node.level) or parts[:1] == [within.package]
-    if node.level:
-        here = within.name.split(".") if within.name else []
-        here = here if within.is_package else here[:-1]
-        parts = here[: len(here) - node.level + 1] + parts
-    elif inside:
-        parts = parts[1:]
-    for alias in node.names:
-        origin = ".".join(parts) if inside else None
-        yield alias.asname or alias.name, origin, alias.name, f"{node.module} {alias.name}"
+                self.imports.setdefault(name, []).append((below, imported))
 
 
 def _below(module: str, name: str) -> str:

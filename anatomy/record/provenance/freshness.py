@@ -15,12 +15,7 @@ STATES = ("current", "code-changed", "software-other", "machine-other", "missing
 
 @dataclass(frozen=True)
 class Freshness:
-    """How a recording stands, and why.
-
-    Attributes:
-        state: current, code-changed, software-other, machine-other or missing.
-        reason: One sentence for a badge or a plan.
-    """
+    """How a recording stands, one of `STATES`, and why: one sentence for a badge or a plan."""
 
     state: str
     reason: str
@@ -34,20 +29,15 @@ class Freshness:
 def freshness(
     recording: Any | None,
     here: Mapping[str, Any] | None = None,
-    *,
     package: Path | None = None,
     processes: int | None = None,
 ) -> Freshness:
-    """Compare a recording with the code, and with the GPU host if this is one.
+    """Compare a `Recording` with the code of a package, and with the GPU host if this is one.
 
-    Args:
-        recording: A `Recording`, or None where there is none.
-        here: `slug`, `card`, `torch`, `driver` of this GPU host; None where there is no GPU, and
-            then the code alone is compared. What a value of None can't tell is not held against
-            the recording.
-        package: Folder of the package whose code is compared. Default: this package.
-        processes: Fresh processes it must have been measured in, at least. Default: as many as
-            the experiment declares. More than that prove more, and are current too.
+    `here` has `slug`, `card`, `torch` and `driver` of the host; what a value of None can't tell is
+    not held against the recording. `package` is the package's folder, by default this one's.
+    `processes` are fresh ones it must have been measured in, at least, by default as many as the
+    experiment declares: more than that prove more, and are current too.
     """
     if recording is None:
         return Freshness("missing", "It has not been measured.")
@@ -71,25 +61,19 @@ def freshness(
     if here is None:
         return Freshness("current", "The code is the one that measured it.")
     machine, software = recording.data["machine"], recording.data["software"]
-    if _differ(machine["slug"], here.get("slug")):
-        return Freshness(
-            "machine-other", f"It was measured on {machine['slug']}; this is {here['slug']}."
-        )
-    any_card = os.environ.get("ANATOMY_CARD") == "any"
-    if not any_card and _differ(machine["card"], here.get("card")):
-        return Freshness(
-            "machine-other",
-            f"It was measured on another card of this model ({machine['card']}; this is "
-            f"{here['card']}). ANATOMY_CARD=any accepts it.",
-        )
-    for what, then, this in (
-        ("PyTorch", _minor(software["torch"]), _minor(here.get("torch"))),
-        ("driver branch", _branch(machine["driver"]), _branch(here.get("driver"))),
+    card = None if os.environ.get("ANATOMY_CARD") == "any" else here.get("card")
+    # A patch release of torch changes no kernel on purpose.
+    torch = _leading(software["torch"], 2), _leading(here.get("torch"), 2)
+    driver = _leading(machine["driver"], 1), _leading(here.get("driver"), 1)
+    another = "on another card of this model ({}; this is {}). ANATOMY_CARD=any accepts it."
+    for state, then, this, wrong in (
+        ("machine-other", machine["slug"], here.get("slug"), "on {}; this is {}."),
+        ("machine-other", machine["card"], card, another),
+        ("software-other", *torch, "with PyTorch {}; this is {}."),
+        ("software-other", *driver, "with driver branch {}; this is {}."),
     ):
-        if _differ(then, this):
-            return Freshness(
-                "software-other", f"It was measured with {what} {then}; this is {this}."
-            )
+        if then is not None and this is not None and then != this:
+            return Freshness(state, f"It was measured {wrong.format(then, this)}")
     return Freshness("current", "Code, machine and software are those that measured it.")
 
 
@@ -98,15 +82,6 @@ def processes_of(recording: Any) -> int:
     return recording.data["method"].get("processes", 1)
 
 
-def _differ(then: str | None, this: str | None) -> bool:
-    return then is not None and this is not None and then != this
-
-
-def _minor(version: str | None) -> str | None:
-    """`2.11` of `2.11.0+cu130`: a patch release changes no kernel on purpose."""
-    return None if version is None else ".".join(version.split("+")[0].split(".")[:2])
-
-
-def _branch(version: str | None) -> str | None:
-    """`580` of `580.159.03`."""
-    return None if version is None else version.split(".")[0]
+def _leading(version: str | None, parts: int) -> str | None:
+    """`2.11` of `2.11.0+cu130`, or `580` of `580.159.03`."""
+    return None if version is None else ".".join(version.split("+")[0].split(".")[:parts])

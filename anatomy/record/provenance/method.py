@@ -9,18 +9,19 @@ without a GPU as long as it does the same. Three things say whether it does:
 * golden traces: all that the room asks of a virtual GPU in some fifty scenarios, and what it makes
   of the answers. A test, or `python3 make.py method`, runs them; they need torch and no GPU.
 
-The first two are compared here, by reading the sources. The third can't be, so the file also keeps
-a hash of all code that was there when the traces were last compared. Code that differs from it may
-be harmless and is not known to be: its id is another one, and recordings are stale, until
-`make.py method -- --verify` has seen the same traces. Only `--raise --because ...` makes a new
-method, which every timed recording must then be measured with. Both seal the file.
+The first two are compared here. For the third the file keeps a hash of all code that was there when
+the traces were last compared. Code that differs from it may be harmless and is not known to be: its
+id is another one, and recordings are stale, until `make.py method -- --verify` has seen the same
+traces. Only `--raise --because ...` makes a new method, which every timed recording must then be
+measured with. Both seal the file.
 """
 
 import ast
 import json
+import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -28,7 +29,6 @@ from typing import Any
 
 from anatomy.record import signatures
 from anatomy.record.provenance.content import UNFOLLOWED, Definitions, Layout
-from anatomy.record.provenance.definitions import Target
 from anatomy.record.provenance.syntax import FUNCTIONS
 from anatomy.table.errors import AnatomyError
 
@@ -36,41 +36,24 @@ ROOM = "measure"  # the room's folder in the package, the one place that names i
 HOT_PATH = f"{ROOM}.clock"
 FILE = f"{ROOM}/METHOD.json"
 NO_ROOM = "none"  # the id of a package in which nothing is timed
+OPERATORS = {ast.Mult: operator.mul, ast.Pow: operator.pow, ast.Div: operator.truediv}
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What of the method can be read from the sources.
+    """What of the method can be read from the sources."""
 
-    Attributes:
-        constants: Value of each constant and default, as text, by name.
-        hot_path: Hash of the module of the hot path.
-        code: Hash of the room and of all that it reaches.
-    """
-
-    constants: Mapping[str, str]
-    hot_path: str
-    code: str
+    constants: Mapping[str, str]  # value of each constant and default, as text, by name
+    hot_path: str  # hash of its module
+    code: str  # hash of the room and of all that it reaches
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The id of the method that the sources follow, and how they differ from METHOD.json's.
+    """The id of the method that the sources follow, and how they differ from METHOD.json's."""
 
-    Attributes:
-        id: That of METHOD.json where nothing differs, else one of its own.
-        differences: What differs, one phrase each: of the method, or not known to be none of it.
-        verified: Whether the code is that which the traces were last compared with.
-    """
-
-    id: str
-    differences: tuple[str, ...] = field(default=())
-    verified: bool = True
-
-
-def method_id(root: Path | None = None) -> str:
-    """The id of the method that the package in `root`, by default this one, follows."""
-    return standing(root).id
+    id: str  # that of METHOD.json where nothing differs, else one of its own
+    differences: tuple[str, ...] = ()  # a phrase each, of what is no known part of that method
 
 
 def standing(root: Path | None = None) -> Standing:
@@ -82,15 +65,13 @@ def standing(root: Path | None = None) -> Standing:
     try:
         golden = load(root)
     except AnatomyError as error:
-        return Standing(f"none-{_digest(vars(now))[:8]}", (str(error),), verified=False)
-    changed = changes(golden, now)
-    verified = golden["code"] == now.code
-    if not changed and verified:
+        return Standing(f"none-{short_hash(vars(now))[:8]}", (str(error),))
+    differences = changes(golden, now)
+    if golden["code"] != now.code:
+        differences += ("code that the traces were not compared with",)
+    if not differences:
         return Standing(golden["id"])
-    unknown = () if verified else ("code that the traces were not compared with",)
-    return Standing(
-        f"{golden['number']}-not-{_digest(vars(now))[:8]}", (*changed, *unknown), verified
-    )
+    return Standing(f"{golden['number']}-not-{short_hash(vars(now))[:8]}", differences)
 
 
 def changes(golden: Mapping[str, Any], now: Sources) -> tuple[str, ...]:
@@ -107,17 +88,13 @@ def changes(golden: Mapping[str, Any], now: Sources) -> tuple[str, ...]:
 
 
 def load(root: Path) -> dict[str, Any]:
-    """What METHOD.json says.
-
-    Raises:
-        AnatomyError: There is none, or its seal is broken: somebody wrote it by hand.
-    """
+    """What METHOD.json says; AnatomyError where there is none, or one that was written by hand."""
     try:
         golden = json.loads((root / FILE).read_text(encoding="utf-8"))
         sealed = golden.pop("seal")
     except (OSError, ValueError, KeyError) as error:
         raise AnatomyError(f"{FILE} can't be read: {error}.") from None
-    if sealed != seal(golden):
+    if sealed != short_hash(golden):
         raise AnatomyError(
             f"{FILE} is not as `make.py method` wrote it: its seal does not fit. Put back the "
             "version that does; the file is never edited by hand."
@@ -125,23 +102,8 @@ def load(root: Path) -> dict[str, Any]:
     return golden
 
 
-def save(root: Path, golden: Mapping[str, Any]) -> None:
-    """Write METHOD.json and seal it. For `make.py method` alone."""
-    text = json.dumps({**golden, "seal": seal(golden)}, indent=1, sort_keys=True)
-    (root / FILE).write_text(text + "\n", encoding="utf-8")
-
-
-def seal(golden: Mapping[str, Any]) -> str:
-    """What shows that the file was written by the command."""
-    return _digest(golden)
-
-
 def read(root: Path) -> Sources:
-    """Read the method from the sources of a package.
-
-    Raises:
-        AnatomyError: A file does not parse.
-    """
+    """Read the method from the sources of a package; AnatomyError where one does not parse."""
     return read_files(root.name, signatures.sources(root))
 
 
@@ -152,22 +114,17 @@ def read_files(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
     room = [each for each in package.files if each == ROOM or each.startswith(f"{ROOM}.")]
     elsewhere = tuple(each for each in package.files if each != HOT_PATH and each)
     alone = Definitions(name, files, Layout((), elsewhere, ""))
+    in_room = [target for module in room for target in package.of_module(module)]
     constants: dict[str, set[str]] = {}
-    waiting = [target for module in room for target in package.of_module(module)]
-    seen: set[Target] = set()
-    while waiting:
-        if (target := waiting.pop()) in seen:
-            continue
-        seen.add(target)
-        waiting += package.definition(target).uses
+    for target in package.with_all_reached(in_room):
         for statement in package.statements(target):
             for constant, value in _constants(statement):
                 constants.setdefault(constant, set()).add(value)
     return Sources(
         # Two of one name, in two modules, are told by both of their values.
         {constant: " and ".join(sorted(values)) for constant, values in sorted(constants.items())},
-        _digest(sorted({alone.hash(target) for target in alone.of_module(HOT_PATH)})),
-        _digest(sorted({package.hash(t) for module in room for t in package.of_module(module)})),
+        short_hash(sorted({alone.hash(target) for target in alone.of_module(HOT_PATH)})),
+        short_hash(sorted({package.hash(target) for target in in_room})),
     )
 
 
@@ -177,14 +134,14 @@ def _constants(statement: ast.stmt) -> Iterator[tuple[str, str]]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
             yield from _assigned(target, statement.value)
+    elif isinstance(statement, FUNCTIONS):
+        yield from _defaults(statement)
     elif isinstance(statement, ast.ClassDef):
         for inner in statement.body:
             if isinstance(inner, ast.AnnAssign) and inner.value is not None:
                 yield from _given(ast.unparse(inner.target), inner.value)
             elif isinstance(inner, FUNCTIONS):
                 yield from _defaults(inner)
-    elif isinstance(statement, FUNCTIONS):
-        yield from _defaults(statement)
 
 
 def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
@@ -193,23 +150,23 @@ def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
         for one, its in zip(target.elts, value.elts, strict=True):
             yield from _assigned(one, its)
     elif isinstance(target, ast.Name) and target.id.isupper():
-        yield target.id, _value(value)
+        try:  # numbers are computed, so that `2**20` and `1048576` are the same
+            yield target.id, ascii(_computed(value))
+        except ValueError:
+            yield target.id, ast.unparse(value)
 
 
 def _defaults(outer: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:
     """Parameters with a default, of a function and of those inside it, by their own names."""
     for function in ast.walk(outer):
-        if not isinstance(function, FUNCTIONS):
-            continue
-        given = function.args
-        ordered = [*given.posonlyargs, *given.args]
-        last = ordered[len(ordered) - len(given.defaults) :]
-        for parameter, value in (
-            *zip(last, given.defaults, strict=True),
-            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
-        ):
-            if value is not None:
-                yield from _given(parameter.arg, value)
+        if isinstance(function, FUNCTIONS):
+            given = function.args
+            ordered = [*given.posonlyargs, *given.args]
+            last = ordered[len(ordered) - len(given.defaults) :]
+            values = *given.defaults, *given.kw_defaults
+            for parameter, value in zip((*last, *given.kwonlyargs), values, strict=True):
+                if value is not None:
+                    yield from _given(parameter.arg, value)
 
 
 def _given(name: str, value: ast.expr) -> Iterator[tuple[str, str]]:
@@ -218,14 +175,6 @@ def _given(name: str, value: ast.expr) -> Iterator[tuple[str, str]]:
         computed = _computed(value)
         if not isinstance(computed, str) or " " not in computed:
             yield name, ascii(computed)
-
-
-def _value(node: ast.expr) -> str:
-    """A value as text: numbers are computed, so that `2**20` and `1048576` are the same."""
-    try:
-        return ascii(_computed(node))
-    except ValueError:
-        return ast.unparse(node)
 
 
 def _computed(node: ast.expr) -> Any:
@@ -238,16 +187,11 @@ def _computed(node: ast.expr) -> Any:
         return dict(zip(keys, map(_computed, node.values), strict=True))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_computed(node.operand)
-    if isinstance(node, ast.BinOp):
-        left, right = _computed(node.left), _computed(node.right)
-        if isinstance(node.op, ast.Mult):
-            return left * right
-        if isinstance(node.op, ast.Pow):
-            return left**right
-        if isinstance(node.op, ast.Div):
-            return left / right
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+        return OPERATORS[type(node.op)](_computed(node.left), _computed(node.right))
     raise ValueError
 
 
-def _digest(value: object) -> str:
+def short_hash(value: object) -> str:
+    """Half a sha256 of what JSON holds; as METHOD.json's seal it shows that a command wrote it."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]

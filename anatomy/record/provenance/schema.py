@@ -52,13 +52,8 @@ FIELDS = {
 }
 
 # Kind of a declared column -> what its values must be. Any may be null or absent.
-OF_KIND = {
-    columns.NUMBER: NUMBER,
-    columns.COUNT: NUMBER,
-    columns.TEXT: TEXT,
-    columns.FLAG: FLAG,
-    columns.LIST: LIST,
-}
+OF_KIND = {columns.NUMBER: NUMBER, columns.COUNT: NUMBER, columns.TEXT: TEXT}
+OF_KIND |= {columns.FLAG: FLAG, columns.LIST: LIST}
 
 
 def check(data: Any) -> None:
@@ -77,10 +72,8 @@ def check(data: Any) -> None:
     if version != SCHEMA or isinstance(version, bool):
         raise ValueError(f"its schema is {version!r}, and the only one so far is {SCHEMA}")
     for name, (kind, nullable) in FIELDS.items():
-        holder = data
-        *parents, last = name.split(".")
-        for parent in parents:
-            holder = holder[parent]
+        parent, _, last = name.rpartition(".")
+        holder = data[parent] if parent else data
         if last not in holder:
             raise ValueError(f"the field {name} is missing")
         _expect(name, holder[last], kind, nullable)
@@ -116,13 +109,11 @@ def _check_row(place: str, row: dict, declared: Mapping[str, Column]) -> None:
             if values != sorted(values):
                 raise ValueError(f"{place}: {', '.join(names)} are out of order: {values}")
     for name in ("blocks_s", "run_blocks", "run_medians_s", "run_ratios"):
-        for index, number in enumerate(row.get(name) or []):
+        values, runs = row.get(name), row.get("runs")
+        for index, number in enumerate(values or []):
             _expect(f"{place}.{name}[{index}]", number, NUMBER, False)
-    for name in ("run_blocks", "run_medians_s", "run_ratios"):
-        if row.get(name) is not None and len(row[name]) != row.get("runs"):
-            raise ValueError(
-                f"{place}.{name} has {len(row[name])} values of {row.get('runs')} runs"
-            )
+        if values is not None and name != "blocks_s" and len(values) != runs:
+            raise ValueError(f"{place}.{name} has {len(values)} values of {runs} runs")
     if row.get("run_blocks") and sum(row["run_blocks"]) != len(row.get("blocks_s") or []):
         raise ValueError(f"{place}.run_blocks do not add up to the number of blocks_s")
 
@@ -157,10 +148,9 @@ _SHORTEST_NAME = 4  # a user called `max` must still be able to record a kernel 
 
 def scrub(data: dict) -> None:
     """Raise ValueError where `data` names the host, the user, a folder or a single card."""
-    private = _private_names()
     known = " ".join(str(data["machine"].get(name)) for name in ("slug", "gpu", "cpu")).casefold()
-    private = [(name, what) for name, what in private if name.casefold() not in known]
-    for place, text, is_field in _texts(data, ""):
+    private = [each for each in _private_names() if each[0].casefold() not in known]
+    for place, text, is_field in texts_in(data):
         if is_field and _TELLING_FIELD.search(text):
             raise ValueError(f"{place} has a field called {text!r}, which no recording may hold")
         for pattern, what in _TELLING:
@@ -173,25 +163,23 @@ def scrub(data: dict) -> None:
 
 def _private_names() -> list[tuple[str, str]]:
     """Names that would tell who measured and where."""
-    names = [(socket.gethostname(), "this host's name"), (str(Path.home()), "a home folder")]
-    names.append((socket.gethostname().partition(".")[0], "this host's name"))
+    host, home = socket.gethostname(), str(Path.home())
+    names = [(host, "this host's name"), (home, "a home folder")]
+    names.append((host.partition(".")[0], "this host's name"))
     with suppress(OSError, KeyError):  # no account has this process's id: nothing to give away
         names.append((getpass.getuser(), "this user's name"))
-    return [
-        (name, what)
-        for name, what in names
-        if len(name) >= _SHORTEST_NAME and name.casefold() not in _COMMON
-    ]
+    long = [(name, what) for name, what in names if len(name) >= _SHORTEST_NAME]
+    return [(name, what) for name, what in long if name.casefold() not in _COMMON]
 
 
-def _texts(value: Any, place: str) -> Iterator[tuple[str, str, bool]]:
+def texts_in(value: Any, place: str = "") -> Iterator[tuple[str, str, bool]]:
     """Every text in `value` with its place, and whether it is a field's name."""
     if isinstance(value, str):
         yield place, value, False
     elif isinstance(value, dict):
         for name, item in value.items():
             yield place or "the recording", name, True
-            yield from _texts(item, f"{place}.{name}" if place else name)
+            yield from texts_in(item, f"{place}.{name}" if place else name)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _texts(item, f"{place}[{index}]")
+            yield from texts_in(item, f"{place}[{index}]")

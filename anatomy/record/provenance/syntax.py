@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 Chain = tuple[str, ...]  # a dotted name: ("counts", "copy_bytes")
+Refer = Callable[[Chain, bool], str]
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
@@ -43,16 +44,18 @@ class _Scope:
         return f"${self.depth}.{self.numbers.setdefault(name, len(self.numbers))}"
 
 
+Scopes = tuple[_Scope, ...]
+
+
 def normalised(
     statement: ast.stmt,
     own_name: str | None = None,
-    refer: Callable[[Chain, bool], str] = lambda chain, called: ".".join(chain),
+    refer: Refer = lambda chain, called: ".".join(chain),
     package: str = "",
 ) -> str:
     """The text of a statement at the top level of a module.
 
     Args:
-        statement: The statement.
         own_name: The name that it defines, which does not count; other names that it binds at the
             top level then count by their order. By default all count: a script is run as it is.
         refer: Given a dotted name that is not local, and whether it is called right there, gives
@@ -66,13 +69,11 @@ def normalised(
 class _Writer:
     """Writes one top-level statement."""
 
-    def __init__(
-        self, own_name: str | None, refer: Callable[[Chain, bool], str], package: str
-    ) -> None:
+    def __init__(self, own_name: str | None, refer: Refer, package: str) -> None:
         self.own_name, self.refer, self.package = own_name, refer, package
         self.others: dict[str, int] = {}  # further names that the statement binds
 
-    def text(self, node: ast.AST, scopes: tuple[_Scope, ...]) -> str:
+    def text(self, node: ast.AST, scopes: Scopes) -> str:
         """Node types and their fields, in the fields' order, empty fields left out."""
         if _is_place(node):
             return "$place"
@@ -81,7 +82,7 @@ class _Writer:
             return text
         return self._plain(node, scopes)
 
-    def _plain(self, node: ast.AST, scopes: tuple[_Scope, ...], **instead: object) -> str:
+    def _plain(self, node: ast.AST, scopes: Scopes, **instead: object) -> str:
         fields = []
         for name, value in ast.iter_fields(node):
             value = instead.get(name, value)
@@ -97,7 +98,7 @@ class _Writer:
                 fields.append(f"{name}={self._item(value, scopes)}")
         return f"{type(node).__name__}({','.join(fields)})"
 
-    def _item(self, value: object, scopes: tuple[_Scope, ...]) -> str:
+    def _item(self, value: object, scopes: Scopes) -> str:
         """One field's value. `ascii`: which characters `repr` prints changes with Unicode."""
         if isinstance(value, ast.AST):
             return self.text(value, scopes)
@@ -105,7 +106,7 @@ class _Writer:
 
     # Names.
 
-    def _bound(self, name: str, scopes: tuple[_Scope, ...]) -> str | None:
+    def _bound(self, name: str, scopes: Scopes) -> str | None:
         """What stands for a name that one of the scopes binds; None where none does."""
         for place, scope in enumerate(reversed(scopes)):
             # What a class binds is seen in its own body, and not in its methods.
@@ -113,7 +114,7 @@ class _Writer:
                 return token
         return None
 
-    def _binding(self, name: str, scopes: tuple[_Scope, ...]) -> str:
+    def _binding(self, name: str, scopes: Scopes) -> str:
         """What stands for a name where it is bound."""
         if token := self._bound(name, scopes):
             return token
@@ -125,7 +126,7 @@ class _Writer:
             return "$self"
         return f"$other{self.others.setdefault(name, len(self.others))}"
 
-    def _Name(self, node: ast.Name, scopes: tuple[_Scope, ...], *, called: bool = False) -> str:
+    def _Name(self, node: ast.Name, scopes: Scopes, *, called: bool = False) -> str:
         if isinstance(node.ctx, ast.Load):
             return self._bound(node.id, scopes) or self.refer((node.id,), called)
         return self._binding(node.id, scopes)
@@ -139,16 +140,14 @@ class _Writer:
             return self.refer((inner.id, *reversed(chain)), called)
         return None
 
-    def _Call(self, node: ast.Call, scopes: tuple[_Scope, ...]) -> str | None:
-        if isinstance(node.func, ast.Name):
-            function = self._Name(node.func, scopes, called=True)
-        elif isinstance(node.func, ast.Attribute):
-            function = self._Attribute(node.func, scopes, called=True)
-        else:
-            function = None
+    def _Call(self, node: ast.Call, scopes: Scopes) -> str | None:
+        if not isinstance(node.func, ast.Name | ast.Attribute):
+            return None
+        name = self._Name if isinstance(node.func, ast.Name) else self._Attribute
+        function = name(node.func, scopes, called=True)
         return function and self._plain(node, scopes, func=_Token(function))
 
-    def _Constant(self, node: ast.Constant, scopes: tuple[_Scope, ...]) -> str | None:
+    def _Constant(self, node: ast.Constant, scopes: Scopes) -> str | None:
         if node.value is None:
             return "None"
         if isinstance(node.value, str) and self.package:
@@ -157,27 +156,22 @@ class _Writer:
                 return f"{self.refer((NAMED_MODULE, module), False)}"
         return None
 
-    def _Global(self, node: ast.Global | ast.Nonlocal, scopes: tuple[_Scope, ...]) -> str:
+    def _Global(self, node: ast.Global | ast.Nonlocal, scopes: Scopes) -> str:
         names = sorted(self._binding(name, scopes) for name in node.names)
         return f"{type(node).__name__}({','.join(names)})"
 
     _Nonlocal = _Global
 
-    def _ExceptHandler(self, node, scopes: tuple[_Scope, ...]) -> str | None:
-        return self._named(node, scopes, "name")
-
-    _MatchAs = _MatchStar = _ExceptHandler
-
-    def _MatchMapping(self, node: ast.MatchMapping, scopes: tuple[_Scope, ...]) -> str | None:
-        return self._named(node, scopes, "rest")
-
-    def _named(self, node: ast.AST, scopes: tuple[_Scope, ...], field: str) -> str | None:
+    def _ExceptHandler(self, node, scopes: Scopes) -> str | None:
+        field = "rest" if isinstance(node, ast.MatchMapping) else "name"
         name = getattr(node, field)
         return name and self._plain(node, scopes, **{field: _Token(self._binding(name, scopes))})
 
+    _MatchAs = _MatchStar = _MatchMapping = _ExceptHandler
+
     # Scopes.
 
-    def _FunctionDef(self, node: ast.FunctionDef, scopes: tuple[_Scope, ...]) -> str:
+    def _FunctionDef(self, node: ast.FunctionDef, scopes: Scopes) -> str:
         name = node.name if scopes and scopes[-1].kind == "class" else None
         inner = (*scopes, function_scope(node, len(scopes)))
         body = [self.text(each, inner) for each in node.body if not is_text(each)]
@@ -192,11 +186,11 @@ class _Writer:
 
     _AsyncFunctionDef = _FunctionDef
 
-    def _Lambda(self, node: ast.Lambda, scopes: tuple[_Scope, ...]) -> str:
+    def _Lambda(self, node: ast.Lambda, scopes: Scopes) -> str:
         body = self.text(node.body, (*scopes, function_scope(node, len(scopes))))
         return f"Lambda|{self._arguments(node.args, scopes)}:{body}"
 
-    def _arguments(self, node: ast.arguments, scopes: tuple[_Scope, ...]) -> str:
+    def _arguments(self, node: ast.arguments, scopes: Scopes) -> str:
         """Arguments with their defaults, which belong to the scope around the function."""
 
         def names(several: Iterable[ast.arg | None]) -> str:
@@ -209,7 +203,7 @@ class _Writer:
             parts.append(",".join(texts))
         return f"({';'.join(parts)})"
 
-    def _ClassDef(self, node: ast.ClassDef, scopes: tuple[_Scope, ...]) -> str:
+    def _ClassDef(self, node: ast.ClassDef, scopes: Scopes) -> str:
         inner = (*scopes, _Scope("class", exact=bound_names(node.body), depth=len(scopes)))
         name = node.name if scopes and scopes[-1].kind == "class" else None
         body = [self.text(each, inner) for each in node.body if not is_text(each)]
@@ -218,7 +212,7 @@ class _Writer:
         parts += [self.text(each, scopes) for each in around]
         return f"{'|'.join(parts)}:[{','.join(filter(None, body))}]"
 
-    def _ListComp(self, node, scopes: tuple[_Scope, ...]) -> str:
+    def _ListComp(self, node, scopes: Scopes) -> str:
         targets = bound_names([each.target for each in node.generators])
         inner = (*scopes, _Scope("comprehension", local=targets, depth=len(scopes)))
         parts = [type(node).__name__]
@@ -234,15 +228,15 @@ class _Writer:
 
     # What only words or places.
 
-    def _Raise(self, node: ast.Raise, scopes: tuple[_Scope, ...]) -> str | None:
+    def _Raise(self, node: ast.Raise, scopes: Scopes) -> str | None:
         if not isinstance(node.exc, ast.Call):
             return None
         return self._plain(node, scopes, exc=node.exc.func)
 
-    def _Assert(self, node: ast.Assert, scopes: tuple[_Scope, ...]) -> str:
+    def _Assert(self, node: ast.Assert, scopes: Scopes) -> str:
         return f"Assert({self.text(node.test, scopes)})"
 
-    def _Expr(self, node: ast.Expr, scopes: tuple[_Scope, ...]) -> str | None:
+    def _Expr(self, node: ast.Expr, scopes: Scopes) -> str | None:
         call = node.value
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return None
@@ -252,14 +246,14 @@ class _Writer:
             return ""
         return None
 
-    def _AnnAssign(self, node: ast.AnnAssign, scopes: tuple[_Scope, ...]) -> str | None:
+    def _AnnAssign(self, node: ast.AnnAssign, scopes: Scopes) -> str | None:
         if scopes and scopes[-1].kind == "class":
             return None  # a dataclass reads it
         if node.value is None:
             return ""
         return self.text(ast.Assign([node.target], node.value), scopes)
 
-    def _Import(self, node: ast.Import | ast.ImportFrom, scopes: tuple[_Scope, ...]) -> str:
+    def _Import(self, node: ast.Import | ast.ImportFrom, scopes: Scopes) -> str:
         """Its names count where they are used; of the package's modules the places do not."""
         origin = node.module or "" if isinstance(node, ast.ImportFrom) else None
         found = []
@@ -275,7 +269,7 @@ class _Writer:
 
     _ImportFrom = _Import
 
-    def _JoinedStr(self, node: ast.JoinedStr, scopes: tuple[_Scope, ...]) -> str | None:
+    def _JoinedStr(self, node: ast.JoinedStr, scopes: Scopes) -> str | None:
         """Neighbouring texts are made one: versions of Python split them apart differently."""
         merged: list[ast.expr] = []
         for part in node.values:
@@ -297,8 +291,9 @@ def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, de
     """What a function binds: its arguments by name, all else by number."""
     body = node.body if isinstance(node.body, list) else [node.body]
     arguments = frozenset(each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg))
-    elsewhere = _declared(body)
-    local = bound_names(body) - arguments - elsewhere
+    # What is declared to be the module's, or an enclosing function's.
+    outer = (each for each in _in_one_scope(body) if isinstance(each, ast.Global | ast.Nonlocal))
+    local = bound_names(body) - arguments - {name for each in outer for name in each.names}
     inside = [each for statement in body for each in ast.walk(statement)]
     if any(map(_sees_locals, inside)):
         return _Scope("function", exact=arguments | local, depth=depth)
@@ -307,16 +302,13 @@ def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, de
 
 def _is_place(node: ast.AST) -> bool:
     """Whether an expression is `Path(__file__)` or a folder above it: where the code lies."""
-    while not isinstance(node, ast.Call) or isinstance(node.func, ast.Attribute):
-        if isinstance(node, ast.Call) and node.func.attr == "resolve":
-            node = node.func.value
-        elif (isinstance(node, ast.Attribute) and node.attr in ("parent", "parents")) or (
-            isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute)
-        ):
-            node = node.value
-        else:
-            return False
-    return ast.unparse(node) == "Path(__file__)"
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr == "resolve" and _is_place(node.func.value)
+    if isinstance(node, ast.Call):
+        return ast.unparse(node) == "Path(__file__)"
+    above = isinstance(node, ast.Attribute) and node.attr in ("parent", "parents")
+    numbered = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute)
+    return (above or numbered) and _is_place(node.value)
 
 
 def _sees_locals(node: ast.AST) -> bool:
@@ -343,14 +335,6 @@ def bound_names(statements: Iterable[ast.AST]) -> frozenset[str]:
             inside = [each for each in ast.walk(node) if isinstance(each, ast.NamedExpr)]
             found.update(each.target.id for each in inside)
     return frozenset(found)
-
-
-def _declared(statements: Iterable[ast.stmt]) -> frozenset[str]:
-    """Names that a function declares to be its module's, or an enclosing function's."""
-    nodes = _in_one_scope(statements)
-    return frozenset(
-        name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
-    )
 
 
 def _in_one_scope(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:

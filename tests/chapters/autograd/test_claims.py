@@ -23,7 +23,7 @@ def edited(tmp_path):
     def judge(name: str, table: str, change=lambda row: None) -> claims.Result:
         path = getattr(autograd_rows, table)(tmp_path)
         data = json.loads(path.read_text())
-        rows = [dict(row) for row in recording.load(path, tmp_path).data["rows"]]
+        rows = [dict(row) for row in recording.load(path).data["rows"]]
         for row in rows:
             change(row)
         recording.save(data | {"rows": synthetic.as_said(rows)}, tmp_path)

@@ -188,7 +188,7 @@ def test_raw_samples_are_drawn_with_the_medians_of_their_blocks(tmp_path):
 
 def test_of_several_processes_the_samples_of_the_first_are_drawn(tmp_path, monkeypatch):
     file = contests.example(tmp_path)
-    rows = recording.load(file, tmp_path).data["rows"]
+    rows = recording.load(file).data["rows"]
     merged = merging.merged([rows, rows, rows])
     drawn = []
     monkeypatch.setattr(figures.svg, "Drawing", lambda *told: drawn.append(told) or told)

@@ -13,6 +13,7 @@ import argparse
 import ast
 import base64
 import datetime
+import json
 import sys
 import zlib
 from collections.abc import Mapping
@@ -137,7 +138,7 @@ def verify(root: Path, traces: Traces | None = None) -> str:
             )
     elif same_instrument and golden["code"] == now.code:
         return f"Method {golden['number']} as it was; there was nothing to verify."
-    method.save(root, golden | {"code": now.code} | seen(traces))
+    write(root, golden | {"code": now.code} | seen(traces))
     return f"Method {golden['number']} as it was: {len(traces)} scenarios, the same traces."
 
 
@@ -159,12 +160,18 @@ def raise_method(root: Path, because: str, traces: Traces | None = None) -> str:
         number, history = golden["number"] + 1, golden["history"]
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     whole = {"constants": dict(now.constants), "hot_path": now.hot_path, **seen(traces)}
-    id_ = f"{number}-{method.seal(whole)[:8]}"
+    id_ = f"{number}-{method.short_hash(whole)[:8]}"
     line = {"number": number, "id": id_, "date": today, "because": because.strip()}
-    method.save(
+    write(
         root, {"id": id_, "number": number, "history": [*history, line], "code": now.code} | whole
     )
     return f"This is method {id_}. Every timed recording must now be measured again."
+
+
+def write(root: Path, golden: Mapping) -> None:
+    """Write METHOD.json and seal it."""
+    text = json.dumps({**golden, "seal": method.short_hash(golden)}, indent=1, sort_keys=True)
+    (root / method.FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def seen(traces: Traces) -> dict:

@@ -44,7 +44,7 @@ READ = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from anatomy.record.provenance import method
-print(method.method_id())
+print(method.standing().id)
 assert "torch" not in sys.modules
 """
 
@@ -150,28 +150,28 @@ def test_the_sources_are_read_alike_on_every_python(minor):
         env={"PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.strip() == method.method_id()
+    assert ran.stdout.strip() == method.standing().id
 
 
 def test_a_package_without_a_room_has_no_method(tmp_path):
-    assert method.method_id(tmp_path) == "none"
+    assert method.standing(tmp_path).id == "none"
 
 
 def test_an_edit_of_a_constant_has_another_id_and_says_which(package):
-    before = method.method_id(package.root)
-    assert before == method.method_id() == f"1-{before.split('-')[1]}"
+    before = method.standing(package.root).id
+    assert before == method.standing().id == f"1-{before.split('-')[1]}"
     root = package("measure/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
     seen = method.standing(root)
     assert seen.differences[0] == "BATCH_S is 0.0005, was 0.0004"
-    assert seen.id.startswith("1-not-") and seen.id == method.method_id(root)
+    assert seen.id.startswith("1-not-") and seen.id == method.standing(root).id
     package("measure/sampling.py", "BATCH_S = 500e-6", "BATCH_S = 4e-4")
-    assert method.method_id(root) == before
+    assert method.standing(root).id == before
 
 
 def test_code_that_no_trace_was_compared_with_has_another_id_until_it_is(package, traces):
-    before = method.method_id(package.root)
+    before = method.standing(package.root).id
     root = package("measure/sampling.py", "own_s", "surroundings_s")
-    assert method.method_id(root) == before, "a local's name"
+    assert method.standing(root).id == before, "a local's name"
     package("measure/sampling.py", "left = span_s - clock_s", "left = -clock_s + span_s")
     seen = method.standing(root)
     assert seen.id != before and seen.differences == (
@@ -181,7 +181,7 @@ def test_code_that_no_trace_was_compared_with_has_another_id_until_it_is(package
         "The same traces by other code: take it over with make.py method -- --verify."
     ]
     assert "the same traces" in verify(root, traces)
-    assert method.method_id(root) == before and "nothing to verify" in verify(root, traces)
+    assert method.standing(root).id == before and "nothing to verify" in verify(root, traces)
 
 
 def test_another_hot_path_is_another_method_and_can_not_be_verified(package, traces):
@@ -229,7 +229,7 @@ def test_a_method_is_raised_with_a_reason_and_only_where_something_differs(packa
         raise_method(root, " ", traces)
     assert "This is method 2-" in raise_method(root, "longer batches", traces)
     golden = method.load(root)
-    assert method.method_id(root) == golden["id"] and golden["id"].startswith("2-")
+    assert method.standing(root).id == golden["id"] and golden["id"].startswith("2-")
     assert [each["number"] for each in golden["history"]] == [1, 2]
     assert golden["history"][-1]["because"] == "longer batches"
 
@@ -237,13 +237,13 @@ def test_a_method_is_raised_with_a_reason_and_only_where_something_differs(packa
 def test_new_scenarios_are_taken_over_if_the_room_is_the_one_that_was_verified(
     package, traces, monkeypatch
 ):
-    root, before = package.root, method.method_id(package.root)
+    root, before = package.root, method.standing(package.root).id
     more = traces | {"another": Trace("cc", "1", "2")}
     with pytest.raises(AnatomyError, match="another: a new scenario"):
         verify(root, more)  # the scenarios' files say that there is none
     monkeypatch.setattr(command, "instrument", lambda: "another")
     verify(root, more)
-    assert differences(root, more) == [] and method.method_id(root) == before
+    assert differences(root, more) == [] and method.standing(root).id == before
     monkeypatch.setattr(command, "instrument", lambda: "a third")
     package("measure/sampling.py", "left = span_s - clock_s", "left = -clock_s + span_s")
     with pytest.raises(AnatomyError, match="changed at once"):
@@ -251,14 +251,14 @@ def test_new_scenarios_are_taken_over_if_the_room_is_the_one_that_was_verified(
 
 
 def test_a_file_that_was_edited_by_hand_is_found(package):
-    root, before = package.root, method.method_id(package.root)
+    root, before = package.root, method.standing(package.root).id
     package(method.FILE, '"BATCH_S": "0.0004"', '"BATCH_S": "0.0005"')
     package("measure/sampling.py", "BATCH_S = 400e-6", "BATCH_S = 500e-6")
     with pytest.raises(AnatomyError, match="its seal does not fit"):
         method.load(root)
-    assert method.method_id(root) != before and "seal" in method.standing(root).differences[0]
+    assert method.standing(root).id != before and "seal" in method.standing(root).differences[0]
     (root / method.FILE).unlink()
-    assert method.method_id(root).startswith("none-")
+    assert method.standing(root).id.startswith("none-")
 
 
 def test_only_the_command_writes_the_file():
