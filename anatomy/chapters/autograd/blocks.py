@@ -34,24 +34,13 @@ ACTIVATIONS = 64
 
 @dataclass(frozen=True)
 class Size:
-    """Sizes of the layer and of its input.
+    """Sizes of the layer and of its input; those that fit no layer raise BadParameter."""
 
-    Attributes:
-        batch: Sequences B.
-        sequence: Tokens T of each.
-        width: C, a multiple of `heads`.
-        heads: Attention heads H.
-        dtype: Number format of weights and input.
-
-    Raises:
-        BadParameter: The width can't be divided among the heads, or a size is not positive.
-    """
-
-    batch: int
-    sequence: int
-    width: int
-    heads: int
-    dtype: str
+    batch: int  # sequences B
+    sequence: int  # tokens T of each
+    width: int  # C, a multiple of `heads`
+    heads: int  # H
+    dtype: str  # of weights and input
 
     def __post_init__(self) -> None:
         for name, value in (("batch", self.batch), ("seq", self.sequence), ("nhead", self.heads)):
@@ -154,10 +143,7 @@ class Layer(nn.Module):
 def attends(sequence: int, ordinary: Mapping[str, bool]) -> dict[str, nn.Module]:
     """Each way to attend: written out, by each backend alone, and by the one that PyTorch chooses.
 
-    Call them within `attention_calls.switches_kept`.
-
-    Args:
-        sequence: Tokens T, for the mask of the one that is written out.
+    Call them within `attention.switches_kept`. The mask of the one written out is (T, T).
     """
     alone = {name: Fused({other: other == name for other in BACKENDS}) for name in BACKENDS}
     return {MANUAL: Manual(sequence), **alone, DEFAULT: Fused(ordinary)}
@@ -179,11 +165,7 @@ def drawn(size: Size, where: torch.device, *shape: int) -> Tensor:
 
 
 def outputs(size: Size, model: Layer, scope: str, where: torch.device) -> Tensor:
-    """The output of one part of the layer, whose graph begins at fresh inputs.
-
-    Args:
-        scope: One of `SCOPES`.
-    """
+    """The output of one of `SCOPES` of the layer, whose graph begins at fresh inputs."""
     B, T, H = size.batch, size.sequence, size.heads
     if scope == LAYER:
         return model(drawn(size, where))
@@ -202,13 +184,8 @@ def step(model: nn.Module, x: Tensor, grad: Tensor, parameters: list[Tensor] | N
 
     The backward pass begins with a random gradient of the size of 1: that of a mean over all
     outputs would be so small that half of it is lost in fp16. Gradients of vectors are computed,
-    but not returned: as sums over all tokens they can't be checked as closely in 16 bits.
-
-    Args:
-        model: What is run: a layer, or the same compiled.
-        x: Input (B, T, C), which wants a gradient.
-        grad: Gradient of the output.
-        parameters: What gradients are taken of, by default the model's.
+    but not returned: as sums over all tokens they can't be checked as closely in 16 bits. A model
+    that is compiled is told the `parameters` of the one behind it.
     """
     wanted = [x, *(parameters or list(model.parameters()))]
     shown = [i for i, each in enumerate(wanted) if each.ndim > 1]

@@ -160,10 +160,8 @@ def _fused_nodes(size: Size, ordinary: Mapping[str, bool], where: torch.device) 
 
 
 def operations(x: Tensor) -> dict[str, Callable[[], Tensor]]:
-    """Lines of code, each with the tensor that it makes of a square matrix that wants a gradient.
-
-    Args:
-        x: The matrix, float32.
+    """Lines of code, each with the tensor that it makes of a square matrix in float32 that wants a
+    gradient.
     """
     weight = torch.randn_like(x).requires_grad_()
     bias = torch.randn(x.shape[0], device=x.device).requires_grad_()

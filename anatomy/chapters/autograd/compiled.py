@@ -65,11 +65,8 @@ def _seen_by_autograd(
 
 
 def between(kept: Sequence[Any], there: Sequence[Tensor]) -> dict[str, int]:
-    """Tensors that the forward pass leaves for the backward pass, each memory once.
-
-    Args:
-        kept: All that is handed over, numbers among it.
-        there: What is there anyway, such as weights.
+    """Of what is kept for the backward pass, numbers among it, the tensors that are not there
+    anyway, as weights are; each memory once.
     """
     known = {walk.storage_of(each)[0] for each in there}
     memory = dict(walk.storage_of(each) for each in kept if isinstance(each, Tensor))
@@ -82,10 +79,7 @@ def _traced(size: Size, way: nn.Module, where: torch.device, *, recompute: bool)
     # Imports that take seconds, which listing experiments should not.
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.aot_autograd import make_boxed_func
-    from torch._functorch.partitioners import (
-        default_partition,
-        min_cut_rematerialization_partition,
-    )
+    from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
 
     graphs: dict[str, torch.fx.GraphModule] = {}
     handed: list[Any] = []

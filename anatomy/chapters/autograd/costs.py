@@ -34,17 +34,11 @@ CONTROL = "view"
 
 @dataclass(frozen=True)
 class Settings:
-    """How everything here is timed.
-
-    Attributes:
-        where: The device.
-        iters: Least number of timed samples of each variant.
-        budget_s: Seconds of timed blocks for each comparison.
-    """
+    """How everything here is timed."""
 
     where: torch.device
-    iters: int
-    budget_s: float
+    iters: int  # timed samples of each variant, at the least
+    budget_s: float  # seconds of timed blocks for each comparison
 
     def compare(self, calls: Mapping[str, Callable], **more: Any) -> pd.DataFrame:
         """The table of one comparison, in step_wall."""
@@ -69,9 +63,7 @@ def over_length(
 ) -> Iterator[pd.DataFrame]:
     """Attention alone and in its layer, for each length of the sequence.
 
-    Args:
-        size: The layer's, with the longest sequence.
-        step: What one length is divided by for the next.
+    `size` has the longest; each is divided by `step` for the next.
     """
     for sequence in attention_sizes.sequences(size.sequence, step):
         this = Size(size.batch, sequence, size.width, size.heads, size.dtype)
@@ -148,19 +140,12 @@ def _layer(size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str
 
 @dataclass(frozen=True)
 class Problem:
-    """One step of a layer, to be run in several ways.
-
-    Attributes:
-        size: The layer's.
-        x: Its input, which wants a gradient.
-        grad: Gradient of its output.
-        exact: Output and gradients in float64, with attention written out.
-    """
+    """One step of a layer, to be run in several ways."""
 
     size: Size
-    x: Tensor
-    grad: Tensor
-    exact: tuple[Tensor, ...]
+    x: Tensor  # the layer's input, which wants a gradient
+    grad: Tensor  # of its output
+    exact: tuple[Tensor, ...]  # output and gradients in float64, with attention written out
 
     def step(self, way: torch.nn.Module) -> Callable[[], tuple[Tensor, ...]]:
         """The step with one way to attend."""
@@ -185,12 +170,7 @@ def timed(
     op: str,
     **more: Any,
 ) -> pd.DataFrame:
-    """A comparison with what each call needs of memory, and rows for what can't run.
-
-    Args:
-        calls: What can.
-        refused: What can't, and why.
-    """
+    """A comparison with what each call needs of memory, and rows that say why others can't run."""
     if not calls:
         return _refused(op, refused)
     for call in calls.values():

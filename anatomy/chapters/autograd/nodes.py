@@ -139,11 +139,7 @@ def _own_bytes(
 def _profiled(
     model: Layer, x: Tensor, grad: Tensor, expected: Sequence[str], repeats: int
 ) -> tuple[list[dict], str]:
-    """What each node took, in the order of running; or nothing, and why.
-
-    Args:
-        expected: Names of the nodes in the order of running.
-    """
+    """What each node took in a profile of so many passes after the first; as `by_place` has it."""
     on_gpu = x.device.type == "cuda"
     kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
     with warnings.catch_warnings():
@@ -161,15 +157,10 @@ def _profiled(
 def by_place(
     events: Sequence[Any], expected: Sequence[str], on_gpu: bool
 ) -> tuple[list[dict], str]:
-    """What the events of several passes say of each node, in the order of running.
+    """`COLUMNS` of each node, in the order of running, in which `expected` has their names; or an
+    empty list, and why the events do not fit.
 
-    Args:
-        events: Those of the engine, one for each node and pass; the first pass is left out.
-        expected: Names of the nodes in the order of running.
-        on_gpu: Whether there is a device besides the host.
-
-    Returns:
-        A dict of `COLUMNS` for each node; or an empty list, and why the events do not fit.
+    The engine's `events` are one for each node and pass; the first pass is left out.
     """
     once = len(expected)
     # On a GPU's timeline the same names stand once more, over the kernels.

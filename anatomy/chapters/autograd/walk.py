@@ -36,22 +36,13 @@ MATH = "math"
 
 @dataclass(frozen=True)
 class Node:
-    """One node of a graph.
+    """One node of a graph."""
 
-    Attributes:
-        number: Its place in the walk, from 0, the output's own node.
-        name: What PyTorch calls it, without namespaces: `AddmmBackward0`.
-        kind: What its forward operation did: shape, copy, compute; or accumulate, for the end of
-            the graph at a tensor that collects its gradient.
-        next: Numbers of the nodes that it hands gradients to.
-        handle: PyTorch's own object.
-    """
-
-    number: int
-    name: str
-    kind: str
-    next: tuple[int, ...]
-    handle: Any
+    number: int  # its place in the walk, from 0, the output's own node
+    name: str  # what PyTorch calls it, without namespaces: `AddmmBackward0`
+    kind: str  # what its forward operation did; ACCUMULATE at a tensor that collects its gradient
+    next: tuple[int, ...]  # numbers of the nodes that it hands gradients to
+    handle: Any  # PyTorch's own object
 
 
 def walk(root: Any, ends: Collection[Any] = ()) -> list[Node]:
@@ -187,14 +178,9 @@ def storage_of(tensor: Tensor) -> tuple[int, int]:
 
 
 def watch(nodes: Sequence[Node], run: Callable[[], None]) -> tuple[list[int], dict[int, bool]]:
-    """In which order nodes run, and which of them only hand on the memory that they were given.
-
-    Args:
-        run: Goes backward through it.
-
-    Returns:
-        Numbers of the nodes in the order in which they ran; and for each whether every gradient
-        that it gave lies in the memory of one that it got, so that nothing was computed or copied.
+    """Numbers of the nodes in the order in which `run` goes backward through them; and for each
+    whether every gradient that it gave lies in the memory of one that it got, so that nothing was
+    computed or copied.
     """
     order: list[int] = []
     hands_on: dict[int, bool] = {}
@@ -240,10 +226,8 @@ def held(call: Callable[[], Tensor]) -> tuple[Tensor, list[Tensor]]:
 
 
 def bytes_of(kept: Sequence[Tensor], apart_from: Sequence[Tensor] = ()) -> dict[str, int]:
-    """Bytes of saved tensors: each by itself, each memory once, and without what is there anyway.
-
-    Args:
-        apart_from: Weights and inputs, which live whether or not they are saved.
+    """Bytes of saved tensors: each by itself, each memory once, and that without `apart_from`,
+    weights and inputs, which live whether or not they are saved.
     """
     there = {storage_of(each)[0] for each in apart_from}
     once = dict(storage_of(each) for each in kept)

@@ -33,25 +33,15 @@ ALLOWED_CHAIN = 2**-5
 
 @dataclass(frozen=True)
 class Chain:
-    """What a chain is made of.
+    """What a chain is made of."""
 
-    Attributes:
-        name: As the table has it in the column `chain`.
-        x: Its input.
-        weights: One for each layer.
-        layer: (input, weight) to the next layer's input.
-        flops: Of one step, or None.
-        bytes: Least bytes that one step moves, or None.
-        allowed: Relative error allowed against the chain in float64.
-    """
-
-    name: str
-    x: Tensor
-    weights: Sequence[Tensor]
-    layer: Layer
-    flops: int | None
-    bytes: int | None
-    allowed: float
+    name: str  # as the table has it in the column `chain`
+    x: Tensor  # its input
+    weights: Sequence[Tensor]  # one for each layer
+    layer: Layer  # (input, weight) to the next layer's input
+    flops: int | None  # of one step
+    bytes: int | None  # the least that one step moves
+    allowed: float  # relative error against the chain in float64
 
 
 def side(size: int, scale: float) -> int:
@@ -107,9 +97,6 @@ def written_out(layer: Layer, breaks: int) -> Callable[[Tensor, Sequence[Tensor]
     It is generated, one line for each layer: torch.compile gives up on a whole function whose
     graph breaks inside a loop. Each chain has code of its own, so that none of them fills another
     one's share of the recompile limit.
-
-    Args:
-        breaks: At most one less than there are layers.
     """
     import torch._dynamo  # takes seconds, which listing experiments should not
 

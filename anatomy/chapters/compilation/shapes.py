@@ -29,11 +29,7 @@ WAYS = {
 
 
 def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.DataFrame:
-    """The table of all ways.
-
-    Raises:
-        BadParameter: There are fewer than two lengths.
-    """
+    """The table of all ways; fewer than two lengths raise BadParameter."""
     if lengths < 2:
         raise BadParameter(f"lengths={lengths}: a change of length takes two; try lengths=2.")
     watch = stopwatch_for(where)

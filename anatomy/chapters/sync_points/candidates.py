@@ -21,40 +21,24 @@ EXPLICIT, QUEUES, ASKS = "waits or marks by name", "queues work", "asks about th
 
 @dataclass
 class Tensors:
-    """What the lines are about.
+    """What the lines are about; on the device, where nothing else is said."""
 
-    Attributes:
-        t: Random numbers on the device, `ELEMENTS` of them.
-        mask: Which of them are positive.
-        one: One of them, without dimensions.
-        index: Indices into `t`, on the device.
-        i: One such index, on the device, without dimensions.
-        classes: Class numbers, on the device.
-        weight: A parameter on the device with a gradient.
-        host, host_large: What is copied to the device, in ordinary memory.
-        pinned, pinned_large: The same in page-locked memory.
-        host_index: Indices in the host's memory.
-        large: What is copied to the host.
-        optimizer, scaler: Of `weight`.
-        event: A CUDA event; None without a GPU.
-    """
-
-    t: Tensor
-    mask: Tensor
-    one: Tensor
-    index: Tensor
-    i: Tensor
+    t: Tensor  # `ELEMENTS` random numbers
+    mask: Tensor  # which of them are positive
+    one: Tensor  # one of them, without dimensions
+    index: Tensor  # indices into `t`
+    i: Tensor  # one such index, without dimensions
     classes: Tensor
-    weight: nn.Parameter
-    host: Tensor
+    weight: nn.Parameter  # with a gradient
+    host: Tensor  # in ordinary memory of the host, to be copied to the device; likewise:
     host_large: Tensor
-    pinned: Tensor
+    pinned: Tensor  # the same in page-locked memory
     pinned_large: Tensor
-    host_index: Tensor
-    large: Tensor
-    optimizer: torch.optim.Optimizer
+    host_index: Tensor  # indices in the host's memory
+    large: Tensor  # to be copied to the host
+    optimizer: torch.optim.Optimizer  # of `weight`
     scaler: torch.amp.GradScaler
-    event: torch.cuda.Event | None
+    event: torch.cuda.Event | None  # None without a GPU
 
     @property
     def device(self) -> torch.device:

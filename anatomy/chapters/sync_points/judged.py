@@ -4,11 +4,7 @@ from anatomy.chapters.sync_points.synchronizations_judged import WAIT, pace, wai
 from anatomy.judge.comparisons import comparisons, controlled
 from anatomy.judge.rules import rule
 
-SHARES = {
-    "wait_share": "ratio",
-    "wait_share_low": "ratio_low",
-    "wait_share_high": "ratio_high",
-}
+SHARES = {"wait_share": "ratio", "wait_share_low": "ratio_low", "wait_share_high": "ratio_high"}
 GAPS = ("gap_s", "gap_low_s", "gap_high_s")
 PRODUCT, BEHIND, LOOP, IDLE = "product ", "behind ", "loop ", "idle"
 NO_WAIT = "no wait"
@@ -18,10 +14,7 @@ QUEUES = ("to(device), non_blocking", "to(device), pinned, non_blocking")
 
 @rule(
     "sync_points.bench",
-    columns=(
-        *("kernel_s", *WAIT, *SHARES, *GAPS, "bound_by"),
-        *("predicted_s", "residual_share"),
-    ),
+    columns=(*("kernel_s", *WAIT, *SHARES, *GAPS, "bound_by"), *("predicted_s", "residual_share")),
     source="blocks_s and times of the loop, of the product alone, and of each line alone",
 )
 def bench(rows, known):
@@ -68,12 +61,7 @@ def predicted(line: str, kernel_s: float, queue_s: float, alone: dict) -> float 
 
     A line that waits puts them one after the other: queueing the kernel, the kernel, the line. One
     that does not lets the host and the GPU work at once, and the slower of the two sets the pace.
-
-    Args:
-        line: The line behind the kernel; `NO_WAIT` for none.
-        kernel_s: Seconds of the kernel on the GPU.
-        queue_s: Seconds that the host needs to queue it.
-        alone: Seconds of each line with nothing to wait for.
+    `alone` has the seconds of each line with nothing to wait for.
     """
     if line == NO_WAIT:
         return max(queue_s, kernel_s)

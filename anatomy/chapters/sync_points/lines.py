@@ -15,12 +15,7 @@ SYNC, ITEM, PRINT, CPU = "torch.cuda.synchronize()", "t.item()", "print(t)", "t.
 
 
 def lines(few: Tensor, sink) -> dict[str, Callable[[], object]]:
-    """Lines of a loop that may make the host wait for the GPU.
-
-    Args:
-        few: What they are about, `FEW` elements that the work before them has made.
-        sink: A file that keeps nothing, to print into.
-    """
+    """The lines, about `FEW` elements that the work before has made; they print into `sink`."""
     where, gpu = few.device, few.is_cuda
     one, mask = few[0], torch.arange(FEW, device=few.device) % 2 == 0
     pageable = torch.ones(FEW, dtype=few.dtype)

@@ -22,10 +22,9 @@ TIMES = ("median_s", "low_s", "high_s", "p5_s", "p95_s", "p99_s", "enqueue_s")
 
 
 def least_samples(iters: int, kernel_s: float) -> int:
-    """Samples that hold `iters` iterations; a sample of short ones is a whole batch of them.
+    """Samples that hold `iters` iterations, each of `kernel_s` seconds at the least.
 
-    Args:
-        kernel_s: Time of one kernel, the least that an iteration can take.
+    A sample of short ones is a whole batch of them.
     """
     wanted = iters / QUARTER if kernel_s > LONG_S else iters
     return max(1, math.ceil(wanted * min(1.0, kernel_s / WALL_BATCH_S)))
@@ -37,11 +36,7 @@ def of(kernel_s: float) -> int:
 
 
 def seconds(rounds: int, turn_s: float) -> float:
-    """What the comparison of loops of long kernels takes; nothing that counts, of short ones.
-
-    Args:
-        turn_s: One iteration of each loop.
-    """
+    """What comparing loops takes whose one iteration each takes `turn_s`; of short kernels 0."""
     return LONG_TURNS * rounds * turn_s if rounds > 1 else 0.0
 
 

@@ -6,9 +6,7 @@ import pandas as pd
 def with_shares(table: pd.DataFrame, kernel: pd.Series) -> pd.DataFrame:
     """Add the share of an iteration that a line takes, and the time in which no product runs.
 
-    Args:
-        table: Rows of one loop, as `with_wait` returns them.
-        kernel: The row of the product alone, as gpu_warm.
+    `kernel` is the row of the product alone, as gpu_warm.
     """
     # (t - control) / t is 1 - 1 / ratio, whose interval is of the same blocks.
     shares = {

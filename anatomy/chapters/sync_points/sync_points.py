@@ -155,17 +155,11 @@ def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFra
 
 
 def behind_product(
-    side: int,
-    where: torch.device,
-    kind: torch.dtype,
-    sink,
-    iters: int,
-    alone: Mapping[str, float],
+    side: int, where: torch.device, kind: torch.dtype, sink, iters: int, alone: Mapping[str, float]
 ) -> Iterator[pd.DataFrame]:
     """Tables of one size: the product alone, the host's wait for it, and a loop of both.
 
-    Args:
-        alone: Seconds of each line with nothing to wait for.
+    `alone` has the seconds of each line with nothing to wait for.
     """
     a, b = (torch.full((side, side), value, device=where).to(kind) for value in VALUES)
     y = torch.full_like(a, float("nan"))

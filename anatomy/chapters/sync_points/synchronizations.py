@@ -155,11 +155,7 @@ def costs(
 
 
 def readbacks(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
-    """Ways to bring something of one element to the host, and what each must return.
-
-    Returns:
-        Callables by name and their references. `add` is what queues work and waits for nothing.
-    """
+    """Ways to bring one element to the host, and what each must return; `add` waits for nothing."""
     y, there = torch.empty_like(x), np.zeros(x.shape, dtype=np.float32)
     read = torch.from_numpy(there)  # shares its memory, so that storing costs next to nothing
 

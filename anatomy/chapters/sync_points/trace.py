@@ -58,11 +58,7 @@ def traced(where: torch.device, side: int, kernels_each: int, steps: int) -> pd.
 
 
 def recorded(act: Callable[[], None], steps: int, watch: Stopwatch) -> list[Any]:
-    """The profiler's events of `steps` calls of `act`.
-
-    Args:
-        steps: How many are profiled, after others that pay for the profiler's buffers.
-    """
+    """The profiler's events of `steps` calls, after others that pay for the profiler's buffers."""
     for _ in range(WARM_UPS):
         act()
     watch.drain()
@@ -80,12 +76,7 @@ def recorded(act: Callable[[], None], steps: int, watch: Stopwatch) -> list[Any]
 
 
 def events_of(events: list[Any], run: str) -> list[dict]:
-    """Rows of the events inside the marked steps, timed from the first of them, in order.
-
-    Args:
-        events: All of a profile, as `torch.profiler.profile.events` gives them.
-        run: Name of the run, kept on each row.
-    """
+    """Rows of a profile's events inside the marked steps, in order, timed from the first."""
     host = [event for event in events if event.device_type == DeviceType.CPU]
     mark = next((event for event in host if event.name == profiles.STEP), None)
     if mark is None:

@@ -72,11 +72,7 @@ def _scaled(size: Size, scale: float) -> Size:
 def trained(
     size: Size, where: torch.device, steps: int, every: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Pieces of training of one model, with the loss read each step, seldom, or never.
-
-    Returns:
-        What queueing one step takes the host, and the pieces.
-    """
+    """Of one model what queueing a step takes the host, and pieces of its training in all ways."""
     kind = torch.bfloat16 if where.type == "cuda" else torch.float32
     parameters = 12 * size.layers * size.width**2
     tokens = size.batch * size.tokens

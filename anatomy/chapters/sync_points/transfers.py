@@ -101,10 +101,7 @@ def _op(direction: str, size: int) -> str:
 
 
 def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[pd.DataFrame]:
-    """One table for each quantity of copies of `size` bytes in one direction.
-
-    Args:
-        size: Bytes of one copy, a multiple of 4.
+    """One table for each quantity of copies of `size` bytes, a multiple of 4, in one direction.
 
     Raises:
         DisagreementError: A copy brought something else.
@@ -176,8 +173,7 @@ def _downloaded(x: Tensor, host: Tensor, non_blocking: bool) -> Call:
 def beside(where: torch.device, scale: float, iters: int) -> pd.DataFrame:
     """A product and a copy to the GPU that do not need each other: in one stream, and in two.
 
-    Args:
-        scale: Share of the copy's bytes; the product has that share of its work.
+    `scale` is a share of the copy's bytes and of the product's work.
     """
     side = max(64, int(SIDE * scale ** (1 / 3)) // 64 * 64)
     count = max(2**10, int(BESIDE_BYTES * scale) // 4)

@@ -17,11 +17,7 @@ LOOPS = ("careless", "careful")
 
 
 def found_in(where: torch.device) -> pd.DataFrame:
-    """The lines of both loops of the script that the debug mode warns of.
-
-    Raises:
-        AnatomyError: The script is not there: this is no checkout.
-    """
+    """The lines of both loops of the script that the debug mode warns of."""
     if where.type != "cuda":
         note = f"needs a GPU that runs behind its host; this is {where.type}"
         return pd.DataFrame([{"variant": loop, "loop": loop, "note": note} for loop in LOOPS])
