@@ -69,7 +69,7 @@ def over_length(
         this = Size(size.batch, sequence, size.width, size.heads, size.dtype)
         long = sequence > LAYER_LONGEST
         patient = replace(settings, budget_s=LONG_BUDGETS * settings.budget_s)
-        for scope, measure in ((CORE, _attention), (LAYER, _layer)):
+        for scope, measure in ((CORE, _core), (LAYER, _layer)):
             if scope == LAYER and long:
                 continue
             op = f"{scope} T={sequence}"
@@ -88,9 +88,7 @@ def _refused(op: str, why: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame([told | {"variant": name, "note": note} for name, note in why.items()])
 
 
-def _attention(
-    size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str
-) -> pd.DataFrame:
+def _core(size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str) -> pd.DataFrame:
     """Attention alone, forward and backward, all heads of the batch side by side."""
     where = settings.where
     heads, width = size.batch * size.heads, size.width // size.heads

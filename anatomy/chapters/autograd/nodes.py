@@ -139,7 +139,7 @@ def _own_bytes(
 def _profiled(
     model: Layer, x: Tensor, grad: Tensor, expected: Sequence[str], repeats: int
 ) -> tuple[list[dict], str]:
-    """What each node took in a profile of so many passes after the first; as `by_place` has it."""
+    """What each node took in a profile of so many passes after the first; as `by_node` has it."""
     on_gpu = x.device.type == "cuda"
     kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
     with warnings.catch_warnings():
@@ -151,12 +151,10 @@ def _profiled(
                 if on_gpu:
                     torch.cuda.synchronize(x.device)
     events = [each for each in profiler.events() if each.name.startswith(EVALUATES)]
-    return by_place(events, expected, on_gpu)
+    return by_node(events, expected, on_gpu)
 
 
-def by_place(
-    events: Sequence[Any], expected: Sequence[str], on_gpu: bool
-) -> tuple[list[dict], str]:
+def by_node(events: Sequence[Any], expected: Sequence[str], on_gpu: bool) -> tuple[list[dict], str]:
     """`COLUMNS` of each node, in the order of running, in which `expected` has their names; or an
     empty list, and why the events do not fit.
 

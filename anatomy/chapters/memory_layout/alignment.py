@@ -146,17 +146,15 @@ def _compare_places(device, op, dtype, m, n, cells, iters) -> pd.DataFrame:
     """Compare one operation over the places (base, ld, k) that `cells` names."""
     where = formats.torch_device(device)
     size = formats.itemsize(dtype)
-    widest = max(c["ld"] for c in cells.values())
+    wide = max(c["ld"] for c in cells.values())
     # All places share one buffer in turn: what differs is where in it the operand is read.
-    sets = rotation(m * widest * size, where)
-    need = (sets + 3) * m * (widest + 1) * size + (widest * n + m * n) * (size + 8)
-    host.require_bytes(where, need, f"{sets} buffers of {m} x {widest} and their products")
+    sets = rotation(m * wide * size, where)
+    need = (sets + 3) * m * (wide + 1) * size + (wide * n + m * n) * (size + 8)
+    host.require_bytes(where, need, f"{sets} buffers of {m} x {wide} and their products")
     kind = formats.storage(dtype)
-    buffers = [
-        torch.randn(m * widest + ALIGNED_BYTES, dtype=kind, device=where) for _ in range(sets)
-    ]
-    b = torch.randn(widest, n if op == "matmul" else 1, dtype=kind, device=where)  # (K, N)
-    weight, bias = torch.randn(2, widest, dtype=kind, device=where)  # (K,) each
+    buffers = [torch.randn(m * wide + ALIGNED_BYTES, dtype=kind, device=where) for _ in range(sets)]
+    b = torch.randn(wide, n if op == "matmul" else 1, dtype=kind, device=where)  # (K, N)
+    weight, bias = torch.randn(2, wide, dtype=kind, device=where)  # (K,) each
 
     def call(place: dict, buffer: Tensor, upcast: torch.dtype | None = None):
         a = _place(buffer, m, **{name: place[name] for name in ("base", "ld", "k")})  # (M, K)

@@ -89,15 +89,11 @@ def _compare(op, quantity, rings, inputs, dtype, n, where, iters, kernels) -> Co
     loose = CHAIN_ROUNDINGS if op == "layer_norm_chain" else 1
     size = formats.itemsize(dtype)
     if op == "matmul":
-        flops = {v: formulas.matmul_flops(rows, n, cols) for v, (rows, cols) in shapes.items()}
-        moved = {
-            v: formulas.matmul_bytes(rows, n, cols, size) for v, (rows, cols) in shapes.items()
-        }
+        flops = {name: formulas.matmul_flops(m, n, k) for name, (m, k) in shapes.items()}
+        moved = {name: formulas.matmul_bytes(m, n, k, size) for name, (m, k) in shapes.items()}
     else:
         flops = None
-        moved = {
-            v: formulas.layer_norm_bytes(rows, cols, size) for v, (rows, cols) in shapes.items()
-        }
+        moved = {name: formulas.layer_norm_bytes(m, k, size) for name, (m, k) in shapes.items()}
     return compare(
         # Warm means one set of buffers, cold means sets in turn.
         {name: ring if quantity == "gpu_cold" else ring[0] for name, ring in rings.items()},

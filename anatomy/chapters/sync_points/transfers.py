@@ -280,10 +280,8 @@ def _to_cpu(non_blocking: bool) -> Callable[[Tensor, Stopwatch], tuple]:
     def way(x: Tensor, watch: Stopwatch) -> tuple[float, float]:
         for pinned in {False, x.is_cuda}:
             # Several, so that no block is left in which an earlier copy still stands.
-            poisoned = [
-                torch.full(x.shape, BEFORE, dtype=x.dtype, pin_memory=pinned) for _ in EIGHT
-            ]
-            del poisoned
+            stale = [torch.full(x.shape, BEFORE, dtype=x.dtype, pin_memory=pinned) for _ in EIGHT]
+            del stale
         watch.drain()
         watch.hold(HELD_S)
         host = x.to("cpu", non_blocking=non_blocking)

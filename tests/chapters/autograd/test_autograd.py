@@ -262,7 +262,7 @@ def test_a_nodes_time_is_that_of_the_kernels_of_all_that_it_called():
         events.append(event("torch::autograd::AccumulateGrad", 10 * turn + 5))
         events.append(event("AddmmBackward0", 10 * turn, kind=DeviceType.CUDA))
     events.reverse()
-    found, why = autograd_nodes.by_place(events, ["AddmmBackward0", "AccumulateGrad"], True)
+    found, why = autograd_nodes.by_node(events, ["AddmmBackward0", "AccumulateGrad"], True)
     assert not why and [row["kernels_per_call"] for row in found] == [2, 0]
     assert found[0]["device_s"] == pytest.approx(8e-6) and found[1]["device_s"] == 0
     assert found[0]["kernels"] == ["sum", "gemm"]
@@ -271,7 +271,7 @@ def test_a_nodes_time_is_that_of_the_kernels_of_all_that_it_called():
 
 def test_events_that_do_not_fit_give_no_times():
     events = [event("AddmmBackward0", 0), event("MulBackward0", 5)] * 2
-    found, why = autograd_nodes.by_place(events, ["AddmmBackward0", "AccumulateGrad"], True)
+    found, why = autograd_nodes.by_node(events, ["AddmmBackward0", "AccumulateGrad"], True)
     assert found == [] and "not those of the nodes" in why
 
 
