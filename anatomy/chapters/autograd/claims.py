@@ -25,11 +25,7 @@ NOT_LISTED = "no kernels were listed"
 
 
 def _count(row: Row, column: str = "nodes") -> int:
-    """What was counted of a row.
-
-    Raises:
-        Unmeasured: It was not; the message says why.
-    """
+    """What was counted of a row, or Unmeasured with the reason why it was not."""
     if units.missing(row.get(column)):
         raise Unmeasured(row.get("note") or NOT_COUNTED)
     return row[column]

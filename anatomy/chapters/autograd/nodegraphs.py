@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import starmap
 from typing import Any
 
 from anatomy.chapters.autograd import layering
@@ -22,8 +23,7 @@ DOES = {
     "collects": "collects a gradient",
     "collects and copies": "collects a gradient, and copies it",
 }
-SIGNS = {"computes": "●", "hands on": "○", "moves": "◆", "free": "∘", "collects": "▫"}
-SIGNS |= {"collects and copies": "■"}
+SIGNS = dict(zip(DOES, "●○◆∘▫■", strict=True))
 # Kinds of the census that no arithmetic belongs to.
 SHAPES, ENDS = ("shape", "copy"), "accumulate"
 # The part of the graph that has a band behind it.
@@ -63,8 +63,7 @@ def does(row: Row) -> str:
 
 
 def _shown(every: Sequence[Row], graphs: Mapping[str, str]) -> str:
-    named: dict[str, list[Row]] = {}
-    absent = ""
+    named, absent = dict[str, list[Row]](), ""
     for op, title in graphs.items():
         mine = rows.select([row for row in every if row.get("op")], op=op)
         if nodes := [row for row in mine if "next" in row]:
@@ -84,8 +83,7 @@ def _drawn(named: Mapping[str, Sequence[Row]]) -> str:
         "The table under it has every node."
     )
     picture = svg.chart([("", svg.Drawing("layered.graphs", (panels,)))], label)
-    nodes = "".join(_table(title, mine) for title, mine in named.items())
-    return picture + _key(named) + figures.twin(nodes)
+    return picture + _key(named) + figures.twin("".join(starmap(_table, named.items())))
 
 
 def _unit(named: Mapping[str, Sequence[Row]]) -> tuple[float, str]:
@@ -106,10 +104,9 @@ def _panel(title: str, mine: Sequence[Row], largest: float, column: str) -> dict
             words.setdefault(placed.layers[row["node"]], []).append(short(row["name"]))
     nodes = []
     for row in mine:
-        layer, named = placed.layers[row["node"]], _is_named(row)
-        share = round((row.get(column) or 0.0) / largest, 4)
+        layer, share = placed.layers[row["node"]], round((row.get(column) or 0.0) / largest, 4)
         # One label for a layer: those of several lanes would lie on one another.
-        label = ", ".join(words.pop(layer, [])) if named else ""
+        label = ", ".join(words.pop(layer, [])) if _is_named(row) else ""
         node = {"lane": placed.lanes[row["node"]], "layer": layer, "look": does(row)}
         nodes.append(node | {"share": share, "label": label, "hover": described(row)})
     core = [placed.layers[row["node"]] for row in mine if row.get("part") == PART]

@@ -19,11 +19,7 @@ WAITS = {True: "waits", False: "does not wait", None: "is undecided"}
 
 
 def _waits(row: Row) -> bool | None:
-    """Whether the host waited behind a line.
-
-    Raises:
-        Unmeasured: Nobody could ask.
-    """
+    """Whether the host waited behind a line; Unmeasured where nobody could ask."""
     waits = row.get("waits")
     if units.missing(waits) and row.get("note") and not row.get("debug_mode_says"):
         raise Unmeasured(row["note"])
