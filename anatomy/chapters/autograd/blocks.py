@@ -1,7 +1,6 @@
-"""The layer whose graph is looked at: attention written out or fused, everything else the same.
+"""The layer of a GPT whose graph is looked at: attention written out or fused, all else the same.
 
-It is one layer of a GPT, x + attention(norm(x)) and then x + perceptron(norm(x)), with one
-projection for q, k and v together. Its input wants a gradient, as in any layer but the first.
+Its input wants a gradient, as in any layer but the first.
 """
 
 from collections.abc import Callable, Mapping
@@ -143,7 +142,7 @@ class Layer(nn.Module):
 def attends(sequence: int, ordinary: Mapping[str, bool]) -> dict[str, nn.Module]:
     """Each way to attend: written out, by each backend alone, and by the one that PyTorch chooses.
 
-    Call them within `attention.switches_kept`. The mask of the one written out is (T, T).
+    Call them within `attention.switches_kept`.
     """
     alone = {name: Fused({other: other == name for other in BACKENDS}) for name in BACKENDS}
     return {MANUAL: Manual(sequence), **alone, DEFAULT: Fused(ordinary)}

@@ -160,9 +160,7 @@ def _fused_nodes(size: Size, ordinary: Mapping[str, bool], where: torch.device) 
 
 
 def operations(x: Tensor) -> dict[str, Callable[[], Tensor]]:
-    """Lines of code, each with the tensor that it makes of a square matrix in float32 that wants a
-    gradient.
-    """
+    """Lines of code with the tensor that each makes of a square float32 matrix with a gradient."""
     weight = torch.randn_like(x).requires_grad_()
     bias = torch.randn(x.shape[0], device=x.device).requires_grad_()
     return {

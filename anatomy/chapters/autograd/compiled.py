@@ -57,17 +57,13 @@ def _seen_by_autograd(
     x = blocks.drawn(size, where)
     run(x)  # compiles; tensors that it saves for itself are none of the graph's
     out, kept = walk.held(lambda: run(x))
-    seen = walk.counts(walk.walk(out.grad_fn))
+    row = walk.counts(walk.walk(out.grad_fn))
     there = [x, *model.parameters(), *model.buffers()]
-    return {name: seen[name] for name in ("nodes", "shape_nodes", "node_names")} | between(
-        kept, there
-    )
+    return {key: row[key] for key in ("nodes", "shape_nodes", "node_names")} | between(kept, there)
 
 
 def between(kept: Sequence[Any], there: Sequence[Tensor]) -> dict[str, int]:
-    """Of what is kept for the backward pass, numbers among it, the tensors that are not there
-    anyway, as weights are; each memory once.
-    """
+    """Tensors kept for the backward pass that are not there anyway; each memory once."""
     known = {walk.storage_of(each)[0] for each in there}
     memory = dict(walk.storage_of(each) for each in kept if isinstance(each, Tensor))
     sizes = [size for place, size in memory.items() if place not in known]

@@ -61,10 +61,7 @@ def joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def over_length(
     size: Size, ordinary: Mapping[str, bool], settings: Settings, step: int
 ) -> Iterator[pd.DataFrame]:
-    """Attention alone and in its layer, for each length of the sequence.
-
-    `size` has the longest; each is divided by `step` for the next.
-    """
+    """Attention alone and in its layer, for that length and fractions of it by `step`."""
     for sequence in attention_sizes.sequences(size.sequence, step):
         this = Size(size.batch, sequence, size.width, size.heads, size.dtype)
         long = sequence > LAYER_LONGEST

@@ -1,8 +1,7 @@
 """A layout for graphs that flow one way: a layer for each step from the root, a lane for each path.
 
-It is the longest-path layering of Sugiyama's method, with the lanes of a version control's log in
-place of its crossing minimisation: a graph of autograd is one long chain with short branches, and
-reads best with the chain as a straight line. It needs no library, so the page is built anywhere.
+It is the longest-path layering of Sugiyama's method, with the lanes of a version control's log: a
+graph of autograd is one long chain with short branches, and reads best with it as a straight line.
 """
 
 from collections import Counter

@@ -1,7 +1,6 @@
 """The graph that autograd builds, walked to its ends: nodes, kinds, edges, and what each one holds.
 
-A node is what `grad_fn` points to: it turns the gradients of an operation's outputs into those of
-its inputs. Nothing here stops at a largest number of nodes.
+A node, as `grad_fn` is, turns the gradients of an operation's outputs into those of its inputs.
 """
 
 from collections import Counter
@@ -178,9 +177,8 @@ def storage_of(tensor: Tensor) -> tuple[int, int]:
 
 
 def watch(nodes: Sequence[Node], run: Callable[[], None]) -> tuple[list[int], dict[int, bool]]:
-    """Numbers of the nodes in the order in which `run` goes backward through them; and for each
-    whether every gradient that it gave lies in the memory of one that it got, so that nothing was
-    computed or copied.
+    """Numbers of the nodes in the order in which `run` goes backward through them; and which only
+    hand on: every gradient that they gave lies in the memory of one that they got.
     """
     order: list[int] = []
     hands_on: dict[int, bool] = {}
@@ -210,10 +208,7 @@ def watch(nodes: Sequence[Node], run: Callable[[], None]) -> tuple[list[int], di
 
 
 def held(call: Callable[[], Tensor]) -> tuple[Tensor, list[Tensor]]:
-    """The output of a call, and every tensor that its operations saved for the backward pass.
-
-    One that several operations save is in the list several times.
-    """
+    """The output of a call, and every tensor that its operations saved, each as often as saved."""
     kept: list[Tensor] = []
 
     def keep(tensor: Tensor) -> Tensor:
@@ -226,9 +221,7 @@ def held(call: Callable[[], Tensor]) -> tuple[Tensor, list[Tensor]]:
 
 
 def bytes_of(kept: Sequence[Tensor], apart_from: Sequence[Tensor] = ()) -> dict[str, int]:
-    """Bytes of saved tensors: each by itself, each memory once, and that without `apart_from`,
-    weights and inputs, which live whether or not they are saved.
-    """
+    """Bytes of saved tensors: all, each memory once, and without what is there anyway."""
     there = {storage_of(each)[0] for each in apart_from}
     once = dict(storage_of(each) for each in kept)
     return {

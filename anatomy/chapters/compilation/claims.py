@@ -69,10 +69,7 @@ def _by_op(table: Table, way: str) -> Mapping[str, Row]:
 
 
 def _paced(tables: Iterable[Table], way: str) -> list[tuple[dict[str, Any], Row]]:
-    """What tells it apart, and the row, of one way in every cell where it was tried.
-
-    Who sets the pace of the cell's eager step comes after what the cell is of.
-    """
+    """What tells it apart, its eager step's pace among it, and the row of a way in every cell."""
     found = []
     for table in tables:
         eager = _by_op(table, EAGER)

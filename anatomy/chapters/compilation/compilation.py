@@ -1,8 +1,4 @@
-"""torch.compile: when it pays, what it costs, and what breaks the graphs that it makes.
-
-What a mode means is asked of the installed torch; how fast it is, what it needs of memory, and how
-often it compiles are measured.
-"""
+"""torch.compile: when it pays, what it costs, and what breaks the graphs that it makes."""
 
 import contextlib
 import io

@@ -1,8 +1,7 @@
 """Layers with little and with much to fuse, where kernels fill the time, eager and compiled.
 
 The layer of the map has a kernel of its own for a norm, for attention and for a GELU. Many models
-write such things out of elementwise operations instead, or have autocast cast between them. This is
-the range between layers that wait for the host and those that are almost all products.
+write such things out of elementwise operations instead, or have autocast cast between them.
 """
 
 import copy

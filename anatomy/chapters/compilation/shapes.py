@@ -1,7 +1,6 @@
 """One compiled function and many lengths: how often it compiles, and what that takes.
 
-The function is a few elementwise operations, because some ways compile it once for each length.
-How often that happens does not depend on the function's size; how long it takes does.
+The function is a few elementwise operations: how often it compiles does not depend on its size.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,9 +1,7 @@
 """Alignment: is it the base pointer, the leading dimension or the inner dimension K?
 
 The seed's sliced view moves the base pointer by one element and at the same time makes K odd. Here
-the three are set one by one: the operand lies in a buffer of its own, at any offset and with any
-distance between rows, so that K can stay as it is while the addresses change, and the other way
-round.
+the three are set one by one: the operand lies in a buffer, at any offset and distance of rows.
 """
 
 from typing import Literal
@@ -13,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from anatomy.chapters.memory_layout.contiguity import matmul
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure.cache import rotation
@@ -60,12 +59,8 @@ def factorial(
             for base_aligned in (True, False):
                 name = "+".join(
                     word
-                    for word, aligned in (
-                        ("base", base_aligned),
-                        ("ld", ld_aligned),
-                        ("K", k_aligned),
-                    )
-                    if not aligned
+                    for word, fits in (("base", base_aligned), ("ld", ld_aligned), ("K", k_aligned))
+                    if not fits
                 )
                 cells[name or "aligned"] = {
                     "base": 0 if base_aligned else 1,
@@ -159,7 +154,7 @@ def _compare_places(device, op, dtype, m, n, cells, iters) -> pd.DataFrame:
     def call(place: dict, buffer: Tensor, upcast: torch.dtype | None = None):
         a = _place(buffer, m, **{name: place[name] for name in ("base", "ld", "k")})  # (M, K)
         operands = [a, b[: place["k"]], weight[: place["k"]], bias[: place["k"]]]
-        run = {"matmul": _matmul, "layer_norm": _layer_norm, "pointwise": _pointwise}[op]
+        run = {"matmul": matmul, "layer_norm": _layer_norm, "pointwise": _pointwise}[op]
         if upcast:
             return lambda: run(*(x.to(upcast) for x in operands))
         return lambda: run(*operands)
@@ -167,10 +162,8 @@ def _compare_places(device, op, dtype, m, n, cells, iters) -> pd.DataFrame:
     flops, moved = _work(op, m, n, cells, size)
     with formats.products_in(dtype), torch.inference_mode():
         return compare(
-            {name: [call(place, x) for x in buffers] for name, place in cells.items()},
-            reference={
-                name: call(place, buffers[0], torch.float64) for name, place in cells.items()
-            },
+            {name: [call(at, x) for x in buffers] for name, at in cells.items()},
+            reference={name: call(at, buffers[0], torch.float64) for name, at in cells.items()},
             allowed=ALLOWED_TF32 if (op, dtype) == ("matmul", "tf32") else ALLOWED[kind],
             quantity="gpu_cold",
             op=op,
@@ -202,10 +195,6 @@ def _work(op: str, m: int, n: int, cells: dict, size: int):
         name: count(m, k, size) if op == "layer_norm" else count(m * k, size)
         for name, k in columns.items()
     }
-
-
-def _matmul(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    return a @ b  # (M, K) @ (K, N) -> (M, N)
 
 
 def _layer_norm(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

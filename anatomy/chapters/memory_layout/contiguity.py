@@ -1,7 +1,7 @@
 """Contiguity: the same mathematics on six layouts of one matrix.
 
-Three operations that the seed treats as two: a matrix product, PyTorch's own layer norm, and the
-hand-written chain of elementwise operations and reductions that the seed calls 'LayerNorm-ish'.
+A matrix product, PyTorch's own layer norm, and the hand-written chain of elementwise operations and
+reductions that the seed calls 'LayerNorm-ish'.
 """
 
 from collections.abc import Callable
@@ -65,11 +65,7 @@ def bench(
     inputs = [(layouts(m, k, dtype, where), _weights(n, m, k, dtype, where)) for _ in range(sets)]
     tables = []
     with formats.products_in(dtype), torch.inference_mode():
-        for op, call in (
-            ("matmul", _matmul),
-            ("layer_norm", _layer_norm),
-            ("layer_norm_chain", _chain),
-        ):
+        for op, call in (("matmul", matmul), ("layer_norm", _norm), ("layer_norm_chain", _chain)):
             rings: Ops = {
                 name: [_bind(call, a[name], weights) for a, weights in inputs]
                 for name in inputs[0][0]
@@ -85,7 +81,7 @@ def bench(
 def _compare(op, quantity, rings, inputs, dtype, n, where, iters, kernels) -> Comparison:
     views, weights = inputs
     shapes = {name: view.shape for name, view in views.items()}
-    exact = _matmul if op == "matmul" else _layer_norm
+    exact = matmul if op == "matmul" else _norm
     loose = CHAIN_ROUNDINGS if op == "layer_norm_chain" else 1
     size = formats.itemsize(dtype)
     if op == "matmul":
@@ -136,11 +132,12 @@ def _bind(call, view: Tensor, weights: dict[str, Tensor], upcast: torch.dtype | 
     return lambda: call(view.to(upcast), **{name: t.to(upcast) for name, t in cut.items()})
 
 
-def _matmul(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def matmul(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The product; weight and bias are the norm's."""
     return a @ b  # (M, K) @ (K, N) -> (M, N)
 
 
-def _layer_norm(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def _norm(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.layer_norm(a, weight.shape, weight, bias, EPS)  # (M, K)
 
 

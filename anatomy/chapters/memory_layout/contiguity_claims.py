@@ -41,14 +41,13 @@ def _slower(ratio: Measured) -> bool | None:
 
 def _all_slower(tables: Iterable[Table], variants: Iterable[str]) -> Finding:
     cases = judged(_rows(tables, variants, OPS), _slower)
-    taken = f"they take {cases.range} of the control's time"
-    return cases.finding(f"Over {len(cases)} cases {taken}.")
+    return cases.finding(f"Over {len(cases)} cases they take {cases.range} of the control's time.")
 
 
 def _views_take(tables: Iterable[Table], low: float, high: float) -> Finding:
     cases = judged(_rows(tables, VIEWS, OPS), lambda ratio: ratio.within(low, high))
-    taken = f"the views take {cases.range} of the control's time"
-    return cases.finding(f"Over {len(cases)} cases {taken}.")
+    taken = f"{cases.range} of the control's time"
+    return cases.finding(f"Over {len(cases)} cases the views take {taken}.")
 
 
 @claim(*EVERY)
@@ -166,9 +165,8 @@ def copy_runs_faster_kernels(*tables: Table) -> Finding:
                 ratio = table.ratio(COPY, VIEWS[0], op=op, **WARM)
                 case(ratio.says("faster"))
                 taken.append(ratio.value)
-    return cases.finding(
-        f"The copy takes {between(taken)} of the view's time, its making not counted."
-    )
+    seen = f"{between(taken)} of the view's time, its making not counted"
+    return cases.finding(f"The copy takes {seen}.")
 
 
 @claim(*EVERY)
@@ -298,9 +296,8 @@ def equality_proves_compensation(*tables: Table) -> Finding:
             as_plain = [ratio.says("same") for ratio in ratios]
             # Three layouts that are all equally fast say nothing about who made them so.
             case(None if None in (equal, *as_plain) else equal and not as_plain[0])
-    return cases.finding(
-        f"The transposed view and its copy take {between(taken)} of the contiguous time."
-    )
+    seen = f"{between(taken)} of the contiguous time"
+    return cases.finding(f"The transposed view and its copy take {seen}.")
 
 
 @claim(bench("fp16", 2048), bench("fp16", 8192))

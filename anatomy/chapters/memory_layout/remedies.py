@@ -72,9 +72,7 @@ def payback(
             {names[label]: [steps[label]["call"] for steps in made] for label in labels},
             reference={names[label]: made[0][label]["exact"] for label in labels},
             allowed=ALLOWED_TF32 if dtype == "tf32" else ALLOWED[kind],
-            against={
-                names[label]: names[(label[0], NONE, "use")] for label in labels if label[1] != NONE
-            },
+            against={names[key]: names[(key[0], NONE, "use")] for key in labels if key[1] != NONE},
             op="matmul",
             flops={names[label]: product(m, n, columns[label]) for label in used},
             bytes={

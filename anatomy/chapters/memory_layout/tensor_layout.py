@@ -1,8 +1,7 @@
 """Tensor layout: what shape, strides and offset say about where elements lie.
 
-The five layouts of the contiguity benchmark, and a sixth: `contiguous_half` does the same work as
-`as_strided_view` on elements that lie side by side. Without it the strided view has nothing to be
-compared with, because it holds half as many elements as the others.
+The seed's five layouts, and a sixth: `contiguous_half` has as many elements as `as_strided_view`,
+half of the others', side by side.
 """
 
 import runpy

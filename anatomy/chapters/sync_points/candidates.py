@@ -1,7 +1,5 @@
-"""Lines of code that may make the host wait for the GPU, and lines that look as if they did.
-
-Each is a function of one set of tensors, so that the same lines run on a GPU, where somebody asks
-whether they wait, and on a CPU, where tests ask whether they run at all.
+"""Lines of code that may make the host wait for the GPU, and lines that look as if they did; each
+is a function of one set of tensors, on a GPU, or on a CPU for tests.
 """
 
 from collections.abc import Callable

@@ -22,10 +22,7 @@ TIMES = ("median_s", "low_s", "high_s", "p5_s", "p95_s", "p99_s", "enqueue_s")
 
 
 def least_samples(iters: int, kernel_s: float) -> int:
-    """Samples that hold `iters` iterations, each of `kernel_s` seconds at the least.
-
-    A sample of short ones is a whole batch of them.
-    """
+    """Samples that hold `iters` iterations of `kernel_s` at the least, short ones in batches."""
     wanted = iters / QUARTER if kernel_s > LONG_S else iters
     return max(1, math.ceil(wanted * min(1.0, kernel_s / WALL_BATCH_S)))
 

@@ -1,8 +1,7 @@
 """Sync points: what a line that waits for the GPU costs an iteration, and of what that consists.
 
-One iteration is a matrix product and one line behind it. The line may queue work, wait, copy a few
-bytes, or print; the product may last microseconds or tens of milliseconds. What a line takes with
-nothing to wait for is its own price; what it takes behind a product holds the wait as well.
+One iteration is a matrix product and one line behind it. What the line takes with nothing to wait
+for is its own price; what it takes behind a product holds the wait as well.
 """
 
 import math
@@ -17,7 +16,6 @@ from torch import Tensor
 
 from anatomy.chapters.sync_points import rounds, trace
 from anatomy.chapters.sync_points import training_loop as sync_points_loop
-from anatomy.chapters.sync_points import waits as sync_points_waits
 from anatomy.chapters.sync_points.judged import NO_WAIT as ASYNC
 from anatomy.chapters.sync_points.judged import predicted
 from anatomy.chapters.sync_points.lines import (
@@ -32,8 +30,7 @@ from anatomy.chapters.sync_points.lines import (
     synchronize,
     then,
 )
-from anatomy.chapters.sync_points.shares import with_shares
-from anatomy.chapters.sync_points.synchronizations import with_wait
+from anatomy.chapters.sync_points.synchronizations import found_in, with_shares, with_wait
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure.patient import patient_stopwatch
@@ -157,10 +154,7 @@ def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFra
 def behind_product(
     side: int, where: torch.device, kind: torch.dtype, sink, iters: int, alone: Mapping[str, float]
 ) -> Iterator[pd.DataFrame]:
-    """Tables of one size: the product alone, the host's wait for it, and a loop of both.
-
-    `alone` has the seconds of each line with nothing to wait for.
-    """
+    """Tables of one size: the product alone, the host's wait for it, and a loop of both."""
     a, b = (torch.full((side, side), value, device=where).to(kind) for value in VALUES)
     y = torch.full_like(a, float("nan"))
     few, row = y[0, :FEW], y[0]
@@ -310,4 +304,4 @@ def found(device: str = "cuda:0") -> pd.DataFrame:
     Raises:
         AnatomyError: The script is not there: this is no checkout.
     """
-    return sync_points_waits.found_in(formats.torch_device(device))
+    return found_in(formats.torch_device(device))

@@ -1,4 +1,4 @@
-"""A traced run on a page: lanes of the host and the GPU, what each did, and the trace to download."""
+"""A traced run on a page: lanes of host and GPU, what each did, and the trace to download."""
 
 import gzip
 import json
@@ -41,9 +41,7 @@ def timeline(
 
 
 def by_run(table: Sequence[Row], runs: Sequence[str] | None = None) -> dict[str, list[Row]]:
-    """The events of each run that has some, in order of their start; a column or run that is not
-    there raises UnknownName.
-    """
+    """The events of each run that has some, by their start; UnknownName for one not there."""
     columns = {name for row in table for name in row}
     if "run" not in columns:
         raise UnknownName("column", "run", columns)
@@ -58,9 +56,7 @@ def by_run(table: Sequence[Row], runs: Sequence[str] | None = None) -> dict[str,
 
 
 def still(events: Sequence[Row]) -> tuple[float, float, float]:
-    """Seconds in which the GPU had nothing to do, those from its first start to its last end, and
-    its longest pause.
-    """
+    """Seconds in which the GPU had nothing to do, those of its whole run, and its longest pause."""
     lane = sorted((row["start_s"], row["end_s"]) for row in events if row["lane"] == GPU)
     if not lane:
         return 0.0, 0.0, 0.0
@@ -84,10 +80,8 @@ def chrome_trace(runs: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
         for thread, lane in enumerate(lanes, start=1):
             events.append(named | {"tid": thread, "name": "thread_name", "args": {"name": lane}})
             for row in (row for row in rows_of if row["lane"] == lane):
-                start, lasts = (
-                    round(seconds * 1e6, 3)
-                    for seconds in (row["start_s"], row["end_s"] - row["start_s"])
-                )
+                seconds = (row["start_s"], row["end_s"] - row["start_s"])
+                start, lasts = (round(each * 1e6, 3) for each in seconds)
                 event = {"ph": "X", "name": row["variant"], "cat": row["kind"], "pid": process}
                 events.append(event | {"tid": thread, "ts": start, "dur": lasts})
     return {"traceEvents": events, "displayTimeUnit": "ns"}

@@ -26,11 +26,7 @@ WARM_UPS = 3
 
 
 def traced(where: torch.device, side: int, kernels_each: int, steps: int) -> pd.DataFrame:
-    """The events of `steps` steps of products, without a wait and with `.item()` after each.
-
-    Raises:
-        BadParameter: More steps than a recording keeps, or none.
-    """
+    """The events of `steps` steps of products, without a wait and with `.item()` after each."""
     if not 1 <= steps <= MOST_STEPS:
         raise BadParameter(f"steps={steps}: a trace holds 1 to {MOST_STEPS} steps.")
     if where.type != "cuda":

@@ -52,11 +52,7 @@ FULL_SIZES = (Size("smallest", 64, 1, 64, 1), *SIZES, Size("largest", 4096, 2, 2
 def loops(
     where: torch.device, steps: int, every: int, scale: float, full: bool
 ) -> Iterator[pd.DataFrame]:
-    """Two tables for each size of the model: queueing one step, and pieces of training.
-
-    Raises:
-        BadParameter: A piece of no steps.
-    """
+    """Two tables for each size of the model: queueing one step, and pieces of training."""
     if every < 1:
         raise BadParameter(f"every={every} steps are no piece of training; try every=25.")
     for size in FULL_SIZES if full else SIZES:
@@ -127,10 +123,8 @@ def bound_by(table: pd.DataFrame, where: torch.device) -> str | None:
 
 
 def step_of(size: Size, where: torch.device, kind: torch.dtype) -> Call:
-    """One training step that returns its loss: forward, backward, AdamW.
-
-    The learning rate is 0: all of the arithmetic is done, and no weight moves, so that whatever is
-    timed first computes the same as what is timed last.
+    """One training step that returns its loss. At a learning rate of 0 all of AdamW's arithmetic is
+    done, and no weight moves: what is timed first computes the same as what is timed last.
     """
     model = models.transformer(size.width, size.layers, where, kind)
     fused = where.type == "cuda"

@@ -1,8 +1,7 @@
 """Copies between host and GPU: what they cost the host, when they wait, and when they go wrong.
 
-A GPU copies by itself only from page-locked ("pinned") memory, which the system may not move. From
-ordinary, pageable memory the driver brings the bytes through a pinned buffer of its own. Whether
-`non_blocking=True` frees the host depends on that, in both directions.
+A GPU copies by itself only from page-locked ("pinned") memory; from pageable memory the driver
+brings the bytes through a pinned buffer. What `non_blocking=True` does depends on that.
 """
 
 from collections.abc import Callable, Iterator
@@ -101,11 +100,7 @@ def _op(direction: str, size: int) -> str:
 
 
 def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[pd.DataFrame]:
-    """One table for each quantity of copies of `size` bytes, a multiple of 4, in one direction.
-
-    Raises:
-        DisagreementError: A copy brought something else.
-    """
+    """One table for each quantity of copies of `size` bytes, a multiple of 4, in one direction."""
     calls, exact = ways_of(direction, size, watch.device)
     watch.wall([*calls.values()] * 2)  # first calls allocate, which may wait by itself
     waits = {name: waits_for_gpu(watch, call) for name, call in calls.items()}
@@ -136,9 +131,9 @@ def ways_of(
 ) -> tuple[dict[str, Call], Callable[[], Tensor]]:
     """The four ways to copy `size` bytes, and what they return in higher precision.
 
-    A copy to the GPU is `host.to(device)`. A copy to the host goes into memory that is there
-    already, for `.to("cpu")` also asks the system for new memory; it returns its source, because
-    what it copied can't be looked at before a synchronization, and was looked at here.
+    A copy to the host goes into memory that is there already, for `.to("cpu")` also asks the system
+    for new memory; it returns its source, because what it copied can't be looked at before a
+    synchronization. That is done here; DisagreementError if it brought something else.
     """
     x = torch.randn(size // 4, device=where)
     calls: dict[str, Call] = {}
@@ -171,10 +166,7 @@ def _downloaded(x: Tensor, host: Tensor, non_blocking: bool) -> Call:
 
 
 def beside(where: torch.device, scale: float, iters: int) -> pd.DataFrame:
-    """A product and a copy to the GPU that do not need each other: in one stream, and in two.
-
-    `scale` is a share of the copy's bytes and of the product's work.
-    """
+    """A product and a copy to the GPU that do not need each other: in one stream, and in two."""
     side = max(64, int(SIDE * scale ** (1 / 3)) // 64 * 64)
     count = max(2**10, int(BESIDE_BYTES * scale) // 4)
     a, b = (torch.randn(side, side, device=where, dtype=torch.bfloat16) for _ in range(2))
@@ -248,12 +240,10 @@ def hazard(device: str = "cuda:0", elements: int = 1048576) -> pd.DataFrame:
         return pd.DataFrame([{"variant": name, "note": note} for name in HAZARDS])
     watch = stopwatch_for(where)
     x = torch.full((elements,), COPIED, device=where)
-    return pd.DataFrame(
-        [{"variant": name} | _watched(way, x, watch) for name, way in HAZARDS.items()]
-    )
+    return pd.DataFrame([{"variant": name} | _seen(way, x, watch) for name, way in HAZARDS.items()])
 
 
-def _watched(way: Callable[[Tensor, Stopwatch], tuple], x: Tensor, watch: Stopwatch) -> dict:
+def _seen(way: Callable[[Tensor, Stopwatch], tuple], x: Tensor, watch: Stopwatch) -> dict:
     read, later = way(x, watch)
     told = {"before": BEFORE, "copied": COPIED, "read": read, "later": later}
     return told | {"stale": read not in (COPIED, None) or later != COPIED}

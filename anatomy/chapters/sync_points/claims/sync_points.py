@@ -36,10 +36,7 @@ def products(bench: Table) -> list[Row]:
 
 
 def share_of(row: Row) -> Measured:
-    """What a line takes of an iteration, of the blocks that the ratio is of.
-
-    The noise floor belongs to the ratio, of which the share is 1 - 1 / ratio: it widens that.
-    """
+    """What a line takes of an iteration: 1 - 1 / ratio, whose noise floor belongs to the ratio."""
     ratio = over_control(row)
     wide = 1 + ratio.floor
     ends = (1 - wide / ratio.low, 1 - 1 / (ratio.high * wide))
@@ -293,10 +290,8 @@ def readback_share_falls(bench: Table) -> Finding:
 
 
 def _crossings(points: list[tuple[Row, Measured]]) -> str:
-    """Between which products the share falls through each of `LEVELS`, in words.
-
-    A level that no share is shown to be below, or above, is left out: medians that lie on its two
-    sides are no crossing.
+    """Between which products the share falls through each of `LEVELS`, in words; not through one
+    that no share is shown to be below, or above, though medians may lie on its two sides.
     """
     found = []
     for level in LEVELS:
