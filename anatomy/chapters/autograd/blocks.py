@@ -3,7 +3,7 @@
 Its input wants a gradient, as in any layer but the first.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +15,6 @@ from anatomy.parts import attention, attention_sizes
 from anatomy.parts.attention import BACKENDS, SWITCHES, WAYS
 from anatomy.table.errors import BadParameter
 
-Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 MANUAL, DEFAULT = "manual", "default"
 # Parts of the layer whose graphs are counted one by one, the smallest first.
 CORE, BETWEEN, PROJECTED, LAYER = (

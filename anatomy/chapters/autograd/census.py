@@ -52,7 +52,6 @@ def rows(size: Size, ordinary: Mapping[str, bool], where: torch.device) -> list[
 
 
 def _graph(size: Size, attend: nn.Module, scope: str, where: torch.device) -> dict:
-    """One graph, counted."""
     model = blocks.layer(size, attend, where)
     nodes = walk.walk(blocks.outputs(size, model, scope, where).grad_fn)
     fused = walk.fused_node(nodes)

@@ -80,7 +80,6 @@ def over_length(
 
 
 def _refused(op: str, why: Mapping[str, str]) -> pd.DataFrame:
-    """Rows without times that say why."""
     told = {"op": op, "role": "variant", "quantity": "step_wall"}
     return pd.DataFrame([told | {"variant": name, "note": note} for name, note in why.items()])
 
@@ -114,7 +113,6 @@ def _core(size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str)
 
 
 def _layer(size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str) -> pd.DataFrame:
-    """The whole layer, forward and backward."""
     where = settings.where
     ways = blocks.attends(size.sequence, ordinary)
     refused = blocks.refused(size, ways, where)

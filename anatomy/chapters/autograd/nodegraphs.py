@@ -75,7 +75,6 @@ def _shown(every: Sequence[Row], graphs: Mapping[str, str]) -> str:
 
 
 def _drawn(named: Mapping[str, Sequence[Row]]) -> str:
-    """The graphs, the key to their marks, and the tables of their nodes."""
     largest, column = _unit(named)
     panels = [_panel(title, mine, largest, column) for title, mine in named.items()]
     label = (
@@ -157,7 +156,6 @@ def _key(named: Mapping[str, Sequence[Row]]) -> str:
 
 
 def _table(title: str, mine: Sequence[Row]) -> str:
-    """Every node of one graph."""
     timed = any(not units.missing(row.get("device_s")) for row in mine)
     total = sum(row.get("host_s") or 0.0 for row in mine)
     measured = [

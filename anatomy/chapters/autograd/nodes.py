@@ -74,7 +74,6 @@ def _memory(model: Layer, x: Tensor) -> dict[str, int | None]:
 def _nodes(
     name: str, model: Layer, x: Tensor, grad: Tensor, repeats: int
 ) -> Iterator[dict[str, Any]]:
-    """A row for each node of the layer's graph."""
     _without_gradients(model, x)
     out, inside = _with_attention(model, x)
     nodes = walk.walk(out.grad_fn)

@@ -180,7 +180,6 @@ def _name(breaks: int) -> str:
 
 
 def _slope_columns(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """What one break adds, on the row with most breaks."""
     used = table[table.breaks.notna() & (table.role != "again")]
     slope = cost_per_break([int(n) for n in used.breaks], list(used.blocks_s))
     ends = {"break_s": slope.median, "break_low_s": slope.low, "break_high_s": slope.high}

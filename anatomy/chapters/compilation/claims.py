@@ -53,7 +53,6 @@ ITEM = ".item()"
 
 
 def _place(row: Row) -> dict[str, str]:
-    """What tells a cell apart."""
     return {
         "layer": LAYER[row.get("layer") or MAPPED],
         "dtype": row["dtype"],
@@ -106,13 +105,10 @@ def compile_always(*tables: Table) -> Finding:
 
     Where it is the same or slower, no number of steps pays the compilation back.
     """
-    cases, uses = Cases(), []
-    for where, row in _paced(tables, COMPILED):
-        with cases.at(**where) as case:
-            ratio = over_control(row)
-            case(ratio.says("faster"), ratio)
-            if ratio.says("faster") and not units.missing(row.get("uses")):
-                uses.append(row["uses"])
+    rows = _paced(tables, COMPILED)
+    cases = judged(rows, lambda ratio: ratio.says("faster"))
+    faster = [row for _, row in rows if row.get("verdict") == "faster"]
+    uses = [row["uses"] for row in faster if not units.missing(row.get("uses"))]
     steps = f", after {between(uses, units.significant)} steps" if uses else ""
     return cases.finding(f"Compiling pays in {cases.true} of {len(cases.measurable)} cells{steps}.")
 
@@ -144,7 +140,6 @@ def compile_memory_neutral(*tables: Table) -> Finding:
 
 
 def _to_a_segment(size: float) -> Measured:
-    """What the allocator holds, in bytes."""
     return Measured(size, max(1, size - SEGMENT_BYTES), size + SEGMENT_BYTES)
 
 
@@ -212,17 +207,15 @@ def graph_breaks_kill(breaks: Table) -> Finding:
 def fullgraph_detects_breaks(detection: Table) -> Finding:
     """fullgraph=True raises for each function whose graph breaks, and for no other."""
     cases = Cases()
-    raised = {True: 0, False: 0}  # of functions that break, and of those that do not
+    raises = {True: [], False: []}  # for each function that breaks, and each that does not
     for row in detection:
-        breaks, raises = row["breaks"] > 0, row["fullgraph"] == "raises"
-        raised[breaks] += raises
+        breaks, raised = row["breaks"] > 0, row["fullgraph"] == "raises"
+        raises[breaks].append(raised)
         with cases.at(case=row["variant"]) as case:
-            case(raises == breaks)
-    broken = sum(row["breaks"] > 0 for row in detection)
-    return cases.finding(
-        f"fullgraph=True raises for {raised[True]} of the {broken} functions that break, and for "
-        f"{raised[False]} of the {len(cases) - broken} that do not."
-    )
+            case(raised == breaks)
+    broken, whole = (f"{sum(each)} of the {len(each)}" for each in raises.values())
+    seen = f"for {broken} functions that break, and for {whole} that do not"
+    return cases.finding(f"fullgraph=True raises {seen}.")
 
 
 @claim(DETECTION)

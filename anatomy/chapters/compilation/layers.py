@@ -5,7 +5,7 @@ write such things out of elementwise operations instead, or have autocast cast b
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -18,10 +18,8 @@ from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import demands, memory, models
-from anatomy.parts.compiled import let_go, reason_of, with_break_even, without_caches
+from anatomy.parts.compiled import Call, let_go, reason_of, with_break_even, without_caches
 from anatomy.parts.grid import joined
-
-Call = Callable[[], tuple[Tensor, ...]]
 
 EAGER, COMPILED = "eager", "compiled"
 PLAIN, WRITTEN = "few kernels", "written out"
@@ -223,7 +221,7 @@ def layer_of(cell: Cell, where: torch.device) -> nn.Module:
 
 
 def _step(run: models.Layer, model: nn.Module, x: Tensor, amp: bool) -> Call:
-    """The loss and the gradients of all matrices; see `compilation_cells` on those of vectors."""
+    """The loss and the gradients of all matrices; those of vectors can't be checked as closely."""
     parameters = list(model.parameters())
     shown = [0, *(1 + i for i, each in enumerate(parameters) if each.ndim > 1)]
 

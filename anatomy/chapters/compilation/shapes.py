@@ -53,7 +53,6 @@ def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.D
 def _counted(
     way: str, watch: Stopwatch, backend: str, inputs: Sequence[Tensor], weight: Tensor
 ) -> dict:
-    """Compilations, calls and seconds of one way."""
     import torch._dynamo as dynamo
 
     dynamic, marked, raised = WAYS[way]

@@ -183,7 +183,6 @@ def _place(buffer: Tensor, rows: int, base: int, ld: int, k: int) -> Tensor:
 
 
 def _work(op: str, m: int, n: int, cells: dict, size: int):
-    """FLOPs and least bytes of each cell."""
     columns = {name: place["k"] for name, place in cells.items()}
     if op == "matmul":
         return (

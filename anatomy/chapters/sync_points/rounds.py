@@ -1,14 +1,12 @@
 """How many iterations of a loop are timed, and how many of a long one are one call."""
 
 import math
-from collections.abc import Callable
 
 import pandas as pd
 from torch import Tensor
 
+from anatomy.chapters.sync_points.lines import Call
 from anatomy.measure.sampling import WALL_BATCH_S
-
-Call = Callable[[], Tensor]
 
 # A product longer than this is repeated a quarter as often as was asked: it varies less, and a
 # table of fifty iterations of 25 ms would take longer than all others together.

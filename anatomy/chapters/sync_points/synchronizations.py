@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.sync_points.candidates import CANDIDATES, Line, Tensors, tensors_on
+from anatomy.chapters.sync_points.lines import Call
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
@@ -26,8 +27,6 @@ from anatomy.parts.grid import with_counts
 from anatomy.record.declare import experiment
 from anatomy.table import intervals
 from anatomy.table.errors import AnatomyError
-
-Call = Callable[[], Tensor]
 
 # What the debug mode of PyTorch warns with, each time that it sees a wait.
 SEEN = "synchronizing CUDA operation"

@@ -1,13 +1,14 @@
 """Training loops that read their loss each step, seldom, or never, of models of three sizes."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 import torch
 from torch import Tensor
 
+from anatomy.chapters.sync_points.lines import Call
 from anatomy.chapters.sync_points.synchronizations import with_wait
 from anatomy.comparison import compare
 from anatomy.judge import gates
@@ -15,8 +16,6 @@ from anatomy.machine import host
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.parts import models
 from anatomy.table.errors import BadParameter
-
-Call = Callable[[], Tensor]
 
 NONE, EACH = "no readback", "item each step"
 WAITS = ("wait_s", "wait_low_s", "wait_high_s")

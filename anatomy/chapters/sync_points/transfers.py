@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from anatomy.chapters.sync_points.lines import Call
 from anatomy.chapters.sync_points.synchronizations import waits_for_gpu
 from anatomy.comparison import compare
 from anatomy.machine import host as machine
@@ -19,8 +20,6 @@ from anatomy.numerics import formats
 from anatomy.parts import demands
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
-
-Call = Callable[[], Tensor]
 
 SIZES = (2**16, 2**19, 2**22, 2**25, 2**28)
 FULL_SIZES = tuple(2**power for power in range(12, 30))

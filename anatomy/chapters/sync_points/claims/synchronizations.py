@@ -5,7 +5,7 @@ from collections import defaultdict
 from anatomy.claims import Cases, Finding, Need, Unmeasured, answer, claim
 from anatomy.claims.findings import span
 from anatomy.claims.needs import beginning
-from anatomy.claims.table import Table, over_control
+from anatomy.claims.table import Table, judged
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -53,10 +53,11 @@ def to_device_synchronizes(transfers: Table) -> Finding:
         memory, _, how = way.partition(", ")
         with found[how].at(memory=memory, size=units.byte_count(size)) as case:
             case(_waits(row))
-    plain, beside = found[""], []
-    for memory in ("pageable", "pinned"):
-        each = found["non_blocking"].of(memory=memory)
-        beside.append(f"{each.true} of {len(each)} sizes from {memory} memory")
+    plain, queued = found[""], found["non_blocking"]
+    kinds = {memory: queued.of(memory=memory) for memory in ("pageable", "pinned")}
+    beside = [
+        f"{each.true} of {len(each)} sizes from {memory} memory" for memory, each in kinds.items()
+    ]
     return plain.finding(
         f"Copies to the GPU: without non_blocking the host waits in {plain.true} of "
         f"{len(plain)} cases; with it, at {' and '.join(beside)}."
@@ -69,10 +70,8 @@ def measure_first(costs: Table) -> Finding:
 
     It fails if the change has the same verdict in every loop: then a rule would do.
     """
-    cases = Cases()
-    for row in beginning(costs, "step ", EACH):
-        with cases.at() as case:
-            case(over_control(row).says("slower"), over_control(row))
+    rows = beginning(costs, "step ", EACH)
+    cases = judged((({}, row) for row in rows), lambda ratio: ratio.says("slower"))
     there = cases.measurable
     if not there:
         return cases.finding("")
