@@ -310,7 +310,7 @@ def test_without_attention_written_out_there_are_times_and_no_ratios(monkeypatch
     monkeypatch.setattr(attention_sizes, "too_large", lambda size, where: {"manual": "too large"})
     settings = costs.Settings(CPU, 3, 0.02)
     with attention.switches_kept() as ordinary:
-        table = costs._attention(SMALL, ordinary, settings, "attention T=16")
+        table = costs._core(SMALL, ordinary, settings, "attention T=16")
     timed = table[table.median_s.notna() & (table.role == "variant")]
     assert len(timed) and timed.ratio.isna().all()
     assert table[table.variant == "manual"].note.iloc[0] == "too large"
