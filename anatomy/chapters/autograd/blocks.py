@@ -24,8 +24,7 @@ CORE, BETWEEN, PROJECTED, LAYER = (
     "layer",
 )
 SCOPES = (CORE, BETWEEN, PROJECTED, LAYER)
-# Tables of scores that the layer in float64 holds at once, forward and backward.
-EXACT_SCORES = 6
+EXACT_SCORES = 6  # tables of scores that the layer in float64 holds at once, forward and backward
 # Copies of the layer's activations that one call of it may need, for what is checked beforehand.
 ACTIVATIONS = 64
 

@@ -19,8 +19,7 @@ VIEWS = (
     *("view", "_unsafe_view", "reshape", "t", "transpose", "permute", "expand", "unsqueeze"),
     *("squeeze", "select", "slice", "split", "unbind", "alias", "detach", "as_strided", "getitem"),
 )
-# Stage -> how a joint graph is cut in two.
-TRACED, RECOMPUTING = "traced", "traced, recomputing"
+TRACED, RECOMPUTING = "traced", "traced, recomputing"  # stage -> how a joint graph is cut in two
 
 
 def graphs(size: Size, where: torch.device) -> list[dict]:

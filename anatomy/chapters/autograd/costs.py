@@ -17,12 +17,9 @@ from anatomy.parts.attention import ALLOWED, WAYS
 from anatomy.parts.compiled import cost_per_break, let_go, reason_of
 from anatomy.table import formulas
 
-# Longest sequence at which the whole layer is timed too.
-LAYER_LONGEST = 2048
-# Factor on the budget beyond it: blocks take so long there that too few for an interval would fit.
-LONG_BUDGETS = 4
-# Views in the chains.
-VIEWS = (0, 32, 128, 512)
+LAYER_LONGEST = 2048  # longest sequence at which the whole layer is timed too
+LONG_BUDGETS = 4  # times the budget beyond it: blocks take so long there that few would fit
+VIEWS = (0, 32, 128, 512)  # views in the chains
 # Elements of the tensor in the chain: its arithmetic takes no time beside the views.
 CHAIN_ELEMENTS = 64
 SETTLE_CAP_S = 0.5

@@ -24,10 +24,8 @@ DOES = {
     "collects and copies": "collects a gradient, and copies it",
 }
 SIGNS = dict(zip(DOES, "●○◆∘▫■", strict=True))
-# Kinds of the census that no arithmetic belongs to.
-SHAPES, ENDS = ("shape", "copy"), "accumulate"
-# The part of the graph that has a band behind it.
-PART = "attention"
+SHAPES, ENDS = ("shape", "copy"), "accumulate"  # kinds of the census that no arithmetic belongs to
+PART = "attention"  # the part of the graph that has a band behind it
 
 
 def graph(

@@ -14,10 +14,8 @@ from torch.profiler import ProfilerActivity, profile
 from anatomy.chapters.autograd import blocks, walk
 from anatomy.chapters.autograd.blocks import DEFAULT, MANUAL, Layer, Size
 
-# How the engine names the event that holds all that one node does.
-EVALUATES = "autograd::engine::evaluate_function: "
-# Passes before any is looked at: allocations, and the choice of kernels.
-WARM_UP = 3
+EVALUATES = "autograd::engine::evaluate_function: "  # the event of all that one node does
+WARM_UP = 3  # passes before any is looked at: allocations, and the choice of kernels
 COLUMNS = ("device_s", "host_s", "kernels", "kernels_per_call")
 
 

@@ -20,8 +20,7 @@ SHAPES = (
     *("T", "Transpose", "Permute", "Movedim", "Expand", "Unsqueeze", "Squeeze"),
     *("Unbind", "Select", "Slice", "Split", "SplitWithSizes", "Narrow", "Unfold", "Diagonal"),
 )
-# Operations that write the same numbers somewhere else.
-COPIES = ("Clone", "ToCopy", "Copy")
+COPIES = ("Clone", "ToCopy", "Copy")  # operations that write the same numbers somewhere else
 FUSED = "ScaledDotProduct"
 # Part of a fused node's name -> the backend that it belongs to, the longest first.
 FUSED_BACKENDS = {

@@ -16,19 +16,15 @@ from anatomy.table import formulas
 
 Layer = Callable[[Tensor, Tensor], Tensor]
 
-# Breaks lie between layers, so 17 layers have room for 16.
-LAYERS = 17
+LAYERS = 17  # breaks lie between layers, so 17 layers have room for 16
 BREAKS = (0, 1, 2, 4, 8, 16)
 # Sides of the square matrices: 16384 elements keep a GPU busy for less time than a launch takes,
 # and the product of two of the larger ones for longer than a hundred launches.
 SMALL, LARGE = 128, 4096
-# Elements of the chain that is not made of products: more than any L2 cache holds.
-ELEMENTS = 2**25
+ELEMENTS = 2**25  # elements of the chain that is not made of products: more than any L2 cache holds
 EAGER, NONE = "eager", "0 breaks"
-# Seconds that settling may take, or the budget if that is less; all variants have run before.
-SETTLE_S = 1.0
-# A chain rounds its 16-bit results 17 times: errors of 2**-9 that add up as random ones do.
-ALLOWED_CHAIN = 2**-5
+SETTLE_S = 1.0  # of settling, or the budget if that is less; all variants have run before
+ALLOWED_CHAIN = 2**-5  # 17 roundings to 16 bits, errors of 2**-9 that add up as random ones do
 
 
 @dataclass(frozen=True)

@@ -36,17 +36,11 @@ MAPPED = "few kernels"
 LAYER = {MAPPED: "layers of few kernels", "written out": "layers that are written out"}
 EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
 
-# Two amounts of memory are the same if they differ by at most a twentieth: less than that decides
-# for nobody whether a model fits.
-SAME_MEMORY = 0.05
-# The allocator takes memory from the driver in segments of up to so much, mostly for tensors of
-# less, so that what is reserved says little below it.
-SEGMENT_BYTES = 20 * 2**20
-# A break kills performance where half of the speed is gone.
-KILLED = 2.0
+SAME_MEMORY = 0.05  # less than a twentieth decides for nobody whether a model fits
+SEGMENT_BYTES = 20 * 2**20  # at most, of the allocator; what is reserved says little below it
+KILLED = 2.0  # a break kills performance where half of the speed is gone
 NO_ACCOUNT = "only a GPU's allocator keeps an account of its memory"
-# "Seconds to minutes": from one second to ten minutes.
-SECONDS, MINUTES = 1.0, 600.0
+SECONDS, MINUTES = 1.0, 600.0  # "Seconds to minutes": from one second to ten minutes
 # The functions of the script that break as the seeds say, by the name they have there.
 CONTROL_FLOW, PRINTS = "if on a tensor", ("print of a text", "print of a tensor")
 ITEM = ".item()"

@@ -23,8 +23,7 @@ from anatomy.parts.grid import joined
 
 EAGER, COMPILED = "eager", "compiled"
 PLAIN, WRITTEN = "few kernels", "written out"
-# Number formats: weights and all in bf16, or weights in float32 under autocast to bf16.
-BF16, AMP = "bf16", "amp bf16"
+BF16, AMP = "bf16", "amp bf16"  # all in bf16, or weights in float32 under autocast to bf16
 # (layer, number format, width C, sequences B, their tokens). The first four fill the GPU for
 # milliseconds, and differ in what there is to fuse; the host can hardly keep up with the last.
 CELLS = (
@@ -34,10 +33,8 @@ CELLS = (
     (WRITTEN, AMP, 1024, 32, 1024),
     (WRITTEN, BF16, 256, 1, 256),
 )
-# Calls that set a way up, as on the map.
-FIRST_CALLS = 3
-# Seconds that settling may take, or the budget if that is less; all ways have run before.
-SETTLE_S = 1.0
+FIRST_CALLS = 3  # calls that set a way up, as on the map
+SETTLE_S = 1.0  # of settling, or the budget if that is less; all ways have run before
 # Relative error allowed of the loss and of each matrix's gradient: the map's for 16 bits, twice,
 # because what is written out rounds between its operations.
 ALLOWED = 2**-4

@@ -21,10 +21,8 @@ from anatomy.record.declare import experiment
 from anatomy.table import formulas
 from anatomy.table.errors import BadParameter
 
-# Aligned means: to this many bytes. It is the seed's grid, and a cache line of the L2.
-ALIGNED_BYTES = 128
-# The alignments swept; the smallest is one 16-bit element.
-STEPS_BYTES = (2, 4, 8, 16, 32, 64, 128)
+ALIGNED_BYTES = 128  # what aligned means: the seed's grid, and a cache line of the L2
+STEPS_BYTES = (2, 4, 8, 16, 32, 64, 128)  # the alignments swept; the smallest is one 16-bit element
 
 
 @experiment("alignment.factorial", page="benchmarks/contiguity_deep_dive.md", timeout_s=300)

@@ -22,10 +22,8 @@ from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
 EPS = 1e-5
-# Seconds for each of the six comparisons; products at the power limit stay wide anyway.
-BUDGET_S = 10.0
-# The chain rounds to its 16-bit type after each of eight steps, layer_norm once at the end.
-CHAIN_ROUNDINGS = 8
+BUDGET_S = 10.0  # for each of six comparisons; products at the power limit stay wide anyway
+CHAIN_ROUNDINGS = 8  # to the chain's 16-bit type, one after each step; layer_norm rounds once
 
 Ops = dict[str, list[Callable[[], Tensor]]]
 

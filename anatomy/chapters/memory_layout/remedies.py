@@ -24,10 +24,8 @@ from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
 from anatomy.record.declare import experiment
 from anatomy.table import formulas, intervals
 
-# Rows of a padded copy begin at multiples of this many bytes.
-ROW_BYTES = 128
-# The remedy of a layout that is used as it is.
-NONE = "none"
+ROW_BYTES = 128  # rows of a padded copy begin at multiples of this many bytes
+NONE = "none"  # the remedy of a layout that is used as it is
 
 
 @experiment("remedies.payback", page="benchmarks/contiguity_deep_dive.md", timeout_s=300)

@@ -17,8 +17,7 @@ from anatomy.numerics import formats
 from anatomy.record.declare import experiment
 from anatomy.table.errors import AnatomyError
 
-# The grid on which the seed reports an address; one L2 cache line.
-LINE_BYTES = 128
+LINE_BYTES = 128  # the grid on which the seed reports an address; one L2 cache line
 # The script that pages show and this experiment runs.
 SCRIPT = Path(__file__).parents[3] / "snippets" / "alignment_check.py"
 

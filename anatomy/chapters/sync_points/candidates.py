@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# Elements of what is computed with, and bytes of what is copied: small and large.
-ELEMENTS = 4096
-SMALL_BYTES, LARGE_BYTES = 2**14, 2**24
+ELEMENTS = 4096  # of what is computed with
+SMALL_BYTES, LARGE_BYTES = 2**14, 2**24  # of what is copied
 
 READS, SHAPES, COPIES = "reads a value", "size depends on values", "copies"
 EXPLICIT, QUEUES, ASKS = "waits or marks by name", "queues work", "asks about the tensor"

@@ -8,8 +8,7 @@ from torch import Tensor
 
 Call = Callable[[], Tensor]
 
-# Elements that are brought to the host or back: 16 bytes of a 16-bit format.
-FEW = 8
+FEW = 8  # elements that are brought to the host or back: 16 bytes of a 16-bit format
 NUMPY, DIRECT = "t.cpu().numpy()", "t.numpy()"
 SYNC, ITEM, PRINT, CPU = "torch.cuda.synchronize()", "t.item()", "print(t)", "t.cpu()"
 

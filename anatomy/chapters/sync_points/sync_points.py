@@ -49,8 +49,7 @@ FULL_SIDES = (
     *(6144, 8192, 12288, 16384, 20480, 21504),
 )
 LARGEST_ON_CPU = 512  # nothing is queued there, so that larger ones only take longer
-# Seconds of one comparison, and of settling before it.
-BUDGET_S, SETTLE_CAP_S = 2.5, 0.3
+BUDGET_S, SETTLE_CAP_S = 2.5, 0.3  # seconds of one comparison, and of settling before it
 # All elements of a factor have one value: such products draw less power than those of random ones.
 # Those held the card at its power limit, where the clock moved by more than a wait takes. Products
 # of these two are no whole numbers, which `print` would format otherwise.

@@ -14,8 +14,7 @@ from anatomy.record.showing import Found, current
 from anatomy.table import kernel_names, units
 from anatomy.table.errors import BadParameter, UnknownName
 
-# Lanes that are drawn, from above; others are in the download alone.
-DRAWN = ("CPU", "GPU")
+DRAWN = ("CPU", "GPU")  # lanes that are drawn, from above; others are in the download alone
 GPU = "GPU"
 LARGEST_BYTES = 300_000  # of a trace to download, compressed
 KINDS = ("launch", "wait", "kernel", "copy")

@@ -14,14 +14,12 @@ from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.table.errors import BadParameter
 
-# More steps make a trace long and show nothing new.
-MOST_STEPS = 5
+MOST_STEPS = 5  # more steps make a trace long and show nothing new
 RUNS = ("no wait", "item each step")
 GPU, HOST, OPERATORS = "GPU", "CPU", "PyTorch"
 # Calls of the CUDA runtime and driver that queue a kernel or a copy.
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync")
-# Characters that are kept of a name; pages shorten it further.
-LONGEST = 160
+LONGEST = 160  # characters that are kept of a name; pages shorten it further
 WARM_UPS = 3
 
 

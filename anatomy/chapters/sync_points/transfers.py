@@ -31,18 +31,14 @@ WAYS = {
     "pinned, non_blocking": (True, True),
 }
 DIRECTIONS = ("to the GPU", "to the host")
-# Seconds of one comparison, and of settling before it; there are twenty and one of them.
-BUDGET_S, SETTLE_CAP_S = 0.6, 0.3
+BUDGET_S, SETTLE_CAP_S = 0.6, 0.3  # seconds of each of 21 comparisons, and of settling before it
 # From so many bytes on it takes more: the few calls that only decide how to sample them take a
 # second, and what is left must do for twelve blocks.
 LARGE_BYTES, LARGE_BUDGET_S = 2**27, 4.0
-# Sides of the product that a copy runs beside, and bytes of the copy: each takes about as long.
-SIDE, BESIDE_BYTES = 8192, 2**26
-# Sleep in front of the copies that are watched going wrong; long against what the host does.
-HELD_S = 0.02
+SIDE, BESIDE_BYTES = 8192, 2**26  # of a product, and of a copy beside it that takes about as long
+HELD_S = 0.02  # sleep before the copies that are watched; long against what the host does
 EIGHT = range(8)  # blocks of memory
-# What stands in the memory before a copy, in the tensor that is copied, and after it.
-BEFORE, COPIED, AFTER = -1.0, 1.0, 2.0
+BEFORE, COPIED, AFTER = -1.0, 1.0, 2.0  # in memory before a copy, in what is copied, and after it
 
 
 @experiment("transfers.to_device", page="axioms/syncs.md", command="transfers", timeout_s=300)

@@ -323,7 +323,7 @@ def test_a_long_sequence_has_time_for_blocks_enough(monkeypatch):
         given[op] = settings.budget_s
         return costs._refused(op, {"manual": "not asked"})
 
-    monkeypatch.setattr(costs, "_attention", looks)
+    monkeypatch.setattr(costs, "_core", looks)
     monkeypatch.setattr(costs, "_layer", looks)
     settings = costs.Settings(CPU, 3, 0.02)
     size = Size(1, 4 * costs.LAYER_LONGEST, 32, 2, "fp32")
@@ -337,7 +337,7 @@ def test_a_length_that_breaks_is_a_row_and_the_next_one_is_measured(monkeypatch)
     def breaks(*_):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(costs, "_attention", breaks)
+    monkeypatch.setattr(costs, "_core", breaks)
     monkeypatch.setattr(costs, "_layer", breaks)
     settings = costs.Settings(CPU, 3, 0.02)
     size = Size(1, 512, 32, 2, "fp32")

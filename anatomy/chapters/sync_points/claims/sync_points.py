@@ -12,17 +12,13 @@ from anatomy.table import units
 
 BENCH, LOOP = Need("sync_points.bench"), Need("sync_points.training_loop")
 SYNC, ITEM, DIRECT, ASYNC = "torch.cuda.synchronize()", "t.item()", "t.numpy()", "no wait"
-# The ways that the seed timed or named in one breath.
-WAYS = (SYNC, ITEM, "print(t)", "t.cpu()")
+WAYS = (SYNC, ITEM, "print(t)", "t.cpu()")  # the ways that the seed timed or named in one breath
 # The seed's two operations by their time, whatever product takes as long here, in seconds.
 SMALL_S, BIG_S = 18e-6, 25e-3
-# A product after a rest runs at a higher clock than one in a row of them, by a few percent.
-ALL_OF_IT = 0.9
-# Two loops that use the GPU equally well, to this share, are told apart by nothing.
-AS_WELL_USED = 1.02
+ALL_OF_IT = 0.9  # after a rest a product runs at a clock that is higher by a few percent
+AS_WELL_USED = 1.02  # two loops use the GPU equally well up to this
 LEVELS = (0.5, 0.1, 0.01)
-# A crossing lies somewhere between two sizes: it is printed as what is known to a tenth.
-READ_OFF = 0.1
+READ_OFF = 0.1  # of a crossing: it lies somewhere between two sizes, and is known to a tenth
 
 
 def products(bench: Table) -> list[Row]:

@@ -13,8 +13,7 @@ DETECTED, COSTS = Need("synchronizations.detected"), Need("synchronizations.cost
 TRANSFERS = Need("transfers.to_device")
 # The lines that the seed names, as the experiment writes them.
 NAMED = {".item()": "t[0].item()", "print": "print(t)", "if": "if (t > 0).any():"}
-# What one readback a step is called, at once and of the step before.
-EACH, LATE = "item each step", "item a step late"
+EACH, LATE = "item each step", "item a step late"  # one readback a step, at once or late
 WAITS = {True: "waits", False: "does not wait", None: "is undecided"}
 
 
