@@ -6,7 +6,7 @@ matrix of half the columns, which is the same work; the others with the contiguo
 
 from collections.abc import Iterable
 
-from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, answer, claim, seeds
+from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Need, answer, claim, seeds
 from anatomy.claims.cases import between
 from anatomy.claims.needs import EVERY, FP16, FP32, TF32, WARM, bench
 from anatomy.claims.table import (
@@ -35,12 +35,8 @@ def _rows(tables: Iterable[Table], variants: Iterable[str], ops: Iterable[str]) 
     ]
 
 
-def _slower(ratio: Measured) -> bool | None:
-    return ratio.says("slower")
-
-
 def _all_slower(tables: Iterable[Table], variants: Iterable[str]) -> Finding:
-    cases = judged(_rows(tables, variants, OPS), _slower)
+    cases = judged(_rows(tables, variants, OPS), lambda ratio: ratio.says("slower"))
     return cases.finding(f"Over {len(cases)} cases they take {cases.range} of the control's time.")
 
 
@@ -142,7 +138,8 @@ def bf16_4096_time(bf16: Table) -> Finding:
 @claim(*EVERY)
 def views_often_slower(*tables: Table) -> Finding:
     """More than half of all cases of the transposed and the strided view are slower."""
-    cases = judged(_rows(tables, ("transposed_view", "as_strided_view"), OPS), _slower)
+    rows = _rows(tables, ("transposed_view", "as_strided_view"), OPS)
+    cases = judged(rows, lambda ratio: ratio.says("slower"))
     pooled, total = cases.finding(""), len(cases)
     if pooled.word == NOT_MEASURABLE:
         return pooled
@@ -306,7 +303,7 @@ def l2_absorbs(small: Table, large: Table) -> Finding:
     cases = Cases()
     for variant in ("transposed_view", "sliced_offset_view"):
         rows = [table.measured(variant, op="layer_norm", **WARM) for table in (small, large)]
-        inside, beyond = (_slower(over_control(row)) for row in rows)
+        inside, beyond = (over_control(row).says("slower") for row in rows)
         texts = [with_verdict(row) for row in rows]
         with cases.at(variant=variant) as case:
             case(

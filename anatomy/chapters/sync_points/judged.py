@@ -1,7 +1,7 @@
 """What a wait adds to a step or takes of an iteration, who sets the pace, who noticed the wait."""
 
 from anatomy.judge import payback
-from anatomy.judge.comparisons import comparisons, controlled
+from anatomy.judge.comparisons import TIMES, comparisons, controlled
 from anatomy.judge.gates import LAUNCH_BOUND_SHARE
 from anatomy.judge.rules import rule
 
@@ -138,8 +138,5 @@ def training(rows, known):
             name: seconds if seconds is None else seconds / every
             for name, seconds in wait(row, control).items()
         }
-        times = {f"step_{end}s": row[of] / every for end, of in TIMES_OF.items()}
+        times = {f"step_{name.removeprefix('median_')}": row[name] / every for name in TIMES}
         yield place, times | waits | pace(control)
-
-
-TIMES_OF = {"": "median_s", "low_": "low_s", "high_": "high_s"}

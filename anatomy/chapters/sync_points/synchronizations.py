@@ -15,8 +15,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.chapters.sync_points.candidates import CANDIDATES, Line, Tensors, tensors_on
-from anatomy.chapters.sync_points.lines import Call
+from anatomy.chapters.sync_points.lines import CANDIDATES, Call, Line, Tensors, tensors_on
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for

@@ -30,7 +30,7 @@ CPU = torch.device("cpu")
 def test_every_line_of_the_issue_is_there_and_runs_on_a_cpu(tmp_path):
     few = torch.randn(lines.FEW)
     with (tmp_path / "sink").open("w") as sink:
-        acts = lines.lines(few, sink)
+        acts = lines.about(few, sink)
         for act in acts.values():
             act()
     assert set(acts) == set(LINES), "the made-up rows have the lines of the experiment"
