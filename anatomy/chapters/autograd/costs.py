@@ -154,11 +154,7 @@ def problem(size: Size, where: torch.device) -> Problem:
 
 
 def timed(
-    calls: Mapping[str, Callable],
-    refused: Mapping[str, str],
-    settings: Settings,
-    op: str,
-    **more: Any,
+    calls: dict[str, Callable], refused: dict[str, str], settings: Settings, op: str, **more: Any
 ) -> pd.DataFrame:
     """A comparison with what each call needs of memory, and rows that say why others can't run."""
     if not calls:

@@ -69,9 +69,7 @@ def _memory(model: Layer, x: Tensor) -> dict[str, int | None]:
     return found
 
 
-def _nodes(
-    name: str, model: Layer, x: Tensor, grad: Tensor, repeats: int
-) -> Iterator[dict[str, Any]]:
+def _nodes(name: str, model: Layer, x: Tensor, grad: Tensor, repeats: int) -> Iterator[dict]:
     _without_gradients(model, x)
     out, inside = _with_attention(model, x)
     nodes = walk.walk(out.grad_fn)
@@ -118,9 +116,7 @@ def _with_attention(model: Layer, x: Tensor) -> tuple[Tensor, set[Any]]:
         hook.remove()
 
 
-def _own_bytes(
-    saved: Mapping[int, Mapping[str, Tensor]], apart_from: Sequence[Tensor]
-) -> dict[int, int]:
+def _own_bytes(saved: dict[int, dict[str, Tensor]], apart_from: Sequence[Tensor]) -> dict[int, int]:
     """Of each node the bytes of memory that it is the first of the list to hold."""
     seen = {walk.storage_of(each)[0] for each in apart_from}
     found = {}

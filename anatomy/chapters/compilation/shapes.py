@@ -3,7 +3,7 @@
 The function is a few elementwise operations: how often it compiles does not depend on its size.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pandas as pd
 import torch
@@ -42,7 +42,7 @@ def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.D
         for way in WAYS:
             let_go(where)
             try:
-                told = _counted(way, watch, backend, [x.clone() for x in inputs], weight)
+                told = _count(way, watch, backend, [x.clone() for x in inputs], weight)
             except Exception as error:  # the other ways can be counted all the same
                 told = {"note": reason_of(error)}
             rows.append({"variant": way, "lengths": lengths} | told)
@@ -50,9 +50,7 @@ def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.D
     return pd.DataFrame(rows)
 
 
-def _counted(
-    way: str, watch: Stopwatch, backend: str, inputs: Sequence[Tensor], weight: Tensor
-) -> dict:
+def _count(way: str, watch: Stopwatch, backend: str, inputs: list[Tensor], weight: Tensor) -> dict:
     import torch._dynamo as dynamo
 
     dynamic, marked, raised = WAYS[way]

@@ -9,15 +9,7 @@ from collections.abc import Iterable
 from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Need, answer, claim, seeds
 from anatomy.claims.cases import between
 from anatomy.claims.needs import EVERY, FP16, FP32, TF32, WARM, bench
-from anatomy.claims.table import (
-    Table,
-    judged,
-    over_control,
-    quotient,
-    time_of,
-    why_not,
-    with_verdict,
-)
+from anatomy.claims.table import Table, judged, over_control, quotient, time_of, with_verdict
 from anatomy.table import units
 
 OPS = ("matmul", "layer_norm", "layer_norm_chain")
@@ -95,7 +87,7 @@ def _none_faster(tables: Iterable[Table]) -> Finding:
     rows = _rows(tables, VIEWS, OPS)
     # What can't be told from its control is not faster either, and not shown to be no faster.
     cases = judged(rows, lambda ratio: ratio.says("slower", "same"))
-    there = [row for _, row in rows if not why_not(row)]
+    there = [row for (_, row), case in zip(rows, cases, strict=True) if not case.why]
     if not there:
         return cases.finding("")
     fastest = min(there, key=lambda row: row["ratio"])

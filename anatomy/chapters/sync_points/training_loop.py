@@ -64,9 +64,7 @@ def _scaled(size: Size, scale: float) -> Size:
     return Size(size.model, width, size.batch, max(16, int(size.tokens * scale)), size.layers)
 
 
-def trained(
-    size: Size, where: torch.device, steps: int, every: int
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def trained(size: Size, where: torch.device, steps: int, every: int) -> tuple[pd.DataFrame, ...]:
     """Of one model what queueing a step takes the host, and pieces of its training in all ways."""
     kind = torch.bfloat16 if where.type == "cuda" else torch.float32
     parameters = 12 * size.layers * size.width**2

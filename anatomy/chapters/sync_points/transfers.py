@@ -121,9 +121,7 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
         )
 
 
-def ways_of(
-    direction: str, size: int, where: torch.device
-) -> tuple[dict[str, Call], Callable[[], Tensor]]:
+def ways_of(direction: str, size: int, where: torch.device) -> tuple[dict[str, Call], Call]:
     """The four ways to copy `size` bytes, and what they return in higher precision.
 
     A copy to the host goes into memory that is there already, for `.to("cpu")` also asks the system

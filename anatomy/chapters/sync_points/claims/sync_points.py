@@ -222,9 +222,8 @@ def gap_means_utilisation(bench: Table) -> Finding:
             INCONCLUSIVE,
             "No two sizes are told apart both by their gap and by how busy they keep the GPU.",
         )
-    wide, narrow = max(
-        worse or better, key=lambda pair: abs(log(pair[0][1].value / pair[1][1].value))
-    )
+    pairs = worse or better
+    wide, narrow = max(pairs, key=lambda pair: abs(log(pair[0][1].value / pair[1][1].value)))
     evidence = (
         f"{_gap(wide)}, and {_gap(narrow)}. Of the pairs of sizes that differ in both, the larger "
         f"gap goes with the busier GPU in {len(better)} and with the idler one in {len(worse)}."

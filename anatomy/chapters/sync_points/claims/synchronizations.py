@@ -53,10 +53,8 @@ def to_device_synchronizes(transfers: Table) -> Finding:
         with found[how].at(memory=memory, size=units.byte_count(size)) as case:
             case(_waits(row))
     plain, queued = found[""], found["non_blocking"]
-    kinds = {memory: queued.of(memory=memory) for memory in ("pageable", "pinned")}
-    beside = [
-        f"{each.true} of {len(each)} sizes from {memory} memory" for memory, each in kinds.items()
-    ]
+    seen = {name: queued.of(memory=name) for name in ("pageable", "pinned")}
+    beside = [f"{each.true} of {len(each)} sizes from {name} memory" for name, each in seen.items()]
     return plain.finding(
         f"Copies to the GPU: without non_blocking the host waits in {plain.true} of "
         f"{len(plain)} cases; with it, at {' and '.join(beside)}."
