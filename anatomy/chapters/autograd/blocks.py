@@ -138,9 +138,8 @@ class Layer(nn.Module):
 
 
 def attends(sequence: int, ordinary: Mapping[str, bool]) -> dict[str, nn.Module]:
-    """Each way to attend: written out, by each backend alone, and by the one that PyTorch chooses.
-
-    Call them within `attention.switches_kept`.
+    """Each way to attend, to be called in `attention.switches_kept`: written out, by each backend
+    alone, and by the one that PyTorch chooses.
     """
     alone = {name: Fused({other: other == name for other in BACKENDS}) for name in BACKENDS}
     return {MANUAL: Manual(sequence), **alone, DEFAULT: Fused(ordinary)}

@@ -116,10 +116,8 @@ def backend_of(name: str | None) -> str:
 
 
 def tree(nodes: Sequence[Node]) -> str:
-    """The graph as lines of text, each node below the one that hands it gradients.
-
-    Where gradients part, the longest way goes on at its depth and the others stand above it,
-    further to the right. A node that several lead to is followed where it comes first.
+    """The graph as lines of text. Where gradients part, the longest way goes on at its depth, and
+    the others stand above it, further to the right; each node is followed where it comes first.
     """
     tall, lines, shown = heights(nodes), [], set()
     waiting = [(0, 0)]

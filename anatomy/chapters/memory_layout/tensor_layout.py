@@ -92,10 +92,8 @@ def check(
 
 
 def layouts(m: int, k: int, dtype: str, device: torch.device) -> dict[str, Tensor]:
-    """The layout variants of one random matrix A (M, K); all but the copies are views of it.
-
-    The transposed variants hold the transpose of a (K, M) matrix, so that every variant but the
-    narrowed ones is (M, K) and can be multiplied by the same B (K, N).
+    """The layout variants of a random matrix; each that is not narrowed is (M, K), the transpose of
+    a (K, M) matrix among them, and can be multiplied by the same B (K, N).
     """
     kind = formats.storage(dtype)
     a = torch.randn(m, k, dtype=kind, device=device)  # (M, K)

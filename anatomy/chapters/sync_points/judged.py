@@ -110,9 +110,8 @@ def _of_an_iteration(row, kernel) -> dict:
 def predicted(line: str, kernel_s: float, queue_s: float, alone: dict) -> float | None:
     """What an iteration should take, from what its parts take alone; None of a line unknown.
 
-    A line that waits puts them one after the other: queueing the kernel, the kernel, the line. One
-    that does not lets the host and the GPU work at once, and the slower of the two sets the pace.
-    `alone` has the seconds of each line with nothing to wait for.
+    A line that waits puts its parts one after the other: queueing the kernel, the kernel, the line.
+    One that does not lets host and GPU work at once, and the slower of the two sets the pace.
     """
     if line == NO_WAIT:
         return max(queue_s, kernel_s)

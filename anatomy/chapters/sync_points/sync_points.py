@@ -28,9 +28,8 @@ from anatomy.parts.grid import joined, with_counts
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
-# Sides of the products: the second and fifth are the seed's own. Between sides that were tried on
-# an H200 in fp16, the third should last the 18 us that the seed's small product took, and the last
-# the 25 ms of its big one.
+# Sides of the products: the second and fifth are the seed's. On an H200 in fp16, the third should
+# last the 18 us that the seed's small product took, and the last the 25 ms of its big one.
 SIDES = (128, 512, 1728, 4096, 8192, 21504)
 FULL_SIDES = (
     *(128, 256, 512, 1024, 1408, 1728, 1792, 2048, 3072, 4096),
@@ -38,9 +37,8 @@ FULL_SIDES = (
 )
 LARGEST_ON_CPU = 512  # nothing is queued there, so that larger ones only take longer
 BUDGET_S, SETTLE_CAP_S = 2.5, 0.3  # seconds of one comparison, and of settling before it
-# All elements of a factor have one value: such products draw less power than those of random ones.
-# Those held the card at its power limit, where the clock moved by more than a wait takes. Products
-# of these two are no whole numbers, which `print` would format otherwise.
+# All elements of a factor have one value: random ones held the card at its power limit, where the
+# clock moved by more than a wait takes. No whole numbers, which `print` would format otherwise.
 VALUES = (0.3, 0.07)
 
 BEHIND = {lines.SYNC: "queue, synchronize", lines.ITEM: "queue, item"}

@@ -19,9 +19,8 @@ from anatomy.table.errors import BadParameter
 
 NONE, EACH = "no readback", "item each step"
 WAITS = ("wait_s", "wait_low_s", "wait_high_s")
-# Seconds of one comparison after which no piece is begun that was not asked for. The first calls of
-# all pieces are among them, some six seconds; without time left after these, three blocks would be
-# all, whatever was asked for.
+# Seconds of one comparison after which no piece is begun that was not asked for, some six of first
+# calls among them; without time left after these, three blocks would be all.
 BUDGET_S, SETTLE_CAP_S = 10.0, 0.6
 QUEUE_BUDGET_S = 1.0
 
@@ -37,9 +36,8 @@ class Size:
     layers: int
 
 
-# The small model is bound by its host, which queues a hundred short kernels a step. The kernels of
-# the medium one take about as long as queueing them, on an H200 and its host; those of the large
-# one, with twice the tokens, about twice as long.
+# The small model is bound by its host, which queues a hundred short kernels a step. Those of the
+# medium one take about as long as queueing them, on an H200; of the large one, twice as long.
 SIZES = (
     Size("small", 256, 1, 256, 2),
     Size("medium", 2048, 1, 2048, 2),
