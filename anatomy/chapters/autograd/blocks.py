@@ -1,10 +1,9 @@
-"""The layer whose graph is looked at: attention written out or fused, everything else the same.
+"""The layer of a GPT whose graph is looked at: attention written out or fused, all else the same.
 
-It is one layer of a GPT, x + attention(norm(x)) and then x + perceptron(norm(x)), with one
-projection for q, k and v together. Its input wants a gradient, as in any layer but the first.
+Its input wants a gradient, as in any layer but the first.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +15,6 @@ from anatomy.parts import attention, attention_sizes
 from anatomy.parts.attention import BACKENDS, SWITCHES, WAYS
 from anatomy.table.errors import BadParameter
 
-Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 MANUAL, DEFAULT = "manual", "default"
 # Parts of the layer whose graphs are counted one by one, the smallest first.
 CORE, BETWEEN, PROJECTED, LAYER = (
@@ -26,32 +24,20 @@ CORE, BETWEEN, PROJECTED, LAYER = (
     "layer",
 )
 SCOPES = (CORE, BETWEEN, PROJECTED, LAYER)
-# Tables of scores that the layer in float64 holds at once, forward and backward.
-EXACT_SCORES = 6
+EXACT_SCORES = 6  # tables of scores that the layer in float64 holds at once, forward and backward
 # Copies of the layer's activations that one call of it may need, for what is checked beforehand.
 ACTIVATIONS = 64
 
 
 @dataclass(frozen=True)
 class Size:
-    """Sizes of the layer and of its input.
+    """Sizes of the layer and of its input; those that fit no layer raise BadParameter."""
 
-    Attributes:
-        batch: Sequences B.
-        sequence: Tokens T of each.
-        width: C, a multiple of `heads`.
-        heads: Attention heads H.
-        dtype: Number format of weights and input.
-
-    Raises:
-        BadParameter: The width can't be divided among the heads, or a size is not positive.
-    """
-
-    batch: int
-    sequence: int
-    width: int
-    heads: int
-    dtype: str
+    batch: int  # sequences B
+    sequence: int  # tokens T of each
+    width: int  # C, a multiple of `heads`
+    heads: int  # H
+    dtype: str  # of weights and input
 
     def __post_init__(self) -> None:
         for name, value in (("batch", self.batch), ("seq", self.sequence), ("nhead", self.heads)):
@@ -152,12 +138,8 @@ class Layer(nn.Module):
 
 
 def attends(sequence: int, ordinary: Mapping[str, bool]) -> dict[str, nn.Module]:
-    """Each way to attend: written out, by each backend alone, and by the one that PyTorch chooses.
-
-    Call them within `attention_calls.switches_kept`.
-
-    Args:
-        sequence: Tokens T, for the mask of the one that is written out.
+    """Each way to attend, to be called in `attention.switches_kept`: written out, by each backend
+    alone, and by the one that PyTorch chooses.
     """
     alone = {name: Fused({other: other == name for other in BACKENDS}) for name in BACKENDS}
     return {MANUAL: Manual(sequence), **alone, DEFAULT: Fused(ordinary)}
@@ -179,11 +161,7 @@ def drawn(size: Size, where: torch.device, *shape: int) -> Tensor:
 
 
 def outputs(size: Size, model: Layer, scope: str, where: torch.device) -> Tensor:
-    """The output of one part of the layer, whose graph begins at fresh inputs.
-
-    Args:
-        scope: One of `SCOPES`.
-    """
+    """The output of one of `SCOPES` of the layer, whose graph begins at fresh inputs."""
     B, T, H = size.batch, size.sequence, size.heads
     if scope == LAYER:
         return model(drawn(size, where))
@@ -202,13 +180,8 @@ def step(model: nn.Module, x: Tensor, grad: Tensor, parameters: list[Tensor] | N
 
     The backward pass begins with a random gradient of the size of 1: that of a mean over all
     outputs would be so small that half of it is lost in fp16. Gradients of vectors are computed,
-    but not returned: as sums over all tokens they can't be checked as closely in 16 bits.
-
-    Args:
-        model: What is run: a layer, or the same compiled.
-        x: Input (B, T, C), which wants a gradient.
-        grad: Gradient of the output.
-        parameters: What gradients are taken of, by default the model's.
+    but not returned: as sums over all tokens they can't be checked as closely in 16 bits. A model
+    that is compiled is told the `parameters` of the one behind it.
     """
     wanted = [x, *(parameters or list(model.parameters()))]
     shown = [i for i, each in enumerate(wanted) if each.ndim > 1]

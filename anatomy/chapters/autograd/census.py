@@ -52,7 +52,6 @@ def rows(size: Size, ordinary: Mapping[str, bool], where: torch.device) -> list[
 
 
 def _graph(size: Size, attend: nn.Module, scope: str, where: torch.device) -> dict:
-    """One graph, counted."""
     model = blocks.layer(size, attend, where)
     nodes = walk.walk(blocks.outputs(size, model, scope, where).grad_fn)
     fused = walk.fused_node(nodes)
@@ -160,11 +159,7 @@ def _fused_nodes(size: Size, ordinary: Mapping[str, bool], where: torch.device) 
 
 
 def operations(x: Tensor) -> dict[str, Callable[[], Tensor]]:
-    """Lines of code, each with the tensor that it makes of a square matrix that wants a gradient.
-
-    Args:
-        x: The matrix, float32.
-    """
+    """Lines of code with the tensor that each makes of a square float32 matrix with a gradient."""
     weight = torch.randn_like(x).requires_grad_()
     bias = torch.randn(x.shape[0], device=x.device).requires_grad_()
     return {

@@ -14,22 +14,15 @@ COSTS = Need("autograd_graph.costs")
 MANUAL, LAYER = "manual", "layer"
 # Ways to attend that are no combination of ordinary operations.
 FUSED = ("efficient", "flash", "cudnn", "default")
-# The name that the seed looks for.
-EFFICIENT_NODE = "ScaledDotProductEfficientAttentionBackward0"
-# How far from a half, as a share of it, a share may lie and still be called half.
-NEAR_HALF = 0.1
-# Host time of a view under which it counts as nothing: hardly more than a call from C.
-NOTHING_S = 20e-9
+EFFICIENT_NODE = "ScaledDotProductEfficientAttentionBackward0"  # the name that the seed looks for
+NEAR_HALF = 0.1  # how far from a half, as a share of it, a share may lie and still be called half
+NOTHING_S = 20e-9  # host time of a view that counts as nothing: hardly more than a call from C
 NOT_COUNTED = "it could not be run"
 NOT_LISTED = "no kernels were listed"
 
 
 def _count(row: Row, column: str = "nodes") -> int:
-    """What was counted of a row.
-
-    Raises:
-        Unmeasured: It was not; the message says why.
-    """
+    """What was counted of a row, or Unmeasured with the reason why it was not."""
     if units.missing(row.get(column)):
         raise Unmeasured(row.get("note") or NOT_COUNTED)
     return row[column]

@@ -19,8 +19,7 @@ VIEWS = (
     *("view", "_unsafe_view", "reshape", "t", "transpose", "permute", "expand", "unsqueeze"),
     *("squeeze", "select", "slice", "split", "unbind", "alias", "detach", "as_strided", "getitem"),
 )
-# Stage -> how a joint graph is cut in two.
-TRACED, RECOMPUTING = "traced", "traced, recomputing"
+TRACED, RECOMPUTING = "traced", "traced, recomputing"  # stage -> how a joint graph is cut in two
 
 
 def graphs(size: Size, where: torch.device) -> list[dict]:
@@ -57,20 +56,13 @@ def _seen_by_autograd(
     x = blocks.drawn(size, where)
     run(x)  # compiles; tensors that it saves for itself are none of the graph's
     out, kept = walk.held(lambda: run(x))
-    seen = walk.counts(walk.walk(out.grad_fn))
+    row = walk.counts(walk.walk(out.grad_fn))
     there = [x, *model.parameters(), *model.buffers()]
-    return {name: seen[name] for name in ("nodes", "shape_nodes", "node_names")} | between(
-        kept, there
-    )
+    return {key: row[key] for key in ("nodes", "shape_nodes", "node_names")} | between(kept, there)
 
 
 def between(kept: Sequence[Any], there: Sequence[Tensor]) -> dict[str, int]:
-    """Tensors that the forward pass leaves for the backward pass, each memory once.
-
-    Args:
-        kept: All that is handed over, numbers among it.
-        there: What is there anyway, such as weights.
-    """
+    """Tensors kept for the backward pass that are not there anyway; each memory once."""
     known = {walk.storage_of(each)[0] for each in there}
     memory = dict(walk.storage_of(each) for each in kept if isinstance(each, Tensor))
     sizes = [size for place, size in memory.items() if place not in known]
@@ -82,10 +74,7 @@ def _traced(size: Size, way: nn.Module, where: torch.device, *, recompute: bool)
     # Imports that take seconds, which listing experiments should not.
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.aot_autograd import make_boxed_func
-    from torch._functorch.partitioners import (
-        default_partition,
-        min_cut_rematerialization_partition,
-    )
+    from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
 
     graphs: dict[str, torch.fx.GraphModule] = {}
     handed: list[Any] = []

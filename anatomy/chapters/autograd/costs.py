@@ -17,12 +17,9 @@ from anatomy.parts.attention import ALLOWED, WAYS
 from anatomy.parts.compiled import cost_per_break, let_go, reason_of
 from anatomy.table import formulas
 
-# Longest sequence at which the whole layer is timed too.
-LAYER_LONGEST = 2048
-# Factor on the budget beyond it: blocks take so long there that too few for an interval would fit.
-LONG_BUDGETS = 4
-# Views in the chains.
-VIEWS = (0, 32, 128, 512)
+LAYER_LONGEST = 2048  # longest sequence at which the whole layer is timed too
+LONG_BUDGETS = 4  # times the budget beyond it: blocks take so long there that few would fit
+VIEWS = (0, 32, 128, 512)  # views in the chains
 # Elements of the tensor in the chain: its arithmetic takes no time beside the views.
 CHAIN_ELEMENTS = 64
 SETTLE_CAP_S = 0.5
@@ -34,17 +31,11 @@ CONTROL = "view"
 
 @dataclass(frozen=True)
 class Settings:
-    """How everything here is timed.
-
-    Attributes:
-        where: The device.
-        iters: Least number of timed samples of each variant.
-        budget_s: Seconds of timed blocks for each comparison.
-    """
+    """How everything here is timed."""
 
     where: torch.device
-    iters: int
-    budget_s: float
+    iters: int  # timed samples of each variant, at the least
+    budget_s: float  # seconds of timed blocks for each comparison
 
     def compare(self, calls: Mapping[str, Callable], **more: Any) -> pd.DataFrame:
         """The table of one comparison, in step_wall."""
@@ -67,17 +58,12 @@ def joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def over_length(
     size: Size, ordinary: Mapping[str, bool], settings: Settings, step: int
 ) -> Iterator[pd.DataFrame]:
-    """Attention alone and in its layer, for each length of the sequence.
-
-    Args:
-        size: The layer's, with the longest sequence.
-        step: What one length is divided by for the next.
-    """
+    """Attention alone and in its layer, for that length and fractions of it by `step`."""
     for sequence in attention_sizes.sequences(size.sequence, step):
         this = Size(size.batch, sequence, size.width, size.heads, size.dtype)
         long = sequence > LAYER_LONGEST
         patient = replace(settings, budget_s=LONG_BUDGETS * settings.budget_s)
-        for scope, measure in ((CORE, _attention), (LAYER, _layer)):
+        for scope, measure in ((CORE, _core), (LAYER, _layer)):
             if scope == LAYER and long:
                 continue
             op = f"{scope} T={sequence}"
@@ -91,14 +77,11 @@ def over_length(
 
 
 def _refused(op: str, why: Mapping[str, str]) -> pd.DataFrame:
-    """Rows without times that say why."""
     told = {"op": op, "role": "variant", "quantity": "step_wall"}
     return pd.DataFrame([told | {"variant": name, "note": note} for name, note in why.items()])
 
 
-def _attention(
-    size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str
-) -> pd.DataFrame:
+def _core(size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str) -> pd.DataFrame:
     """Attention alone, forward and backward, all heads of the batch side by side."""
     where = settings.where
     heads, width = size.batch * size.heads, size.width // size.heads
@@ -127,7 +110,6 @@ def _attention(
 
 
 def _layer(size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str) -> pd.DataFrame:
-    """The whole layer, forward and backward."""
     where = settings.where
     ways = blocks.attends(size.sequence, ordinary)
     refused = blocks.refused(size, ways, where)
@@ -148,19 +130,12 @@ def _layer(size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str
 
 @dataclass(frozen=True)
 class Problem:
-    """One step of a layer, to be run in several ways.
-
-    Attributes:
-        size: The layer's.
-        x: Its input, which wants a gradient.
-        grad: Gradient of its output.
-        exact: Output and gradients in float64, with attention written out.
-    """
+    """One step of a layer, to be run in several ways."""
 
     size: Size
-    x: Tensor
-    grad: Tensor
-    exact: tuple[Tensor, ...]
+    x: Tensor  # the layer's input, which wants a gradient
+    grad: Tensor  # of its output
+    exact: tuple[Tensor, ...]  # output and gradients in float64, with attention written out
 
     def step(self, way: torch.nn.Module) -> Callable[[], tuple[Tensor, ...]]:
         """The step with one way to attend."""
@@ -179,18 +154,9 @@ def problem(size: Size, where: torch.device) -> Problem:
 
 
 def timed(
-    calls: Mapping[str, Callable],
-    refused: Mapping[str, str],
-    settings: Settings,
-    op: str,
-    **more: Any,
+    calls: dict[str, Callable], refused: dict[str, str], settings: Settings, op: str, **more: Any
 ) -> pd.DataFrame:
-    """A comparison with what each call needs of memory, and rows for what can't run.
-
-    Args:
-        calls: What can.
-        refused: What can't, and why.
-    """
+    """A comparison with what each call needs of memory, and rows that say why others can't run."""
     if not calls:
         return _refused(op, refused)
     for call in calls.values():

@@ -55,10 +55,7 @@ def census(
 
 
 def _noted(rows: list[dict]) -> pd.DataFrame:
-    """Rows as a table whose column `note` is there even where nothing had to be refused.
-
-    Its counts stay whole numbers although not every row has them.
-    """
+    """Rows as a table with a column `note` in any case, whose counts stay whole numbers."""
     table = pd.DataFrame(rows, dtype=object)
     return table if "note" in table else table.assign(note=None)
 

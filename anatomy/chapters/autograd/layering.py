@@ -1,8 +1,7 @@
 """A layout for graphs that flow one way: a layer for each step from the root, a lane for each path.
 
-It is the longest-path layering of Sugiyama's method, with the lanes of a version control's log in
-place of its crossing minimisation: a graph of autograd is one long chain with short branches, and
-reads best with the chain as a straight line. It needs no library, so the page is built anywhere.
+It is the longest-path layering of Sugiyama's method, with the lanes of a version control's log: a
+graph of autograd is one long chain with short branches, and reads best with it as a straight line.
 """
 
 from collections import Counter
@@ -14,17 +13,11 @@ Graph = Mapping[int, Sequence[int]]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything goes.
+    """Where everything goes: each node, and each line from its first point to its last."""
 
-    Attributes:
-        layers: Node -> its layer, 0 for the root's.
-        lanes: Node -> its lane, 0 for the longest chain's.
-        edges: (from, to) -> the points of its line as (lane, layer), both ends included.
-    """
-
-    layers: dict[int, int]
-    lanes: dict[int, int]
-    edges: dict[tuple[int, int], list[tuple[float, float]]]
+    layers: dict[int, int]  # 0 for the root's
+    lanes: dict[int, int]  # 0 for the longest chain's
+    edges: dict[tuple[int, int], list[tuple[float, float]]]  # (from, to) -> [(lane, layer), ...]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -35,11 +28,7 @@ class Layout:
 
 
 def layout(graph: Graph) -> Layout:
-    """The layout of a graph without circles whose root is the first of its nodes.
-
-    Args:
-        graph: Node -> the nodes that its edges lead to; every node is a key.
-    """
+    """The layout of a graph without circles, whose keys are all of its nodes, the root first."""
     order = ordered(graph)
     layers = dict.fromkeys(graph, 0)
     for node in order:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import starmap
 from typing import Any
 
 from anatomy.chapters.autograd import layering
@@ -22,12 +23,9 @@ DOES = {
     "collects": "collects a gradient",
     "collects and copies": "collects a gradient, and copies it",
 }
-SIGNS = {"computes": "●", "hands on": "○", "moves": "◆", "free": "∘", "collects": "▫"}
-SIGNS |= {"collects and copies": "■"}
-# Kinds of the census that no arithmetic belongs to.
-SHAPES, ENDS = ("shape", "copy"), "accumulate"
-# The part of the graph that has a band behind it.
-PART = "attention"
+SIGNS = dict(zip(DOES, "●○◆∘▫■", strict=True))
+SHAPES, ENDS = ("shape", "copy"), "accumulate"  # kinds of the census that no arithmetic belongs to
+PART = "attention"  # the part of the graph that has a band behind it
 
 
 def graph(
@@ -63,8 +61,7 @@ def does(row: Row) -> str:
 
 
 def _shown(every: Sequence[Row], graphs: Mapping[str, str]) -> str:
-    named: dict[str, list[Row]] = {}
-    absent = ""
+    named, absent = dict[str, list[Row]](), ""
     for op, title in graphs.items():
         mine = rows.select([row for row in every if row.get("op")], op=op)
         if nodes := [row for row in mine if "next" in row]:
@@ -76,7 +73,6 @@ def _shown(every: Sequence[Row], graphs: Mapping[str, str]) -> str:
 
 
 def _drawn(named: Mapping[str, Sequence[Row]]) -> str:
-    """The graphs, the key to their marks, and the tables of their nodes."""
     largest, column = _unit(named)
     panels = [_panel(title, mine, largest, column) for title, mine in named.items()]
     label = (
@@ -84,8 +80,7 @@ def _drawn(named: Mapping[str, Sequence[Row]]) -> str:
         "The table under it has every node."
     )
     picture = svg.chart([("", svg.Drawing("layered.graphs", (panels,)))], label)
-    nodes = "".join(_table(title, mine) for title, mine in named.items())
-    return picture + _key(named) + figures.twin(nodes)
+    return picture + _key(named) + figures.twin("".join(starmap(_table, named.items())))
 
 
 def _unit(named: Mapping[str, Sequence[Row]]) -> tuple[float, str]:
@@ -106,10 +101,9 @@ def _panel(title: str, mine: Sequence[Row], largest: float, column: str) -> dict
             words.setdefault(placed.layers[row["node"]], []).append(short(row["name"]))
     nodes = []
     for row in mine:
-        layer, named = placed.layers[row["node"]], _is_named(row)
-        share = round((row.get(column) or 0.0) / largest, 4)
+        layer, share = placed.layers[row["node"]], round((row.get(column) or 0.0) / largest, 4)
         # One label for a layer: those of several lanes would lie on one another.
-        label = ", ".join(words.pop(layer, [])) if named else ""
+        label = ", ".join(words.pop(layer, [])) if _is_named(row) else ""
         node = {"lane": placed.lanes[row["node"]], "layer": layer, "look": does(row)}
         nodes.append(node | {"share": share, "label": label, "hover": described(row)})
     core = [placed.layers[row["node"]] for row in mine if row.get("part") == PART]
@@ -160,7 +154,6 @@ def _key(named: Mapping[str, Sequence[Row]]) -> str:
 
 
 def _table(title: str, mine: Sequence[Row]) -> str:
-    """Every node of one graph."""
     timed = any(not units.missing(row.get("device_s")) for row in mine)
     total = sum(row.get("host_s") or 0.0 for row in mine)
     measured = [

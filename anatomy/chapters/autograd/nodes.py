@@ -14,10 +14,8 @@ from torch.profiler import ProfilerActivity, profile
 from anatomy.chapters.autograd import blocks, walk
 from anatomy.chapters.autograd.blocks import DEFAULT, MANUAL, Layer, Size
 
-# How the engine names the event that holds all that one node does.
-EVALUATES = "autograd::engine::evaluate_function: "
-# Passes before any is looked at: allocations, and the choice of kernels.
-WARM_UP = 3
+EVALUATES = "autograd::engine::evaluate_function: "  # the event of all that one node does
+WARM_UP = 3  # passes before any is looked at: allocations, and the choice of kernels
 COLUMNS = ("device_s", "host_s", "kernels", "kernels_per_call")
 
 
@@ -71,10 +69,7 @@ def _memory(model: Layer, x: Tensor) -> dict[str, int | None]:
     return found
 
 
-def _nodes(
-    name: str, model: Layer, x: Tensor, grad: Tensor, repeats: int
-) -> Iterator[dict[str, Any]]:
-    """A row for each node of the layer's graph."""
+def _nodes(name: str, model: Layer, x: Tensor, grad: Tensor, repeats: int) -> Iterator[dict]:
     _without_gradients(model, x)
     out, inside = _with_attention(model, x)
     nodes = walk.walk(out.grad_fn)
@@ -121,9 +116,7 @@ def _with_attention(model: Layer, x: Tensor) -> tuple[Tensor, set[Any]]:
         hook.remove()
 
 
-def _own_bytes(
-    saved: Mapping[int, Mapping[str, Tensor]], apart_from: Sequence[Tensor]
-) -> dict[int, int]:
+def _own_bytes(saved: dict[int, dict[str, Tensor]], apart_from: Sequence[Tensor]) -> dict[int, int]:
     """Of each node the bytes of memory that it is the first of the list to hold."""
     seen = {walk.storage_of(each)[0] for each in apart_from}
     found = {}
@@ -139,11 +132,7 @@ def _own_bytes(
 def _profiled(
     model: Layer, x: Tensor, grad: Tensor, expected: Sequence[str], repeats: int
 ) -> tuple[list[dict], str]:
-    """What each node took, in the order of running; or nothing, and why.
-
-    Args:
-        expected: Names of the nodes in the order of running.
-    """
+    """What each node took in a profile of so many passes after the first; as `by_node` has it."""
     on_gpu = x.device.type == "cuda"
     kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
     with warnings.catch_warnings():
@@ -155,21 +144,12 @@ def _profiled(
                 if on_gpu:
                     torch.cuda.synchronize(x.device)
     events = [each for each in profiler.events() if each.name.startswith(EVALUATES)]
-    return by_place(events, expected, on_gpu)
+    return by_node(events, expected, on_gpu)
 
 
-def by_place(
-    events: Sequence[Any], expected: Sequence[str], on_gpu: bool
-) -> tuple[list[dict], str]:
-    """What the events of several passes say of each node, in the order of running.
-
-    Args:
-        events: Those of the engine, one for each node and pass; the first pass is left out.
-        expected: Names of the nodes in the order of running.
-        on_gpu: Whether there is a device besides the host.
-
-    Returns:
-        A dict of `COLUMNS` for each node; or an empty list, and why the events do not fit.
+def by_node(events: Sequence[Any], expected: Sequence[str], on_gpu: bool) -> tuple[list[dict], str]:
+    """`COLUMNS` of each node, in the order of `expected`, out of the engine's events of all passes
+    but the first; or an empty list, and why the events do not fit.
     """
     once = len(expected)
     # On a GPU's timeline the same names stand once more, over the kernels.

@@ -1,7 +1,6 @@
 """The graph that autograd builds, walked to its ends: nodes, kinds, edges, and what each one holds.
 
-A node is what `grad_fn` points to: it turns the gradients of an operation's outputs into those of
-its inputs. Nothing here stops at a largest number of nodes.
+A node, as `grad_fn` is, turns the gradients of an operation's outputs into those of its inputs.
 """
 
 from collections import Counter
@@ -21,8 +20,7 @@ SHAPES = (
     *("T", "Transpose", "Permute", "Movedim", "Expand", "Unsqueeze", "Squeeze"),
     *("Unbind", "Select", "Slice", "Split", "SplitWithSizes", "Narrow", "Unfold", "Diagonal"),
 )
-# Operations that write the same numbers somewhere else.
-COPIES = ("Clone", "ToCopy", "Copy")
+COPIES = ("Clone", "ToCopy", "Copy")  # operations that write the same numbers somewhere else
 FUSED = "ScaledDotProduct"
 # Part of a fused node's name -> the backend that it belongs to, the longest first.
 FUSED_BACKENDS = {
@@ -36,22 +34,13 @@ MATH = "math"
 
 @dataclass(frozen=True)
 class Node:
-    """One node of a graph.
+    """One node of a graph."""
 
-    Attributes:
-        number: Its place in the walk, from 0, the output's own node.
-        name: What PyTorch calls it, without namespaces: `AddmmBackward0`.
-        kind: What its forward operation did: shape, copy, compute; or accumulate, for the end of
-            the graph at a tensor that collects its gradient.
-        next: Numbers of the nodes that it hands gradients to.
-        handle: PyTorch's own object.
-    """
-
-    number: int
-    name: str
-    kind: str
-    next: tuple[int, ...]
-    handle: Any
+    number: int  # its place in the walk, from 0, the output's own node
+    name: str  # what PyTorch calls it, without namespaces: `AddmmBackward0`
+    kind: str  # what its forward operation did; ACCUMULATE at a tensor that collects its gradient
+    next: tuple[int, ...]  # numbers of the nodes that it hands gradients to
+    handle: Any  # PyTorch's own object
 
 
 def walk(root: Any, ends: Collection[Any] = ()) -> list[Node]:
@@ -127,10 +116,8 @@ def backend_of(name: str | None) -> str:
 
 
 def tree(nodes: Sequence[Node]) -> str:
-    """The graph as lines of text, each node below the one that hands it gradients.
-
-    Where gradients part, the longest way goes on at its depth and the others stand above it,
-    further to the right. A node that several lead to is followed where it comes first.
+    """The graph as lines of text. Where gradients part, the longest way goes on at its depth, and
+    the others stand above it, further to the right; each node is followed where it comes first.
     """
     tall, lines, shown = heights(nodes), [], set()
     waiting = [(0, 0)]
@@ -187,14 +174,8 @@ def storage_of(tensor: Tensor) -> tuple[int, int]:
 
 
 def watch(nodes: Sequence[Node], run: Callable[[], None]) -> tuple[list[int], dict[int, bool]]:
-    """In which order nodes run, and which of them only hand on the memory that they were given.
-
-    Args:
-        run: Goes backward through it.
-
-    Returns:
-        Numbers of the nodes in the order in which they ran; and for each whether every gradient
-        that it gave lies in the memory of one that it got, so that nothing was computed or copied.
+    """Numbers of the nodes in the order in which `run` goes backward through them; and which only
+    hand on: every gradient that they gave lies in the memory of one that they got.
     """
     order: list[int] = []
     hands_on: dict[int, bool] = {}
@@ -224,10 +205,7 @@ def watch(nodes: Sequence[Node], run: Callable[[], None]) -> tuple[list[int], di
 
 
 def held(call: Callable[[], Tensor]) -> tuple[Tensor, list[Tensor]]:
-    """The output of a call, and every tensor that its operations saved for the backward pass.
-
-    One that several operations save is in the list several times.
-    """
+    """The output of a call, and every tensor that its operations saved, each as often as saved."""
     kept: list[Tensor] = []
 
     def keep(tensor: Tensor) -> Tensor:
@@ -240,11 +218,7 @@ def held(call: Callable[[], Tensor]) -> tuple[Tensor, list[Tensor]]:
 
 
 def bytes_of(kept: Sequence[Tensor], apart_from: Sequence[Tensor] = ()) -> dict[str, int]:
-    """Bytes of saved tensors: each by itself, each memory once, and without what is there anyway.
-
-    Args:
-        apart_from: Weights and inputs, which live whether or not they are saved.
-    """
+    """Bytes of saved tensors: all, each memory once, and without what is there anyway."""
     there = {storage_of(each)[0] for each in apart_from}
     once = dict(storage_of(each) for each in kept)
     return {

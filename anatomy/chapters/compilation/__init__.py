@@ -1,3 +1,1 @@
-"""torch.compile: over which sizes it pays, what its modes set, what breaks a graph or compiles it
-again, and what that costs.
-"""
+"""torch.compile: over which sizes it pays, what its modes set, what breaks graphs, at what cost."""

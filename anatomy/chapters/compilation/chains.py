@@ -16,42 +16,28 @@ from anatomy.table import formulas
 
 Layer = Callable[[Tensor, Tensor], Tensor]
 
-# Breaks lie between layers, so 17 layers have room for 16.
-LAYERS = 17
+LAYERS = 17  # breaks lie between layers, so 17 layers have room for 16
 BREAKS = (0, 1, 2, 4, 8, 16)
 # Sides of the square matrices: 16384 elements keep a GPU busy for less time than a launch takes,
 # and the product of two of the larger ones for longer than a hundred launches.
 SMALL, LARGE = 128, 4096
-# Elements of the chain that is not made of products: more than any L2 cache holds.
-ELEMENTS = 2**25
+ELEMENTS = 2**25  # elements of the chain that is not made of products: more than any L2 cache holds
 EAGER, NONE = "eager", "0 breaks"
-# Seconds that settling may take, or the budget if that is less; all variants have run before.
-SETTLE_S = 1.0
-# A chain rounds its 16-bit results 17 times: errors of 2**-9 that add up as random ones do.
-ALLOWED_CHAIN = 2**-5
+SETTLE_S = 1.0  # of settling, or the budget if that is less; all variants have run before
+ALLOWED_CHAIN = 2**-5  # 17 roundings to 16 bits, errors of 2**-9 that add up as random ones do
 
 
 @dataclass(frozen=True)
 class Chain:
-    """What a chain is made of.
+    """What a chain is made of."""
 
-    Attributes:
-        name: As the table has it in the column `chain`.
-        x: Its input.
-        weights: One for each layer.
-        layer: (input, weight) to the next layer's input.
-        flops: Of one step, or None.
-        bytes: Least bytes that one step moves, or None.
-        allowed: Relative error allowed against the chain in float64.
-    """
-
-    name: str
-    x: Tensor
-    weights: Sequence[Tensor]
-    layer: Layer
-    flops: int | None
-    bytes: int | None
-    allowed: float
+    name: str  # as the table has it in the column `chain`
+    x: Tensor  # its input
+    weights: Sequence[Tensor]  # one for each layer
+    layer: Layer  # (input, weight) to the next layer's input
+    flops: int | None  # of one step
+    bytes: int | None  # the least that one step moves
+    allowed: float  # relative error against the chain in float64
 
 
 def side(size: int, scale: float) -> int:
@@ -107,9 +93,6 @@ def written_out(layer: Layer, breaks: int) -> Callable[[Tensor, Sequence[Tensor]
     It is generated, one line for each layer: torch.compile gives up on a whole function whose
     graph breaks inside a loop. Each chain has code of its own, so that none of them fills another
     one's share of the recompile limit.
-
-    Args:
-        breaks: At most one less than there are layers.
     """
     import torch._dynamo  # takes seconds, which listing experiments should not
 
@@ -193,7 +176,6 @@ def _name(breaks: int) -> str:
 
 
 def _slope_columns(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """What one break adds, on the row with most breaks."""
     used = table[table.breaks.notna() & (table.role != "again")]
     slope = cost_per_break([int(n) for n in used.breaks], list(used.blocks_s))
     ends = {"break_s": slope.median, "break_low_s": slope.low, "break_high_s": slope.high}

@@ -36,24 +36,17 @@ MAPPED = "few kernels"
 LAYER = {MAPPED: "layers of few kernels", "written out": "layers that are written out"}
 EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
 
-# Two amounts of memory are the same if they differ by at most a twentieth: less than that decides
-# for nobody whether a model fits.
-SAME_MEMORY = 0.05
-# The allocator takes memory from the driver in segments of up to so much, mostly for tensors of
-# less, so that what is reserved says little below it.
-SEGMENT_BYTES = 20 * 2**20
-# A break kills performance where half of the speed is gone.
-KILLED = 2.0
+SAME_MEMORY = 0.05  # less than a twentieth decides for nobody whether a model fits
+SEGMENT_BYTES = 20 * 2**20  # at most, of the allocator; what is reserved says little below it
+KILLED = 2.0  # a break kills performance where half of the speed is gone
 NO_ACCOUNT = "only a GPU's allocator keeps an account of its memory"
-# "Seconds to minutes": from one second to ten minutes.
-SECONDS, MINUTES = 1.0, 600.0
+SECONDS, MINUTES = 1.0, 600.0  # "Seconds to minutes": from one second to ten minutes
 # The functions of the script that break as the seeds say, by the name they have there.
 CONTROL_FLOW, PRINTS = "if on a tensor", ("print of a text", "print of a tensor")
 ITEM = ".item()"
 
 
 def _place(row: Row) -> dict[str, str]:
-    """What tells a cell apart."""
     return {
         "layer": LAYER[row.get("layer") or MAPPED],
         "dtype": row["dtype"],
@@ -69,10 +62,7 @@ def _by_op(table: Table, way: str) -> Mapping[str, Row]:
 
 
 def _paced(tables: Iterable[Table], way: str) -> list[tuple[dict[str, Any], Row]]:
-    """What tells it apart, and the row, of one way in every cell where it was tried.
-
-    Who sets the pace of the cell's eager step comes after what the cell is of.
-    """
+    """What tells it apart, its eager step's pace among it, and the row of a way in every cell."""
     found = []
     for table in tables:
         eager = _by_op(table, EAGER)
@@ -109,13 +99,10 @@ def compile_always(*tables: Table) -> Finding:
 
     Where it is the same or slower, no number of steps pays the compilation back.
     """
-    cases, uses = Cases(), []
-    for where, row in _paced(tables, COMPILED):
-        with cases.at(**where) as case:
-            ratio = over_control(row)
-            case(ratio.says("faster"), ratio)
-            if ratio.says("faster") and not units.missing(row.get("uses")):
-                uses.append(row["uses"])
+    rows = _paced(tables, COMPILED)
+    cases = judged(rows, lambda ratio: ratio.says("faster"))
+    faster = [row for _, row in rows if row.get("verdict") == "faster"]
+    uses = [row["uses"] for row in faster if not units.missing(row.get("uses"))]
     steps = f", after {between(uses, units.significant)} steps" if uses else ""
     return cases.finding(f"Compiling pays in {cases.true} of {len(cases.measurable)} cells{steps}.")
 
@@ -147,7 +134,6 @@ def compile_memory_neutral(*tables: Table) -> Finding:
 
 
 def _to_a_segment(size: float) -> Measured:
-    """What the allocator holds, in bytes."""
     return Measured(size, max(1, size - SEGMENT_BYTES), size + SEGMENT_BYTES)
 
 
@@ -215,17 +201,15 @@ def graph_breaks_kill(breaks: Table) -> Finding:
 def fullgraph_detects_breaks(detection: Table) -> Finding:
     """fullgraph=True raises for each function whose graph breaks, and for no other."""
     cases = Cases()
-    raised = {True: 0, False: 0}  # of functions that break, and of those that do not
+    raises = {True: [], False: []}  # for each function that breaks, and each that does not
     for row in detection:
-        breaks, raises = row["breaks"] > 0, row["fullgraph"] == "raises"
-        raised[breaks] += raises
+        breaks, raised = row["breaks"] > 0, row["fullgraph"] == "raises"
+        raises[breaks].append(raised)
         with cases.at(case=row["variant"]) as case:
-            case(raises == breaks)
-    broken = sum(row["breaks"] > 0 for row in detection)
-    return cases.finding(
-        f"fullgraph=True raises for {raised[True]} of the {broken} functions that break, and for "
-        f"{raised[False]} of the {len(cases) - broken} that do not."
-    )
+            case(raised == breaks)
+    broken, whole = (f"{sum(each)} of the {len(each)}" for each in raises.values())
+    seen = f"for {broken} functions that break, and for {whole} that do not"
+    return cases.finding(f"fullgraph=True raises {seen}.")
 
 
 @claim(DETECTION)

@@ -1,8 +1,4 @@
-"""torch.compile: when it pays, what it costs, and what breaks the graphs that it makes.
-
-What a mode means is asked of the installed torch; how fast it is, what it needs of memory, and how
-often it compiles are measured.
-"""
+"""torch.compile: when it pays, what it costs, and what breaks the graphs that it makes."""
 
 import contextlib
 import io
@@ -28,8 +24,7 @@ from anatomy.table.errors import AnatomyError
 SCRIPT = Path(__file__).parents[3] / "snippets" / "graph_break_check.py"
 # Words in an option's name that would tie it to running a model forwards alone, or to training it.
 INFERENCE_WORDS, TRAINING_WORDS = ("infer", "freez"), ("train", "backward")
-# Bytes of the largest cell for each of its weights: weights, gradients, and copies in float32.
-BYTES_PER_WEIGHT = 24
+BYTES_PER_WEIGHT = 24  # of the largest cell: weights, gradients, and copies in float32
 
 
 @experiment("compilation.map", page="axioms/compile.md", command="compile-map", timeout_s=300)

@@ -33,7 +33,8 @@ def paid_back(rows, known):
 def graph_break(rows, known):
     """The slope over all compiled variants of a chain, on the one with most breaks."""
     for places in comparisons(rows):
-        used = [rows[p] for p in places if rows[p]["role"] != "again" and known_breaks(rows[p])]
+        members = [rows[place] for place in places if rows[place]["role"] != "again"]
+        used = [row for row in members if row.get("breaks") is not None]  # of a compiled chain
         slope = payback.slope([row["breaks"] for row in used], [row["blocks_s"] for row in used])
         most = max(row["breaks"] for row in used)
         for place in places:
@@ -41,8 +42,3 @@ def graph_break(rows, known):
             last = row["role"] != "again" and row.get("breaks") == most
             ends = (slope.median, slope.low, slope.high) if last else payback.NEVER_SAID
             yield place, dict(zip(BREAK, ends, strict=True))
-
-
-def known_breaks(row) -> bool:
-    """Whether a row is of a compiled chain."""
-    return row.get("breaks") is not None

@@ -1,12 +1,11 @@
 """Layers with little and with much to fuse, where kernels fill the time, eager and compiled.
 
 The layer of the map has a kernel of its own for a norm, for attention and for a GELU. Many models
-write such things out of elementwise operations instead, or have autocast cast between them. This is
-the range between layers that wait for the host and those that are almost all products.
+write such things out of elementwise operations instead, or have autocast cast between them.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -19,15 +18,12 @@ from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import demands, memory, models
-from anatomy.parts.compiled import let_go, reason_of, with_break_even, without_caches
+from anatomy.parts.compiled import Call, let_go, reason_of, with_break_even, without_caches
 from anatomy.parts.grid import joined
-
-Call = Callable[[], tuple[Tensor, ...]]
 
 EAGER, COMPILED = "eager", "compiled"
 PLAIN, WRITTEN = "few kernels", "written out"
-# Number formats: weights and all in bf16, or weights in float32 under autocast to bf16.
-BF16, AMP = "bf16", "amp bf16"
+BF16, AMP = "bf16", "amp bf16"  # all in bf16, or weights in float32 under autocast to bf16
 # (layer, number format, width C, sequences B, their tokens). The first four fill the GPU for
 # milliseconds, and differ in what there is to fuse; the host can hardly keep up with the last.
 CELLS = (
@@ -37,10 +33,8 @@ CELLS = (
     (WRITTEN, AMP, 1024, 32, 1024),
     (WRITTEN, BF16, 256, 1, 256),
 )
-# Calls that set a way up, as on the map.
-FIRST_CALLS = 3
-# Seconds that settling may take, or the budget if that is less; all ways have run before.
-SETTLE_S = 1.0
+FIRST_CALLS = 3  # calls that set a way up, as on the map
+SETTLE_S = 1.0  # of settling, or the budget if that is less; all ways have run before
 # Relative error allowed of the loss and of each matrix's gradient: the map's for 16 bits, twice,
 # because what is written out rounds between its operations.
 ALLOWED = 2**-4
@@ -224,7 +218,7 @@ def layer_of(cell: Cell, where: torch.device) -> nn.Module:
 
 
 def _step(run: models.Layer, model: nn.Module, x: Tensor, amp: bool) -> Call:
-    """The loss and the gradients of all matrices; see `compilation_cells` on those of vectors."""
+    """The loss and the gradients of all matrices; those of vectors can't be checked as closely."""
     parameters = list(model.parameters())
     shown = [0, *(1 + i for i, each in enumerate(parameters) if each.ndim > 1)]
 

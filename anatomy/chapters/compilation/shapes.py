@@ -1,10 +1,9 @@
 """One compiled function and many lengths: how often it compiles, and what that takes.
 
-The function is a few elementwise operations, because some ways compile it once for each length.
-How often that happens does not depend on the function's size; how long it takes does.
+The function is a few elementwise operations: how often it compiles does not depend on its size.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pandas as pd
 import torch
@@ -29,11 +28,7 @@ WAYS = {
 
 
 def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.DataFrame:
-    """The table of all ways.
-
-    Raises:
-        BadParameter: There are fewer than two lengths.
-    """
+    """The table of all ways; fewer than two lengths raise BadParameter."""
     if lengths < 2:
         raise BadParameter(f"lengths={lengths}: a change of length takes two; try lengths=2.")
     watch = stopwatch_for(where)
@@ -47,7 +42,7 @@ def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.D
         for way in WAYS:
             let_go(where)
             try:
-                told = _counted(way, watch, backend, [x.clone() for x in inputs], weight)
+                told = _count(way, watch, backend, [x.clone() for x in inputs], weight)
             except Exception as error:  # the other ways can be counted all the same
                 told = {"note": reason_of(error)}
             rows.append({"variant": way, "lengths": lengths} | told)
@@ -55,10 +50,7 @@ def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.D
     return pd.DataFrame(rows)
 
 
-def _counted(
-    way: str, watch: Stopwatch, backend: str, inputs: Sequence[Tensor], weight: Tensor
-) -> dict:
-    """Compilations, calls and seconds of one way."""
+def _count(way: str, watch: Stopwatch, backend: str, inputs: list[Tensor], weight: Tensor) -> dict:
     import torch._dynamo as dynamo
 
     dynamic, marked, raised = WAYS[way]

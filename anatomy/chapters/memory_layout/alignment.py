@@ -1,9 +1,7 @@
 """Alignment: is it the base pointer, the leading dimension or the inner dimension K?
 
 The seed's sliced view moves the base pointer by one element and at the same time makes K odd. Here
-the three are set one by one: the operand lies in a buffer of its own, at any offset and with any
-distance between rows, so that K can stay as it is while the addresses change, and the other way
-round.
+the three are set one by one: the operand lies in a buffer, at any offset and distance of rows.
 """
 
 from typing import Literal
@@ -13,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from anatomy.chapters.memory_layout.contiguity import matmul
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure.cache import rotation
@@ -22,10 +21,8 @@ from anatomy.record.declare import experiment
 from anatomy.table import formulas
 from anatomy.table.errors import BadParameter
 
-# Aligned means: to this many bytes. It is the seed's grid, and a cache line of the L2.
-ALIGNED_BYTES = 128
-# The alignments swept; the smallest is one 16-bit element.
-STEPS_BYTES = (2, 4, 8, 16, 32, 64, 128)
+ALIGNED_BYTES = 128  # what aligned means: the seed's grid, and a cache line of the L2
+STEPS_BYTES = (2, 4, 8, 16, 32, 64, 128)  # the alignments swept; the smallest is one 16-bit element
 
 
 @experiment("alignment.factorial", page="benchmarks/contiguity_deep_dive.md", timeout_s=300)
@@ -60,12 +57,8 @@ def factorial(
             for base_aligned in (True, False):
                 name = "+".join(
                     word
-                    for word, aligned in (
-                        ("base", base_aligned),
-                        ("ld", ld_aligned),
-                        ("K", k_aligned),
-                    )
-                    if not aligned
+                    for word, fits in (("base", base_aligned), ("ld", ld_aligned), ("K", k_aligned))
+                    if not fits
                 )
                 cells[name or "aligned"] = {
                     "base": 0 if base_aligned else 1,
@@ -146,22 +139,20 @@ def _compare_places(device, op, dtype, m, n, cells, iters) -> pd.DataFrame:
     """Compare one operation over the places (base, ld, k) that `cells` names."""
     where = formats.torch_device(device)
     size = formats.itemsize(dtype)
-    widest = max(c["ld"] for c in cells.values())
+    wide = max(c["ld"] for c in cells.values())
     # All places share one buffer in turn: what differs is where in it the operand is read.
-    sets = rotation(m * widest * size, where)
-    need = (sets + 3) * m * (widest + 1) * size + (widest * n + m * n) * (size + 8)
-    host.require_bytes(where, need, f"{sets} buffers of {m} x {widest} and their products")
+    sets = rotation(m * wide * size, where)
+    need = (sets + 3) * m * (wide + 1) * size + (wide * n + m * n) * (size + 8)
+    host.require_bytes(where, need, f"{sets} buffers of {m} x {wide} and their products")
     kind = formats.storage(dtype)
-    buffers = [
-        torch.randn(m * widest + ALIGNED_BYTES, dtype=kind, device=where) for _ in range(sets)
-    ]
-    b = torch.randn(widest, n if op == "matmul" else 1, dtype=kind, device=where)  # (K, N)
-    weight, bias = torch.randn(2, widest, dtype=kind, device=where)  # (K,) each
+    buffers = [torch.randn(m * wide + ALIGNED_BYTES, dtype=kind, device=where) for _ in range(sets)]
+    b = torch.randn(wide, n if op == "matmul" else 1, dtype=kind, device=where)  # (K, N)
+    weight, bias = torch.randn(2, wide, dtype=kind, device=where)  # (K,) each
 
     def call(place: dict, buffer: Tensor, upcast: torch.dtype | None = None):
         a = _place(buffer, m, **{name: place[name] for name in ("base", "ld", "k")})  # (M, K)
         operands = [a, b[: place["k"]], weight[: place["k"]], bias[: place["k"]]]
-        run = {"matmul": _matmul, "layer_norm": _layer_norm, "pointwise": _pointwise}[op]
+        run = {"matmul": matmul, "layer_norm": _layer_norm, "pointwise": _pointwise}[op]
         if upcast:
             return lambda: run(*(x.to(upcast) for x in operands))
         return lambda: run(*operands)
@@ -169,10 +160,8 @@ def _compare_places(device, op, dtype, m, n, cells, iters) -> pd.DataFrame:
     flops, moved = _work(op, m, n, cells, size)
     with formats.products_in(dtype), torch.inference_mode():
         return compare(
-            {name: [call(place, x) for x in buffers] for name, place in cells.items()},
-            reference={
-                name: call(place, buffers[0], torch.float64) for name, place in cells.items()
-            },
+            {name: [call(at, x) for x in buffers] for name, at in cells.items()},
+            reference={name: call(at, buffers[0], torch.float64) for name, at in cells.items()},
             allowed=ALLOWED_TF32 if (op, dtype) == ("matmul", "tf32") else ALLOWED[kind],
             quantity="gpu_cold",
             op=op,
@@ -192,7 +181,6 @@ def _place(buffer: Tensor, rows: int, base: int, ld: int, k: int) -> Tensor:
 
 
 def _work(op: str, m: int, n: int, cells: dict, size: int):
-    """FLOPs and least bytes of each cell."""
     columns = {name: place["k"] for name, place in cells.items()}
     if op == "matmul":
         return (
@@ -204,10 +192,6 @@ def _work(op: str, m: int, n: int, cells: dict, size: int):
         name: count(m, k, size) if op == "layer_norm" else count(m * k, size)
         for name, k in columns.items()
     }
-
-
-def _matmul(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    return a @ b  # (M, K) @ (K, N) -> (M, N)
 
 
 def _layer_norm(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -16,9 +16,7 @@ PAYBACK = Need("remedies.payback")
 
 
 def _alone(table: Table) -> tuple[Row, str]:
-    """The row in which only the base pointer is not aligned; and in words also those in which the
-    leading dimension or K alone is not.
-    """
+    """The row in which the base pointer alone is not aligned; in words also those of ld and K."""
     rows = {name: table.measured(name) for name in ("base", "ld", "K")}
     texts = (f"{name} alone {with_verdict(row)}" for name, row in rows.items())
     return rows["base"], f"{'; '.join(texts)}."

@@ -1,7 +1,7 @@
 """Contiguity: the same mathematics on six layouts of one matrix.
 
-Three operations that the seed treats as two: a matrix product, PyTorch's own layer norm, and the
-hand-written chain of elementwise operations and reductions that the seed calls 'LayerNorm-ish'.
+A matrix product, PyTorch's own layer norm, and the hand-written chain of elementwise operations and
+reductions that the seed calls 'LayerNorm-ish'.
 """
 
 from collections.abc import Callable
@@ -22,10 +22,8 @@ from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
 EPS = 1e-5
-# Seconds for each of the six comparisons; products at the power limit stay wide anyway.
-BUDGET_S = 10.0
-# The chain rounds to its 16-bit type after each of eight steps, layer_norm once at the end.
-CHAIN_ROUNDINGS = 8
+BUDGET_S = 10.0  # for each of six comparisons; products at the power limit stay wide anyway
+CHAIN_ROUNDINGS = 8  # to the chain's 16-bit type, one after each step; layer_norm rounds once
 
 Ops = dict[str, list[Callable[[], Tensor]]]
 
@@ -65,11 +63,7 @@ def bench(
     inputs = [(layouts(m, k, dtype, where), _weights(n, m, k, dtype, where)) for _ in range(sets)]
     tables = []
     with formats.products_in(dtype), torch.inference_mode():
-        for op, call in (
-            ("matmul", _matmul),
-            ("layer_norm", _layer_norm),
-            ("layer_norm_chain", _chain),
-        ):
+        for op, call in (("matmul", matmul), ("layer_norm", _norm), ("layer_norm_chain", _chain)):
             rings: Ops = {
                 name: [_bind(call, a[name], weights) for a, weights in inputs]
                 for name in inputs[0][0]
@@ -85,19 +79,15 @@ def bench(
 def _compare(op, quantity, rings, inputs, dtype, n, where, iters, kernels) -> Comparison:
     views, weights = inputs
     shapes = {name: view.shape for name, view in views.items()}
-    exact = _matmul if op == "matmul" else _layer_norm
+    exact = matmul if op == "matmul" else _norm
     loose = CHAIN_ROUNDINGS if op == "layer_norm_chain" else 1
     size = formats.itemsize(dtype)
     if op == "matmul":
-        flops = {v: formulas.matmul_flops(rows, n, cols) for v, (rows, cols) in shapes.items()}
-        moved = {
-            v: formulas.matmul_bytes(rows, n, cols, size) for v, (rows, cols) in shapes.items()
-        }
+        flops = {name: formulas.matmul_flops(m, n, k) for name, (m, k) in shapes.items()}
+        moved = {name: formulas.matmul_bytes(m, n, k, size) for name, (m, k) in shapes.items()}
     else:
         flops = None
-        moved = {
-            v: formulas.layer_norm_bytes(rows, cols, size) for v, (rows, cols) in shapes.items()
-        }
+        moved = {name: formulas.layer_norm_bytes(m, k, size) for name, (m, k) in shapes.items()}
     return compare(
         # Warm means one set of buffers, cold means sets in turn.
         {name: ring if quantity == "gpu_cold" else ring[0] for name, ring in rings.items()},
@@ -140,11 +130,12 @@ def _bind(call, view: Tensor, weights: dict[str, Tensor], upcast: torch.dtype | 
     return lambda: call(view.to(upcast), **{name: t.to(upcast) for name, t in cut.items()})
 
 
-def _matmul(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def matmul(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The product; weight and bias are the norm's."""
     return a @ b  # (M, K) @ (K, N) -> (M, N)
 
 
-def _layer_norm(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def _norm(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.layer_norm(a, weight.shape, weight, bias, EPS)  # (M, K)
 
 

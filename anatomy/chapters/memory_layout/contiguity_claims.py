@@ -6,18 +6,10 @@ matrix of half the columns, which is the same work; the others with the contiguo
 
 from collections.abc import Iterable
 
-from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, answer, claim, seeds
+from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Need, answer, claim, seeds
 from anatomy.claims.cases import between
 from anatomy.claims.needs import EVERY, FP16, FP32, TF32, WARM, bench
-from anatomy.claims.table import (
-    Table,
-    judged,
-    over_control,
-    quotient,
-    time_of,
-    why_not,
-    with_verdict,
-)
+from anatomy.claims.table import Table, judged, over_control, quotient, time_of, with_verdict
 from anatomy.table import units
 
 OPS = ("matmul", "layer_norm", "layer_norm_chain")
@@ -35,20 +27,15 @@ def _rows(tables: Iterable[Table], variants: Iterable[str], ops: Iterable[str]) 
     ]
 
 
-def _slower(ratio: Measured) -> bool | None:
-    return ratio.says("slower")
-
-
 def _all_slower(tables: Iterable[Table], variants: Iterable[str]) -> Finding:
-    cases = judged(_rows(tables, variants, OPS), _slower)
-    taken = f"they take {cases.range} of the control's time"
-    return cases.finding(f"Over {len(cases)} cases {taken}.")
+    cases = judged(_rows(tables, variants, OPS), lambda ratio: ratio.says("slower"))
+    return cases.finding(f"Over {len(cases)} cases they take {cases.range} of the control's time.")
 
 
 def _views_take(tables: Iterable[Table], low: float, high: float) -> Finding:
     cases = judged(_rows(tables, VIEWS, OPS), lambda ratio: ratio.within(low, high))
-    taken = f"the views take {cases.range} of the control's time"
-    return cases.finding(f"Over {len(cases)} cases {taken}.")
+    taken = f"{cases.range} of the control's time"
+    return cases.finding(f"Over {len(cases)} cases the views take {taken}.")
 
 
 @claim(*EVERY)
@@ -100,7 +87,7 @@ def _none_faster(tables: Iterable[Table]) -> Finding:
     rows = _rows(tables, VIEWS, OPS)
     # What can't be told from its control is not faster either, and not shown to be no faster.
     cases = judged(rows, lambda ratio: ratio.says("slower", "same"))
-    there = [row for _, row in rows if not why_not(row)]
+    there = [row for (_, row), case in zip(rows, cases, strict=True) if not case.why]
     if not there:
         return cases.finding("")
     fastest = min(there, key=lambda row: row["ratio"])
@@ -143,7 +130,8 @@ def bf16_4096_time(bf16: Table) -> Finding:
 @claim(*EVERY)
 def views_often_slower(*tables: Table) -> Finding:
     """More than half of all cases of the transposed and the strided view are slower."""
-    cases = judged(_rows(tables, ("transposed_view", "as_strided_view"), OPS), _slower)
+    rows = _rows(tables, ("transposed_view", "as_strided_view"), OPS)
+    cases = judged(rows, lambda ratio: ratio.says("slower"))
     pooled, total = cases.finding(""), len(cases)
     if pooled.word == NOT_MEASURABLE:
         return pooled
@@ -166,9 +154,8 @@ def copy_runs_faster_kernels(*tables: Table) -> Finding:
                 ratio = table.ratio(COPY, VIEWS[0], op=op, **WARM)
                 case(ratio.says("faster"))
                 taken.append(ratio.value)
-    return cases.finding(
-        f"The copy takes {between(taken)} of the view's time, its making not counted."
-    )
+    seen = f"{between(taken)} of the view's time, its making not counted"
+    return cases.finding(f"The copy takes {seen}.")
 
 
 @claim(*EVERY)
@@ -298,9 +285,8 @@ def equality_proves_compensation(*tables: Table) -> Finding:
             as_plain = [ratio.says("same") for ratio in ratios]
             # Three layouts that are all equally fast say nothing about who made them so.
             case(None if None in (equal, *as_plain) else equal and not as_plain[0])
-    return cases.finding(
-        f"The transposed view and its copy take {between(taken)} of the contiguous time."
-    )
+    seen = f"{between(taken)} of the contiguous time"
+    return cases.finding(f"The transposed view and its copy take {seen}.")
 
 
 @claim(bench("fp16", 2048), bench("fp16", 8192))
@@ -309,7 +295,7 @@ def l2_absorbs(small: Table, large: Table) -> Finding:
     cases = Cases()
     for variant in ("transposed_view", "sliced_offset_view"):
         rows = [table.measured(variant, op="layer_norm", **WARM) for table in (small, large)]
-        inside, beyond = (_slower(over_control(row)) for row in rows)
+        inside, beyond = (over_control(row).says("slower") for row in rows)
         texts = [with_verdict(row) for row in rows]
         with cases.at(variant=variant) as case:
             case(

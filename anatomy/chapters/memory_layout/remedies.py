@@ -24,10 +24,8 @@ from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
 from anatomy.record.declare import experiment
 from anatomy.table import formulas, intervals
 
-# Rows of a padded copy begin at multiples of this many bytes.
-ROW_BYTES = 128
-# The remedy of a layout that is used as it is.
-NONE = "none"
+ROW_BYTES = 128  # rows of a padded copy begin at multiples of this many bytes
+NONE = "none"  # the remedy of a layout that is used as it is
 
 
 @experiment("remedies.payback", page="benchmarks/contiguity_deep_dive.md", timeout_s=300)
@@ -72,9 +70,7 @@ def payback(
             {names[label]: [steps[label]["call"] for steps in made] for label in labels},
             reference={names[label]: made[0][label]["exact"] for label in labels},
             allowed=ALLOWED_TF32 if dtype == "tf32" else ALLOWED[kind],
-            against={
-                names[label]: names[(label[0], NONE, "use")] for label in labels if label[1] != NONE
-            },
+            against={names[key]: names[(key[0], NONE, "use")] for key in labels if key[1] != NONE},
             op="matmul",
             flops={names[label]: product(m, n, columns[label]) for label in used},
             bytes={

@@ -1,8 +1,7 @@
 """Tensor layout: what shape, strides and offset say about where elements lie.
 
-The five layouts of the contiguity benchmark, and a sixth: `contiguous_half` does the same work as
-`as_strided_view` on elements that lie side by side. Without it the strided view has nothing to be
-compared with, because it holds half as many elements as the others.
+The seed's five layouts, and a sixth: `contiguous_half` has as many elements as `as_strided_view`,
+half of the others', side by side.
 """
 
 import runpy
@@ -18,8 +17,7 @@ from anatomy.numerics import formats
 from anatomy.record.declare import experiment
 from anatomy.table.errors import AnatomyError
 
-# The grid on which the seed reports an address; one L2 cache line.
-LINE_BYTES = 128
+LINE_BYTES = 128  # the grid on which the seed reports an address; one L2 cache line
 # The script that pages show and this experiment runs.
 SCRIPT = Path(__file__).parents[3] / "snippets" / "alignment_check.py"
 
@@ -94,10 +92,8 @@ def check(
 
 
 def layouts(m: int, k: int, dtype: str, device: torch.device) -> dict[str, Tensor]:
-    """The layout variants of one random matrix A (M, K); all but the copies are views of it.
-
-    The transposed variants hold the transpose of a (K, M) matrix, so that every variant but the
-    narrowed ones is (M, K) and can be multiplied by the same B (K, N).
+    """The layout variants of a random matrix; each that is not narrowed is (M, K), the transpose of
+    a (K, M) matrix among them, and can be multiplied by the same B (K, N).
     """
     kind = formats.storage(dtype)
     a = torch.randn(m, k, dtype=kind, device=device)  # (M, K)

@@ -1,14 +1,12 @@
-"""Sync points: what a line that waits takes of an iteration, and what its parts foretell."""
+"""What a wait adds to a step or takes of an iteration, who sets the pace, who noticed the wait."""
 
-from anatomy.chapters.sync_points.synchronizations_judged import WAIT, pace, wait
-from anatomy.judge.comparisons import comparisons, controlled
+from anatomy.judge import payback
+from anatomy.judge.comparisons import TIMES, comparisons, controlled
+from anatomy.judge.gates import LAUNCH_BOUND_SHARE
 from anatomy.judge.rules import rule
 
-SHARES = {
-    "wait_share": "ratio",
-    "wait_share_low": "ratio_low",
-    "wait_share_high": "ratio_high",
-}
+WAIT = ("wait_s", "wait_low_s", "wait_high_s")
+SHARES = {"wait_share": "ratio", "wait_share_low": "ratio_low", "wait_share_high": "ratio_high"}
 GAPS = ("gap_s", "gap_low_s", "gap_high_s")
 PRODUCT, BEHIND, LOOP, IDLE = "product ", "behind ", "loop ", "idle"
 NO_WAIT = "no wait"
@@ -16,12 +14,58 @@ NO_WAIT = "no wait"
 QUEUES = ("to(device), non_blocking", "to(device), pinned, non_blocking")
 
 
+def wait(row, control) -> dict:
+    """What a variant takes more than the control, block by block; of another row None."""
+    if row["role"] != "variant":
+        return dict.fromkeys(WAIT)
+    extra = payback.extra(row["blocks_s"], control["blocks_s"])
+    return dict(zip(WAIT, (extra.median, extra.low, extra.high), strict=True))
+
+
+def pace(control) -> dict:
+    """What sets the pace of a loop without a wait; None on a CPU, where both are one."""
+    if control.get("device") == "cpu":
+        return {"bound_by": None}
+    if control.get("device") is None or control.get("enqueue_s") is None:
+        return {}
+    # As `gates.regime` says: a period that is the host's time to queue the step is the host's.
+    hosts = control["enqueue_s"] >= LAUNCH_BOUND_SHARE * control["median_s"]
+    return {"bound_by": "host" if hosts else "GPU"}
+
+
+@rule(
+    "synchronizations.costs",
+    columns=(*WAIT, "bound_by"),
+    source="blocks_s less the control's; enqueue_s of the control over its median_s",
+)
+def steps(rows, known):
+    """What a readback adds to a step."""
+    for place, row, control in controlled(rows):
+        if control.get("kernels_each") is not None:  # otherwise the readbacks alone
+            yield place, wait(row, control) | pace(control)
+
+
+@rule("synchronizations.detected", columns=("agree",), source="waits and warned")
+def agreement(rows, known):
+    """Whether the debug mode warns of what waits; None where that is in doubt."""
+    for place, row in enumerate(rows):
+        if row.get("warned") is not None:
+            waits = row.get("waits")
+            yield place, {"agree": None if waits is None else waits == bool(row["warned"])}
+
+
+@rule("transfers.hazard", columns=("stale",), source="read and later against copied")
+def stale(rows, known):
+    """Whether what was read at once, or what arrived in the end, is not what was copied."""
+    for place, row in enumerate(rows):
+        if (copied := row.get("copied")) is not None:
+            late = row.get("later") != copied
+            yield place, {"stale": late or row.get("read") not in (copied, None)}
+
+
 @rule(
     "sync_points.bench",
-    columns=(
-        *("kernel_s", *WAIT, *SHARES, *GAPS, "bound_by"),
-        *("predicted_s", "residual_share"),
-    ),
+    columns=(*("kernel_s", *WAIT, *SHARES, *GAPS, "bound_by"), *("predicted_s", "residual_share")),
     source="blocks_s and times of the loop, of the product alone, and of each line alone",
 )
 def bench(rows, known):
@@ -66,14 +110,8 @@ def _of_an_iteration(row, kernel) -> dict:
 def predicted(line: str, kernel_s: float, queue_s: float, alone: dict) -> float | None:
     """What an iteration should take, from what its parts take alone; None of a line unknown.
 
-    A line that waits puts them one after the other: queueing the kernel, the kernel, the line. One
-    that does not lets the host and the GPU work at once, and the slower of the two sets the pace.
-
-    Args:
-        line: The line behind the kernel; `NO_WAIT` for none.
-        kernel_s: Seconds of the kernel on the GPU.
-        queue_s: Seconds that the host needs to queue it.
-        alone: Seconds of each line with nothing to wait for.
+    A line that waits puts its parts one after the other: queueing the kernel, the kernel, the line.
+    One that does not lets host and GPU work at once, and the slower of the two sets the pace.
     """
     if line == NO_WAIT:
         return max(queue_s, kernel_s)
@@ -99,8 +137,5 @@ def training(rows, known):
             name: seconds if seconds is None else seconds / every
             for name, seconds in wait(row, control).items()
         }
-        times = {f"step_{end}s": row[of] / every for end, of in TIMES_OF.items()}
+        times = {f"step_{name.removeprefix('median_')}": row[name] / every for name in TIMES}
         yield place, times | waits | pace(control)
-
-
-TIMES_OF = {"": "median_s", "low_": "low_s", "high_": "high_s"}

@@ -1,14 +1,12 @@
 """How many iterations of a loop are timed, and how many of a long one are one call."""
 
 import math
-from collections.abc import Callable
 
 import pandas as pd
 from torch import Tensor
 
+from anatomy.chapters.sync_points.lines import Call
 from anatomy.measure.sampling import WALL_BATCH_S
-
-Call = Callable[[], Tensor]
 
 # A product longer than this is repeated a quarter as often as was asked: it varies less, and a
 # table of fifty iterations of 25 ms would take longer than all others together.
@@ -22,11 +20,7 @@ TIMES = ("median_s", "low_s", "high_s", "p5_s", "p95_s", "p99_s", "enqueue_s")
 
 
 def least_samples(iters: int, kernel_s: float) -> int:
-    """Samples that hold `iters` iterations; a sample of short ones is a whole batch of them.
-
-    Args:
-        kernel_s: Time of one kernel, the least that an iteration can take.
-    """
+    """Samples that hold `iters` iterations of `kernel_s` at the least, short ones in batches."""
     wanted = iters / QUARTER if kernel_s > LONG_S else iters
     return max(1, math.ceil(wanted * min(1.0, kernel_s / WALL_BATCH_S)))
 
@@ -37,11 +31,7 @@ def of(kernel_s: float) -> int:
 
 
 def seconds(rounds: int, turn_s: float) -> float:
-    """What the comparison of loops of long kernels takes; nothing that counts, of short ones.
-
-    Args:
-        turn_s: One iteration of each loop.
-    """
+    """What comparing loops takes whose one iteration each takes `turn_s`; of short kernels 0."""
     return LONG_TURNS * rounds * turn_s if rounds > 1 else 0.0
 
 

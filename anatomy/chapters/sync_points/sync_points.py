@@ -1,8 +1,7 @@
 """Sync points: what a line that waits for the GPU costs an iteration, and of what that consists.
 
-One iteration is a matrix product and one line behind it. The line may queue work, wait, copy a few
-bytes, or print; the product may last microseconds or tens of milliseconds. What a line takes with
-nothing to wait for is its own price; what it takes behind a product holds the wait as well.
+One iteration is a matrix product and one line behind it. What the line takes with nothing to wait
+for is its own price; what it takes behind a product holds the wait as well.
 """
 
 import math
@@ -15,25 +14,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.chapters.sync_points import rounds, trace
+from anatomy.chapters.sync_points import lines, rounds, trace
 from anatomy.chapters.sync_points import training_loop as sync_points_loop
-from anatomy.chapters.sync_points import waits as sync_points_waits
 from anatomy.chapters.sync_points.judged import NO_WAIT as ASYNC
 from anatomy.chapters.sync_points.judged import predicted
-from anatomy.chapters.sync_points.lines import (
-    FEW,
-    ITEM,
-    NUMPY,
-    SYNC,
-    Call,
-    as_numpy,
-    direct,
-    lines,
-    synchronize,
-    then,
-)
-from anatomy.chapters.sync_points.shares import with_shares
-from anatomy.chapters.sync_points.synchronizations import with_wait
+from anatomy.chapters.sync_points.synchronizations import found_in, with_shares, with_wait
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure.patient import patient_stopwatch
@@ -43,23 +28,20 @@ from anatomy.parts.grid import joined, with_counts
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
-# Sides of the products: the second and fifth are the seed's own. Between sides that were tried on
-# an H200 in fp16, the third should last the 18 us that the seed's small product took, and the last
-# the 25 ms of its big one.
+# Sides of the products: the second and fifth are the seed's. On an H200 in fp16, the third should
+# last the 18 us that the seed's small product took, and the last the 25 ms of its big one.
 SIDES = (128, 512, 1728, 4096, 8192, 21504)
 FULL_SIDES = (
     *(128, 256, 512, 1024, 1408, 1728, 1792, 2048, 3072, 4096),
     *(6144, 8192, 12288, 16384, 20480, 21504),
 )
 LARGEST_ON_CPU = 512  # nothing is queued there, so that larger ones only take longer
-# Seconds of one comparison, and of settling before it.
-BUDGET_S, SETTLE_CAP_S = 2.5, 0.3
-# All elements of a factor have one value: such products draw less power than those of random ones.
-# Those held the card at its power limit, where the clock moved by more than a wait takes. Products
-# of these two are no whole numbers, which `print` would format otherwise.
+BUDGET_S, SETTLE_CAP_S = 2.5, 0.3  # seconds of one comparison, and of settling before it
+# All elements of a factor have one value: random ones held the card at its power limit, where the
+# clock moved by more than a wait takes. No whole numbers, which `print` would format otherwise.
 VALUES = (0.3, 0.07)
 
-BEHIND = {SYNC: "queue, synchronize", ITEM: "queue, item"}
+BEHIND = {lines.SYNC: "queue, synchronize", lines.ITEM: "queue, item"}
 
 
 @experiment(
@@ -105,16 +87,16 @@ def bench(
         alone = dict(zip(tables[0].variant, tables[0].median_s, strict=True))
         for side in sides:
             tables += behind_product(side, where, kind, sink, iters, alone)
-        tables.append(pd.DataFrame([direct(where, kind)]))
+        tables.append(pd.DataFrame([lines.direct(where, kind)]))
     promised = ("side", "kernel_s", "wait_s", "wait_share", "gap_s", "bound_by", "note")
     return with_counts(joined(tables, promised), "side")
 
 
 def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFrame:
     """Each line with nothing to wait for, and the parts that they are made of."""
-    few = torch.randn(FEW, device=where).to(kind)
+    few = torch.randn(lines.FEW, device=where).to(kind)
     y, gpu = torch.empty_like(few), where.type == "cuda"
-    pinned = torch.empty(FEW, dtype=kind, pin_memory=gpu)
+    pinned = torch.empty(lines.FEW, dtype=kind, pin_memory=gpu)
     on_host = few.cpu()
     number = float(on_host[0])
 
@@ -123,7 +105,7 @@ def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFra
 
     def copy_and_wait() -> None:
         pinned.copy_(few, non_blocking=True)
-        synchronize(where)
+        lines.synchronize(where)
 
     say, one = partial(print, file=sink), few[0]
 
@@ -137,9 +119,9 @@ def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFra
         "print(number)": partial(say, number),
         "print(t), t on the host": partial(say, on_host[0]),
         "print(t.item())": print_number,
-        NUMPY: lambda: as_numpy(few),
+        lines.NUMPY: lambda: lines.as_numpy(few),
     }
-    calls = {name: then(few, act) for name, act in (parts | lines(few, sink)).items()}
+    calls = {name: lines.then(few, act) for name, act in (parts | lines.about(few, sink)).items()}
     table = compare(
         calls,
         reference=few.double,
@@ -155,21 +137,12 @@ def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFra
 
 
 def behind_product(
-    side: int,
-    where: torch.device,
-    kind: torch.dtype,
-    sink,
-    iters: int,
-    alone: Mapping[str, float],
+    side: int, where: torch.device, kind: torch.dtype, sink, iters: int, alone: Mapping[str, float]
 ) -> Iterator[pd.DataFrame]:
-    """Tables of one size: the product alone, the host's wait for it, and a loop of both.
-
-    Args:
-        alone: Seconds of each line with nothing to wait for.
-    """
+    """Tables of one size: the product alone, the host's wait for it, and a loop of both."""
     a, b = (torch.full((side, side), value, device=where).to(kind) for value in VALUES)
     y = torch.full_like(a, float("nan"))
-    few, row = y[0, :FEW], y[0]
+    few, row = y[0, : lines.FEW], y[0]
 
     def product() -> None:
         torch.mm(a, b, out=y)
@@ -177,7 +150,7 @@ def behind_product(
     def exact() -> Tensor:
         return a[0].double() @ b.double()  # one row tells a product from none, and takes no time
 
-    def measured(calls: dict[str, Call], quantity: str, op: str, **given) -> pd.DataFrame:
+    def measured(calls: dict[str, lines.Call], quantity: str, op: str, **given) -> pd.DataFrame:
         table = compare(
             calls,
             reference=exact,
@@ -192,7 +165,7 @@ def behind_product(
         ).table
         return table.assign(side=side)
 
-    queue = then(row, product)
+    queue = lines.then(row, product)
     table = measured(
         {"product": queue},
         "gpu_warm",
@@ -205,8 +178,8 @@ def behind_product(
     yield table.assign(kernel_s=kernel.median_s)
 
     samples = rounds.least_samples(iters, kernel.median_s)
-    acts = lines(few, sink)
-    waits = {BEHIND[name]: then(row, product, acts[name]) for name in BEHIND}
+    acts = lines.about(few, sink)
+    waits = {BEHIND[name]: lines.then(row, product, acts[name]) for name in BEHIND}
     table = measured({"queue": queue} | waits, "host_enqueue", f"behind {side}", iters=samples)
     back = {told: name for name, told in BEHIND.items()}
     queue_s = table.median_s.iloc[0]
@@ -216,7 +189,7 @@ def behind_product(
         pending=[name in back for name in table.variant],
     )
 
-    calls = {ASYNC: queue} | {name: then(row, product, act) for name, act in acts.items()}
+    calls = {ASYNC: queue} | {name: lines.then(row, product, act) for name, act in acts.items()}
     each = rounds.of(kernel.median_s)
     table = measured(
         {name: rounds.repeated(call, each) for name, call in calls.items()},
@@ -316,4 +289,4 @@ def found(device: str = "cuda:0") -> pd.DataFrame:
     Raises:
         AnatomyError: The script is not there: this is no checkout.
     """
-    return sync_points_waits.found_in(formats.torch_device(device))
+    return found_in(formats.torch_device(device))

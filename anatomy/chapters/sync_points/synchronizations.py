@@ -1,20 +1,21 @@
 """Hidden synchronizations: which lines make the host wait for the GPU, and what a wait costs.
 
-A GPU runs behind its host. A line that needs a value from the GPU makes the host wait until the
-GPU has caught up; nothing in the line says so. Whether that costs anything depends on what the
-host would have done meanwhile.
+A line that needs a value from the GPU makes the host wait until the GPU has caught up, and nothing
+in the line says so. Whether that costs anything depends on what the host would have done meanwhile.
 """
 
+import runpy
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.chapters.sync_points.candidates import CANDIDATES, Line, Tensors, tensors_on
+from anatomy.chapters.sync_points.lines import CANDIDATES, Call, Line, Tensors, tensors_on
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
@@ -24,20 +25,20 @@ from anatomy.parts import demands
 from anatomy.parts.grid import with_counts
 from anatomy.record.declare import experiment
 from anatomy.table import intervals
+from anatomy.table.errors import AnatomyError
 
-Call = Callable[[], Tensor]
-
-# What the debug mode of PyTorch warns with, each time that it sees a wait.
-SEEN = "synchronizing CUDA operation"
-# A host that is interrupted once looks as if it had waited; so often it is asked.
-ASKED = 3
-# Seconds of one comparison, and of settling before it.
-BUDGET_S, SETTLE_CAP_S = 1.5, 0.4
+SEEN = "synchronizing CUDA operation"  # in each warning of PyTorch's debug mode of a wait
+ASKED = 3  # a host that is interrupted once looks as if it had waited; so often it is asked
+BUDGET_S, SETTLE_CAP_S = 1.5, 0.4  # seconds of one comparison, and of settling before it
 # Elements of the tensor that the kernels of a step add to, and kernels of a step.
 SIZES, COUNTS = (2**10, 2**20, 2**23, 2**26), (5, 50)
 FULL_SIZES, FULL_COUNTS = tuple(2**power for power in range(10, 28, 2)), (1, 5, 20, 100)
 
 NO_WAIT, EACH, LATE = "no readback", "item each step", "item a step late"
+
+# The script that pages show and this experiment runs.
+SCRIPT = Path(__file__).parents[3] / "snippets" / "waits_in_a_loop.py"
+LOOPS = ("careless", "careful")
 
 
 @experiment(
@@ -117,6 +118,61 @@ def sync_debug_mode(mode: str) -> Iterator[None]:
         torch.cuda.set_sync_debug_mode(before)
 
 
+def found_in(where: torch.device) -> pd.DataFrame:
+    """The lines of both loops of the script that the debug mode warns of."""
+    if where.type != "cuda":
+        note = f"needs a GPU that runs behind its host; this is {where.type}"
+        return pd.DataFrame([{"variant": loop, "loop": loop, "note": note} for loop in LOOPS])
+    if not SCRIPT.exists():
+        raise AnatomyError(f"{SCRIPT.name} belongs to the checkout; clone it, and run this there.")
+    script = runpy.run_path(str(SCRIPT))
+    source = SCRIPT.read_text(encoding="utf-8").splitlines()
+    rows = []
+    for loop in LOOPS:
+        model, batches = script["prepared"](str(where))
+
+        def run(loop=loop, model=model, batches=batches) -> None:
+            script[loop](model, batches, str(where))
+
+        run()  # the first batches load and allocate, which may wait for reasons of their own
+        torch.cuda.synchronize(where)
+        rows += told(loop, warned(run), source, len(batches))
+    return pd.DataFrame(rows)
+
+
+def warned(call: Callable[[], object]) -> list[warnings.WarningMessage]:
+    """The debug mode's warnings of waits during one call, in order."""
+    with warnings.catch_warnings(record=True) as caught, sync_debug_mode("warn"):
+        warnings.simplefilter("always")
+        call()
+    return [each for each in caught if SEEN in str(each.message)]
+
+
+def told(
+    loop: str, found: list[warnings.WarningMessage], source: list[str], batches: int
+) -> list[dict]:
+    """A row for each line that was warned of, in the order of the file."""
+    named = {"loop": loop, "batches": batches}
+    counted: dict[int, list[str]] = {}
+    elsewhere = 0
+    for each in found:
+        if Path(each.filename).name == SCRIPT.name:
+            counted.setdefault(each.lineno, []).append(str(each.message))
+        else:
+            elsewhere += 1  # inside PyTorch, which a reader of the loop can't change
+    rows = [
+        named
+        | {"variant": f"{loop}, line {line}", "line": line, "code": source[line - 1].strip()}
+        | {"warned": len(messages), "message": messages[0].split(" (")[0], "note": None}
+        for line, messages in sorted(counted.items())
+    ]
+    if elsewhere:
+        rows.append(
+            named | {"variant": f"{loop}, in PyTorch", "code": "in PyTorch", "warned": elsewhere}
+        )
+    return rows or [named | {"variant": loop, "code": "no line was warned of", "warned": 0}]
+
+
 @experiment("synchronizations.costs", page="axioms/syncs.md", command="syncs", timeout_s=300)
 def costs(
     device: str = "cuda:0", scale: float = 1.0, iters: int = 12, full: bool = False
@@ -155,11 +211,7 @@ def costs(
 
 
 def readbacks(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
-    """Ways to bring something of one element to the host, and what each must return.
-
-    Returns:
-        Callables by name and their references. `add` is what queues work and waits for nothing.
-    """
+    """Ways to bring one element to the host, and what each must return; `add` waits for nothing."""
     y, there = torch.empty_like(x), np.zeros(x.shape, dtype=np.float32)
     read = torch.from_numpy(there)  # shares its memory, so that storing costs next to nothing
 
@@ -269,6 +321,32 @@ def with_wait(table: pd.DataFrame) -> pd.DataFrame:
         found.append((extra.median, extra.low, extra.high))
     columns = ("wait_s", "wait_low_s", "wait_high_s")
     return table.assign(**dict(zip(columns, map(list, zip(*found, strict=True)), strict=True)))
+
+
+def with_shares(table: pd.DataFrame, kernel: pd.Series) -> pd.DataFrame:
+    """Add the share of an iteration that a line takes, and the time in which no product runs.
+
+    `kernel` is the row of the product alone, as gpu_warm.
+    """
+    # (t - control) / t is 1 - 1 / ratio, whose interval is of the same blocks.
+    shares = {
+        name: [
+            1 - 1 / ratio if role == "variant" else None
+            for role, ratio in zip(table.role, table[source], strict=True)
+        ]
+        for name, source in (
+            ("wait_share", "ratio"),
+            ("wait_share_low", "ratio_low"),
+            ("wait_share_high", "ratio_high"),
+        )
+    }
+    return table.assign(
+        kernel_s=kernel.median_s,
+        gap_s=table.median_s - kernel.median_s,
+        gap_low_s=table.low_s - kernel.high_s,
+        gap_high_s=table.high_s - kernel.low_s,
+        **{name: pd.Series(values, dtype=object) for name, values in shares.items()},
+    )
 
 
 def _bound_by(table: pd.DataFrame, where: torch.device) -> str | None:

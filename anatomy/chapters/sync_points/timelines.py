@@ -1,7 +1,4 @@
-"""A traced run on a page: lanes of the host and the GPU, what each did, and the trace to download.
-
-The events are rows of a recording: `run`, `lane`, `kind`, `variant` (the name), `start_s`, `end_s`.
-"""
+"""A traced run on a page: lanes of host and GPU, what each did, and the trace to download."""
 
 import gzip
 import json
@@ -17,8 +14,7 @@ from anatomy.record.showing import Found, current
 from anatomy.table import kernel_names, units
 from anatomy.table.errors import BadParameter, UnknownName
 
-# Lanes that are drawn, from above; others are in the download alone.
-DRAWN = ("CPU", "GPU")
+DRAWN = ("CPU", "GPU")  # lanes that are drawn, from above; others are in the download alone
 GPU = "GPU"
 LARGEST_BYTES = 300_000  # of a trace to download, compressed
 KINDS = ("launch", "wait", "kernel", "copy")
@@ -44,11 +40,7 @@ def timeline(
 
 
 def by_run(table: Sequence[Row], runs: Sequence[str] | None = None) -> dict[str, list[Row]]:
-    """The events of each run, in order of their start; runs that have none are left out.
-
-    Raises:
-        UnknownName: The rows are no events, or there is no such run.
-    """
+    """The events of each run that has some, by their start; UnknownName for one not there."""
     columns = {name for row in table for name in row}
     if "run" not in columns:
         raise UnknownName("column", "run", columns)
@@ -63,20 +55,15 @@ def by_run(table: Sequence[Row], runs: Sequence[str] | None = None) -> dict[str,
 
 
 def still(events: Sequence[Row]) -> tuple[float, float, float]:
-    """How long the GPU had nothing to do, from its first event to its last; the span; the longest.
-
-    Returns:
-        Seconds without any event, seconds from the first start to the last end, and the longest
-        pause, of the lane `GPU`.
-    """
-    lane = [(row["start_s"], row["end_s"]) for row in events if row["lane"] == GPU]
+    """Seconds in which the GPU had nothing to do, those of its whole run, and its longest pause."""
+    lane = sorted((row["start_s"], row["end_s"]) for row in events if row["lane"] == GPU)
     if not lane:
         return 0.0, 0.0, 0.0
     pauses, reached = [0.0], lane[0][0]
-    for start, end in sorted(lane):
+    for start, end in lane:
         pauses.append(max(0.0, start - reached))
         reached = max(reached, end)
-    return sum(pauses), reached - min(start for start, _ in lane), max(pauses)
+    return sum(pauses), reached - lane[0][0], max(pauses)
 
 
 def chrome_trace(runs: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
@@ -91,18 +78,12 @@ def chrome_trace(runs: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
         events.append(named | {"tid": 0, "name": "process_name", "args": {"name": run}})
         for thread, lane in enumerate(lanes, start=1):
             events.append(named | {"tid": thread, "name": "thread_name", "args": {"name": lane}})
-            events += [
-                {"ph": "X", "name": row["variant"], "cat": row["kind"], "pid": process}
-                | {"tid": thread, "ts": _us(row["start_s"])}
-                | {"dur": _us(row["end_s"] - row["start_s"])}
-                for row in rows_of
-                if row["lane"] == lane
-            ]
+            for row in (row for row in rows_of if row["lane"] == lane):
+                seconds = (row["start_s"], row["end_s"] - row["start_s"])
+                start, lasts = (round(each * 1e6, 3) for each in seconds)
+                event = {"ph": "X", "name": row["variant"], "cat": row["kind"], "pid": process}
+                events.append(event | {"tid": thread, "ts": start, "dur": lasts})
     return {"traceEvents": events, "displayTimeUnit": "ns"}
-
-
-def _us(seconds: float) -> float:
-    return round(seconds * 1e6, 3)
 
 
 def _shown(found: Found, wanted: Sequence[str] | None) -> str:
@@ -122,13 +103,9 @@ def _chart(runs: Mapping[str, Sequence[Row]], drawn: Mapping[str, Sequence[Row]]
     panels = []
     for run, events in drawn.items():
         boxes = [
-            {
-                "lane": row["lane"],
-                "kind": row["kind"],
-                "start": row["start_s"] / size,
-                "end": row["end_s"] / size,
-                "hover": f"{row['kind']} {_name(row)}: {_lasts(row)}",
-            }
+            {"lane": row["lane"], "kind": row["kind"]}
+            | {"start": row["start_s"] / size, "end": row["end_s"] / size}
+            | {"hover": f"{row['kind']} {_name(row)}: {_lasts(row)}"}
             for row in events
         ]
         arguments = (boxes, list(DRAWN), longest / size, unit)
@@ -178,8 +155,7 @@ def _events(drawn: Mapping[str, Sequence[Row]]) -> str:
 
 def _download(name: str, runs: Mapping[str, Sequence[Row]]) -> str:
     """A link that holds the trace itself, so that the page needs no second file."""
-    trace = chrome_trace(runs)
-    text = json.dumps(trace, separators=(",", ":"))
+    text = json.dumps(chrome_trace(runs), separators=(",", ":"))
     packed = gzip.compress(text.encode(), mtime=0)
     if len(packed) > LARGEST_BYTES:
         raise BadParameter(

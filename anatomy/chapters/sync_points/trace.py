@@ -14,23 +14,17 @@ from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.table.errors import BadParameter
 
-# More steps make a trace long and show nothing new.
-MOST_STEPS = 5
+MOST_STEPS = 5  # more steps make a trace long and show nothing new
 RUNS = ("no wait", "item each step")
 GPU, HOST, OPERATORS = "GPU", "CPU", "PyTorch"
 # Calls of the CUDA runtime and driver that queue a kernel or a copy.
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync")
-# Characters that are kept of a name; pages shorten it further.
-LONGEST = 160
+LONGEST = 160  # characters that are kept of a name; pages shorten it further
 WARM_UPS = 3
 
 
 def traced(where: torch.device, side: int, kernels_each: int, steps: int) -> pd.DataFrame:
-    """The events of `steps` steps of products, without a wait and with `.item()` after each.
-
-    Raises:
-        BadParameter: More steps than a recording keeps, or none.
-    """
+    """The events of `steps` steps of products, without a wait and with `.item()` after each."""
     if not 1 <= steps <= MOST_STEPS:
         raise BadParameter(f"steps={steps}: a trace holds 1 to {MOST_STEPS} steps.")
     if where.type != "cuda":
@@ -58,11 +52,7 @@ def traced(where: torch.device, side: int, kernels_each: int, steps: int) -> pd.
 
 
 def recorded(act: Callable[[], None], steps: int, watch: Stopwatch) -> list[Any]:
-    """The profiler's events of `steps` calls of `act`.
-
-    Args:
-        steps: How many are profiled, after others that pay for the profiler's buffers.
-    """
+    """The profiler's events of `steps` calls, after others that pay for the profiler's buffers."""
     for _ in range(WARM_UPS):
         act()
     watch.drain()
@@ -80,12 +70,7 @@ def recorded(act: Callable[[], None], steps: int, watch: Stopwatch) -> list[Any]
 
 
 def events_of(events: list[Any], run: str) -> list[dict]:
-    """Rows of the events inside the marked steps, timed from the first of them, in order.
-
-    Args:
-        events: All of a profile, as `torch.profiler.profile.events` gives them.
-        run: Name of the run, kept on each row.
-    """
+    """Rows of a profile's events inside the marked steps, in order, timed from the first."""
     host = [event for event in events if event.device_type == DeviceType.CPU]
     mark = next((event for event in host if event.name == profiles.STEP), None)
     if mark is None:

@@ -1,13 +1,14 @@
 """Training loops that read their loss each step, seldom, or never, of models of three sizes."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 import torch
 from torch import Tensor
 
+from anatomy.chapters.sync_points.lines import Call
 from anatomy.chapters.sync_points.synchronizations import with_wait
 from anatomy.comparison import compare
 from anatomy.judge import gates
@@ -16,13 +17,10 @@ from anatomy.measure.patient import patient_stopwatch
 from anatomy.parts import models
 from anatomy.table.errors import BadParameter
 
-Call = Callable[[], Tensor]
-
 NONE, EACH = "no readback", "item each step"
 WAITS = ("wait_s", "wait_low_s", "wait_high_s")
-# Seconds of one comparison after which no piece is begun that was not asked for. The first calls of
-# all pieces are among them, some six seconds; without time left after these, three blocks would be
-# all, whatever was asked for.
+# Seconds of one comparison after which no piece is begun that was not asked for, some six of first
+# calls among them; without time left after these, three blocks would be all.
 BUDGET_S, SETTLE_CAP_S = 10.0, 0.6
 QUEUE_BUDGET_S = 1.0
 
@@ -38,9 +36,8 @@ class Size:
     layers: int
 
 
-# The small model is bound by its host, which queues a hundred short kernels a step. The kernels of
-# the medium one take about as long as queueing them, on an H200 and its host; those of the large
-# one, with twice the tokens, about twice as long.
+# The small model is bound by its host, which queues a hundred short kernels a step. Those of the
+# medium one take about as long as queueing them, on an H200; of the large one, twice as long.
 SIZES = (
     Size("small", 256, 1, 256, 2),
     Size("medium", 2048, 1, 2048, 2),
@@ -52,11 +49,7 @@ FULL_SIZES = (Size("smallest", 64, 1, 64, 1), *SIZES, Size("largest", 4096, 2, 2
 def loops(
     where: torch.device, steps: int, every: int, scale: float, full: bool
 ) -> Iterator[pd.DataFrame]:
-    """Two tables for each size of the model: queueing one step, and pieces of training.
-
-    Raises:
-        BadParameter: A piece of no steps.
-    """
+    """Two tables for each size of the model: queueing one step, and pieces of training."""
     if every < 1:
         raise BadParameter(f"every={every} steps are no piece of training; try every=25.")
     for size in FULL_SIZES if full else SIZES:
@@ -69,14 +62,8 @@ def _scaled(size: Size, scale: float) -> Size:
     return Size(size.model, width, size.batch, max(16, int(size.tokens * scale)), size.layers)
 
 
-def trained(
-    size: Size, where: torch.device, steps: int, every: int
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Pieces of training of one model, with the loss read each step, seldom, or never.
-
-    Returns:
-        What queueing one step takes the host, and the pieces.
-    """
+def trained(size: Size, where: torch.device, steps: int, every: int) -> tuple[pd.DataFrame, ...]:
+    """Of one model what queueing a step takes the host, and pieces of its training in all ways."""
     kind = torch.bfloat16 if where.type == "cuda" else torch.float32
     parameters = 12 * size.layers * size.width**2
     tokens = size.batch * size.tokens
@@ -131,10 +118,8 @@ def bound_by(table: pd.DataFrame, where: torch.device) -> str | None:
 
 
 def step_of(size: Size, where: torch.device, kind: torch.dtype) -> Call:
-    """One training step that returns its loss: forward, backward, AdamW.
-
-    The learning rate is 0: all of the arithmetic is done, and no weight moves, so that whatever is
-    timed first computes the same as what is timed last.
+    """One training step that returns its loss. At a learning rate of 0 all of AdamW's arithmetic is
+    done, and no weight moves: what is timed first computes the same as what is timed last.
     """
     model = models.transformer(size.width, size.layers, where, kind)
     fused = where.type == "cuda"

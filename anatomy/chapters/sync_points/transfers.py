@@ -1,8 +1,7 @@
 """Copies between host and GPU: what they cost the host, when they wait, and when they go wrong.
 
-A GPU copies by itself only from page-locked ("pinned") memory, which the system may not move. From
-ordinary, pageable memory the driver brings the bytes through a pinned buffer of its own. Whether
-`non_blocking=True` frees the host depends on that, in both directions.
+A GPU copies by itself only from page-locked ("pinned") memory; from pageable memory the driver
+brings the bytes through a pinned buffer. What `non_blocking=True` does depends on that.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from anatomy.chapters.sync_points.lines import Call
 from anatomy.chapters.sync_points.synchronizations import waits_for_gpu
 from anatomy.comparison import compare
 from anatomy.machine import host as machine
@@ -20,8 +20,6 @@ from anatomy.numerics import formats
 from anatomy.parts import demands
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
-
-Call = Callable[[], Tensor]
 
 SIZES = (2**16, 2**19, 2**22, 2**25, 2**28)
 FULL_SIZES = tuple(2**power for power in range(12, 30))
@@ -33,18 +31,14 @@ WAYS = {
     "pinned, non_blocking": (True, True),
 }
 DIRECTIONS = ("to the GPU", "to the host")
-# Seconds of one comparison, and of settling before it; there are twenty and one of them.
-BUDGET_S, SETTLE_CAP_S = 0.6, 0.3
+BUDGET_S, SETTLE_CAP_S = 0.6, 0.3  # seconds of each of 21 comparisons, and of settling before it
 # From so many bytes on it takes more: the few calls that only decide how to sample them take a
 # second, and what is left must do for twelve blocks.
 LARGE_BYTES, LARGE_BUDGET_S = 2**27, 4.0
-# Sides of the product that a copy runs beside, and bytes of the copy: each takes about as long.
-SIDE, BESIDE_BYTES = 8192, 2**26
-# Sleep in front of the copies that are watched going wrong; long against what the host does.
-HELD_S = 0.02
+SIDE, BESIDE_BYTES = 8192, 2**26  # of a product, and of a copy beside it that takes about as long
+HELD_S = 0.02  # sleep before the copies that are watched; long against what the host does
 EIGHT = range(8)  # blocks of memory
-# What stands in the memory before a copy, in the tensor that is copied, and after it.
-BEFORE, COPIED, AFTER = -1.0, 1.0, 2.0
+BEFORE, COPIED, AFTER = -1.0, 1.0, 2.0  # in memory before a copy, in what is copied, and after it
 
 
 @experiment("transfers.to_device", page="axioms/syncs.md", command="transfers", timeout_s=300)
@@ -101,14 +95,7 @@ def _op(direction: str, size: int) -> str:
 
 
 def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[pd.DataFrame]:
-    """One table for each quantity of copies of `size` bytes in one direction.
-
-    Args:
-        size: Bytes of one copy, a multiple of 4.
-
-    Raises:
-        DisagreementError: A copy brought something else.
-    """
+    """One table for each quantity of copies of `size` bytes, a multiple of 4, in one direction."""
     calls, exact = ways_of(direction, size, watch.device)
     watch.wall([*calls.values()] * 2)  # first calls allocate, which may wait by itself
     waits = {name: waits_for_gpu(watch, call) for name, call in calls.items()}
@@ -134,14 +121,12 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
         )
 
 
-def ways_of(
-    direction: str, size: int, where: torch.device
-) -> tuple[dict[str, Call], Callable[[], Tensor]]:
+def ways_of(direction: str, size: int, where: torch.device) -> tuple[dict[str, Call], Call]:
     """The four ways to copy `size` bytes, and what they return in higher precision.
 
-    A copy to the GPU is `host.to(device)`. A copy to the host goes into memory that is there
-    already, for `.to("cpu")` also asks the system for new memory; it returns its source, because
-    what it copied can't be looked at before a synchronization, and was looked at here.
+    A copy to the host goes into memory that is there already, for `.to("cpu")` also asks the system
+    for new memory; it returns its source, because what it copied can't be looked at before a
+    synchronization. That is done here; DisagreementError if it brought something else.
     """
     x = torch.randn(size // 4, device=where)
     calls: dict[str, Call] = {}
@@ -174,11 +159,7 @@ def _downloaded(x: Tensor, host: Tensor, non_blocking: bool) -> Call:
 
 
 def beside(where: torch.device, scale: float, iters: int) -> pd.DataFrame:
-    """A product and a copy to the GPU that do not need each other: in one stream, and in two.
-
-    Args:
-        scale: Share of the copy's bytes; the product has that share of its work.
-    """
+    """A product and a copy to the GPU that do not need each other: in one stream, and in two."""
     side = max(64, int(SIDE * scale ** (1 / 3)) // 64 * 64)
     count = max(2**10, int(BESIDE_BYTES * scale) // 4)
     a, b = (torch.randn(side, side, device=where, dtype=torch.bfloat16) for _ in range(2))
@@ -252,12 +233,10 @@ def hazard(device: str = "cuda:0", elements: int = 1048576) -> pd.DataFrame:
         return pd.DataFrame([{"variant": name, "note": note} for name in HAZARDS])
     watch = stopwatch_for(where)
     x = torch.full((elements,), COPIED, device=where)
-    return pd.DataFrame(
-        [{"variant": name} | _watched(way, x, watch) for name, way in HAZARDS.items()]
-    )
+    return pd.DataFrame([{"variant": name} | _seen(way, x, watch) for name, way in HAZARDS.items()])
 
 
-def _watched(way: Callable[[Tensor, Stopwatch], tuple], x: Tensor, watch: Stopwatch) -> dict:
+def _seen(way: Callable[[Tensor, Stopwatch], tuple], x: Tensor, watch: Stopwatch) -> dict:
     read, later = way(x, watch)
     told = {"before": BEFORE, "copied": COPIED, "read": read, "later": later}
     return told | {"stale": read not in (COPIED, None) or later != COPIED}
@@ -284,10 +263,8 @@ def _to_cpu(non_blocking: bool) -> Callable[[Tensor, Stopwatch], tuple]:
     def way(x: Tensor, watch: Stopwatch) -> tuple[float, float]:
         for pinned in {False, x.is_cuda}:
             # Several, so that no block is left in which an earlier copy still stands.
-            poisoned = [
-                torch.full(x.shape, BEFORE, dtype=x.dtype, pin_memory=pinned) for _ in EIGHT
-            ]
-            del poisoned
+            stale = [torch.full(x.shape, BEFORE, dtype=x.dtype, pin_memory=pinned) for _ in EIGHT]
+            del stale
         watch.drain()
         watch.hold(HELD_S)
         host = x.to("cpu", non_blocking=non_blocking)

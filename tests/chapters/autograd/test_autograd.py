@@ -262,7 +262,7 @@ def test_a_nodes_time_is_that_of_the_kernels_of_all_that_it_called():
         events.append(event("torch::autograd::AccumulateGrad", 10 * turn + 5))
         events.append(event("AddmmBackward0", 10 * turn, kind=DeviceType.CUDA))
     events.reverse()
-    found, why = autograd_nodes.by_place(events, ["AddmmBackward0", "AccumulateGrad"], True)
+    found, why = autograd_nodes.by_node(events, ["AddmmBackward0", "AccumulateGrad"], True)
     assert not why and [row["kernels_per_call"] for row in found] == [2, 0]
     assert found[0]["device_s"] == pytest.approx(8e-6) and found[1]["device_s"] == 0
     assert found[0]["kernels"] == ["sum", "gemm"]
@@ -271,7 +271,7 @@ def test_a_nodes_time_is_that_of_the_kernels_of_all_that_it_called():
 
 def test_events_that_do_not_fit_give_no_times():
     events = [event("AddmmBackward0", 0), event("MulBackward0", 5)] * 2
-    found, why = autograd_nodes.by_place(events, ["AddmmBackward0", "AccumulateGrad"], True)
+    found, why = autograd_nodes.by_node(events, ["AddmmBackward0", "AccumulateGrad"], True)
     assert found == [] and "not those of the nodes" in why
 
 
@@ -310,7 +310,7 @@ def test_without_attention_written_out_there_are_times_and_no_ratios(monkeypatch
     monkeypatch.setattr(attention_sizes, "too_large", lambda size, where: {"manual": "too large"})
     settings = costs.Settings(CPU, 3, 0.02)
     with attention.switches_kept() as ordinary:
-        table = costs._attention(SMALL, ordinary, settings, "attention T=16")
+        table = costs._core(SMALL, ordinary, settings, "attention T=16")
     timed = table[table.median_s.notna() & (table.role == "variant")]
     assert len(timed) and timed.ratio.isna().all()
     assert table[table.variant == "manual"].note.iloc[0] == "too large"
@@ -323,7 +323,7 @@ def test_a_long_sequence_has_time_for_blocks_enough(monkeypatch):
         given[op] = settings.budget_s
         return costs._refused(op, {"manual": "not asked"})
 
-    monkeypatch.setattr(costs, "_attention", looks)
+    monkeypatch.setattr(costs, "_core", looks)
     monkeypatch.setattr(costs, "_layer", looks)
     settings = costs.Settings(CPU, 3, 0.02)
     size = Size(1, 4 * costs.LAYER_LONGEST, 32, 2, "fp32")
@@ -337,7 +337,7 @@ def test_a_length_that_breaks_is_a_row_and_the_next_one_is_measured(monkeypatch)
     def breaks(*_):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(costs, "_attention", breaks)
+    monkeypatch.setattr(costs, "_core", breaks)
     monkeypatch.setattr(costs, "_layer", breaks)
     settings = costs.Settings(CPU, 3, 0.02)
     size = Size(1, 512, 32, 2, "fp32")

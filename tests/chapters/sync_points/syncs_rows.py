@@ -7,7 +7,7 @@ import numpy as np
 
 from anatomy.chapters.never import never
 from anatomy.chapters.sync_points import transfers
-from anatomy.chapters.sync_points.candidates import CANDIDATES, EXPLICIT, QUEUES
+from anatomy.chapters.sync_points.lines import CANDIDATES, EXPLICIT, QUEUES
 from anatomy.chapters.sync_points.synchronizations import COUNTS, EACH, LATE, NO_WAIT, SIZES
 from anatomy.table import intervals
 from tests.fakes import synthetic

@@ -9,7 +9,14 @@ import pytest
 import torch
 from torch.autograd import DeviceType
 
-from anatomy.chapters.sync_points import judged, lines, sync_points, trace, training_loop, waits
+from anatomy.chapters.sync_points import (
+    judged,
+    lines,
+    sync_points,
+    synchronizations,
+    trace,
+    training_loop,
+)
 from anatomy.chapters.sync_points import rounds as sync_points_rounds
 from anatomy.chapters.sync_points.lines import ITEM
 from anatomy.diagnosis import profiles
@@ -23,7 +30,7 @@ CPU = torch.device("cpu")
 def test_every_line_of_the_issue_is_there_and_runs_on_a_cpu(tmp_path):
     few = torch.randn(lines.FEW)
     with (tmp_path / "sink").open("w") as sink:
-        acts = lines.lines(few, sink)
+        acts = lines.about(few, sink)
         for act in acts.values():
             act()
     assert set(acts) == set(LINES), "the made-up rows have the lines of the experiment"
@@ -179,20 +186,20 @@ def test_a_trace_without_its_mark_says_so():
 
 
 def test_lines_that_were_warned_of_are_told_with_their_code():
-    source = waits.SCRIPT.read_text(encoding="utf-8").splitlines()
+    source = synchronizations.SCRIPT.read_text(encoding="utf-8").splitlines()
     line = next(n for n, text in enumerate(source, start=1) if "loss.item()" in text)
 
     def warning(filename: str, lineno: int):
         text = "called a synchronizing CUDA operation (Triggered internally at x.cpp:1)"
         return warnings.WarningMessage(UserWarning(text), UserWarning, filename, lineno)
 
-    here, torch_own = str(waits.SCRIPT), "torch/optim/sgd.py"
+    here, torch_own = str(synchronizations.SCRIPT), "torch/optim/sgd.py"
     found = [warning(here, line)] * 3 + [warning(torch_own, 7)]
-    mine, other = waits.told("careless", found, source, 8)
+    mine, other = synchronizations.told("careless", found, source, 8)
     assert (mine["line"], mine["warned"]) == (line, 3) and "loss.item()" in mine["code"]
     assert mine["message"] == "called a synchronizing CUDA operation"
     assert other["code"] == "in PyTorch" and other["warned"] == 1
-    (none,) = waits.told("careful", [], source, 8)
+    (none,) = synchronizations.told("careful", [], source, 8)
     assert none["warned"] == 0 and "no line" in none["code"]
 
 

@@ -11,7 +11,7 @@ import torch
 from anatomy import claims
 from anatomy.chapters.never import never
 from anatomy.chapters.sync_points import synchronizations
-from anatomy.chapters.sync_points.candidates import CANDIDATES, QUEUES, tensors_on
+from anatomy.chapters.sync_points.lines import CANDIDATES, QUEUES, tensors_on
 from anatomy.numerics import agreement
 from anatomy.parts import grid
 from anatomy.record import recording

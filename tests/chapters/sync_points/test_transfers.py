@@ -54,13 +54,13 @@ def test_a_copy_that_brings_nothing_is_found_out(monkeypatch):
     [(1.0, 1.0, False), (-1.0, 1.0, True), (None, 1.0, False), (None, 2.0, True)],
 )
 def test_stale_is_what_is_not_what_was_copied(read, later, stale):
-    row = transfers._watched(lambda x, watch: (read, later), torch.ones(1), FakeStopwatch())
+    row = transfers._seen(lambda x, watch: (read, later), torch.ones(1), FakeStopwatch())
     assert row["stale"] is stale
 
 
 @pytest.mark.parametrize("way", [w for n, w in transfers.HAZARDS.items() if "pinned" not in n])
 def test_a_host_that_is_its_own_device_reads_nothing_stale(way):
-    row = transfers._watched(way, torch.full((8,), transfers.COPIED), FakeStopwatch())
+    row = transfers._seen(way, torch.full((8,), transfers.COPIED), FakeStopwatch())
     assert row["stale"] is False
 
 

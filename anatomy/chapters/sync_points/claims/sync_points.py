@@ -12,27 +12,19 @@ from anatomy.table import units
 
 BENCH, LOOP = Need("sync_points.bench"), Need("sync_points.training_loop")
 SYNC, ITEM, DIRECT, ASYNC = "torch.cuda.synchronize()", "t.item()", "t.numpy()", "no wait"
-# The ways that the seed timed or named in one breath.
-WAYS = (SYNC, ITEM, "print(t)", "t.cpu()")
+WAYS = (SYNC, ITEM, "print(t)", "t.cpu()")  # the ways that the seed timed or named in one breath
 # The seed's two operations by their time, whatever product takes as long here, in seconds.
 SMALL_S, BIG_S = 18e-6, 25e-3
-# A product after a rest runs at a higher clock than one in a row of them, by a few percent.
-ALL_OF_IT = 0.9
-# Two loops that use the GPU equally well, to this share, are told apart by nothing.
-AS_WELL_USED = 1.02
+ALL_OF_IT = 0.9  # after a rest a product runs at a clock that is higher by a few percent
+AS_WELL_USED = 1.02  # two loops use the GPU equally well up to this
 LEVELS = (0.5, 0.1, 0.01)
-# A crossing lies somewhere between two sizes: it is printed as what is known to a tenth.
-READ_OFF = 0.1
+READ_OFF = 0.1  # of a crossing: it lies somewhere between two sizes, and is known to a tenth
 
 
 def products(bench: Table) -> list[Row]:
-    """The rows of the products alone, sizes rising.
-
-    Raises:
-        Unmeasured: None could be measured; the message is the first one's own reason.
-    """
-    rows = [row for row in bench if row.get("op") == f"product {row.get('side')}"]
-    rows = [row for row in rows if row.get("role") == "control"]
+    """The rows of the products alone, sizes rising; Unmeasured if none of them was measured."""
+    controls = bench.select(role="control")
+    rows = [row for row in controls if row.get("op") == f"product {row.get('side')}"]
     there = [row for row in rows if not why_not(row)]
     if not there:
         raise Unmeasured(why_not(rows[0]) if rows else "there is no such row")
@@ -40,10 +32,7 @@ def products(bench: Table) -> list[Row]:
 
 
 def share_of(row: Row) -> Measured:
-    """What a line takes of an iteration, of the blocks that the ratio is of.
-
-    The noise floor belongs to the ratio, of which the share is 1 - 1 / ratio: it widens that.
-    """
+    """What a line takes of an iteration: 1 - 1 / ratio, whose noise floor belongs to the ratio."""
     ratio = over_control(row)
     wide = 1 + ratio.floor
     ends = (1 - wide / ratio.low, 1 - 1 / (ratio.high * wide))
@@ -60,28 +49,17 @@ def _waited(row: Row) -> Measured:
     return Measured(row["wait_s"], row["wait_low_s"] - noise, row["wait_high_s"] + noise, "s")
 
 
-def _more(extra: Measured) -> str:
-    """What an iteration takes more, in words; what may be nothing has no number but a bound."""
-    if extra.low <= 0:
-        return f"at most {units.seconds(extra.high)}" if extra.high > 0 else "nothing"
-    low, high = units.seconds(extra.low), units.seconds(extra.high)
-    return f"{units.seconds(extra.value)} [{low}, {high}]"
-
-
-def _part(share: Measured) -> str:
-    """A share of an iteration in words, likewise."""
-    if share.low <= 0:
-        return f"at most {units.percent(share.high)}" if share.high > 0 else "nothing"
-    return share.text
+def _told(taken: Measured) -> str:
+    """A time or share that a line takes, in words; where it may be nothing, only a bound."""
+    printed = units.percent if taken.unit == "share" else units.seconds
+    value, low, high = map(printed, (taken.value, taken.low, taken.high))
+    if taken.low > 0:
+        return f"{value} [{low}, {high}]"
+    return f"at most {high}" if taken.high > 0 else "nothing"
 
 
 def _loop(bench: Table, product: Row, line: str) -> Row:
     return bench.row(line, op=f"loop {product['side']}")
-
-
-def _nearest(bench: Table, seconds: float) -> Row:
-    """The product that lasts nearest to so many seconds, as a factor."""
-    return min(products(bench), key=lambda row: abs(log(row["median_s"] / seconds)))
 
 
 def _time_and_side(product: Row) -> str:
@@ -131,19 +109,19 @@ def sync_costs_the_same(bench: Table) -> Finding:
             extra = _waited(_loop(bench, product, SYNC))
             # What is not told from nothing is no number of its own in the ledger.
             shown = extra if extra.low > 0 else None
-            seen = f"{_more(extra)} at {_time_and_side(product)}"
+            seen = f"{_told(extra)} at {_time_and_side(product)}"
             case(extra.within(10e-6, 15e-6), shown, seen)
     return cases.finding(f"An iteration with a synchronize takes more by {cases.said()}.")
 
 
 def _share_at(bench: Table, seconds: float, low: float, high: float) -> Finding:
-    """Whether the share of a synchronize is in a range, at the product nearest to a time."""
-    product = _nearest(bench, seconds)
+    """Whether the share of a synchronize is in a range, at the product nearest, as a factor."""
+    product = min(products(bench), key=lambda row: abs(log(row["median_s"] / seconds)))
     share = share_of(trusted(_loop(bench, product, SYNC)))
     inside = share.within(low, high)
     evidence = (
         f"At a product of {_time_and_side(product)}, the nearest, a synchronize takes "
-        f"{_part(share)} of an iteration."
+        f"{_told(share)} of an iteration."
     )
     if inside is None:
         evidence += (
@@ -244,9 +222,8 @@ def gap_means_utilisation(bench: Table) -> Finding:
             INCONCLUSIVE,
             "No two sizes are told apart both by their gap and by how busy they keep the GPU.",
         )
-    wide, narrow = max(
-        worse or better, key=lambda pair: abs(log(pair[0][1].value / pair[1][1].value))
-    )
+    pairs = worse or better
+    wide, narrow = max(pairs, key=lambda pair: abs(log(pair[0][1].value / pair[1][1].value)))
     evidence = (
         f"{_gap(wide)}, and {_gap(narrow)}. Of the pairs of sizes that differ in both, the larger "
         f"gap goes with the busier GPU in {len(better)} and with the idler one in {len(worse)}."
@@ -288,32 +265,28 @@ def readback_share_falls(bench: Table) -> Finding:
         return Finding(INCONCLUSIVE, "The GPU sets the pace at fewer than two sizes.")
     (first, most), (last, least) = ruled[0], ruled[-1]
     evidence = (
-        f"It takes {_part(most)} of an iteration behind products of {_time_and_side(first)} and "
-        f"{_part(least)} behind those of {_time_and_side(last)}{_crossings(ruled)}."
+        f"It takes {_told(most)} of an iteration behind products of {_time_and_side(first)} and "
+        f"{_told(least)} behind those of {_time_and_side(last)}{_crossings(ruled)}."
     )
     if not paced[0]:
         shortest, share = points[0]
         evidence += (
-            f" Behind shorter ones, where the host sets the pace, it takes less: {_part(share)} at "
-            f"{_time_and_side(shortest)}."
+            " Behind shorter ones, where the host sets the pace, it takes less: "
+            f"{_told(share)} at {_time_and_side(shortest)}."
             if share.high < most.low
-            else f" Behind the shortest, where the host sets the pace, it takes {_part(share)}."
+            else f" Behind the shortest, where the host sets the pace, it takes {_told(share)}."
         )
     ends = [most.within(LEVELS[0], 1.0), least.at_most(LEVELS[-1])]
     outcome = False if False in ends else None if None in ends else True
     if outcome is None and ends[1] is None:
-        level = units.percent(LEVELS[-1])
-        evidence += (
-            f" Whether the share behind the longest is above {level} or below is not decided."
-        )
+        level = f"above {units.percent(LEVELS[-1])} or below"
+        evidence += f" Whether the share behind the longest is {level} is not decided."
     return answer(outcome, evidence, most)
 
 
 def _crossings(points: list[tuple[Row, Measured]]) -> str:
-    """Between which products the share falls through each of `LEVELS`, in words.
-
-    A level that no share is shown to be below, or above, is left out: medians that lie on its two
-    sides are no crossing.
+    """Between which products the share falls through each of `LEVELS`, in words; not through one
+    that no share is shown to be below, or above, though medians may lie on its two sides.
     """
     found = []
     for level in LEVELS:
@@ -331,15 +304,7 @@ def _crossings(points: list[tuple[Row, Measured]]) -> str:
 
 
 def crossing(points: Iterable[tuple[float, float]], level: float) -> float | None:
-    """Where a falling line passes a level, between two points, along the logarithm of the first.
-
-    Args:
-        points: Positions, rising, and values.
-        level: The value asked for.
-
-    Returns:
-        The position, or None where no two neighbours lie on its two sides.
-    """
+    """Where a line falls through a level, between two points, along the logarithm of the first."""
     for (left, above), (right, below) in pairwise(points):
         if above >= level > below:
             part = (above - level) / (above - below)

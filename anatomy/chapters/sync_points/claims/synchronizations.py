@@ -5,7 +5,7 @@ from collections import defaultdict
 from anatomy.claims import Cases, Finding, Need, Unmeasured, answer, claim
 from anatomy.claims.findings import span
 from anatomy.claims.needs import beginning
-from anatomy.claims.table import Table, over_control
+from anatomy.claims.table import Table, judged
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -13,17 +13,12 @@ DETECTED, COSTS = Need("synchronizations.detected"), Need("synchronizations.cost
 TRANSFERS = Need("transfers.to_device")
 # The lines that the seed names, as the experiment writes them.
 NAMED = {".item()": "t[0].item()", "print": "print(t)", "if": "if (t > 0).any():"}
-# What one readback a step is called, at once and of the step before.
-EACH, LATE = "item each step", "item a step late"
+EACH, LATE = "item each step", "item a step late"  # one readback a step, at once or late
 WAITS = {True: "waits", False: "does not wait", None: "is undecided"}
 
 
 def _waits(row: Row) -> bool | None:
-    """Whether the host waited behind a line.
-
-    Raises:
-        Unmeasured: Nobody could ask.
-    """
+    """Whether the host waited behind a line; Unmeasured where nobody could ask."""
     waits = row.get("waits")
     if units.missing(waits) and row.get("note") and not row.get("debug_mode_says"):
         raise Unmeasured(row["note"])
@@ -57,10 +52,9 @@ def to_device_synchronizes(transfers: Table) -> Finding:
         memory, _, how = way.partition(", ")
         with found[how].at(memory=memory, size=units.byte_count(size)) as case:
             case(_waits(row))
-    plain, beside = found[""], []
-    for memory in ("pageable", "pinned"):
-        each = found["non_blocking"].of(memory=memory)
-        beside.append(f"{each.true} of {len(each)} sizes from {memory} memory")
+    plain, queued = found[""], found["non_blocking"]
+    seen = {name: queued.of(memory=name) for name in ("pageable", "pinned")}
+    beside = [f"{each.true} of {len(each)} sizes from {name} memory" for name, each in seen.items()]
     return plain.finding(
         f"Copies to the GPU: without non_blocking the host waits in {plain.true} of "
         f"{len(plain)} cases; with it, at {' and '.join(beside)}."
@@ -73,10 +67,8 @@ def measure_first(costs: Table) -> Finding:
 
     It fails if the change has the same verdict in every loop: then a rule would do.
     """
-    cases = Cases()
-    for row in beginning(costs, "step ", EACH):
-        with cases.at() as case:
-            case(over_control(row).says("slower"), over_control(row))
+    rows = beginning(costs, "step ", EACH)
+    cases = judged((({}, row) for row in rows), lambda ratio: ratio.says("slower"))
     there = cases.measurable
     if not there:
         return cases.finding("")
