@@ -1,7 +1,4 @@
-"""What memory costs in time, on a page: every variant by both, and the frontier of those worth it.
-
-Which of them are on it is `anatomy.figures.dominance`'s to say.
-"""
+"""What memory costs in time, on a page: every variant by both, and those that nothing beats."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -85,14 +82,12 @@ def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
         repeated = any(mark["control"] for mark in marks)
         shown = [p for p in mine if p.placed and not (p.is_control and repeated)]
         marks += [_mark(point, numbers, wanted, series[place]) for point in shown]
-        steps += [
-            {"series": series[place], "x": p.count.value, "value": p.time.value} for p in line(mine)
-        ]
+        steps += [{"series": series[place], **_at(point)} for point in line(mine)]
     floor = max((p.row.get("noise_floor") or 0.0 for p in drawn), default=0.0)
     titles = (payoffs.title(wanted.x), payoffs.title("ratio", [point.row for point in drawn]))
-    series = list(series.values())
     names = len(marks) <= MOST_NAMED
-    drawing = svg.Drawing("tradeoffs.frontier", (marks, steps, floor, titles, series, names))
+    arguments = (marks, steps, floor, titles, list(series.values()), names)
+    drawing = svg.Drawing("tradeoffs.frontier", arguments)
     named = (
         f"{titles[1]} against {titles[0]} of {', '.join(_names(drawn, control=True))}"
         f"{f' by {rows.heading(wanted.series)}' if several else ''}, with the frontier of those "
@@ -108,12 +103,15 @@ def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
 
 def _mark(point: Point, numbers: Mapping[str, str], wanted: Wanted, series: str) -> dict[str, Any]:
     """A point as `tradeoffs.frontier` draws it."""
-    control, time = point.is_control, point.time
-    mark = {"series": series, "x": point.count.value, "value": time.value}
-    mark |= {"low": time.low, "high": time.high, "control": control}
-    mark["name"] = f"{point.variant}, the control" if control else point.variant
-    mark["number"] = "" if control else numbers[point.variant]
+    control, low, high = point.is_control, point.time.low, point.time.high
+    name = f"{point.variant}, the control" if control else point.variant
+    mark = {"series": series, **_at(point), "low": low, "high": high, "control": control}
+    mark |= {"name": name, "number": "" if control else numbers[point.variant]}
     return mark | {"beaten": point.standing == NO, "hover": _described(point, wanted, series)}
+
+
+def _at(point: Point) -> dict[str, float]:
+    return {"x": point.count.value, "value": point.time.value}
 
 
 def _names(drawn: Sequence[Point], *, control: bool = False) -> list[str]:
@@ -136,20 +134,20 @@ def _described(point: Point, wanted: Wanted, series: str) -> str:
 def _numbers(numbers: Mapping[str, str], drawn: Sequence[Point], *, always: bool) -> str:
     """Which number is which variant, where the picture has no room for their names."""
     kind = "key numbered" if always else "key numbered narrow"
-    control = next((tables.code(p.variant) for p in drawn if p.is_control), "")
-    parts = [
-        f"<span><b>{number}</b> {tables.code(name)}</span> " for name, number in numbers.items()
-    ]
-    parts += [f"<span><b>●</b> {control}, the control</span>"] if control else []
+    named = "<span><b>{}</b> {}</span> ".format
+    parts = [named(number, tables.code(name)) for name, number in numbers.items()]
+    if control := next((tables.code(p.variant) for p in drawn if p.is_control), ""):
+        parts.append(named("●", f"{control}, the control").rstrip())
     return f'<p class="{kind}">{"".join(parts)}</p>'
 
 
 def _key(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
     """How to read it."""
     kind = "edge" if several else "edge first"
-    what = escape(rows.heading(wanted.x))
-    parts = [f"left: less {what}; down: faster"]
-    parts.append(f'<span class="{kind}"></span> the frontier: nothing is shown to beat these')
+    parts = [
+        f"left: less {escape(rows.heading(wanted.x))}; down: faster",
+        f'<span class="{kind}"></span> the frontier: nothing is shown to beat these',
+    ]
     if any(point.standing == NO for point in drawn):
         parts.append("hollow: beaten; the table says by what")
     if any(point.standing == OPEN for point in drawn):
@@ -161,34 +159,31 @@ def _worth(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """What is on each frontier, from the least count to the most."""
     alike: dict[str, list[str]] = {}
     for place, several in by_series.items():
-        on = ", ".join(tables.code(point.variant) for point in line(several))
-        alike.setdefault(on, []).append(payoffs.label(wanted.series or "op", place))
+        if on := ", ".join(tables.code(point.variant) for point in line(several)):
+            alike.setdefault(on, []).append(payoffs.label(wanted.series or "op", place))
     lines = []
     for on, places in alike.items():
         where = f"{rows.heading(wanted.series)} {', '.join(places)}: on" if wanted.series else "on"
         said = f"{where[0].upper()}{where[1:]} the frontier, from left to right"
-        if on:
-            lines.append(f"<li>{escape(said)}: {on}.</li>")
+        lines.append(f"<li>{escape(said)}: {on}.</li>")
     return f'<ul class="breaks">{"".join(lines)}</ul>'
 
 
 def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """One row for each point: both ratios, the verdict, and whether it is on the frontier."""
-    heading = rows.heading(wanted.x)
-
-    def place(point: Point) -> str:
-        return escape(payoffs.label(wanted.series, point.time.x))
+    heading, series = rows.heading(wanted.x), wanted.series
 
     def time(point: Point) -> str:
         ends = () if point.is_control else (point.time.low, point.time.high)
         return tables.figure(point.time.value, *ends)
 
     def standing(point: Point) -> str:
+        beaters = ", ".join(map(tables.code, point.beaten_by[:2]))
+        more = len(point.beaten_by) - 2
+        beaters += f" and {more} more" if more > 0 else ""
         if point.standing == OPEN:
-            return f"undecided: {_beaters(point)} beats it by the median alone"
-        if point.standing == NO:
-            return f"no: beaten by {_beaters(point)}"
-        return point.standing or tables.why(point.why)
+            return f"undecided: {beaters} beats it by the median alone"
+        return f"no: beaten by {beaters}" if beaters else point.standing or tables.why(point.why)
 
     columns = [
         ("variant", lambda point: tables.code(point.variant)),
@@ -198,14 +193,8 @@ def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
         ("verdict", lambda p: tables.chip(p.time.word) if p.time.word else tables.NONE),
         ("on the frontier", standing),
     ]
-    if wanted.series:
-        columns.insert(0, (f"#{rows.heading(wanted.series)}", place))
+    if series:
+        place = f"#{rows.heading(series)}", lambda p: escape(payoffs.label(series, p.time.x))
+        columns.insert(0, place)
     every = [point for several in by_series.values() for point in several]
     return tables.by_columns(columns, every, f"Time against {heading}", "payoffs")
-
-
-def _beaters(point: Point) -> str:
-    """The variants that beat a point, at most two of them."""
-    shown = ", ".join(map(tables.code, point.beaten_by[:2]))
-    more = len(point.beaten_by) - 2
-    return f"{shown} and {more} more" if more > 0 else shown

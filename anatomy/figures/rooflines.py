@@ -8,9 +8,8 @@ from anatomy.figures.charts import figures, svg
 from anatomy.judge import limits, rows
 from anatomy.judge.limits import Ceilings
 from anatomy.judge.rows import Row
-from anatomy.record.showing import Found, Showing, current
+from anatomy.record.showing import current
 from anatomy.table import units
-from anatomy.table.errors import lookup
 from anatomy.table.intervals import Interval
 
 BANDWIDTH, FLOORS = "limits.bandwidth", "limits.floors"
@@ -33,24 +32,6 @@ FLOOR_HEADS = {
     "gpu_warm": "from call to call, GPU",
 }
 FLOOR_QUANTITIES = tuple(FLOOR_HEADS)
-
-
-def calls(showing: Showing, part: str) -> tuple[Found, Ceilings | None]:
-    """The recording of a part, noted as the page's, and the ceilings where it draws them.
-
-    Raises:
-        UnknownName: There is no such part.
-    """
-    experiment, _ = lookup("part of the limits", part, PARTS)
-    ceilings = None if experiment == FLOORS else showing.ceilings
-    return showing.find(experiment), ceilings
-
-
-def shown(found: Found, part: str, ceilings: Ceilings | None) -> str:
-    """One part of the page as HTML; empty where its recording is missing or has nothing of it."""
-    table = found.recording.rows if found.recording else []
-    # The maker's figures stand there without any recording.
-    return PARTS[part][1](table, ceilings) if table or part == "ceilings" else ""
 
 
 def formats(ceilings: Ceilings) -> list[str]:
@@ -90,11 +71,11 @@ def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
         return _unmeasured(table)
     points = []
     for row in best:
-        value, low, high = _rates(row)
         size = units.byte_count(row["working_set_bytes"])
         hover = f"{row['op']} of {size}: {_rate(row)}, {row['way']}"
         point = {"bytes": row["working_set_bytes"], "series": row["op"], "hover": hover}
-        points.append(point | {"value": value / TERA, "low": low / TERA, "high": high / TERA})
+        rates = (rate / TERA for rate in _rates(row))
+        points.append(point | dict(zip(("value", "low", "high"), rates, strict=True)))
     rules = []
     if sheet := _datasheet():
         name = f"memory, datasheet: {units.rate(sheet.dram_bytes_per_s, 'B/s')}"
@@ -182,23 +163,20 @@ def _floors(table: Sequence[Row], _: None) -> str:
 
 
 def _graphs(table: Sequence[Row], _: None) -> str:
-    graphs = [r for r in table if r.get("op") == "graph" and r.get("role") != "again"]
+    graphs = curves.graph_rows(table)
     if not any(row.get("median_s") for row in graphs):
         return _unmeasured(table)
     by = {(row["kernel_count"], row["quantity"]): row for row in graphs}
-    lines = [
-        [
-            f"{length} kernel{'s' if length > 1 else ''}",
-            *(tables.time(by.get((length, quantity))) for quantity in FLOOR_HEADS),
-        ]
-        for length in dict.fromkeys(row["kernel_count"] for row in graphs)
-    ]
+    lines = []
+    for length in dict.fromkeys(row["kernel_count"] for row in graphs):
+        times = (tables.time(by.get((length, quantity))) for quantity in FLOOR_HEADS)
+        lines.append([f"{length} kernel{'s' if length > 1 else ''}", *times])
     fits = [curves.graph_line(table, quantity) for quantity in FLOOR_HEADS]
+    strays = (units.percent(fit.strays, 2) if fit else tables.NONE for fit in fits)
     lines += [
         ["each kernel adds", *(_interval(fit and fit.each) for fit in fits)],
         ["fixed cost of a replay", *(_interval(fit and fit.fixed) for fit in fits)],
-        ["farthest from that line"]
-        + [units.percent(fit.strays, 2) if fit else tables.NONE for fit in fits],
+        ["farthest from that line", *strays],
     ]
     head = ("graph of", *(f"#{name}" for name in FLOOR_HEADS.values()))
     return tables.listed(head, lines, "Replays of CUDA graphs")

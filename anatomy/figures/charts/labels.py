@@ -7,7 +7,7 @@ others where they are. What stands farther off gets a leader line. There is noth
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import cos, hypot, pi, sin
+from math import cos, hypot, inf, pi, sin
 
 HEIGHT = 13.0  # of a line of text
 # Width of letters at that size, on the wide side: fonts differ.
@@ -43,10 +43,8 @@ class Box:
         """Whether a straight line passes through it."""
         x, y, x_end, y_end = line
         start, end = 0.0, 1.0
-        for at, step, low, high in (
-            (x, x_end - x, self.left, self.right),
-            (y, y_end - y, self.top, self.bottom),
-        ):
+        across = x, x_end - x, self.left, self.right
+        for at, step, low, high in (across, (y, y_end - y, self.top, self.bottom)):
             if not step:
                 if not low < at < high:
                     return False
@@ -58,23 +56,17 @@ class Box:
 
 @dataclass(frozen=True)
 class Label:
-    """A name in its place.
+    """A name in its place, by its middle.
 
-    Attributes:
-        text: The name.
-        x: Its middle.
-        y: Its middle.
-        align: `left` where its left end is fixed, because its mark is left of it; `right` or
-            `center` likewise. What is drawn a little shorter than thought stays beside its mark.
-        leader: The line from its mark to it, or None where it stands beside its mark.
-        box: The room it takes.
+    With `align` `left` its left end is fixed, because its mark is left of it; `right` and `center`
+    likewise. So what is drawn a little shorter than thought stays beside its mark.
     """
 
     text: str
     x: float
     y: float
     align: str
-    leader: Segment | None
+    leader: Segment | None  # from its mark to it; None where it stands beside its mark
     box: Box
 
     @property
@@ -103,13 +95,9 @@ def placed(
     lines: Sequence[Segment],
     size: tuple[float, float],
 ) -> list[Label]:
-    """A place for each name.
+    """A place for each name, which comes with the place of its mark, in a plot of this size.
 
-    Args:
-        names: Where each mark is, and its name.
-        boxes: What no name should cover; the squares of the marks are among it anyway.
-        lines: What a name should rather not stand on.
-        size: Width and height of the plot.
+    No name should cover one of the boxes or a mark's square, nor stand on one of the lines.
     """
     taken = [*(around(x, y) for x, y, _ in names), *boxes]
     found: list[Label | None] = [None] * len(names)
@@ -124,7 +112,7 @@ def placed(
 
 
 def _best(name, taken, lines, others, size) -> Label:
-    best, least = None, float("inf")
+    best, least = None, inf
     for distance, label in _places(*name):
         if distance >= least:  # farther ones cost at least their distance
             break
@@ -158,9 +146,8 @@ def _leader(x: float, y: float, box: Box) -> Segment:
 
 def _cost(name, label, taken, lines, others, size) -> float:
     box = label.box
-    out = max(0, -box.left) + max(0, -box.top)
-    out += max(0, box.right - size[0]) + max(0, box.bottom - size[1])
-    cost = OUTSIDE * out
+    beyond = -box.left, -box.top, box.right - size[0], box.bottom - size[1]
+    cost = OUTSIDE * sum(max(0, out) for out in beyond)
     cost += COVERED * sum(box.covers(each) for each in taken)
     cost += COVERED * sum(box.covers(each.box) for each in others)
     cost += CROSSED * sum(box.crossed(line) for line in lines)
