@@ -206,9 +206,8 @@ def _control(table: Sequence[Row], row: Row) -> Row | None:
     """The row that a row is compared with: of the same op and quantity."""
     has = {"variant": row["control"]} if row.get("control") else {"role": "control"}
     has |= {"op": row.get("op"), "quantity": row.get("quantity")}
-    return next(
-        (r for r in table if all(r.get(name) == value for name, value in has.items())), None
-    )
+    alike = (other for other in table if all(other.get(name) == has[name] for name in has))
+    return next(alike, None)
 
 
 def _cell(row: Row, control: Row | None, wanted: Wanted) -> Cell | None:

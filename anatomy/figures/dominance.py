@@ -50,11 +50,6 @@ class Point:
         """Whether both are known."""
         return self.time.value is not None and self.count.value is not None
 
-    @property
-    def why(self) -> str:
-        """Why it has no place."""
-        return self.time.why or self.count.why
-
 
 def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
     """The variants of each series, the control first, with how each stands to the frontier.

@@ -63,25 +63,23 @@ def _shown(table: Sequence[Row], wanted: Wanted) -> str:
     return _chart(by_series, wanted) + figures.twin(table)
 
 
-def _name(wanted: Wanted, place: Any) -> str:
-    """A series as its legend has it; the only comparison needs no name."""
-    if wanted.series is None:
-        return ""
-    return f"{rows.heading(wanted.series)} {payoffs.label(wanted.series, place)}"
-
-
 def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """The picture, what its marks mean, and what is on the frontier in words."""
     several = len(by_series) > 1
     drawn = [point for mine in by_series.values() for point in mine if point.placed]
-    numbers = {name: str(number) for number, name in enumerate(_names(drawn), 1)}
-    marks, steps = [], []
-    series = {place: _name(wanted, place) for place in by_series}
+    shown = rows.names([point.row for point in drawn], "variant")
+    control = next((point.variant for point in drawn if point.is_control), None)
+    others = (name for name in shown if name != control)
+    numbers = {name: str(number) for number, name in enumerate(others, 1)}
+    marks, steps, series = [], [], dict.fromkeys(by_series, "")
+    if wanted.series:  # the only comparison needs no name in a legend
+        head = rows.heading(wanted.series)
+        series = {place: f"{head} {payoffs.label(wanted.series, place)}" for place in by_series}
     for place, mine in by_series.items():
         # The control, which is at 1 by 1 in every series, is drawn once.
         repeated = any(mark["control"] for mark in marks)
-        shown = [p for p in mine if p.placed and not (p.is_control and repeated)]
-        marks += [_mark(point, numbers, wanted, series[place]) for point in shown]
+        new = [p for p in mine if p.placed and not (p.is_control and repeated)]
+        marks += [_mark(point, numbers, wanted, series[place]) for point in new]
         steps += [{"series": series[place], **_at(point)} for point in line(mine)]
     floor = max((p.row.get("noise_floor") or 0.0 for p in drawn), default=0.0)
     titles = (payoffs.title(wanted.x), payoffs.title("ratio", [point.row for point in drawn]))
@@ -89,13 +87,13 @@ def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     arguments = (marks, steps, floor, titles, list(series.values()), names)
     drawing = svg.Drawing("tradeoffs.frontier", arguments)
     named = (
-        f"{titles[1]} against {titles[0]} of {', '.join(_names(drawn, control=True))}"
+        f"{titles[1]} against {titles[0]} of {', '.join(shown)}"
         f"{f' by {rows.heading(wanted.series)}' if several else ''}, with the frontier of those "
         "that none beats in both. The table under it has the figures."
     )
     return (
         svg.chart([("", drawing)], named)
-        + _numbers(numbers, drawn, always=not names)
+        + _numbers(numbers, control, always=not names)
         + _key(drawn, wanted, several=several)
         + _worth(by_series, wanted)
     )
@@ -114,10 +112,6 @@ def _at(point: Point) -> dict[str, float]:
     return {"x": point.count.value, "value": point.time.value}
 
 
-def _names(drawn: Sequence[Point], *, control: bool = False) -> list[str]:
-    return list(dict.fromkeys(p.variant for p in drawn if control or not p.is_control))
-
-
 def _described(point: Point, wanted: Wanted, series: str) -> str:
     """A point in words, for whoever points at it."""
     if point.is_control:
@@ -131,13 +125,13 @@ def _described(point: Point, wanted: Wanted, series: str) -> str:
     )
 
 
-def _numbers(numbers: Mapping[str, str], drawn: Sequence[Point], *, always: bool) -> str:
+def _numbers(numbers: Mapping[str, str], control: str | None, *, always: bool) -> str:
     """Which number is which variant, where the picture has no room for their names."""
     kind = "key numbered" if always else "key numbered narrow"
     named = "<span><b>{}</b> {}</span> ".format
     parts = [named(number, tables.code(name)) for name, number in numbers.items()]
-    if control := next((tables.code(p.variant) for p in drawn if p.is_control), ""):
-        parts.append(named("●", f"{control}, the control").rstrip())
+    if control:
+        parts.append(named("●", f"{tables.code(control)}, the control").rstrip())
     return f'<p class="{kind}">{"".join(parts)}</p>'
 
 
@@ -183,7 +177,9 @@ def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
         beaters += f" and {more} more" if more > 0 else ""
         if point.standing == OPEN:
             return f"undecided: {beaters} beats it by the median alone"
-        return f"no: beaten by {beaters}" if beaters else point.standing or tables.why(point.why)
+        if beaters:
+            return f"no: beaten by {beaters}"
+        return point.standing or tables.why(point.time.why or point.count.why)
 
     columns = [
         ("variant", lambda point: tables.code(point.variant)),

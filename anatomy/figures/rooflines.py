@@ -90,26 +90,18 @@ def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
 
 def _steps(table: Sequence[Row], cache: int) -> str:
     """Plateaus and knee of each operation."""
-
-    def times(step: curves.Step) -> str:
-        if not step.cache or not step.memory:
-            return tables.NONE
-        return units.ratio(curves.rate(step.cache) / curves.rate(step.memory))
-
-    def knee(step: curves.Step) -> str:
-        if step.knee_bytes is None:
-            return tables.NONE
-        share = f'<span class="ci">{units.percent(step.knee_bytes / cache, 2)} of it</span>'
-        return f"{units.byte_count(step.knee_bytes)} {share}"
-
-    columns = [
-        ("operation", lambda step: escape(step.op)),
-        ("#best within the cache", lambda step: _rate(step.cache)),
-        ("#several caches", lambda step: _rate(step.memory)),
-        ("#one over the other", times),
-        ("#half way down at", knee),
-    ]
-    return tables.by_columns(columns, curves.steps(table), "Plateaus and knee")
+    lines = []
+    for step in curves.steps(table):
+        times = knee = tables.NONE
+        if step.cache and step.memory:
+            times = units.ratio(curves.rate(step.cache) / curves.rate(step.memory))
+        if step.knee_bytes is not None:
+            share = f'<span class="ci">{units.percent(step.knee_bytes / cache, 2)} of it</span>'
+            knee = f"{units.byte_count(step.knee_bytes)} {share}"
+        lines.append([escape(step.op), _rate(step.cache), _rate(step.memory), times, knee])
+    rates = ("#best within the cache", "#several caches", "#one over the other")
+    head = ("operation", *rates, "#half way down at")
+    return tables.listed(head, lines, "Plateaus and knee")
 
 
 def _curve(best: Sequence[Row]) -> str:

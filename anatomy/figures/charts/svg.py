@@ -8,7 +8,6 @@ build whose charts were drawn before loads neither Altair nor the converter.
 
 import json
 import re
-import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -19,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from anatomy.record import signatures
+from anatomy.record import recording, signatures
 from anatomy.record.showing import Showing, current
 
 VEGA_LITE = "6.4"
@@ -27,6 +26,10 @@ VEGA_LITE = "6.4"
 WIDTHS = {"wide": 680, "narrow": 330}
 BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
 CACHE = Path(".cache") / "anatomy" / "svg"
+_LABELLED = re.compile(
+    r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
+    r"[^>]*?)(?:/>|></(?P=tag)>)"
+)
 # The picture as a whole is one image with a label and has a table beside it: single marks are not
 # announced.
 _ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"')
@@ -85,7 +88,8 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
     draw = getattr(import_module(f"anatomy.figures.charts.{module or 'plain'}"), name)
     text = json.dumps(draw(*drawing.arguments, width=width), sort_keys=True)
     svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
-    _keep(kept, svg)
+    with suppress(OSError):  # a cache that can't be written costs time and nothing else
+        recording.write_whole(kept, svg)  # two builds may draw the same chart at once
     return svg
 
 
@@ -99,18 +103,6 @@ def _tools() -> str:
     return f"{versions} {sha256(b''.join(sources)).hexdigest()}"
 
 
-def _keep(target: Path, svg: str) -> None:
-    """Write to the cache in one step: two builds may convert the same chart at once."""
-    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(svg, encoding="utf-8")
-        temporary.replace(target)
-    except OSError:  # a cache that can't be written costs time and nothing else
-        with suppress(OSError):
-            temporary.unlink()
-
-
 def _picture(showing: Showing, svg: str, kind: str) -> str:
     """One picture with ids of its own on this page."""
     mine = showing.unique("c" + sha256(svg.encode()).hexdigest()[:8])
@@ -118,18 +110,10 @@ def _picture(showing: Showing, svg: str, kind: str) -> str:
     for name in set(re.findall(r'\bid="([^"]+)"', svg)):
         used = rf'(\bid="|url\(#|href="#){re.escape(name)}(?=[")])'
         svg = re.sub(used, rf"\g<1>{mine}-{name}", svg)
-    svg = _ROLES.sub("", _with_titles(svg) if kind == "wide" else svg)
+    if kind == "wide":  # a browser shows a title on hover
+        svg = _LABELLED.sub(r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>", svg)
+    svg = _ROLES.sub("", svg)
     return svg.replace("<svg ", f'<svg aria-hidden="true" focusable="false" data-{kind}="" ', 1)
-
-
-def _with_titles(svg: str) -> str:
-    """Labelled marks get a title, which browsers show on hover."""
-    return re.sub(
-        r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
-        r"[^>]*?)(?:/>|></(?P=tag)>)",
-        r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>",
-        svg,
-    )
 
 
 def _shorter(svg: str) -> str:
