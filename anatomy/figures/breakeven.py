@@ -94,7 +94,8 @@ def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
         BadParameter: Several rows are in one cell; the message says what would tell them apart.
     """
     need_columns(table, wanted.x, wanted.y)
-    _need_value(table, wanted)
+    if wanted.counted:
+        _need_count(table, wanted.value)
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op)
     for variant in wanted.variants:
         if variant not in rows.names(kept, "variant"):
@@ -119,17 +120,12 @@ def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
         if _never_began(row):
             place = (variant, *_place(row, wanted))
             found.setdefault(place, [Cell(*place, row, None, why=row["note"])])
-    return [_only(several, wanted) for several in found.values()]
-
-
-def _only(several: Sequence[Cell], wanted: Wanted) -> Cell:
-    """The one cell of its coordinates."""
-    first = several[0]
-    # A comparison that failed may say so in several rows, such as that of its first call.
-    if len(several) == 1 or all(cell.value is None for cell in several):
-        return first
-    at = f"{wanted.x}={first.x}" + (f", {wanted.y}={first.y}" if wanted.y else "")
-    raise too_many([cell.row for cell in several], f"{first.variant!r} are in the cell {at}")
+    for (variant, x, y), several in found.items():
+        # A comparison that failed may say so in several rows, such as that of its first call.
+        if len(several) > 1 and any(cell.value is not None for cell in several):
+            at = f"{wanted.x}={x}" + (f", {wanted.y}={y}" if wanted.y else "")
+            raise too_many([cell.row for cell in several], f"{variant!r} are in the cell {at}")
+    return [several[0] for several in found.values()]
 
 
 def too_many(several: Sequence[Row], where: str) -> BadParameter:
@@ -192,14 +188,12 @@ def need_columns(table: Sequence[Row], *names: str | None) -> None:
             raise UnknownName("column", name, columns)
 
 
-def _need_value(table: Sequence[Row], wanted: Wanted) -> None:
-    if not wanted.counted:
-        return
-    numeric = {n for row in table for n, value in row.items() if is_number(value)}
-    if wanted.value not in numeric:
-        raise UnknownName("value to show", wanted.value, {*TIMED, *numeric})
-    if wanted.value in rows.INTERVALS:
-        raise BadParameter(f"{wanted.value} has an interval; show it as value='ratio'.")
+def _need_count(table: Sequence[Row], column: str) -> None:
+    numeric = {name for row in table for name, value in row.items() if is_number(value)}
+    if column not in numeric:
+        raise UnknownName("value to show", column, {*TIMED, *numeric})
+    if column in rows.INTERVALS:
+        raise BadParameter(f"{column} has an interval; show it as value='ratio'.")
 
 
 def _control(table: Sequence[Row], row: Row) -> Row | None:

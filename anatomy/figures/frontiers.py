@@ -9,8 +9,7 @@ from anatomy.figures.breakeven import Wanted
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.dominance import NO, OPEN, Point, line, points
 from anatomy.judge import rows
-from anatomy.judge.rows import Row
-from anatomy.record.showing import current, selectors
+from anatomy.record.showing import Found, current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
@@ -50,13 +49,11 @@ def frontier(
         raise BadParameter(f"{x} has an interval; frontier() has a count along its axis.")
     wanted = Wanted(x, series=series, variants=variants, op=op, quantity=quantity, where=where)
     found = current().find(experiment, **params)
-    return framing.exhibit(
-        found, caption, lambda: _shown(found.recording.rows, wanted), kind="frontier"
-    )
+    return framing.exhibit(found, caption, lambda: _shown(found, wanted), kind="frontier")
 
 
-def _shown(table: Sequence[Row], wanted: Wanted) -> str:
-    by_series = points(table, wanted)
+def _shown(found: Found, wanted: Wanted) -> str:
+    by_series = points(found.recording.rows, wanted)
     table = _table(by_series, wanted)
     if not any(point.placed for several in by_series.values() for point in several):
         return table

@@ -11,7 +11,7 @@ from anatomy.figures.payoffs import label
 from anatomy.judge import rows
 from anatomy.judge.exponents import LEAST_POINTS, PowerFit, power_fit
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current, selectors
+from anatomy.record.showing import Found, current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter, UnknownName
 
@@ -56,9 +56,7 @@ def curve(
         raise UnknownName("fit", fit, FITS)
     wanted = Wanted(x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond)
     found = current().find(experiment, **params)
-    return framing.exhibit(
-        found, caption, lambda: _shown(found.recording.rows, wanted), kind="growth"
-    )
+    return framing.exhibit(found, caption, lambda: _shown(found, wanted), kind="growth")
 
 
 def lines(table: Sequence[Row], wanted: Wanted) -> dict[str, list[Row]]:
@@ -100,8 +98,8 @@ def _drawable(row: Row, x: str, y: str) -> bool:
     return known and row.get("verdict") != "impossible" and row[x] > 0 and row[y] > 0
 
 
-def _shown(table: Sequence[Row], wanted: Wanted) -> str:
-    x, y, by_series = wanted.x, wanted.y, lines(table, wanted)
+def _shown(found: Found, wanted: Wanted) -> str:
+    x, y, by_series = wanted.x, wanted.y, lines(found.recording.rows, wanted)
     drawn = {name: [r for r in line if _drawable(r, x, y)] for name, line in by_series.items()}
     if not any(drawn.values()):
         raise BadParameter(f"no row has a positive {x} and {y} to draw.")

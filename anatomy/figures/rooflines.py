@@ -1,15 +1,17 @@
-"""Figures of the page on limits: the cache curve, the roofline, and what asking a GPU costs."""
+"""The machine's limits on a page: ceilings, roofline, cache curve, what asking a GPU costs."""
 
 from collections.abc import Callable, Sequence
 from html import escape
 
-from anatomy.figures import curves, tables
+from anatomy.figures import curves, framing, tables
 from anatomy.figures.charts import figures, svg
-from anatomy.judge import limits, rows
+from anatomy.judge import limits as machine
+from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
+from anatomy.table.errors import lookup
 from anatomy.table.intervals import Interval
 
 BANDWIDTH, FLOORS = "limits.bandwidth", "limits.floors"
@@ -34,16 +36,35 @@ FLOOR_HEADS = {
 FLOOR_QUANTITIES = tuple(FLOOR_HEADS)
 
 
+def limits(part: str = "ceilings", *, caption: str | None = None) -> str:
+    """The machine's limits: its ceilings beside the maker's figures, or another part of them.
+
+        limits("bandwidth", caption="Copy, read and write over the size of the working set.")
+
+    Args:
+        part: `ceilings`, `roofline` (of them, by number format), `bandwidth` (over working-set
+            size), `floors` (a launch, a wait, a readback) or `graphs` (their cost over length).
+    """
+    experiment, draw = lookup("part of the limits", part, PARTS)
+    showing = current()
+    ceilings = None if experiment == FLOORS else showing.ceilings
+    found = showing.find(experiment)
+    table = found.recording.rows if found.recording else []
+    # The maker's figures stand there without any recording.
+    there = table or part == "ceilings"
+    return framing.exhibit([found], caption, lambda: draw(table, ceilings) if there else "")
+
+
 def formats(ceilings: Ceilings) -> list[str]:
     """Number formats that a machine has a ceiling of products for, the fastest last."""
-    names = [each for each in ceilings if each.name.startswith(limits.MATMUL)]
+    names = [each for each in ceilings if each.name.startswith(machine.MATMUL)]
     return [each.name for each in sorted(names, key=lambda each: each.value)]
 
 
 def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
     """Each ceiling beside the maker's figure and the clock that it holds at."""
     sheet = _datasheet()
-    theirs = limits.from_datasheet(sheet.slug) if sheet else {}
+    theirs = machine.from_datasheet(sheet.slug) if sheet else {}
     refused = {row["limit"]: row["note"] for row in table if row.get("note")}
     lines = []
     for name in dict.fromkeys([*theirs, *(each.name for each in ceilings), *refused]):
@@ -55,7 +76,7 @@ def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
         elif name in refused:
             here = tables.why(refused[name])
         stated = units.rate(maker.value, maker.unit) if maker else tables.NONE
-        clock = sheet.peak_clock_mhz.get(name.removeprefix(limits.MATMUL)) if sheet else None
+        clock = sheet.peak_clock_mhz.get(name.removeprefix(machine.MATMUL)) if sheet else None
         lines.append([escape(name), here, stated, share, f"{clock:g} MHz" if clock else ""])
     if not lines:
         return ""
@@ -121,9 +142,9 @@ def _roofline(_: Sequence[Row], ceilings: Ceilings) -> str:
     memory = ceilings.get("copy")
     roofs, lines = [], []
     for name in formats(ceilings) if memory else ():
-        peak, ridge = ceilings.get(name), limits.ridge(ceilings, name)
+        peak, ridge = ceilings.get(name), machine.ridge(ceilings, name)
         rate, corner = units.rate(peak.value, "FLOP/s"), units.significant(ridge)
-        dtype, at = name.removeprefix(limits.MATMUL), f"{corner} FLOP/B"
+        dtype, at = name.removeprefix(machine.MATMUL), f"{corner} FLOP/B"
         roof = {"series": dtype, "peak": peak.value, "ridge": ridge, "text": corner}
         roofs.append(roof | {"hover": f"{dtype}: {rate} ({peak.kind}), corner at {at}"})
         lines.append([escape(dtype), rate, at, escape(peak.kind)])
@@ -174,12 +195,12 @@ def _graphs(table: Sequence[Row], _: None) -> str:
     return tables.listed(head, lines, "Replays of CUDA graphs")
 
 
-def _datasheet() -> limits.Datasheet | None:
+def _datasheet() -> machine.Datasheet | None:
     """What the maker says of the machine that is shown."""
     showing = current()
-    found = showing.find(limits.EXPERIMENT).recording
+    found = showing.find(machine.EXPERIMENT).recording
     gpu = found.data["machine"].get("gpu") if found else None
-    return limits.datasheet(gpu) or limits.datasheet(showing.machine)
+    return machine.datasheet(gpu) or machine.datasheet(showing.machine)
 
 
 def _rates(row: Row) -> tuple[float, float, float]:
@@ -208,8 +229,8 @@ def _unmeasured(table: Sequence[Row]) -> str:
 
 # Part of the page -> the experiment that it is made of, and what draws it.
 PARTS: dict[str, tuple[str, Callable[[Sequence[Row], Ceilings | None], str]]] = {
-    "ceilings": (limits.EXPERIMENT, _ceilings),
-    "roofline": (limits.EXPERIMENT, _roofline),
+    "ceilings": (machine.EXPERIMENT, _ceilings),
+    "roofline": (machine.EXPERIMENT, _roofline),
     "bandwidth": (BANDWIDTH, _bandwidth),
     "floors": (FLOORS, _floors),
     "graphs": (FLOORS, _graphs),

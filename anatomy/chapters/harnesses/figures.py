@@ -42,5 +42,5 @@ def samples(experiment: str, *, quantity: str | None = None, caption: str | None
     return framing.exhibit(
         found,
         caption,
-        lambda: boards.samples(found, figures.rows_of(found, None, None, quantity, None)),
+        lambda: boards.samples(found, figures.rows_of(found, None, quantity=quantity)),
     )

@@ -36,8 +36,8 @@ def against(
 
     Of a point, `low` is None where it reaches 0, `many` is whether low to high spans several cases,
     and `name` and `number` are empty where the claim is not to be named. The words are the verdicts
-    of the legend, none where another chart beside it has one. The unit is one of
-    `claims.findings.UNITS`. Bands are factors around the diagonal that are shaded.
+    of the legend, none where another chart beside it has one. Bands are factors around the diagonal
+    that are shaded.
     """
     wide, whole = width > DESK, bool(words)
     height = (TALL if wide else PHONE) if whole else (BESIDE if width < 330 else BESIDE_PHONE)

@@ -27,16 +27,10 @@ CHARTS = {
 
 
 def rows_of(
-    found: Found,
-    ceilings: Ceilings | None,
-    op: str | None,
-    quantity: str | None,
-    variants: Sequence[str] | None,
-    where: Mapping[str, Any] | None = None,
+    found: Found, ceilings: Ceilings | None, where: Mapping[str, Any] | None = None, **wanted: Any
 ) -> list[Row]:
-    """The rows of a recording that are wanted, with what follows from them."""
-    there = rows.meeting(found.recording.rows, where)
-    chosen = rows.select(there, op=op, quantity=quantity, variants=variants)
+    """The rows of a recording with the wanted op, quantity and variants, and what follows."""
+    chosen = rows.select(rows.meeting(found.recording.rows, where), **wanted)
     return [rows.derived(row, None if found.on_cpu else ceilings) for row in chosen]
 
 
@@ -90,7 +84,7 @@ def beside(
     control, ours = "contiguous", {}
     if found.recording is not None:
         names = [figure.variant for figure in cited]
-        table = rows_of(found, ceilings, op, quantity, names)
+        table = rows_of(found, ceilings, op=op, quantity=quantity, variants=names)
         ours = {row["variant"]: row for row in rows.against(table, control)}
     size, unit = tables.time_unit([r["median_s"] for r in ours.values() if r.get("median_s")])
     here = found.recording.data["machine"].get("gpu") if found.recording else current().machine

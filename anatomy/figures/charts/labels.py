@@ -22,6 +22,7 @@ PASSES = 4
 COVERED, CROSSED, OUTSIDE = 20.0, 20.0, 1000.0
 
 Segment = tuple[float, float, float, float]
+Mark = tuple[float, float, str]  # where it is, and its name
 
 
 @dataclass(frozen=True)
@@ -56,23 +57,18 @@ class Box:
 
 @dataclass(frozen=True)
 class Label:
-    """A name in its place, by its middle.
+    """A name in its place.
 
     With `align` `left` its left end is fixed, because its mark is left of it; `right` and `center`
     likewise. So what is drawn a little shorter than thought stays beside its mark.
     """
 
     text: str
-    x: float
-    y: float
+    anchor: float  # where it is fixed, from the left
+    y: float  # its middle
     align: str
     leader: Segment | None  # from its mark to it; None where it stands beside its mark
     box: Box
-
-    @property
-    def anchor(self) -> float:
-        """Where the text is fixed: at its end beside the mark, or in its middle."""
-        return {"left": self.box.left, "right": self.box.right}.get(self.align, self.x)
 
 
 def width(text: str) -> float:
@@ -90,33 +86,30 @@ def around(x: float, y: float) -> Box:
 
 
 def placed(
-    names: Sequence[tuple[float, float, str]],
-    boxes: Sequence[Box],
-    lines: Sequence[Segment],
-    size: tuple[float, float],
+    marks: Sequence[Mark], boxes: Sequence[Box], lines: Sequence[Segment], size: tuple[float, float]
 ) -> list[Label]:
-    """A place for each name, which comes with the place of its mark, in a plot of this size.
+    """A place for the name of each mark in a plot of this size.
 
     No name should cover one of the boxes or a mark's square, nor stand on one of the lines.
     """
-    taken = [*(around(x, y) for x, y, _ in names), *boxes]
-    found: list[Label | None] = [None] * len(names)
+    taken = [*(around(x, y) for x, y, _ in marks), *boxes]
+    found: list[Label | None] = [None] * len(marks)
     for _ in range(PASSES):
         before = list(found)
-        for index, name in enumerate(names):
+        for index, mark in enumerate(marks):
             others = [label for at, label in enumerate(found) if label and at != index]
-            found[index] = _best(name, taken, lines, others, size)
+            found[index] = _best(mark, taken, lines, others, size)
         if found == before:
             break
     return [label for label in found if label]
 
 
-def _best(name, taken, lines, others, size) -> Label:
+def _best(mark: Mark, taken, lines, others, size) -> Label:
     best, least = None, inf
-    for distance, label in _places(*name):
+    for distance, label in _places(*mark):
         if distance >= least:  # farther ones cost at least their distance
             break
-        cost = distance + _cost(name, label, taken, lines, others, size)
+        cost = distance + _cost(mark, label, taken, lines, others, size)
         if cost < least:
             best, least = label, cost
     return best
@@ -129,11 +122,12 @@ def _places(x: float, y: float, text: str) -> Iterator[tuple[float, Label]]:
         for step in sorted(range(DIRECTIONS), key=lambda s: min(s, DIRECTIONS - s)):
             angle = 2 * pi * step / DIRECTIONS
             away = MARK + distance
-            at = x + cos(angle) * (away + wide), y - sin(angle) * (away + high)
-            box = Box(at[0] - wide, at[1] - high, at[0] + wide, at[1] + high)
+            middle, level = x + cos(angle) * (away + wide), y - sin(angle) * (away + high)
+            box = Box(middle - wide, level - high, middle + wide, level + high)
             leader = _leader(x, y, box) if distance >= LED else None
             align = "left" if box.left > x else "right" if box.right < x else "center"
-            yield distance, Label(text, *at, align, leader, box)
+            anchor = {"left": box.left, "center": middle, "right": box.right}[align]
+            yield distance, Label(text, anchor, level, align, leader, box)
 
 
 def _leader(x: float, y: float, box: Box) -> Segment:
@@ -144,7 +138,7 @@ def _leader(x: float, y: float, box: Box) -> Segment:
     return x + part * (end[0] - x), y + part * (end[1] - y), *end
 
 
-def _cost(name, label, taken, lines, others, size) -> float:
+def _cost(mark: Mark, label, taken, lines, others, size) -> float:
     box = label.box
     beyond = -box.left, -box.top, box.right - size[0], box.bottom - size[1]
     cost = OUTSIDE * sum(max(0, out) for out in beyond)
@@ -153,7 +147,7 @@ def _cost(name, label, taken, lines, others, size) -> float:
     cost += CROSSED * sum(box.crossed(line) for line in lines)
     cost += CROSSED * sum(box.crossed(each.leader) for each in others if each.leader)
     if label.leader:
-        mine = around(*name[:2])
+        mine = around(*mark[:2])
         cost += CROSSED * sum(each.crossed(label.leader) for each in taken if each != mine)
         cost += 4 * CROSSED * sum(each.box.crossed(label.leader) for each in others)
     return cost

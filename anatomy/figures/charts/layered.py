@@ -45,10 +45,8 @@ def graphs(panels: Data, *, width: int) -> Spec:
             ends = {"y": at(0, low)["y"] - STEP / 2, "y2": at(0, high)["y"] + STEP / 2}
             bands.append({"x": left, "x2": left + room - 8, "text": name} | ends)
         for number, points in enumerate(panel["edges"]):
-            lines += [
-                {"edge": f"{index} {number}", "at": order} | at(*point)
-                for order, point in enumerate(points)
-            ]
+            for order, point in enumerate(points):
+                lines.append({"edge": f"{index} {number}", "at": order} | at(*point))
         for node in panel["nodes"]:
             colour, shape, filled = LOOKS[node["look"]]
             share = 0 if node["look"] in ("free", "collects") else node["share"]

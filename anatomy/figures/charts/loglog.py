@@ -117,7 +117,8 @@ def claimed(points: Data, *, width: int) -> Spec:
     colours, shapes = zip(*(VERDICTS[word] for word in there), strict=True)
     colour, shape = grammar.series(there, where, "verdict", colours, shapes)
     times = "format(datum.value, '~g') + '×'"
-    axis = alt.Axis(values=_within(_steps(low, high), low, high), labelExpr=times, orient="top")
+    values = [step for step in _steps(low, high) if low <= step <= high]
+    axis = alt.Axis(values=values, labelExpr=times, orient="top")
     x = alt.X("value:Q", scale=grammar.log_scale(low, high), title="measured / claimed", axis=axis)
     bare = {"labelLimit": 240, "ticks": False, "domain": False}
     names = alt.Axis(grid=True, labelFontSize=11 if width > DESK else 10.2, **bare)
@@ -166,7 +167,7 @@ def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int
     """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits."""
     low, high = min(grammar.ends_of(points, "low")) / 1.25, max(grammar.ends_of(points, "high"))
     high *= 1.25
-    values = _within(_steps(low, high), low, high)
+    values = [step for step in _steps(low, high) if low <= step <= high]
     axis = alt.Axis(values=values if len(values) <= 9 else _decades(low, high), format="~g")
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)
     colour, shape = _series(points, width)
@@ -186,10 +187,6 @@ def _steps(low: float, high: float) -> list[float]:
     bases = (1, 2, 5) if high / low < 1e3 else (1,)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     return [base * 10.0**power for power in powers for base in bases]
-
-
-def _within(steps: Sequence[float], low: float, high: float) -> list[float]:
-    return [step for step in steps if low <= step <= high]
 
 
 def _decades(low: float, high: float) -> list[float]:

@@ -1,8 +1,4 @@
-"""Charts of recorded rows as Vega-Lite specifications: bars, ratios, sweeps, and small multiples.
-
-Every chart shows 95 % intervals; ratios stand beside a band of the noise floor and a line at 1;
-rates under the machine's ceiling.
-"""
+"""Charts of recorded rows, each with its interval: bars, ratios, sweeps, and small multiples."""
 
 from collections.abc import Sequence
 from typing import Any

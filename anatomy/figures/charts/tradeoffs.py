@@ -1,7 +1,4 @@
-"""Charts of a time against a count, with the line of what nothing beats in both.
-
-Also what such charts of marks with names stand on: scales that know their pixels, and the plane.
-"""
+"""Time against a count with the line of what nothing beats, on a plane that knows its pixels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
