@@ -89,9 +89,8 @@ class Crossing:
 def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
     """The cells of a map, one for each variant and pair of coordinates.
 
-    Raises:
-        UnknownName: A column, variant, op, quantity or value of a column is in no row.
-        BadParameter: Several rows are in one cell; the message says what would tell them apart.
+    UnknownName of a column, variant, op, quantity or value of a column that is in no row.
+    BadParameter of several rows in one cell, with what would tell them apart.
     """
     need_columns(table, wanted.x, wanted.y)
     if wanted.counted:

@@ -54,11 +54,9 @@ class Point:
 def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
     """The variants of each series, the control first, with how each stands to the frontier.
 
-    Raises:
-        UnknownName: A column, variant, op, quantity or value of a column is in no row.
-        BadParameter: There are several comparisons, or several rows of a variant in one of them.
+    Raises what `breakeven.cells` does, and BadParameter of several comparisons.
     """
-    variants = list(wanted.variants or _variants(table, wanted))
+    variants = list(wanted.variants or _compared_variants(table, wanted))
     both = replace(wanted, x=wanted.series or "op", variants=variants)
     times, counts = (
         {(c.x, c.variant): c for c in breakeven.cells(table, replace(both, value=value))}
@@ -77,8 +75,7 @@ def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
     return found
 
 
-def _variants(table: Sequence[Row], wanted: Wanted) -> list[str]:
-    """All that are compared with a control among the rows wanted."""
+def _compared_variants(table: Sequence[Row], wanted: Wanted) -> list[str]:
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op)
     mine = [row for row in kept if row.get("role") not in ("control", "again")]
     found = [row for row in mine if row.get("ratio") is not None or row.get("note")]

@@ -19,10 +19,8 @@ def exhibit(
     What is missing or stale stands above it, under it the caption, in a page's markup, and the run
     strip. The body that `draw` gives is left out where the one recording that it is made of is
     missing, and where one that is not current lacks what is asked for: then a badge stands alone.
-    `kind` is a further class of the frame around a body.
-
-    Raises:
-        AnatomyError: All recordings are current, so that what is asked for is wrong.
+    If all are current, what is asked for is wrong, and `draw`'s error is raised. `kind` is a
+    further class of the frame around a body.
     """
     showing = current()
     says = inline.render_text(showing, caption) if caption else ""

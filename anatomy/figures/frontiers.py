@@ -91,7 +91,7 @@ def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     return (
         svg.chart([("", drawing)], named)
         + _numbers(numbers, control, always=not names)
-        + _key(drawn, wanted, several=several)
+        + _how_to_read(drawn, wanted, several=several)
         + _worth(by_series, wanted)
     )
 
@@ -102,15 +102,14 @@ def _mark(point: Point, numbers: Mapping[str, str], wanted: Wanted, series: str)
     name = f"{point.variant}, the control" if control else point.variant
     mark = {"series": series, **_at(point), "low": low, "high": high, "control": control}
     mark |= {"name": name, "number": "" if control else numbers[point.variant]}
-    return mark | {"beaten": point.standing == NO, "hover": _described(point, wanted, series)}
+    return mark | {"beaten": point.standing == NO, "hover": _hover_text(point, wanted, series)}
 
 
 def _at(point: Point) -> dict[str, float]:
     return {"x": point.count.value, "value": point.time.value}
 
 
-def _described(point: Point, wanted: Wanted, series: str) -> str:
-    """A point in words, for whoever points at it."""
+def _hover_text(point: Point, wanted: Wanted, series: str) -> str:
     if point.is_control:
         return f"{point.variant}: the control"
     where = f", {series}" if series else ""
@@ -132,8 +131,7 @@ def _numbers(numbers: Mapping[str, str], control: str | None, *, always: bool) -
     return f'<p class="{kind}">{"".join(parts)}</p>'
 
 
-def _key(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
-    """How to read it."""
+def _how_to_read(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
     kind = "edge" if several else "edge first"
     parts = [
         f"left: less {escape(rows.heading(wanted.x))}; down: faster",

@@ -62,9 +62,7 @@ def curve(
 def lines(table: Sequence[Row], wanted: Wanted) -> dict[str, list[Row]]:
     """Rows of each series by rising size; those without a value are among them.
 
-    Raises:
-        UnknownName: A column, or a value of one, is in no row.
-        BadParameter: A series has two rows of one size.
+    UnknownName of a column or a value that is in no row; BadParameter of two rows of one size.
     """
     need_columns(table, wanted.x, wanted.y, wanted.series)
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op, quantity=wanted.quantity)
@@ -114,7 +112,7 @@ def _chart(
     drawn: Mapping[str, Sequence[Row]], fits: Mapping[str, PowerFit | None], wanted: Wanted
 ) -> str:
     every = [row for line in drawn.values() for row in line]
-    size, unit = _unit([row[wanted.y] for row in every], wanted.y)
+    size, unit = _unit_of_axis([row[wanted.y] for row in every], wanted.y)
     across, up = rows.heading(wanted.x), rows.heading(wanted.y)
     points = []
     for name, line in drawn.items():
@@ -139,8 +137,7 @@ def _chart(
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
 
 
-def _unit(values: Sequence[float], column: str) -> tuple[float, str]:
-    """Size and name of the unit of a column's axis."""
+def _unit_of_axis(values: Sequence[float], column: str) -> tuple[float, str]:
     if column.endswith("_s"):
         return tables.time_unit(values)
     if column.endswith("bytes"):

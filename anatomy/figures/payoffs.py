@@ -112,8 +112,7 @@ def title(value: str, table: Sequence[Row] = ()) -> str:
     return f"{rows.heading(value)} / control (a count)"
 
 
-def _described(cell: Cell, wanted: Wanted) -> str:
-    """One cell in words, for whoever points at it."""
+def _hover_text(cell: Cell, wanted: Wanted) -> str:
     at = [(c, v) for c, v in ((wanted.x, cell.x), (wanted.y, cell.y)) if c]
     where = ", ".join(f"{rows.heading(column)} {label(column, value)}" for column, value in at)
     if cell.value is None:
@@ -169,7 +168,7 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
     square = {"i": place[0], "j": place[1], "text": "–", "word": "", "mark": "", "tone": "none"}
     if cell is None:
         return square | {"depth": 0.0, "hover": "not in the recording"}
-    square["hover"] = _described(cell, wanted)
+    square["hover"] = _hover_text(cell, wanted)
     if cell.value is None:
         return square | {"depth": 0.0}
     far = (abs(log2(cell.value)) / log2(DEEPEST)) ** 0.5 if cell.value > 0 else 1.0
@@ -219,7 +218,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     for cell in sorted(drawn, key=lambda cell: steps.index(cell.x)):
         point = {"series": cell.variant, "x": cell.x if numeric else label(wanted.x, cell.x)}
         point |= {"value": cell.value, "low": cell.low, "high": cell.high}
-        points.append(point | {"hover": _described(cell, wanted), "shown": bool(cell.side)})
+        points.append(point | {"hover": _hover_text(cell, wanted), "shown": bool(cell.side)})
     for variant in wanted.variants:
         line = [cell for cell in cells if cell.variant == variant]
         found = breakeven.crossings(line) if numeric else []
@@ -253,10 +252,10 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     """What is shown of one variant's break-even, in words."""
     name, counted = rows.heading(wanted.x), wanted.counted
     known = [cell for cell in line if cell.value is not None]
-    yes = _places((cell for cell in known if cell.pays), wanted)
-    no = _places((cell for cell in known if not cell.pays), wanted)
-    few = _places((cell for cell in known if cell.few), wanted)
-    never = _places((cell for cell in line if cell.value is None), wanted)
+    yes = _coordinates((cell for cell in known if cell.pays), wanted)
+    no = _coordinates((cell for cell in known if not cell.pays), wanted)
+    few = _coordinates((cell for cell in known if cell.few), wanted)
+    never = _coordinates((cell for cell in line if cell.value is None), wanted)
     if found:
         each = [
             f"at {name} ≈ {_near(wanted.x, one.at)}, between {label(wanted.x, one.before.x)} "
@@ -284,15 +283,14 @@ def _needs(known: Sequence[Cell], wanted: Wanted) -> str:
     """Where a variant needs less, the same or more of what is counted; a count has no doubt."""
     name, found = rows.heading(wanted.x), []
     for word, said in (("less", "less"), ("same", "the same"), ("more", "more")):
-        if at := _places((cell for cell in known if cell.word == word), wanted):
+        if at := _coordinates((cell for cell in known if cell.word == word), wanted):
             found.append((said, at))
     if len(found) == 1:
         return f"needs {found[0][0]} at every {name} counted ({found[0][1]})."
     return f"needs {'; '.join(f'{said} at {name} {at}' for said, at in found)}."
 
 
-def _places(cells: Iterable[Cell], wanted: Wanted) -> str:
-    """Where cells are along the axis."""
+def _coordinates(cells: Iterable[Cell], wanted: Wanted) -> str:
     return ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in cells))
 
 
@@ -312,10 +310,10 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
         return tables.figure(cell.value, *(() if counted else (cell.low, cell.high)))
 
     def verdict(cell: Cell) -> str:
-        parts = [tables.chip(cell.word) if cell.word else tables.why(cell.why)]
-        parts += [tables.why(cell.few)] if cell.few else []
-        parts += [tables.why(cell.row["note"])] if cell.word and cell.row.get("note") else []
-        return " ".join(parts)
+        if not cell.word:
+            return tables.why(cell.why)
+        remarks = filter(None, (cell.few, cell.row.get("note")))
+        return " ".join([tables.chip(cell.word), *map(tables.why, remarks)])
 
     columns = [(f"#{rows.heading(wanted.x)}", lambda cell: escape(label(wanted.x, cell.x)))]
     if wanted.y:
@@ -328,10 +326,8 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
     shown = "speed-up" if wanted.value == "speedup" else "/ control"
     columns += [(f"#{shown}", ratio), ("verdict", verdict)]
     if counted or any(cell.row.get("peak_bytes") is not None for cell in cells):
-        columns += [
-            (f"#control's {heading}", lambda cell: tables.cell(cell.control or {}, column)),
-            (f"#{heading}", lambda cell: tables.cell(cell.row, column)),
-        ]
+        theirs = f"#control's {heading}", lambda cell: tables.cell(cell.control or {}, column)
+        columns += [theirs, (f"#{heading}", lambda cell: tables.cell(cell.row, column))]
     across, up = (breakeven.axis(getattr(cell, name) for cell in cells) for name in ("x", "y"))
     lines = sorted(cells, key=lambda cell: (across.index(cell.x), up.index(cell.y)))
     named = f"{title(wanted.value)} of {', '.join(wanted.variants)}"

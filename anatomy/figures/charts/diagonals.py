@@ -8,7 +8,7 @@ import altair as alt
 
 from anatomy.figures.charts import grammar, labels
 from anatomy.figures.charts.grammar import BAND, DESK, MUTED, TEXT, Data, Spec
-from anatomy.figures.charts.loglog import VERDICTS, _decades, _steps
+from anatomy.figures.charts.loglog import VERDICTS, powers_of_ten, steps_of_ten
 from anatomy.figures.charts.tradeoffs import RIGHT, Plane, Scale, whiskers
 
 RIGHT_WORDS, MORE, LESS = "the seed was right", "more than claimed", "less than claimed"
@@ -36,8 +36,7 @@ def against(
 
     Of a point, `low` is None where it reaches 0, `many` is whether low to high spans several cases,
     and `name` and `number` are empty where the claim is not to be named. The words are the verdicts
-    of the legend, none where another chart beside it has one. Bands are factors around the diagonal
-    that are shaded.
+    of the legend, none where another chart beside it has one. Bands are factors that are shaded.
     """
     wide, whole = width > DESK, bool(words)
     height = (TALL if wide else PHONE) if whole else (BESIDE if width < 330 else BESIDE_PHONE)
@@ -99,9 +98,9 @@ def _reach(points: Data) -> tuple[float, float]:
 
 
 def _axis(scale: Scale, unit: str, **how: Any) -> alt.Axis:
-    steps = _steps(scale.low, scale.high)
+    steps = steps_of_ten(scale.low, scale.high)
     if log10(scale.high / scale.low) > FEW or len(steps) * 30 > scale.pixels:
-        steps = _decades(scale.low, scale.high)
+        steps = powers_of_ten(scale.low, scale.high)
     shown = [step for step in steps if scale.low <= step <= scale.high]
     named = NAMES.get(unit, NUMBER)
     return alt.Axis(values=shown, labelExpr=named, labelOverlap="greedy", **how)
@@ -118,13 +117,10 @@ def _set_apart(data: Data, plane: Plane, most: int) -> None:
         number = min(max(point["value"], point["claimed_low"]), point["claimed_high"])
         home = plane.across.at(number)
         places = [home + (step + 1) // 2 * (1 if step % 2 else -1) for step in range(2 * most + 1)]
-        boxes = [_room(point, at, plane) for at in places]
-        costs = [
-            abs(at - home) + sum(box.covers(other) for box in room for other in taken)
-            for at, room in zip(places, boxes, strict=True)
-        ]
-        best = costs.index(min(costs))
-        point["x"] = plane.across.value(places[best])
+        boxes = {at: _room(point, at, plane) for at in places}
+        covered = {at: sum(b.covers(t) for b in boxes[at] for t in taken) for at in places}
+        best = min(places, key=lambda at: abs(at - home) + covered[at])
+        point["x"] = plane.across.value(best)
         taken += boxes[best]
 
 

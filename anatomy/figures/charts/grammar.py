@@ -5,6 +5,7 @@ pixels. Of its data, `hover` is what a reader is told who points at a mark, `low
 interval's ends, and `series` is drawn by colour and shape: shapes and labels say what colours say.
 """
 
+import json
 from collections.abc import Sequence
 from math import log2
 from typing import Any
@@ -46,13 +47,10 @@ def series(
     names: Sequence, where: alt.Legend | None, field="series", colours=SERIES, shapes=SHAPES
 ) -> tuple[alt.Color, alt.Shape]:
     """Colour and shape of each series; there are at least as many of both as series."""
-    how, count = {"sort": names, "legend": where}, len(names)
-    colour = alt.Scale(domain=names, range=list(colours[:count]))
-    shape = alt.Scale(domain=names, range=list(shapes[:count]))
-    return (
-        alt.Color(f"{field}:N", scale=colour, **how),
-        alt.Shape(f"{field}:N", scale=shape, **how),
-    )
+    name, how = f"{field}:N", {"sort": names, "legend": where}
+    colour = alt.Scale(domain=names, range=list(colours[: len(names)]))
+    shape = alt.Scale(domain=names, range=list(shapes[: len(names)]))
+    return alt.Color(name, scale=colour, **how), alt.Shape(name, scale=shape, **how)
 
 
 def dashed(data: Data, dash: Sequence[float] = (4, 3), **at: Any) -> alt.Chart:
@@ -130,6 +128,13 @@ def row_names(data: Data, pixels: float) -> alt.Y:
     bare = {"title": None, "ticks": False, "domain": False, "grid": False}
     axis = alt.Axis(**bare, labelPadding=6, minExtent=pixels, maxExtent=pixels)
     return alt.Y("label:N", sort=members(data, "label"), axis=axis)
+
+
+def middle_axis(names: Sequence[str], **how: Any) -> alt.Axis:
+    """An axis with names at the middles of its cells: the first one reaches from 0 to 1."""
+    middles = [place + 0.5 for place in range(len(names))]
+    named = f"{json.dumps(list(names))}[floor(datum.value)]"
+    return alt.Axis(values=middles, labelExpr=named, grid=False, ticks=False, domain=False, **how)
 
 
 def framed(layers: Sequence[alt.Chart], width: int, height: float) -> Spec:

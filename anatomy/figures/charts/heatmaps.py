@@ -1,6 +1,5 @@
 """Heat maps of where something pays, with the line around the cells that do."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,15 +89,8 @@ def _opacity(square: dict[str, Any]) -> float:
 
 
 def _axis(names: Sequence[str], room: float | None = None) -> alt.Axis:
-    """An axis whose ticks are the middles of the cells, with their names."""
     slanted = room is not None and max(map(len, names)) * CHARACTER > room
-    turned = {"labelAngle": -40, "labelAlign": "right"} if slanted else {"labelAngle": 0}
-    return alt.Axis(
-        values=[place + 0.5 for place in range(len(names))],
-        labelExpr=f"{json.dumps(list(names))}[floor(datum.value)]",
-        tickCount=len(names),  # Vega drops every other value beyond what it would have chosen
-        labelPadding=5,
-        titlePadding=6,
-        **turned,
-        **dict.fromkeys(("labelOverlap", "grid", "ticks", "domain"), False),
-    )
+    how = {"labelAngle": -40, "labelAlign": "right"} if slanted else {"labelAngle": 0}
+    # Vega drops every other value beyond what it would have chosen.
+    how |= {"tickCount": len(names), "labelOverlap": False}
+    return grammar.middle_axis(names, labelPadding=5, titlePadding=6, **how)

@@ -1,6 +1,5 @@
 """Charts of what happened when: boxes in lanes over time."""
 
-import json
 from collections.abc import Sequence
 
 import altair as alt
@@ -32,12 +31,7 @@ def timeline(boxes: Data, lanes: Sequence[str], longest: float, unit: str, *, wi
     ticks = alt.Axis(grid=True, tickCount=8 if width > DESK else 4)
     until = alt.Scale(domain=[0, longest], nice=False)
     x = alt.X("start:Q", scale=until, title=f"time since the first event, {unit}", axis=ticks)
-    axis = alt.Axis(
-        values=[place + 0.5 for place in range(len(lanes))],
-        labelExpr=f"{json.dumps(list(reversed(lanes)))}[floor(datum.value)]",
-        minExtent=34,
-        **dict.fromkeys(("grid", "ticks", "domain"), False),
-    )
+    axis = grammar.middle_axis(lanes[::-1], minExtent=34)
     y = alt.Y("low:Q", scale=alt.Scale(domain=[0, len(lanes)], nice=False), title=None, axis=axis)
     kinds = [kind for kind in KINDS if any(cell["kind"] == kind for cell in cells)]
     legend = grammar.legend(symbolType="square", symbolSize=90)

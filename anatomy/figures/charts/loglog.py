@@ -80,10 +80,10 @@ def roofline(roofs: Data, limits: dict[str, Any], *, width: int) -> Spec:
     ]
     corners = [roof | {"at": roof["ridge"], "value": roof["peak"]} for roof in roofs]
     bottom, top = slope * left, 2 * max(grammar.ends_of(roofs, "peak"))
-    axis = alt.Axis(values=_decades(left, right), format="~g")
+    axis = alt.Axis(values=powers_of_ten(left, right), format="~g")
     scale = grammar.log_scale(left, right)
     x = alt.X("at:Q", scale=scale, title="operations per byte, FLOP/B", axis=axis)
-    axis = alt.Axis(values=_decades(bottom, top), format="~s")
+    axis = alt.Axis(values=powers_of_ten(bottom, top), format="~s")
     scale = grammar.log_scale(bottom, top)
     y = alt.Y("value:Q", scale=scale, title="the most that a call reaches, FLOP/s", axis=axis)
     colour, shape = grammar.series(grammar.members(roofs), grammar.legend())
@@ -117,7 +117,7 @@ def claimed(points: Data, *, width: int) -> Spec:
     colours, shapes = zip(*(VERDICTS[word] for word in there), strict=True)
     colour, shape = grammar.series(there, where, "verdict", colours, shapes)
     times = "format(datum.value, '~g') + '×'"
-    values = [step for step in _steps(low, high) if low <= step <= high]
+    values = [step for step in steps_of_ten(low, high) if low <= step <= high]
     axis = alt.Axis(values=values, labelExpr=times, orient="top")
     x = alt.X("value:Q", scale=grammar.log_scale(low, high), title="measured / claimed", axis=axis)
     bare = {"labelLimit": 240, "ticks": False, "domain": False}
@@ -167,8 +167,8 @@ def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int
     """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits."""
     low, high = min(grammar.ends_of(points, "low")) / 1.25, max(grammar.ends_of(points, "high"))
     high *= 1.25
-    values = [step for step in _steps(low, high) if low <= step <= high]
-    axis = alt.Axis(values=values if len(values) <= 9 else _decades(low, high), format="~g")
+    values = [step for step in steps_of_ten(low, high) if low <= step <= high]
+    axis = alt.Axis(values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g")
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)
     colour, shape = _series(points, width)
     base = grammar.on(points, x=_over_x(ticks, titles[0], width), description="hover:N")
@@ -182,15 +182,15 @@ def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int
     return grammar.framed(layers, width, 300)
 
 
-def _steps(low: float, high: float) -> list[float]:
+def steps_of_ten(low: float, high: float) -> list[float]:
     """1, 2 and 5 times the powers of ten between two numbers; the powers alone if they are far."""
     bases = (1, 2, 5) if high / low < 1e3 else (1,)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     return [base * 10.0**power for power in powers for base in bases]
 
 
-def _decades(low: float, high: float) -> list[float]:
-    """Powers of ten from `low` to `high`."""
+def powers_of_ten(low: float, high: float) -> list[float]:
+    """From `low` to `high`."""
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     return [10.0**power for power in range(first, last + 1)]
 

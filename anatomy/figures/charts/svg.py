@@ -25,7 +25,7 @@ VEGA_LITE = "6.4"
 # Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
 WIDTHS = {"wide": 680, "narrow": 330}
 BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
-CACHE = Path(".cache") / "anatomy" / "svg"
+CACHE = Path(".cache") / "anatomy" / "svg"  # of the checkout, where no other folder is named
 _LABELLED = re.compile(
     r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
     r"[^>]*?)(?:/>|></(?P=tag)>)"
@@ -73,10 +73,7 @@ def share(abreast: int) -> int:
 
 
 def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
-    """The SVG of a drawing, `width` pixels wide; kept from an earlier build if it can be.
-
-    Pictures are kept in the folder, by default .cache/anatomy/svg of the checkout.
-    """
+    """The SVG of a drawing, `width` pixels wide; one kept in the folder is taken from there."""
     what = json.dumps([drawing, width], sort_keys=True, separators=(",", ":"))
     name = sha256(f"{_tools()} {what}".encode()).hexdigest()[:24]
     kept = (folder or signatures.PACKAGE.parent / CACHE) / f"{name}.svg"

@@ -131,11 +131,8 @@ def frontier(
     by_series = ([point for point in best if point["series"] == name] for name in series)
     lines = [_reaching(line, plane) for line in by_series if line]
     named = _named(points, lines, plane, names=width > DESK and names)
-    layers = [
-        grammar.noise(floor, "y"),
-        grammar.dashed([{"value": 1.0}], y=y),
-        grammar.dashed([{"x": 1.0}], x=x),
-    ]
+    layers = [grammar.noise(floor, "y"), grammar.dashed([{"value": 1.0}], y=y)]
+    layers.append(grammar.dashed([{"x": 1.0}], x=x))
     for line in lines:
         stairs = grammar.on(line, x=x, y=y, color=colour, order=alt.Order("order:Q"))
         # Thin, so that a step upwards is not taken for a mark's interval, which has two ends.
