@@ -28,9 +28,9 @@ from anatomy.figures.charts import figures, strips
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger
-from anatomy.figures.limits import limits as limits
 from anatomy.figures.matrices import matrix as matrix
 from anatomy.figures.payoffs import payoff as payoff
+from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques
 from anatomy.record import signatures
 from anatomy.record.showing import current, selectors
@@ -74,7 +74,8 @@ def show(
     found = showing.find(experiment, **params)
 
     def draw() -> str:
-        table = figures.rows_of(found, ceilings, op, quantity, rows, where)
+        chosen = {"op": op, "quantity": quantity, "variants": rows}
+        table = figures.rows_of(found, ceilings, where, **chosen)
         return figures.shown(table, columns, chart, unfold=unfold)
 
     return framing.exhibit(found, caption, draw)
@@ -130,8 +131,9 @@ def kernels(
     """
     params = selectors(experiment, params, op, quantity)
     found = current().find(experiment, **params)
+    chosen = {"op": op, "quantity": quantity, "variants": rows}
     return framing.exhibit(
-        found, caption, lambda: figures.kernels(figures.rows_of(found, None, op, quantity, rows))
+        found, caption, lambda: figures.kernels(figures.rows_of(found, None, **chosen))
     )
 
 

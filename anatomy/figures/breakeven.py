@@ -1,12 +1,12 @@
 """Where a technique pays: the cells of a map, the line around those that pay, and break-even.
 
-Arithmetic on the rows of one recording that holds several comparisons, and nothing that prints
-markup. A cell pays where its verdict says faster, or less: what was not shown never pays.
+Arithmetic on the rows of one recording that holds several comparisons, without markup. A cell pays
+where its verdict says faster, or less: what was not shown never pays.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from math import exp, log
 from numbers import Real
 from typing import Any
@@ -16,10 +16,8 @@ from anatomy.judge.rows import Row
 from anatomy.table import units
 from anatomy.table.errors import BadParameter, UnknownName
 
-# What is shown that has an interval; any other column is a count, which is exact.
-TIMED = ("ratio", "speedup")
-# Counts that differ by less are called the same: both print as 1.00.
-SAME_COUNT = 0.005
+TIMED = ("ratio", "speedup")  # these have an interval; any other column is a count, which is exact
+SAME_COUNT = 0.005  # counts that differ by less are called the same: both print as 1.00
 PAYS, LOSES = ("faster", "less"), ("slower", "more")
 
 
@@ -46,29 +44,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Cell:
-    """One comparison: a variant at its coordinates.
-
-    Attributes:
-        x: Its value of the column along the axis.
-        y: Its value of the column up the axis, or None.
-        control: The row of its control in the same comparison, or None.
-        value: Ratio, speed-up, or count over the control's count; None where it is not known.
-        low: Lower end of the interval; of a count, the value.
-        high: Upper end.
-        word: What is said of it: faster, slower, same, undecided, less, more; empty without value.
-        why: Why there is no value.
-    """
+    """One comparison: a variant at its coordinates, the values of the columns along and up."""
 
     variant: str
     x: Any
-    y: Any
+    y: Any  # None without such a column
     row: Row
-    control: Row | None
-    value: float | None
-    low: float | None
-    high: float | None
-    word: str
-    why: str
+    control: Row | None  # in the same comparison
+    value: float | None = None  # ratio, speed-up, or count over the control's count
+    low: float | None = None  # the interval's ends; of a count, the value
+    high: float | None = None
+    word: str = ""  # faster, slower, same, undecided, less or more; empty without a value
+    why: str = ""  # there is no value
 
     @property
     def pays(self) -> bool:
@@ -91,13 +78,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where a variant stops paying, or begins to: between two coordinates.
-
-    Attributes:
-        at: Interpolated along the logarithms of coordinate and ratio.
-        before: The last cell on this side of 1.
-        after: The first cell on the other side.
-    """
+    """Where a variant stops paying, or begins to: between the last cell on this side of 1 and the
+    first one on the other, interpolated along the logarithms of coordinate and ratio."""
 
     at: float
     before: Cell
@@ -107,11 +89,12 @@ class Crossing:
 def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
     """The cells of a map, one for each variant and pair of coordinates.
 
-    Raises:
-        UnknownName: A column, variant, op, quantity or value of a column is in no row.
-        BadParameter: Several rows are in one cell; the message says what would tell them apart.
+    UnknownName of a column, variant, op, quantity or value of a column that is in no row.
+    BadParameter of several rows in one cell, with what would tell them apart.
     """
-    _known(table, wanted)
+    need_columns(table, wanted.x, wanted.y)
+    if wanted.counted:
+        _need_count(table, wanted.value)
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op)
     for variant in wanted.variants:
         if variant not in rows.names(kept, "variant"):
@@ -123,41 +106,32 @@ def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
     axes = [name for name in (wanted.x, wanted.y) if name]
     kept = [row for row in kept if not any(units.missing(row.get(name)) for name in axes)]
     found: dict[tuple, list[Cell]] = {}
-    for variant in wanted.variants:
-        for row in kept:
-            mine = row.get("variant") == variant and row.get("role") not in ("control", "again")
-            if mine and (cell := _cell(row, _control(table, row), wanted)):
-                found.setdefault((variant, cell.x, cell.y), []).append(cell)
+    for variant, row in product(wanted.variants, kept):
+        mine = row.get("variant") == variant and row.get("role") not in ("control", "again")
+        if mine and (cell := _cell(row, _control(table, row), wanted)):
+            found.setdefault((variant, cell.x, cell.y), []).append(cell)
     if not found:
         raise BadParameter(
             f"no row of {', '.join(wanted.variants)} with {' and '.join(axes)} is compared with a "
             "control."
         )
-    for variant in wanted.variants:
-        for row in kept:
-            for place, cell in _untried(row, variant, wanted).items():
-                found.setdefault(place, [cell])
-    return [_only(several, wanted) for several in found.values()]
-
-
-def _only(several: Sequence[Cell], wanted: Wanted) -> Cell:
-    """The one cell of its coordinates."""
-    first = several[0]
-    # A comparison that failed may say so in several rows, such as that of its first call.
-    if len(several) == 1 or all(cell.value is None for cell in several):
-        return first
-    at = f"{wanted.x}={first.x}" + (f", {wanted.y}={first.y}" if wanted.y else "")
-    raise too_many([cell.row for cell in several], f"{first.variant!r} are in the cell {at}")
+    for variant, row in product(wanted.variants, kept):
+        if _never_began(row):
+            place = (variant, *_place(row, wanted))
+            found.setdefault(place, [Cell(*place, row, None, why=row["note"])])
+    for (variant, x, y), several in found.items():
+        # A comparison that failed may say so in several rows, such as that of its first call.
+        if len(several) > 1 and any(cell.value is not None for cell in several):
+            at = f"{wanted.x}={x}" + (f", {wanted.y}={y}" if wanted.y else "")
+            raise too_many([cell.row for cell in several], f"{variant!r} are in the cell {at}")
+    return [several[0] for several in found.values()]
 
 
 def too_many(several: Sequence[Row], where: str) -> BadParameter:
     """The error of several rows where there must be one; it says what would tell them apart."""
-    columns = rows.telling_apart(several)
-    advice = (
-        f"choose by op=, quantity= or where={{...}} of {columns}"
-        if columns
-        else "they differ in no column to choose them by"
-    )
+    advice = "they differ in no column to choose them by"
+    if columns := rows.telling_apart(several):
+        advice = f"choose by op=, quantity= or where={{...}} of {columns}"
     return BadParameter(f"{len(several)} rows of {where}, and there must be one: {advice}.")
 
 
@@ -173,14 +147,10 @@ def is_number(value: Any) -> bool:
 
 
 def contour(paying: Mapping[tuple[int, int], bool]) -> list[tuple[int, int, int, int]]:
-    """The edges between cells that pay and cells beside them that do not.
+    """The edges between cells that pay and cells beside them that do not: x and y of both ends.
 
-    Args:
-        paying: Column and row of each cell with a value, and whether it pays. To a cell without
-            a value there is no edge: nothing is known there.
-
-    Returns:
-        Ends of each edge, x and y and x and y, in cells: cell (0, 0) reaches from 0 to 1.
+    `paying` has column and row of each cell with a value; cell (0, 0) reaches from 0 to 1. To a
+    cell without a value there is no edge: nothing is known there.
     """
     edges = []
     for (i, j), pays in sorted(paying.items()):
@@ -209,28 +179,28 @@ def crossings(line: Sequence[Cell]) -> list[Crossing]:
     return found
 
 
-def _known(table: Sequence[Row], wanted: Wanted) -> None:
+def need_columns(table: Sequence[Row], *names: str | None) -> None:
+    """UnknownName of the first column that is in no row."""
     columns = {name for row in table for name in row}
-    for name in filter(None, (wanted.x, wanted.y)):
+    for name in filter(None, names):
         if name not in columns:
             raise UnknownName("column", name, columns)
-    if wanted.value in TIMED:
-        return
-    numeric = {n for row in table for n, value in row.items() if is_number(value)}
-    if wanted.value not in numeric:
-        raise UnknownName("value to show", wanted.value, {*TIMED, *numeric})
-    if wanted.value in rows.INTERVALS:
-        raise BadParameter(f"{wanted.value} has an interval; show it as value='ratio'.")
+
+
+def _need_count(table: Sequence[Row], column: str) -> None:
+    numeric = {name for row in table for name, value in row.items() if is_number(value)}
+    if column not in numeric:
+        raise UnknownName("value to show", column, {*TIMED, *numeric})
+    if column in rows.INTERVALS:
+        raise BadParameter(f"{column} has an interval; show it as value='ratio'.")
 
 
 def _control(table: Sequence[Row], row: Row) -> Row | None:
     """The row that a row is compared with: of the same op and quantity."""
-    name = row.get("control")
-    for other in table:
-        same = all(other.get(column) == row.get(column) for column in ("op", "quantity"))
-        if same and (other.get("variant") == name if name else other.get("role") == "control"):
-            return other
-    return None
+    has = {"variant": row["control"]} if row.get("control") else {"role": "control"}
+    has |= {"op": row.get("op"), "quantity": row.get("quantity")}
+    alike = (other for other in table if all(other.get(name) == has[name] for name in has))
+    return next(alike, None)
 
 
 def _cell(row: Row, control: Row | None, wanted: Wanted) -> Cell | None:
@@ -238,46 +208,40 @@ def _cell(row: Row, control: Row | None, wanted: Wanted) -> Cell | None:
     timed = not units.missing(row.get("median_s"))
     if timed and control is None and units.missing(row.get("ratio")):
         return None
-    place = (row["variant"], row[wanted.x], row[wanted.y] if wanted.y else None, row, control)
-    found = _timed(row, wanted) if wanted.value in TIMED else _counted(row, control, wanted.value)
-    return Cell(*place, *found)
+    value = wanted.value
+    found = _counted(row, control or {}, value) if wanted.counted else _timed(row, value)
+    return Cell(row["variant"], *_place(row, wanted), row, control, **found)
 
 
-def _untried(row: Row, variant: str, wanted: Wanted) -> dict[tuple, Cell]:
-    """The cell of a comparison that never began, of which only the control's row says why."""
+def _place(row: Row, wanted: Wanted) -> tuple[Any, Any]:
+    return row[wanted.x], row[wanted.y] if wanted.y else None
+
+
+def _never_began(row: Row) -> bool:
+    """Whether only this row, the control's, says why its comparison was not made."""
     control = row.get("role") == "control" or units.missing(row.get("variant"))
-    place = (variant, row[wanted.x], row[wanted.y] if wanted.y else None)
-    if not control or not row.get("note") or not units.missing(row.get("median_s")):
-        return {}
-    return {place: Cell(*place, row, None, *_without(row["note"]))}
+    return bool(control and row.get("note") and units.missing(row.get("median_s")))
 
 
-# Value, both ends of its interval, its word, and why there is none.
-Shown = tuple[float | None, float | None, float | None, str, str]
-
-
-def _without(why: str) -> Shown:
-    return None, None, None, "", why
-
-
-def _timed(row: Row, wanted: Wanted) -> Shown:
+def _timed(row: Row, column: str) -> dict[str, Any]:
+    """A cell's value, interval and word, or why there is none."""
     if units.missing(row.get("ratio")) or row.get("verdict") == "impossible":
-        return _without(row.get("note") or "not measured")
+        return {"why": row.get("note") or "not measured"}
     row = rows.derived(row, None)
-    ends = (row.get(name) for name in rows.INTERVALS[wanted.value])
-    low, high = (row[wanted.value] if units.missing(end) else end for end in ends)
-    return row[wanted.value], low, high, row.get("verdict") or "undecided", ""
+    value, *ends = (row.get(name) for name in (column, *rows.INTERVALS[column]))
+    low, high = (value if units.missing(end) else end for end in ends)
+    return {"value": value, "low": low, "high": high, "word": row.get("verdict") or "undecided"}
 
 
-def _counted(row: Row, control: Row | None, column: str) -> Shown:
-    here, there = row.get(column), (control or {}).get(column)
+def _counted(row: Row, control: Row, column: str) -> dict[str, Any]:
+    """The same of a count."""
+    here, there = row.get(column), control.get(column)
     if units.missing(here):
-        return _without(row.get("note") or "not counted")
+        return {"why": row.get("note") or "not counted"}
     if units.missing(there):
-        return _without((control or {}).get("note") or "the control's is not known")
+        return {"why": control.get("note") or "the control's is not known"}
     if there <= 0:
-        return _without("the control needs none")
-    value = here / there
+        return {"why": "the control needs none"}
     close = abs(here - there) < SAME_COUNT * there
     word = "same" if close else "less" if here < there else "more"
-    return value, value, value, word, ""
+    return dict.fromkeys(("value", "low", "high"), here / there) | {"word": word}

@@ -1,11 +1,8 @@
-"""What curves say: plateaus and the knee of a bandwidth, and the line of a graph's cost.
-
-Arithmetic on rows of `limits.bandwidth` and `limits.floors`, and nothing that prints.
-"""
+"""What rows of `limits.bandwidth` and `limits.floors` say: plateaus, knees, cost over a length."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import exp, log
 
 import numpy as np
@@ -14,43 +11,31 @@ from anatomy.judge.rows import Row
 from anatomy.table import units
 from anatomy.table.intervals import Interval, median_interval
 
-# A cache that gives less than this many times the memory's rate shows no knee to speak of.
-LEAST_STEP = 1.1
-# From so many caches on, a working set is the memory's alone.
-BEYOND = 4
+LEAST_STEP = 1.1  # a cache that gives less than so many times the memory's rate shows no knee
+BEYOND = 4  # from so many caches on, a working set is the memory's alone
 
 
 @dataclass(frozen=True)
 class Step:
     """The step of one operation's bandwidth from the cache down to the memory.
 
-    Attributes:
-        op: `copy`, `read` or `write`.
-        cache: The fastest row whose working set is no larger than the cache.
-        memory: The fastest row of those several caches large, or None without such a row.
-        knee_bytes: Working set at which the rate has fallen half way from the one to the other;
-            None where the cache is hardly faster than the memory.
+    `knee_bytes` is the working set at which the rate has fallen half way from the one to the other;
+    None where the cache is hardly faster than the memory.
     """
 
     op: str
-    cache: Row | None
-    memory: Row | None
+    cache: Row | None  # the fastest whose working set is no larger than the cache
+    memory: Row | None  # the fastest of those several caches large
     knee_bytes: float | None
 
 
 @dataclass(frozen=True)
 class Line:
-    """Cost of a graph over its kernels: `fixed` and `each`, in seconds, with their intervals.
+    """Cost of a graph over its kernels: `fixed` and `each`, in seconds, with their intervals."""
 
-    Attributes:
-        fixed: What a replay costs before its first kernel.
-        each: What each kernel adds.
-        strays: Largest distance of a median from the line, as a share of it.
-    """
-
-    fixed: Interval
-    each: Interval
-    strays: float
+    fixed: Interval  # what a replay costs before its first kernel
+    each: Interval  # what each kernel adds
+    strays: float  # largest distance of a median from the line, as a share of it
 
 
 def rate(row: Row) -> float | None:
@@ -73,17 +58,12 @@ def fastest(table: Iterable[Row]) -> list[Row]:
 
 def steps(table: Sequence[Row]) -> list[Step]:
     """The step of each operation of a recording of `limits.bandwidth`."""
-    return [
-        step([row for row in fastest(table) if row["op"] == op])
-        for op in dict.fromkeys(row["op"] for row in table)
-    ]
+    by_op = groupby(fastest(table), key=lambda row: row["op"])
+    return [_step(list(points)) for _, points in by_op]
 
 
-def step(points: Sequence[Row]) -> Step:
-    """The step of one operation, from its fastest rows by rising working set.
-
-    The knee lies between two sizes; it is interpolated along the logarithm of the size.
-    """
+def _step(points: Sequence[Row]) -> Step:
+    """The step of one operation, from its fastest rows by rising working set."""
     size = points[0]["cache_bytes"]
     inside = [row for row in points if row["working_set_bytes"] <= size]
     outside = [row for row in points if row["working_set_bytes"] >= BEYOND * size]
@@ -95,7 +75,7 @@ def step(points: Sequence[Row]) -> Step:
 
 
 def _crossing(points: Sequence[Row], level: float) -> float | None:
-    """Working set at which the rate first falls below `level`."""
+    """Working set at which the rate first falls below `level`, along the logarithm of the size."""
     for before, after in pairwise(points):
         if rate(after) < level:
             part = (rate(before) - level) / (rate(before) - rate(after))
@@ -105,17 +85,11 @@ def _crossing(points: Sequence[Row], level: float) -> float | None:
 
 
 def line(lengths: Sequence[float], blocks: Sequence[Sequence[float]]) -> Line | None:
-    """Fit cost = fixed + each x length, block by block.
+    """Fit cost = fixed + each x length, block by block; None of fewer than two lengths or no block.
 
-    Lengths reach over several powers of ten, so each distance counts as a share of its cost;
-    otherwise the longest graph alone would decide what the shortest costs.
-
-    Args:
-        lengths: Kernels of each graph.
-        blocks: For each graph its block medians in seconds, of the same blocks.
-
-    Returns:
-        Medians over the blocks with their intervals; None of fewer than two lengths or one block.
+    Lengths, in kernels, reach over several powers of ten, so each distance counts as a share of its
+    cost; otherwise the longest graph alone would decide what the shortest costs. Each graph has its
+    block medians in seconds, of the same blocks.
     """
     times = np.asarray(blocks, dtype=np.float64)  # (graphs, blocks)
     if len(set(lengths)) < 2 or times.ndim != 2 or not times.size:
@@ -132,14 +106,16 @@ def line(lengths: Sequence[float], blocks: Sequence[Sequence[float]]) -> Line | 
     return Line(median_interval(fixed), median_interval(each), strays)
 
 
+def graph_rows(table: Iterable[Row]) -> list[Row]:
+    """The rows of CUDA graphs in a recording of `limits.floors`."""
+    return [row for row in table if row.get("op") == "graph" and row.get("role") != "again"]
+
+
 def graph_line(table: Iterable[Row], quantity: str) -> Line | None:
     """The line of the graphs of a recording of `limits.floors`, in one quantity."""
     graphs = [
         row
-        for row in table
-        if row.get("op") == "graph"
-        and row.get("quantity") == quantity
-        and row.get("role") != "again"
-        and not units.missing(row.get("median_s"))
+        for row in graph_rows(table)
+        if row.get("quantity") == quantity and not units.missing(row.get("median_s"))
     ]
     return line([row["kernel_count"] for row in graphs], [row["blocks_s"] for row in graphs])

@@ -4,7 +4,6 @@ A variant is *beaten* by another that needs no more of what is counted and is sh
 that needs less of it in the same time. Times of two variants are compared block by block, as those
 of a variant and its control are: two medians alone beat nobody. The frontier is drawn through the
 variants that nothing beats; one above it is beaten in the median, and that was not shown.
-Arithmetic on the rows of one recording, and nothing that prints markup.
 """
 
 from collections.abc import Sequence
@@ -24,19 +23,12 @@ YES, OPEN, NO = "yes", "undecided", "no"
 
 @dataclass(frozen=True)
 class Point:
-    """A variant by its count and its time, each over its control's.
-
-    Attributes:
-        time: The cell of its time.
-        count: The cell of its count.
-        standing: `yes`, `undecided` or `no`: whether it is on the frontier; empty without a place.
-        beaten_by: The variants that beat it; of an undecided one, those below it in the median.
-    """
+    """A variant by its count and its time, each over its control's."""
 
     time: Cell
     count: Cell
-    standing: str = ""
-    beaten_by: tuple[str, ...] = ()
+    standing: str = ""  # YES, OPEN or NO; empty without a place
+    beaten_by: tuple[str, ...] = ()  # of an undecided one, the variants below it in the median
 
     @property
     def variant(self) -> str:
@@ -58,26 +50,16 @@ class Point:
         """Whether both are known."""
         return self.time.value is not None and self.count.value is not None
 
-    @property
-    def why(self) -> str:
-        """Why it has no place."""
-        return self.time.why or self.count.why
-
 
 def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
     """The variants of each series, the control first, with how each stands to the frontier.
 
-    Raises:
-        UnknownName: A column, variant, op, quantity or value of a column is in no row.
-        BadParameter: There are several comparisons, or several rows of a variant in one of them.
+    Raises what `breakeven.cells` does, and BadParameter of several comparisons.
     """
-    variants = list(wanted.variants or _variants(table, wanted))
+    variants = list(wanted.variants or _compared_variants(table, wanted))
     both = replace(wanted, x=wanted.series or "op", variants=variants)
     times, counts = (
-        {
-            (cell.x, cell.variant): cell
-            for cell in breakeven.cells(table, replace(both, value=value))
-        }
+        {(c.x, c.variant): c for c in breakeven.cells(table, replace(both, value=value))}
         for value in ("ratio", wanted.x)
     )
     found: dict[Any, list[Point]] = {}
@@ -93,8 +75,7 @@ def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
     return found
 
 
-def _variants(table: Sequence[Row], wanted: Wanted) -> list[str]:
-    """All that are compared with a control among the rows wanted."""
+def _compared_variants(table: Sequence[Row], wanted: Wanted) -> list[str]:
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op)
     mine = [row for row in kept if row.get("role") not in ("control", "again")]
     found = [row for row in mine if row.get("ratio") is not None or row.get("note")]
@@ -114,31 +95,30 @@ def _control(mine: Sequence[Point], place: Any) -> list[Point]:
             f"frontier() shows variants of one control, and these have {', '.join(names)}: choose "
             "them by variants=."
         )
-    row, one = controls[0], (1.0, 1.0, 1.0, "control", "")
-    known = any(point.count.value is not None for point in mine)
-    count = one if known else (None, None, None, "", "not counted")
-    cells = (Cell(row["variant"], place, None, row, row, *shown) for shown in (one, count))
-    return [Point(*cells)]
+    row = controls[0]
+    time = Cell(row["variant"], place, None, row, row, 1.0, 1.0, 1.0, "control", "")
+    if any(point.count.value is not None for point in mine):
+        return [Point(time, time)]
+    return [Point(time, Cell(row["variant"], place, None, row, row, why="not counted"))]
 
 
 def _standing(several: Sequence[Point]) -> list[Point]:
     """Points of one comparison with how each stands to the frontier."""
     placed = [point for point in several if point.placed]
+    beaters = {p.variant: [o for o in placed if o is not p and _beats(o, p)] for p in placed}
+    unbeaten = [point for point in placed if not beaters[point.variant]]
     found = []
     for point in several:
-        others = [other for other in placed if other is not point and point.placed]
-        beaters = tuple(other.variant for other in others if beats(other, point))
-        standing = (NO if beaters else YES) if point.placed else ""
-        found.append(replace(point, standing=standing, beaten_by=beaters))
-    left = [point for point in found if point.standing == YES]
-    for index, point in enumerate(found):
-        below = tuple(o.variant for o in left if point.standing == YES and _below(o, point))
-        if below:
-            found[index] = replace(point, standing=OPEN, beaten_by=below)
+        above = beaters.get(point.variant, ())
+        standing = "" if not point.placed else NO if above else YES
+        if standing == YES and (above := [other for other in unbeaten if _below(other, point)]):
+            standing = OPEN
+        names = tuple(other.variant for other in above)
+        found.append(replace(point, standing=standing, beaten_by=names))
     return found
 
 
-def beats(one: Point, other: Point) -> bool:
+def _beats(one: Point, other: Point) -> bool:
     """Whether a variant needs no more and is shown to be faster, or less and is as fast."""
     if one.count.value > other.count.value:
         return False

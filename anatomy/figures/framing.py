@@ -8,8 +8,7 @@ from anatomy.figures.text import inline
 from anatomy.record.showing import Found, Showing, current
 from anatomy.table.errors import AnatomyError
 
-# Parameters that say how it was measured, not what.
-HOW = ("device", "iters")
+HOW = ("device", "iters")  # parameters that say how it was measured, not what
 
 
 def exhibit(
@@ -17,17 +16,11 @@ def exhibit(
 ) -> str:
     """A figure of the page that is rendered; empty while a build only collects what pages show.
 
-    What is missing or stale stands above it, under it the caption and the run strip. A recording
-    that is not current may lack what is asked for: then its badge stands alone.
-
-    Args:
-        found: The recording that it is made of, which there must be for a body, or several.
-        caption: What to see, in a page's markup; None for the experiment and its parameters alone.
-        draw: Gives the body: charts and tables.
-        kind: Further class of the frame, where it has a body.
-
-    Raises:
-        AnatomyError: All recordings are current, so that what is asked for is wrong.
+    What is missing or stale stands above it, under it the caption, in a page's markup, and the run
+    strip. The body that `draw` gives is left out where the one recording that it is made of is
+    missing, and where one that is not current lacks what is asked for: then a badge stands alone.
+    If all are current, what is asked for is wrong, and `draw`'s error is raised. `kind` is a
+    further class of the frame around a body.
     """
     showing = current()
     says = inline.render_text(showing, caption) if caption else ""
@@ -45,16 +38,13 @@ def exhibit(
 
 
 def _framed(showing: Showing, found: Sequence[Found], body: str, says: str, kind: str) -> str:
-    calls = list(dict.fromkeys(_call(each) for each in found))
+    calls = list(dict.fromkeys(map(_call, found)))
     parts = [f'<span class="says">{says}</span>'] if says else []
     parts += [f"<code>{escape(calls[0])}</code>"] if len(calls) == 1 else []
     caption = f"<figcaption>{' '.join(parts)}</figcaption>" if parts else ""
-    classes = f"shown {kind}".rstrip()
-    missing = strips.notices(showing, found)
-    return (
-        f'<figure class="{classes}" data-search-exclude>{missing}{body}{caption}'
-        f"{strips.strip(showing, found)}</figure>\n"
-    )
+    missing, strip = strips.notices(showing, found), strips.strip(showing, found)
+    opening = f'<figure class="{f"shown {kind}".rstrip()}" data-search-exclude>'
+    return f"{opening}{missing}{body}{caption}{strip}</figure>\n"
 
 
 def _call(found: Found) -> str:

@@ -1,7 +1,4 @@
-"""What memory costs in time, on a page: every variant by both, and the frontier of those worth it.
-
-Which of them are on it is `anatomy.figures.dominance`'s to say.
-"""
+"""What memory costs in time, on a page: every variant by both, and those that nothing beats."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -12,8 +9,7 @@ from anatomy.figures.breakeven import Wanted
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.dominance import NO, OPEN, Point, line, points
 from anatomy.judge import rows
-from anatomy.judge.rows import Row
-from anatomy.record.showing import current, selectors
+from anatomy.record.showing import Found, current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
@@ -53,75 +49,67 @@ def frontier(
         raise BadParameter(f"{x} has an interval; frontier() has a count along its axis.")
     wanted = Wanted(x, series=series, variants=variants, op=op, quantity=quantity, where=where)
     found = current().find(experiment, **params)
-    return framing.exhibit(
-        found, caption, lambda: _shown(found.recording.rows, wanted), kind="frontier"
-    )
+    return framing.exhibit(found, caption, lambda: _shown(found, wanted), kind="frontier")
 
 
-def _shown(table: Sequence[Row], wanted: Wanted) -> str:
-    by_series = points(table, wanted)
+def _shown(found: Found, wanted: Wanted) -> str:
+    by_series = points(found.recording.rows, wanted)
     table = _table(by_series, wanted)
     if not any(point.placed for several in by_series.values() for point in several):
         return table
     return _chart(by_series, wanted) + figures.twin(table)
 
 
-def _name(wanted: Wanted, place: Any) -> str:
-    """A series as its legend has it; the only comparison needs no name."""
-    if wanted.series is None:
-        return ""
-    return f"{rows.heading(wanted.series)} {payoffs.label(wanted.series, place)}"
-
-
 def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """The picture, what its marks mean, and what is on the frontier in words."""
     several = len(by_series) > 1
     drawn = [point for mine in by_series.values() for point in mine if point.placed]
-    numbers = {name: str(number) for number, name in enumerate(_names(drawn), 1)}
-    marks, steps = [], []
-    series = {place: _name(wanted, place) for place in by_series}
+    shown = rows.names([point.row for point in drawn], "variant")
+    control = next((point.variant for point in drawn if point.is_control), None)
+    others = (name for name in shown if name != control)
+    numbers = {name: str(number) for number, name in enumerate(others, 1)}
+    marks, steps, series = [], [], dict.fromkeys(by_series, "")
+    if wanted.series:  # the only comparison needs no name in a legend
+        head = rows.heading(wanted.series)
+        series = {place: f"{head} {payoffs.label(wanted.series, place)}" for place in by_series}
     for place, mine in by_series.items():
         # The control, which is at 1 by 1 in every series, is drawn once.
         repeated = any(mark["control"] for mark in marks)
-        shown = [p for p in mine if p.placed and not (p.is_control and repeated)]
-        marks += [_mark(point, numbers, wanted, series[place]) for point in shown]
-        steps += [
-            {"series": series[place], "x": p.count.value, "value": p.time.value} for p in line(mine)
-        ]
+        new = [p for p in mine if p.placed and not (p.is_control and repeated)]
+        marks += [_mark(point, numbers, wanted, series[place]) for point in new]
+        steps += [{"series": series[place], **_at(point)} for point in line(mine)]
     floor = max((p.row.get("noise_floor") or 0.0 for p in drawn), default=0.0)
     titles = (payoffs.title(wanted.x), payoffs.title("ratio", [point.row for point in drawn]))
-    series = list(series.values())
     names = len(marks) <= MOST_NAMED
-    drawing = svg.Drawing("tradeoffs.frontier", (marks, steps, floor, titles, series, names))
+    arguments = (marks, steps, floor, titles, list(series.values()), names)
+    drawing = svg.Drawing("tradeoffs.frontier", arguments)
     named = (
-        f"{titles[1]} against {titles[0]} of {', '.join(_names(drawn, control=True))}"
+        f"{titles[1]} against {titles[0]} of {', '.join(shown)}"
         f"{f' by {rows.heading(wanted.series)}' if several else ''}, with the frontier of those "
         "that none beats in both. The table under it has the figures."
     )
     return (
         svg.chart([("", drawing)], named)
-        + _numbers(numbers, drawn, always=not names)
-        + _key(drawn, wanted, several=several)
+        + _numbers(numbers, control, always=not names)
+        + _how_to_read(drawn, wanted, several=several)
         + _worth(by_series, wanted)
     )
 
 
 def _mark(point: Point, numbers: Mapping[str, str], wanted: Wanted, series: str) -> dict[str, Any]:
     """A point as `tradeoffs.frontier` draws it."""
-    control, time = point.is_control, point.time
-    mark = {"series": series, "x": point.count.value, "value": time.value}
-    mark |= {"low": time.low, "high": time.high, "control": control}
-    mark["name"] = f"{point.variant}, the control" if control else point.variant
-    mark["number"] = "" if control else numbers[point.variant]
-    return mark | {"beaten": point.standing == NO, "hover": _described(point, wanted, series)}
+    control, low, high = point.is_control, point.time.low, point.time.high
+    name = f"{point.variant}, the control" if control else point.variant
+    mark = {"series": series, **_at(point), "low": low, "high": high, "control": control}
+    mark |= {"name": name, "number": "" if control else numbers[point.variant]}
+    return mark | {"beaten": point.standing == NO, "hover": _hover_text(point, wanted, series)}
 
 
-def _names(drawn: Sequence[Point], *, control: bool = False) -> list[str]:
-    return list(dict.fromkeys(p.variant for p in drawn if control or not p.is_control))
+def _at(point: Point) -> dict[str, float]:
+    return {"x": point.count.value, "value": point.time.value}
 
 
-def _described(point: Point, wanted: Wanted, series: str) -> str:
-    """A point in words, for whoever points at it."""
+def _hover_text(point: Point, wanted: Wanted, series: str) -> str:
     if point.is_control:
         return f"{point.variant}: the control"
     where = f", {series}" if series else ""
@@ -133,23 +121,22 @@ def _described(point: Point, wanted: Wanted, series: str) -> str:
     )
 
 
-def _numbers(numbers: Mapping[str, str], drawn: Sequence[Point], *, always: bool) -> str:
+def _numbers(numbers: Mapping[str, str], control: str | None, *, always: bool) -> str:
     """Which number is which variant, where the picture has no room for their names."""
     kind = "key numbered" if always else "key numbered narrow"
-    control = next((tables.code(p.variant) for p in drawn if p.is_control), "")
-    parts = [
-        f"<span><b>{number}</b> {tables.code(name)}</span> " for name, number in numbers.items()
-    ]
-    parts += [f"<span><b>●</b> {control}, the control</span>"] if control else []
+    named = "<span><b>{}</b> {}</span> ".format
+    parts = [named(number, tables.code(name)) for name, number in numbers.items()]
+    if control:
+        parts.append(named("●", f"{tables.code(control)}, the control").rstrip())
     return f'<p class="{kind}">{"".join(parts)}</p>'
 
 
-def _key(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
-    """How to read it."""
+def _how_to_read(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
     kind = "edge" if several else "edge first"
-    what = escape(rows.heading(wanted.x))
-    parts = [f"left: less {what}; down: faster"]
-    parts.append(f'<span class="{kind}"></span> the frontier: nothing is shown to beat these')
+    parts = [
+        f"left: less {escape(rows.heading(wanted.x))}; down: faster",
+        f'<span class="{kind}"></span> the frontier: nothing is shown to beat these',
+    ]
     if any(point.standing == NO for point in drawn):
         parts.append("hollow: beaten; the table says by what")
     if any(point.standing == OPEN for point in drawn):
@@ -161,34 +148,33 @@ def _worth(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """What is on each frontier, from the least count to the most."""
     alike: dict[str, list[str]] = {}
     for place, several in by_series.items():
-        on = ", ".join(tables.code(point.variant) for point in line(several))
-        alike.setdefault(on, []).append(payoffs.label(wanted.series or "op", place))
+        if on := ", ".join(tables.code(point.variant) for point in line(several)):
+            alike.setdefault(on, []).append(payoffs.label(wanted.series or "op", place))
     lines = []
     for on, places in alike.items():
         where = f"{rows.heading(wanted.series)} {', '.join(places)}: on" if wanted.series else "on"
         said = f"{where[0].upper()}{where[1:]} the frontier, from left to right"
-        if on:
-            lines.append(f"<li>{escape(said)}: {on}.</li>")
+        lines.append(f"<li>{escape(said)}: {on}.</li>")
     return f'<ul class="breaks">{"".join(lines)}</ul>'
 
 
 def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     """One row for each point: both ratios, the verdict, and whether it is on the frontier."""
-    heading = rows.heading(wanted.x)
-
-    def place(point: Point) -> str:
-        return escape(payoffs.label(wanted.series, point.time.x))
+    heading, series = rows.heading(wanted.x), wanted.series
 
     def time(point: Point) -> str:
         ends = () if point.is_control else (point.time.low, point.time.high)
         return tables.figure(point.time.value, *ends)
 
     def standing(point: Point) -> str:
+        beaters = ", ".join(map(tables.code, point.beaten_by[:2]))
+        more = len(point.beaten_by) - 2
+        beaters += f" and {more} more" if more > 0 else ""
         if point.standing == OPEN:
-            return f"undecided: {_beaters(point)} beats it by the median alone"
-        if point.standing == NO:
-            return f"no: beaten by {_beaters(point)}"
-        return point.standing or tables.why(point.why)
+            return f"undecided: {beaters} beats it by the median alone"
+        if beaters:
+            return f"no: beaten by {beaters}"
+        return point.standing or tables.why(point.time.why or point.count.why)
 
     columns = [
         ("variant", lambda point: tables.code(point.variant)),
@@ -198,14 +184,8 @@ def _table(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
         ("verdict", lambda p: tables.chip(p.time.word) if p.time.word else tables.NONE),
         ("on the frontier", standing),
     ]
-    if wanted.series:
-        columns.insert(0, (f"#{rows.heading(wanted.series)}", place))
+    if series:
+        place = f"#{rows.heading(series)}", lambda p: escape(payoffs.label(series, p.time.x))
+        columns.insert(0, place)
     every = [point for several in by_series.values() for point in several]
     return tables.by_columns(columns, every, f"Time against {heading}", "payoffs")
-
-
-def _beaters(point: Point) -> str:
-    """The variants that beat a point, at most two of them."""
-    shown = ", ".join(map(tables.code, point.beaten_by[:2]))
-    more = len(point.beaten_by) - 2
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -5,13 +5,13 @@ from html import escape
 from typing import Any
 
 from anatomy.figures import framing, tables
-from anatomy.figures.breakeven import Wanted, axis, is_number, too_many
+from anatomy.figures.breakeven import Wanted, axis, is_number, need_columns, too_many
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.payoffs import label
 from anatomy.judge import rows
 from anatomy.judge.exponents import LEAST_POINTS, PowerFit, power_fit
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current, selectors
+from anatomy.record.showing import Found, current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter, UnknownName
 
@@ -56,31 +56,23 @@ def curve(
         raise UnknownName("fit", fit, FITS)
     wanted = Wanted(x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond)
     found = current().find(experiment, **params)
-    return framing.exhibit(
-        found, caption, lambda: _shown(found.recording.rows, wanted), kind="growth"
-    )
+    return framing.exhibit(found, caption, lambda: _shown(found, wanted), kind="growth")
 
 
 def lines(table: Sequence[Row], wanted: Wanted) -> dict[str, list[Row]]:
     """Rows of each series by rising size; those without a value are among them.
 
-    Raises:
-        UnknownName: A column, or a value of one, is in no row.
-        BadParameter: A series has two rows of one size.
+    UnknownName of a column or a value that is in no row; BadParameter of two rows of one size.
     """
-    columns = {name for row in table for name in row}
-    for name in (wanted.x, wanted.y, wanted.series):
-        if name not in columns:
-            raise UnknownName("column", name, columns)
+    need_columns(table, wanted.x, wanted.y, wanted.series)
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op, quantity=wanted.quantity)
     found: dict[str, dict[float, list[Row]]] = {}
     for row in kept:
-        size = row.get(wanted.x)
-        if row.get("role") == "again" or units.missing(row.get(wanted.series)):
-            continue
-        if is_number(size) and not units.missing(size):
-            name = units.format_value(row[wanted.series])
-            found.setdefault(name, {}).setdefault(size, []).append(row)
+        size, name = row.get(wanted.x), row.get(wanted.series)
+        has_place = is_number(size) and not units.missing(size) and not units.missing(name)
+        if has_place and row.get("role") != "again":
+            by_size = found.setdefault(units.format_value(name), {})
+            by_size.setdefault(size, []).append(row)
     for name, by_size in found.items():
         for size, several in by_size.items():
             if len(several) > 1:
@@ -104,20 +96,15 @@ def _drawable(row: Row, x: str, y: str) -> bool:
     return known and row.get("verdict") != "impossible" and row[x] > 0 and row[y] > 0
 
 
-def _shown(table: Sequence[Row], wanted: Wanted) -> str:
-    by_series = lines(table, wanted)
-    drawn = {
-        name: [row for row in line if _drawable(row, wanted.x, wanted.y)]
-        for name, line in by_series.items()
-    }
+def _shown(found: Found, wanted: Wanted) -> str:
+    x, y, by_series = wanted.x, wanted.y, lines(found.recording.rows, wanted)
+    drawn = {name: [r for r in line if _drawable(r, x, y)] for name, line in by_series.items()}
     if not any(drawn.values()):
-        raise BadParameter(f"no row has a positive {wanted.x} and {wanted.y} to draw.")
-    fits = {
-        name: fitted(line, wanted.x, wanted.y, wanted.beyond)
-        for name, line in drawn.items()
-        if wanted.fit
-    }
-    exponents = _exponents(fits, wanted) if wanted.fit else ""
+        raise BadParameter(f"no row has a positive {x} and {y} to draw.")
+    fits, exponents = {}, ""
+    if wanted.fit:
+        fits = {name: fitted(line, x, y, wanted.beyond) for name, line in drawn.items()}
+        exponents = _exponents(fits, wanted)
     return _chart(drawn, fits, wanted) + exponents + figures.twin(_table(by_series, wanted))
 
 
@@ -125,7 +112,7 @@ def _chart(
     drawn: Mapping[str, Sequence[Row]], fits: Mapping[str, PowerFit | None], wanted: Wanted
 ) -> str:
     every = [row for line in drawn.values() for row in line]
-    size, unit = _unit([row[wanted.y] for row in every], wanted.y)
+    size, unit = _unit_of_axis([row[wanted.y] for row in every], wanted.y)
     across, up = rows.heading(wanted.x), rows.heading(wanted.y)
     points = []
     for name, line in drawn.items():
@@ -150,8 +137,7 @@ def _chart(
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
 
 
-def _unit(values: Sequence[float], column: str) -> tuple[float, str]:
-    """Size and name of the unit of a column's axis."""
+def _unit_of_axis(values: Sequence[float], column: str) -> tuple[float, str]:
     if column.endswith("_s"):
         return tables.time_unit(values)
     if column.endswith("bytes"):
@@ -175,37 +161,30 @@ def _exponents(fits: Mapping[str, PowerFit | None], wanted: Wanted) -> str:
         stray, exponent = units.percent(fit.strays, 2), tables.figure(fit.median, *ends)
         body.append([tables.code(name), exponent, str(fit.points), stray, note])
     heads = [wanted.series, "#exponent", "#sizes", "#farthest from the line", "note"]
-    if not any(line[4] for line in body):
-        heads, *body = (line[:4] for line in (heads, *body))
     name = f"{rows.heading(wanted.y)} ∝ {rows.heading(wanted.x)} to this power"
-    what = (
-        "Counts have no noise: the interval is how far they stray from a power law."
-        if counted
-        else "The interval holds the noise and whatever is no power law."
-    )
+    what = "The interval holds the noise and whatever is no power law."
+    if counted:
+        what = "Counts have no noise: the interval is how far they stray from a power law."
     some = f", sizes from {label(wanted.x, wanted.beyond)}" if wanted.beyond else ""
     key = f'<p class="key">{escape(name)}; 95% interval{escape(some)}; dashed: the fit. {what}</p>'
-    return key + tables.listed(heads, body, "Fitted exponents", "exponents")
+    return key + _listed(heads, body, "Fitted exponents", "exponents")
 
 
 def _table(by_series: Mapping[str, Sequence[Row]], wanted: Wanted) -> str:
     """One row for each point, and what could not be measured with its reason."""
-    every = [(name, row) for name, line in by_series.items() for row in line]
-    across, up = rows.heading(wanted.x), rows.heading(wanted.y)
+    lines, x, y = [], wanted.x, wanted.y
+    for name, row in ((name, row) for name, line in by_series.items() for row in line):
+        cost = tables.time(row) if y == "median_s" else tables.cell(row, y)
+        why = tables.why(row.get("note") or ("not positive" if row.get(y) == 0 else ""))
+        why = "" if _drawable(row, x, y) else why
+        lines.append([tables.code(name), label(x, row[x]), cost, why])
+    across, up = rows.heading(x), rows.heading(y)
+    heads = [wanted.series, f"#{across}", f"#{up}", "why"]
+    return _listed(heads, lines, f"{up} by {across}")
 
-    def cost(row: Row) -> str:
-        return tables.time(row) if wanted.y == "median_s" else tables.cell(row, wanted.y)
 
-    def reason(row: Row) -> str:
-        if _drawable(row, wanted.x, wanted.y):
-            return ""
-        return tables.why(row.get("note") or ("not positive" if row.get(wanted.y) == 0 else ""))
-
-    columns = [
-        (wanted.series, lambda each: tables.code(each[0])),
-        (f"#{across}", lambda each: label(wanted.x, each[1][wanted.x])),
-        (f"#{up}", lambda each: cost(each[1])),
-    ]
-    if not all(_drawable(row, wanted.x, wanted.y) for _, row in every):
-        columns.append(("why", lambda each: reason(each[1])))
-    return tables.by_columns(columns, every, f"{up} by {across}")
+def _listed(heads: list[str], lines: list[list[str]], label: str, kind: str = "") -> str:
+    """A table without its last column, of remarks, where no line has one."""
+    if not any(line[-1] for line in lines):
+        heads, *lines = (line[:-1] for line in (heads, *lines))
+    return tables.listed(heads, lines, label, kind)

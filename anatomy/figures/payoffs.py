@@ -1,6 +1,6 @@
 """Where a technique pays, on a page: a heat map with its break-even line, or a line over a size."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import ceil, log2
 from typing import Any
@@ -14,8 +14,7 @@ from anatomy.record.showing import current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
-# A place of the map that no row of the recording is about.
-UNTRIED = "untried"
+UNTRIED = "untried"  # a place of the map that no row of the recording is about
 # Verdict -> (tone of its cell, what it says of the technique).
 WORDS = {
     "faster": ("better", "pays"),
@@ -29,7 +28,7 @@ WORDS = {
 SPEEDS = {"faster": "(above 1) pays", "slower": "(below 1) loses"}
 COUNTS = {"same": "as the control"}
 FEW = "or too few blocks"  # beside what is undecided, where that is why
-# Pixels of a panel's axis and of a column in which a cell's verdict is written in a word: as many
+# Pixels of a panel's axis, of a letter, and of a column with its cells' verdicts in words: as many
 # panels stand side by side as have these.
 BESIDE, LETTER, COLUMN = 30, 6.3, 70
 DEEPEST = 4.0  # from this factor on, a cell's colour is no deeper
@@ -113,13 +112,7 @@ def title(value: str, table: Sequence[Row] = ()) -> str:
     return f"{rows.heading(value)} / control (a count)"
 
 
-def _text(cell: Cell) -> str:
-    exact = cell.low == cell.high  # a count, of which three digits are enough
-    return units.ratio(cell.value, *(() if exact else (cell.low, cell.high)))
-
-
-def _described(cell: Cell, wanted: Wanted) -> str:
-    """One cell in words, for whoever points at it."""
+def _hover_text(cell: Cell, wanted: Wanted) -> str:
     at = [(c, v) for c, v in ((wanted.x, cell.x), (wanted.y, cell.y)) if c]
     where = ", ".join(f"{rows.heading(column)} {label(column, value)}" for column, value in at)
     if cell.value is None:
@@ -141,10 +134,8 @@ def _map(cells: Sequence[Cell], wanted: Wanted) -> str:
         edges += len(line)
         words += [cell.word for cell in places.values()]
         words += [UNTRIED] * (len(across) * len(up) - len(places))
-        squares = [
-            _square(place, places.get(place), wanted)
-            for place in ((i, j) for j in range(len(up)) for i in range(len(across)))
-        ]
+        every = ((i, j) for j in range(len(up)) for i in range(len(across)))
+        squares = [_square(place, places.get(place), wanted) for place in every]
         axes = [
             (rows.heading(column), [label(column, value) for value in values])
             for column, values in ((wanted.x, across), (wanted.y, up))
@@ -158,8 +149,8 @@ def _map(cells: Sequence[Cell], wanted: Wanted) -> str:
         f"{len(words)} cells{f', {counted}' if counted else ''}. "
         "The table under it has the figures."
     )
-    abreast = _abreast(panels)
-    return svg.chart(panels, named, abreast=abreast) + _key(words, edges, wanted, few=few)
+    picture = svg.chart(panels, named, abreast=_abreast(panels))
+    return picture + _key(words, edges, wanted, few=few)
 
 
 def _abreast(panels: Sequence[tuple[str, svg.Drawing]]) -> int:
@@ -177,17 +168,14 @@ def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[s
     square = {"i": place[0], "j": place[1], "text": "–", "word": "", "mark": "", "tone": "none"}
     if cell is None:
         return square | {"depth": 0.0, "hover": "not in the recording"}
-    square["hover"] = _described(cell, wanted)
+    square["hover"] = _hover_text(cell, wanted)
     if cell.value is None:
         return square | {"depth": 0.0}
     far = (abs(log2(cell.value)) / log2(DEEPEST)) ** 0.5 if cell.value > 0 else 1.0
-    return square | {
-        "text": _text(cell),
-        "word": cell.word,
-        "mark": tables.CHIPS[cell.word][0],
-        "tone": WORDS[cell.word][0],
-        "depth": min(far, 1.0),
-    }
+    ends = () if cell.low == cell.high else (cell.low, cell.high)  # of a count three digits do
+    text, word = units.ratio(cell.value, *ends), cell.word
+    square |= {"text": text, "word": word, "mark": tables.CHIPS[word][0], "tone": WORDS[word][0]}
+    return square | {"depth": min(far, 1.0)}
 
 
 def _key(words: Sequence[str], edges: int, wanted: Wanted, *, few: bool) -> str:
@@ -225,19 +213,12 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
         return ""
     steps = breakeven.axis(cell.x for cell in cells)
     numeric = all(breakeven.is_number(step) and step > 0 for step in steps)
-    points = [
-        {
-            "series": cell.variant,
-            "x": cell.x if numeric else label(wanted.x, cell.x),
-            "value": cell.value,
-            "low": cell.low,
-            "high": cell.high,
-            "hover": _described(cell, wanted),
-            "shown": bool(cell.side),
-        }
-        for cell in sorted(drawn, key=lambda cell: steps.index(cell.x))
-    ]
-    ranges, said = [], []
+    ticks = [(step if numeric else label(wanted.x, step), label(wanted.x, step)) for step in steps]
+    points, ranges, said = [], [], []
+    for cell in sorted(drawn, key=lambda cell: steps.index(cell.x)):
+        point = {"series": cell.variant, "x": cell.x if numeric else label(wanted.x, cell.x)}
+        point |= {"value": cell.value, "low": cell.low, "high": cell.high}
+        points.append(point | {"hover": _hover_text(cell, wanted), "shown": bool(cell.side)})
     for variant in wanted.variants:
         line = [cell for cell in cells if cell.variant == variant]
         found = breakeven.crossings(line) if numeric else []
@@ -246,11 +227,9 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
             ranges.append({"series": variant, "at": each.at, "low": ends[0], "high": ends[1]})
         said.append(f"<li>{tables.code(variant)} {_sentence(line, found, wanted)}</li>")
     counted = wanted.counted
-    floor = max((c.row.get("noise_floor") or 0.0 for c in drawn), default=0.0)
-    ticks = [(step if numeric else label(wanted.x, step), label(wanted.x, step)) for step in steps]
     heads = (rows.heading(wanted.x), title(wanted.value, [cell.row for cell in drawn]))
-    band = 0.0 if counted else floor
-    drawing = svg.Drawing("loglog.payoff", (points, ranges, ticks, band, heads, numeric))
+    band = 0.0 if counted else max(cell.row.get("noise_floor") or 0.0 for cell in drawn)
+    drawing = svg.Drawing("loglog.payoff", (points, ranges, ticks, band, heads))
     named = (
         f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}. "
         "The table under it has the figures."
@@ -271,25 +250,19 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
 
 def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted: Wanted) -> str:
     """What is shown of one variant's break-even, in words."""
-    name = rows.heading(wanted.x)
-    counted = wanted.counted
+    name, counted = rows.heading(wanted.x), wanted.counted
     known = [cell for cell in line if cell.value is not None]
-    yes, no, few, never = (
-        ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in some))
-        for some in (
-            [cell for cell in known if cell.pays],
-            [cell for cell in known if not cell.pays],
-            [cell for cell in known if cell.few],
-            [cell for cell in line if cell.value is None],
-        )
-    )
+    yes = _coordinates((cell for cell in known if cell.pays), wanted)
+    no = _coordinates((cell for cell in known if not cell.pays), wanted)
+    few = _coordinates((cell for cell in known if cell.few), wanted)
+    never = _coordinates((cell for cell in line if cell.value is None), wanted)
     if found:
         each = [
             f"at {name} ≈ {_near(wanted.x, one.at)}, between {label(wanted.x, one.before.x)} "
             f"({one.before.word}) and {label(wanted.x, one.after.x)} ({one.after.word})"
             for one in found
         ]
-        said = f"{'needs as much as the control' if counted else 'breaks even'} "
+        said = "needs as much as the control " if counted else "breaks even "
         said += f"{' and '.join(each)}."
     elif known and counted:
         said = _needs(known, wanted)
@@ -308,19 +281,17 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
 
 def _needs(known: Sequence[Cell], wanted: Wanted) -> str:
     """Where a variant needs less, the same or more of what is counted; a count has no doubt."""
-    name = rows.heading(wanted.x)
-    places = {word: [c.x for c in known if c.word == word] for word in ("less", "same", "more")}
-    found = [
-        (
-            "the same" if word == "same" else word,
-            ", ".join(label(wanted.x, x) for x in breakeven.axis(at)),
-        )
-        for word, at in places.items()
-        if at
-    ]
+    name, found = rows.heading(wanted.x), []
+    for word, said in (("less", "less"), ("same", "the same"), ("more", "more")):
+        if at := _coordinates((cell for cell in known if cell.word == word), wanted):
+            found.append((said, at))
     if len(found) == 1:
         return f"needs {found[0][0]} at every {name} counted ({found[0][1]})."
-    return f"needs {'; '.join(f'{word} at {name} {at}' for word, at in found)}."
+    return f"needs {'; '.join(f'{said} at {name} {at}' for said, at in found)}."
+
+
+def _coordinates(cells: Iterable[Cell], wanted: Wanted) -> str:
+    return ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in cells))
 
 
 def _near(column: str, at: float) -> str:
@@ -339,10 +310,10 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
         return tables.figure(cell.value, *(() if counted else (cell.low, cell.high)))
 
     def verdict(cell: Cell) -> str:
-        parts = [tables.chip(cell.word) if cell.word else tables.why(cell.why)]
-        parts += [tables.why(cell.few)] if cell.few else []
-        parts += [tables.why(cell.row["note"])] if cell.word and cell.row.get("note") else []
-        return " ".join(parts)
+        if not cell.word:
+            return tables.why(cell.why)
+        remarks = filter(None, (cell.few, cell.row.get("note")))
+        return " ".join([tables.chip(cell.word), *map(tables.why, remarks)])
 
     columns = [(f"#{rows.heading(wanted.x)}", lambda cell: escape(label(wanted.x, cell.x)))]
     if wanted.y:
@@ -350,17 +321,13 @@ def _table(cells: Sequence[Cell], wanted: Wanted) -> str:
     if len(wanted.variants) > 1:
         columns.append(("variant", lambda cell: tables.code(cell.variant)))
     if not counted and any(cell.row.get("median_s") for cell in cells):
-        columns += [
-            ("#control", lambda cell: tables.time(cell.control)),
-            ("#time", lambda cell: tables.time(cell.row)),
-        ]
+        columns.append(("#control", lambda cell: tables.time(cell.control)))
+        columns.append(("#time", lambda cell: tables.time(cell.row)))
     shown = "speed-up" if wanted.value == "speedup" else "/ control"
     columns += [(f"#{shown}", ratio), ("verdict", verdict)]
     if counted or any(cell.row.get("peak_bytes") is not None for cell in cells):
-        columns += [
-            (f"#control's {heading}", lambda cell: tables.cell(cell.control or {}, column)),
-            (f"#{heading}", lambda cell: tables.cell(cell.row, column)),
-        ]
+        theirs = f"#control's {heading}", lambda cell: tables.cell(cell.control or {}, column)
+        columns += [theirs, (f"#{heading}", lambda cell: tables.cell(cell.row, column))]
     across, up = (breakeven.axis(getattr(cell, name) for cell in cells) for name in ("x", "y"))
     lines = sorted(cells, key=lambda cell: (across.index(cell.x), up.index(cell.y)))
     named = f"{title(wanted.value)} of {', '.join(wanted.variants)}"

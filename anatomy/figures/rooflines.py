@@ -1,14 +1,15 @@
-"""Figures of the page on limits: the cache curve, the roofline, and what asking a GPU costs."""
+"""The machine's limits on a page: ceilings, roofline, cache curve, what asking a GPU costs."""
 
 from collections.abc import Callable, Sequence
 from html import escape
 
-from anatomy.figures import curves, tables
+from anatomy.figures import curves, framing, tables
 from anatomy.figures.charts import figures, svg
-from anatomy.judge import limits, rows
+from anatomy.judge import limits as machine
+from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings
 from anatomy.judge.rows import Row
-from anatomy.record.showing import Found, Showing, current
+from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import lookup
 from anatomy.table.intervals import Interval
@@ -35,34 +36,35 @@ FLOOR_HEADS = {
 FLOOR_QUANTITIES = tuple(FLOOR_HEADS)
 
 
-def calls(showing: Showing, part: str) -> tuple[Found, Ceilings | None]:
-    """The recording of a part, noted as the page's, and the ceilings where it draws them.
+def limits(part: str = "ceilings", *, caption: str | None = None) -> str:
+    """The machine's limits: its ceilings beside the maker's figures, or another part of them.
 
-    Raises:
-        UnknownName: There is no such part.
+        limits("bandwidth", caption="Copy, read and write over the size of the working set.")
+
+    Args:
+        part: `ceilings`, `roofline` (of them, by number format), `bandwidth` (over working-set
+            size), `floors` (a launch, a wait, a readback) or `graphs` (their cost over length).
     """
-    experiment, _ = lookup("part of the limits", part, PARTS)
+    experiment, draw = lookup("part of the limits", part, PARTS)
+    showing = current()
     ceilings = None if experiment == FLOORS else showing.ceilings
-    return showing.find(experiment), ceilings
-
-
-def shown(found: Found, part: str, ceilings: Ceilings | None) -> str:
-    """One part of the page as HTML; empty where its recording is missing or has nothing of it."""
+    found = showing.find(experiment)
     table = found.recording.rows if found.recording else []
     # The maker's figures stand there without any recording.
-    return PARTS[part][1](table, ceilings) if table or part == "ceilings" else ""
+    there = table or part == "ceilings"
+    return framing.exhibit([found], caption, lambda: draw(table, ceilings) if there else "")
 
 
 def formats(ceilings: Ceilings) -> list[str]:
     """Number formats that a machine has a ceiling of products for, the fastest last."""
-    names = [each for each in ceilings if each.name.startswith(limits.MATMUL)]
+    names = [each for each in ceilings if each.name.startswith(machine.MATMUL)]
     return [each.name for each in sorted(names, key=lambda each: each.value)]
 
 
 def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
     """Each ceiling beside the maker's figure and the clock that it holds at."""
     sheet = _datasheet()
-    theirs = limits.from_datasheet(sheet.slug) if sheet else {}
+    theirs = machine.from_datasheet(sheet.slug) if sheet else {}
     refused = {row["limit"]: row["note"] for row in table if row.get("note")}
     lines = []
     for name in dict.fromkeys([*theirs, *(each.name for each in ceilings), *refused]):
@@ -74,7 +76,7 @@ def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
         elif name in refused:
             here = tables.why(refused[name])
         stated = units.rate(maker.value, maker.unit) if maker else tables.NONE
-        clock = sheet.peak_clock_mhz.get(name.removeprefix(limits.MATMUL)) if sheet else None
+        clock = sheet.peak_clock_mhz.get(name.removeprefix(machine.MATMUL)) if sheet else None
         lines.append([escape(name), here, stated, share, f"{clock:g} MHz" if clock else ""])
     if not lines:
         return ""
@@ -90,11 +92,11 @@ def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
         return _unmeasured(table)
     points = []
     for row in best:
-        value, low, high = _rates(row)
         size = units.byte_count(row["working_set_bytes"])
         hover = f"{row['op']} of {size}: {_rate(row)}, {row['way']}"
         point = {"bytes": row["working_set_bytes"], "series": row["op"], "hover": hover}
-        points.append(point | {"value": value / TERA, "low": low / TERA, "high": high / TERA})
+        rates = (rate / TERA for rate in _rates(row))
+        points.append(point | dict(zip(("value", "low", "high"), rates, strict=True)))
     rules = []
     if sheet := _datasheet():
         name = f"memory, datasheet: {units.rate(sheet.dram_bytes_per_s, 'B/s')}"
@@ -109,26 +111,18 @@ def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
 
 def _steps(table: Sequence[Row], cache: int) -> str:
     """Plateaus and knee of each operation."""
-
-    def times(step: curves.Step) -> str:
-        if not step.cache or not step.memory:
-            return tables.NONE
-        return units.ratio(curves.rate(step.cache) / curves.rate(step.memory))
-
-    def knee(step: curves.Step) -> str:
-        if step.knee_bytes is None:
-            return tables.NONE
-        share = f'<span class="ci">{units.percent(step.knee_bytes / cache, 2)} of it</span>'
-        return f"{units.byte_count(step.knee_bytes)} {share}"
-
-    columns = [
-        ("operation", lambda step: escape(step.op)),
-        ("#best within the cache", lambda step: _rate(step.cache)),
-        ("#several caches", lambda step: _rate(step.memory)),
-        ("#one over the other", times),
-        ("#half way down at", knee),
-    ]
-    return tables.by_columns(columns, curves.steps(table), "Plateaus and knee")
+    lines = []
+    for step in curves.steps(table):
+        times = knee = tables.NONE
+        if step.cache and step.memory:
+            times = units.ratio(curves.rate(step.cache) / curves.rate(step.memory))
+        if step.knee_bytes is not None:
+            share = f'<span class="ci">{units.percent(step.knee_bytes / cache, 2)} of it</span>'
+            knee = f"{units.byte_count(step.knee_bytes)} {share}"
+        lines.append([escape(step.op), _rate(step.cache), _rate(step.memory), times, knee])
+    rates = ("#best within the cache", "#several caches", "#one over the other")
+    head = ("operation", *rates, "#half way down at")
+    return tables.listed(head, lines, "Plateaus and knee")
 
 
 def _curve(best: Sequence[Row]) -> str:
@@ -148,9 +142,9 @@ def _roofline(_: Sequence[Row], ceilings: Ceilings) -> str:
     memory = ceilings.get("copy")
     roofs, lines = [], []
     for name in formats(ceilings) if memory else ():
-        peak, ridge = ceilings.get(name), limits.ridge(ceilings, name)
+        peak, ridge = ceilings.get(name), machine.ridge(ceilings, name)
         rate, corner = units.rate(peak.value, "FLOP/s"), units.significant(ridge)
-        dtype, at = name.removeprefix(limits.MATMUL), f"{corner} FLOP/B"
+        dtype, at = name.removeprefix(machine.MATMUL), f"{corner} FLOP/B"
         roof = {"series": dtype, "peak": peak.value, "ridge": ridge, "text": corner}
         roofs.append(roof | {"hover": f"{dtype}: {rate} ({peak.kind}), corner at {at}"})
         lines.append([escape(dtype), rate, at, escape(peak.kind)])
@@ -182,34 +176,31 @@ def _floors(table: Sequence[Row], _: None) -> str:
 
 
 def _graphs(table: Sequence[Row], _: None) -> str:
-    graphs = [r for r in table if r.get("op") == "graph" and r.get("role") != "again"]
+    graphs = curves.graph_rows(table)
     if not any(row.get("median_s") for row in graphs):
         return _unmeasured(table)
     by = {(row["kernel_count"], row["quantity"]): row for row in graphs}
-    lines = [
-        [
-            f"{length} kernel{'s' if length > 1 else ''}",
-            *(tables.time(by.get((length, quantity))) for quantity in FLOOR_HEADS),
-        ]
-        for length in dict.fromkeys(row["kernel_count"] for row in graphs)
-    ]
+    lines = []
+    for length in dict.fromkeys(row["kernel_count"] for row in graphs):
+        times = (tables.time(by.get((length, quantity))) for quantity in FLOOR_HEADS)
+        lines.append([f"{length} kernel{'s' if length > 1 else ''}", *times])
     fits = [curves.graph_line(table, quantity) for quantity in FLOOR_HEADS]
+    strays = (units.percent(fit.strays, 2) if fit else tables.NONE for fit in fits)
     lines += [
         ["each kernel adds", *(_interval(fit and fit.each) for fit in fits)],
         ["fixed cost of a replay", *(_interval(fit and fit.fixed) for fit in fits)],
-        ["farthest from that line"]
-        + [units.percent(fit.strays, 2) if fit else tables.NONE for fit in fits],
+        ["farthest from that line", *strays],
     ]
     head = ("graph of", *(f"#{name}" for name in FLOOR_HEADS.values()))
     return tables.listed(head, lines, "Replays of CUDA graphs")
 
 
-def _datasheet() -> limits.Datasheet | None:
+def _datasheet() -> machine.Datasheet | None:
     """What the maker says of the machine that is shown."""
     showing = current()
-    found = showing.find(limits.EXPERIMENT).recording
+    found = showing.find(machine.EXPERIMENT).recording
     gpu = found.data["machine"].get("gpu") if found else None
-    return limits.datasheet(gpu) or limits.datasheet(showing.machine)
+    return machine.datasheet(gpu) or machine.datasheet(showing.machine)
 
 
 def _rates(row: Row) -> tuple[float, float, float]:
@@ -238,8 +229,8 @@ def _unmeasured(table: Sequence[Row]) -> str:
 
 # Part of the page -> the experiment that it is made of, and what draws it.
 PARTS: dict[str, tuple[str, Callable[[Sequence[Row], Ceilings | None], str]]] = {
-    "ceilings": (limits.EXPERIMENT, _ceilings),
-    "roofline": (limits.EXPERIMENT, _roofline),
+    "ceilings": (machine.EXPERIMENT, _ceilings),
+    "roofline": (machine.EXPERIMENT, _roofline),
     "bandwidth": (BANDWIDTH, _bandwidth),
     "floors": (FLOORS, _floors),
     "graphs": (FLOORS, _graphs),

@@ -63,7 +63,7 @@ def test_equal_and_slower_differ_in_shape_not_in_colour_alone():
 
 def test_rates_stand_under_the_ceiling_of_the_machine():
     found = table(**MATMUL)
-    spec = plain.rates(found, width=680)
+    spec = plain.bars(found, "rate", width=680)
     rule = next(each for each in data(spec) if "matmul fp16" in str(each.get("text")))
     assert rule["text"].endswith("(measured)")
     bars = [p["value"] for p in data(spec) if p.get("label") == "contiguous"]
@@ -105,7 +105,8 @@ def test_ratios_far_apart_get_a_logarithmic_axis():
 @pytest.fixture
 def html(tmp_path) -> str:
     page = synthetic.showing()
-    panels = [("one", drawn("ratios", table(**MATMUL))), ("two", drawn("times", table(**MATMUL)))]
+    found = table(**MATMUL)
+    panels = [("one", drawn("ratios", found)), ("two", drawn("bars", found, "median_s"))]
     with showing.using(page):
         return svg.chart(panels * 2, "a < b", folder=tmp_path)
 
@@ -162,7 +163,7 @@ def test_a_cut_off_picture_in_the_cache_is_drawn_again(tmp_path):
 def test_a_cache_that_can_not_be_written_costs_time_only(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
-    assert svg.picture(drawn("times", table(**MATMUL)), 330, blocked).endswith("</svg>")
+    assert svg.picture(drawn("bars", table(**MATMUL), "median_s"), 330, blocked).endswith("</svg>")
 
 
 @pytest.mark.parametrize(("width", "columns"), [(680, 0), (330, 2)])

@@ -48,7 +48,7 @@ def samples(experiment: str, *, quantity: str | None = None, caption: str | None
     found = current().find(experiment)
 
     def draw() -> str:
-        return _samples(found, figures.rows_of(found, None, None, quantity, None))
+        return _samples(found, figures.rows_of(found, None, quantity=quantity))
 
     return framing.exhibit(found, caption, draw)
 

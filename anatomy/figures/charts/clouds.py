@@ -1,27 +1,18 @@
 """Charts of many points a row: what several harnesses say of each workload, and raw samples."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, DESK, TEXT, Spec
+from anatomy.figures.charts.grammar import BAND, DESK, TEXT, Data, Spec
 
-# The rows' height for several series, in pixels: their marks must stay apart.
-TALL = 30
+TALL = 30  # pixels: a row whose marks, one for each series, must stay apart
 
 
-def harnesses(
-    points: Sequence[dict[str, Any]], title: str, logarithmic: bool = False, *, width: int
-) -> Spec:
-    """One row per workload and one mark per harness in it.
+def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int) -> Spec:
+    """One row per workload (`label`) and one mark per harness (`series`) in it.
 
-    Args:
-        points: `label` (the row), `series`, `value` and `hover` of each mark.
-        title: Of the horizontal axis, with its unit.
-        logarithmic: Whether that axis is; otherwise it has a rule at 0 and is linear around it,
-            and logarithmic far out, where a short kernel's bias lies.
+    An axis that is not logarithmic has a rule at 0 and is linear around it; far out, where a short
+    kernel's bias lies, it is logarithmic too.
     """
     names = grammar.members(points)
     scale = alt.Scale(type="log") if logarithmic else alt.Scale(type="symlog", constant=1)
@@ -35,15 +26,11 @@ def harnesses(
     return grammar.framed(layers, width, len(grammar.members(points, "label")) * TALL)
 
 
-def samples(
-    points: Sequence[dict[str, Any]], bands: Sequence[dict[str, Any]], title: str, *, width: int
-) -> Spec:
+def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:
     """Raw samples over the blocks that they were taken in, with each block's median.
 
-    Args:
-        points: `block` (from 1), `series`, `value` and `median` (of its block and series).
-        bands: `series`, `low`, `high` and `hover`: the interval of the median over the blocks.
-        title: Of the vertical axis, with its unit.
+    A point has `block` (from 1), `series`, `value` and `median` (of its block and series); a band
+    of a series is the interval of the median over the blocks.
     """
     names, blocks = grammar.members(points), sorted({point["block"] for point in points})
     colour, shape = grammar.series(names, grammar.legend())

@@ -7,16 +7,15 @@ from typing import Any
 import altair as alt
 
 from anatomy.figures.charts import grammar, labels
-from anatomy.figures.charts.grammar import BAND, DESK, MUTED, TEXT, Spec
-from anatomy.figures.charts.loglog import VERDICTS, _decades, _steps
+from anatomy.figures.charts.grammar import BAND, DESK, MUTED, TEXT, Data, Spec
+from anatomy.figures.charts.loglog import VERDICTS, powers_of_ten, steps_of_ten
 from anatomy.figures.charts.tradeoffs import RIGHT, Plane, Scale, whiskers
 
 RIGHT_WORDS, MORE, LESS = "the seed was right", "more than claimed", "less than claimed"
 # Pixels left of the plot: the labels of numbers without a unit and with one, and the title.
 BARE, NAMED, TITLE = 30, 46, 24
-# Pixels of height: of a chart over the whole width, of one that has neighbours, and on a phone.
-TALL, BESIDE, PHONE = 560, 270, 430
-BESIDE_PHONE = 260
+# Pixels of height: over the whole width and beside others, on a desk and on a phone.
+TALL, PHONE, BESIDE, BESIDE_PHONE = 560, 430, 270, 260
 ROOM = 0.05  # free room beyond the outermost number, as a share of the axis
 NUDGE = {True: 9, False: 6}  # pixels that a mark may stand beside its number, desk and phone
 SLIM = 2.5  # half of the room that a vertical bar wants, in pixels
@@ -28,25 +27,16 @@ NUMBER = "format(datum.value, '~g')"
 
 
 def against(
-    points: Sequence[dict[str, Any]],
-    words: Sequence[str],
-    unit: str,
-    bands: Sequence[float],
-    *,
-    width: int,
+    points: Data, words: Sequence[str], unit: str, bands: Sequence[float], *, width: int
 ) -> Spec:
     """Measured over claimed, a mark for each claim, with the diagonal on which they are equal.
 
     A mark stands over the claimed number, of a range over the number in it that is nearest to what
     was measured. So how far it is above or below the diagonal is how far off the claim was.
 
-    Args:
-        points: `claimed_low`, `claimed_high`, `value`, `low` (None where it reaches 0), `high` in
-            one unit, `many` (whether low to high spans several cases), `verdict`, `name` and
-            `number` (of it; both empty where the claim is not to be named) and `hover`.
-        words: Verdicts of the legend; none where another chart beside it has one.
-        unit: Of the numbers, one of `claims.findings.UNITS`.
-        bands: Factors around the diagonal that are shaded, the narrow one first.
+    Of a point, `low` is None where it reaches 0, `many` is whether low to high spans several cases,
+    and `name` and `number` are empty where the claim is not to be named. The words are the verdicts
+    of the legend, none where another chart beside it has one. Bands are factors that are shaded.
     """
     wide, whole = width > DESK, bool(words)
     height = (TALL if wide else PHONE) if whole else (BESIDE if width < 330 else BESIDE_PHONE)
@@ -75,8 +65,7 @@ def against(
         layers.append(area.mark_area(color=BAND, opacity=seen, clip=True))
     diagonal = grammar.on([{"x": end, "value": end} for end in (low, high)], x=x, y=y)
     layers.append(diagonal.mark_line(color=TEXT, strokeWidth=1.2))
-    ranges = [point for point in data if point["claimed_low"] < point["claimed_high"]]
-    if ranges:
+    if ranges := [point for point in data if point["claimed_low"] < point["claimed_high"]]:
         ends = {"x": "claimed_low:Q", "x2": "claimed_high:Q", "y": y}
         bars = grammar.on(ranges, **ends, description="hover:N")
         layers.append(bars.mark_rule(color=MUTED, opacity=0.4, strokeWidth=4))
@@ -97,7 +86,7 @@ def against(
     return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
 
 
-def _reach(points: Sequence[dict[str, Any]]) -> tuple[float, float]:
+def _reach(points: Data) -> tuple[float, float]:
     """Both ends of both axes: all numbers and their intervals are within, long ranges may not be.
 
     A range over cases that goes on for decades would press all that is of interest together.
@@ -109,15 +98,15 @@ def _reach(points: Sequence[dict[str, Any]]) -> tuple[float, float]:
 
 
 def _axis(scale: Scale, unit: str, **how: Any) -> alt.Axis:
-    steps = _steps(scale.low, scale.high)
+    steps = steps_of_ten(scale.low, scale.high)
     if log10(scale.high / scale.low) > FEW or len(steps) * 30 > scale.pixels:
-        steps = _decades(scale.low, scale.high)
+        steps = powers_of_ten(scale.low, scale.high)
     shown = [step for step in steps if scale.low <= step <= scale.high]
     named = NAMES.get(unit, NUMBER)
     return alt.Axis(values=shown, labelExpr=named, labelOverlap="greedy", **how)
 
 
-def _set_apart(data: Sequence[dict[str, Any]], plane: Plane, most: int) -> None:
+def _set_apart(data: Data, plane: Plane, most: int) -> None:
     """Gives each point its `x`: over its claimed number, or a few pixels beside it.
 
     Where vertical bars would lie on one another, the nearest free place is taken.
@@ -128,13 +117,10 @@ def _set_apart(data: Sequence[dict[str, Any]], plane: Plane, most: int) -> None:
         number = min(max(point["value"], point["claimed_low"]), point["claimed_high"])
         home = plane.across.at(number)
         places = [home + (step + 1) // 2 * (1 if step % 2 else -1) for step in range(2 * most + 1)]
-        boxes = [_room(point, at, plane) for at in places]
-        costs = [
-            abs(at - home) + sum(box.covers(other) for box in room for other in taken)
-            for at, room in zip(places, boxes, strict=True)
-        ]
-        best = costs.index(min(costs))
-        point["x"] = plane.across.value(places[best])
+        boxes = {at: _room(point, at, plane) for at in places}
+        covered = {at: sum(b.covers(t) for b in boxes[at] for t in taken) for at in places}
+        best = min(places, key=lambda at: abs(at - home) + covered[at])
+        point["x"] = plane.across.value(best)
         taken += boxes[best]
 
 
@@ -152,10 +138,8 @@ def _words(data, plane: Plane, x: alt.X, y: alt.Y, *, names: bool) -> Iterator[a
     italic = {"fontStyle": "italic"}
     middle = grammar.on([plane.point(*spot) | {"text": RIGHT_WORDS}], x=x, y=y)
     yield grammar.words(middle, how=italic | {"angle": angle, "dy": -8})
-    for text, at, align, level in (
-        (MORE, 6.0, "left", 10.0),
-        (LESS, right - 6, "right", bottom - 10),
-    ):
+    corners = (MORE, 6.0, "left", 10.0), (LESS, right - 6, "right", bottom - 10)
+    for text, at, align, level in corners:
         side = grammar.on([plane.point(at, level) | {"text": text}], x=x, y=y)
         how = italic | {"color": MUTED, "align": align, "baseline": "middle"}
         yield grammar.words(side, how=how)
@@ -176,13 +160,10 @@ def _on_diagonal(taken, size) -> tuple[float, tuple[float, float], list[labels.B
 
     def room(middle: float) -> list[labels.Box]:
         """The words stand 8 pixels above the line."""
-        along = (middle + off for off in range(-int(needs), int(needs) + 1, 8))
-        return [
-            labels.around(
-                each * cos(turn) + 8 * sin(turn), size[1] + each * sin(turn) - 8 * cos(turn)
-            )
-            for each in along
-        ]
+        along = [middle + off for off in range(-int(needs), int(needs) + 1, 8)]
+        across = [each * cos(turn) + 8 * sin(turn) for each in along]
+        down = [size[1] + each * sin(turn) - 8 * cos(turn) for each in along]
+        return list(map(labels.around, across, down))
 
     middles = [needs + part / 100 * (length - 2 * needs) for part in range(96, -1, -2)]
     middle = min(middles, key=lambda m: sum(b.covers(t) for b in room(m) for t in taken))

@@ -17,9 +17,9 @@ from anatomy.table import units
 
 # Chart -> the function of `plain` that draws it, and its arguments after the rows.
 CHARTS = {
-    "times": ("times", ()),
+    "times": ("bars", ("median_s",)),
+    "rates": ("bars", ("rate",)),
     "ratios": ("ratios", ()),
-    "rates": ("rates", ()),
     "sweep": ("sweep", ("median_s",)),
     "sweep-rates": ("sweep", ("rate",)),
     "sweep-ratios": ("sweep", ("ratio",)),
@@ -27,16 +27,10 @@ CHARTS = {
 
 
 def rows_of(
-    found: Found,
-    ceilings: Ceilings | None,
-    op: str | None,
-    quantity: str | None,
-    variants: Sequence[str] | None,
-    where: Mapping[str, Any] | None = None,
+    found: Found, ceilings: Ceilings | None, where: Mapping[str, Any] | None = None, **wanted: Any
 ) -> list[Row]:
-    """The rows of a recording that are wanted, with what follows from them."""
-    there = rows.meeting(found.recording.rows, where)
-    chosen = rows.select(there, op=op, quantity=quantity, variants=variants)
+    """The rows of a recording with the wanted op, quantity and variants, and what follows."""
+    chosen = rows.select(rows.meeting(found.recording.rows, where), **wanted)
     return [rows.derived(row, None if found.on_cpu else ceilings) for row in chosen]
 
 
@@ -45,7 +39,7 @@ def shown(
 ) -> str:
     """Rows as a table, or as a chart with the table under it."""
     timed = any(row.get("median_s") for row in table)
-    body = tables.times(table, columns) if timed else tables.plain(table, columns)
+    body = (tables.times if timed else tables.plain)(table, columns)
     return body if chart is None else _chart(table, chart) + twin(body, unfold=unfold)
 
 
@@ -76,51 +70,41 @@ def claims(results: Sequence[Result]) -> str:
         if result.word == NOT_RECORDED:
             first, more = strips.commands(result.found)
             seen = f'<span class="gap-inline">{seen} <code>{first}</code>{more}</span>'
-        lines.append(
-            [f"{text} {source} {row}", f"<span{how}>{seen}</span>", tables.chip(result.word)]
-        )
+        said = f"{text} {source} {row}"
+        lines.append([said, f"<span{how}>{seen}</span>", tables.chip(result.word)])
     inherited = any(result.claim.row is not None for result in results)
     head = ("the seed says" if inherited else "the claim", "here", "verdict")
     return tables.listed(head, lines, "Claims", "claims")
 
 
 def beside(
-    found: Found,
-    ceilings: Ceilings | None,
-    cited: Sequence[Figure],
-    op: str,
-    quantity: str,
-    *,
-    chart: bool,
+    found: Found, ceilings: Ceilings | None, cited: Sequence[Figure], op, quantity, *, chart: bool
 ) -> str:
     """The seed's figures of one run beside ours."""
     control, ours = "contiguous", {}
     if found.recording is not None:
         names = [figure.variant for figure in cited]
-        table = rows_of(found, ceilings, op, quantity, names)
+        table = rows_of(found, ceilings, op=op, quantity=quantity, variants=names)
         ours = {row["variant"]: row for row in rows.against(table, control)}
     size, unit = tables.time_unit([r["median_s"] for r in ours.values() if r.get("median_s")])
     here = found.recording.data["machine"].get("gpu") if found.recording else current().machine
     source, there = cited[0].place, cited[0].gpu
 
-    def row(figure: Figure) -> Row:
-        return ours.get(figure.variant, {})
-
     def cite(text: str, title: str = "") -> str:
         return f'<span class="cited"{title}>{text}</span>'
 
-    columns = [
-        ("variant", lambda f: tables.code(f.variant)),
-        (f"#{there} (cited)", lambda f: cite(escape(f.text), f' title="{f.place}"')),
-        ("#/ contiguous", lambda f: cite("" if f.variant == control else units.ratio(f.ratio))),
-        (f"#{here}, {unit}", lambda f: tables.interval(row(f), "median_s", size)),
-        (
-            "#/ contiguous",
-            lambda f: tables.interval(row(f), "ratio") if row(f).get("role") != "control" else "",
-        ),
-        ("verdict", lambda f: tables.chip(row(f)["verdict"]) if row(f).get("verdict") else ""),
-    ]
-    body = tables.by_columns(columns, cited, "The seed's figures beside ours", "beside")
+    lines = []
+    for figure in cited:
+        row = ours.get(figure.variant, {})
+        their_time = cite(escape(figure.text), f' title="{figure.place}"')
+        their_ratio = cite("" if figure.variant == control else units.ratio(figure.ratio))
+        ratio = "" if row.get("role") == "control" else tables.interval(row, "ratio")
+        verdict = tables.chip(row["verdict"]) if row.get("verdict") else ""
+        measured = tables.interval(row, "median_s", size), ratio, verdict
+        lines.append([tables.code(figure.variant), their_time, their_ratio, *measured])
+    over = f"#/ {control}"
+    head = ("variant", f"#{there} (cited)", over, f"#{here}, {unit}", over, "verdict")
+    body = tables.listed(head, lines, "The seed's figures beside ours", "beside")
     if chart and ours:
         body = _beside_chart(list(ours.values()), cited) + twin(body, unfold=True)
     return (
@@ -131,7 +115,7 @@ def beside(
 
 def kernels(table: Sequence[Row]) -> str:
     """The kernels that one call of each variant launches."""
-    first: dict[tuple, Row] = {}
+    first: dict[tuple, Row] = {}  # of each operation and variant
     for row in table:
         if row.get("role") != "again" and row.get("kernels") is not None:
             first.setdefault((row.get("op"), row.get("variant")), row)
@@ -140,10 +124,11 @@ def kernels(table: Sequence[Row]) -> str:
         ("variant", lambda row: tables.code(row.get("variant"))),
         *([("operation", lambda row: escape(str(row["op"])))] if several else []),
         ("#kernels", lambda row: str(len(row["kernels"]))),
-        ("names", lambda row: "<br>".join(_runs(row["kernels"]))),
+        ("names", lambda row: _runs(row["kernels"])),
     ]
-    lines = list(first.values())
-    return tables.by_columns(columns, lines, "Kernels by variant", "kernels") if lines else ""
+    if not first:
+        return ""
+    return tables.by_columns(columns, first.values(), "Kernels by variant", "kernels")
 
 
 def _chart(table: Sequence[Row], chart: str) -> str:
@@ -151,32 +136,26 @@ def _chart(table: Sequence[Row], chart: str) -> str:
         table = rows.findings(table)
     function, arguments = CHARTS[chart]
     groups = [(rows.group_name(*group), members) for group, members in rows.groups_of(table)]
-    panels = [
-        (name if len(groups) > 1 else "", svg.Drawing(function, (members, *arguments)))
-        for name, members in groups
-    ]
+    several = len(groups) > 1
+    panels = [(n if several else "", svg.Drawing(function, (m, *arguments))) for n, m in groups]
     which = ", ".join(name for name, _ in groups)
     label = f"Chart of {chart} by variant: {which}. The table under it has the figures."
     return svg.chart(panels, label)
 
 
 def _beside_chart(ours: Sequence[Row], cited: Sequence[Figure]) -> str:
-    theirs = [
-        {
-            "variant": figure.variant,
-            "ratio": figure.ratio,
-            "hover": f"{figure.gpu}, cited: {figure.variant} {units.ratio(figure.ratio)}",
-        }
-        for figure in cited
-        if figure.variant != "contiguous"
-    ]
+    theirs = []
+    for figure in cited:
+        if figure.variant != "contiguous":
+            hover = f"{figure.gpu}, cited: {figure.variant} {units.ratio(figure.ratio)}"
+            theirs.append({"variant": figure.variant, "ratio": figure.ratio, "hover": hover})
     title = f"Filled: here. Hollow: {cited[0].gpu}, cited."
     label = f"Ratios here, filled, beside those cited of the {cited[0].gpu}, hollow."
     return svg.chart([(title, svg.Drawing("ratios", (ours, theirs)))], label)
 
 
-def _runs(names: Sequence[str]) -> list[str]:
+def _runs(names: Sequence[str]) -> str:
     """Kernels in order, repetitions in a row counted."""
     counted = ((name, len(list(each))) for name, each in groupby(names))
-    times = ' <span class="ci">× {}</span>'
-    return [tables.kernel(name) + (times.format(n) if n > 1 else "") for name, n in counted]
+    times = ' <span class="ci">× {}</span>'.format
+    return "<br>".join(tables.kernel(name) + (times(n) if n > 1 else "") for name, n in counted)

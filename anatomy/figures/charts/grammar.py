@@ -5,6 +5,7 @@ pixels. Of its data, `hover` is what a reader is told who points at a mark, `low
 interval's ends, and `series` is drawn by colour and shape: shapes and labels say what colours say.
 """
 
+import json
 from collections.abc import Sequence
 from math import log2
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import altair as alt
 
 Spec = dict[str, Any]
+Data = Sequence[dict[str, Any]]  # a mark each
+Titles = tuple[str, str]  # of the horizontal axis and of the vertical one
 
 TEXT, MUTED, GRID = "var(--chart-text)", "var(--chart-muted)", "var(--chart-grid)"
 BAND, TONE = "var(--chart-band)", "var(--chart-tone)"
@@ -25,12 +28,12 @@ LOG_TICKS = [base * 10.0**power for power in range(-3, 4) for base in (1, 1.5, 2
 FAR = 4  # from this factor between them on, ratios are drawn on a logarithmic axis
 
 
-def on(data: Sequence[dict[str, Any]], **channels: Any) -> alt.Chart:
+def on(data: Data, **channels: Any) -> alt.Chart:
     """A layer of these data and channels, before it has its mark."""
     return alt.Chart(alt.Data(values=data)).encode(**channels)
 
 
-def members(data: Sequence[dict[str, Any]], field: str = "series") -> list:
+def members(data: Data, field: str = "series") -> list:
     """The different values of a field, as they come."""
     return list(dict.fromkeys(point[field] for point in data))
 
@@ -41,33 +44,16 @@ def legend(**how: Any) -> alt.Legend:
 
 
 def series(
-    names: Sequence,
-    where: alt.Legend | None,
-    field: str = "series",
-    colours: Sequence[str] = SERIES,
-    shapes: Sequence[str] = SHAPES,
+    names: Sequence, where: alt.Legend | None, field="series", colours=SERIES, shapes=SHAPES
 ) -> tuple[alt.Color, alt.Shape]:
-    """Colour and shape of each series.
-
-    Args:
-        names: Of the series, in order.
-        where: The legend, or None.
-        field: The field that names a point's series.
-        colours: At least as many as series.
-        shapes: Likewise.
-    """
-    return tuple(
-        channel(
-            f"{field}:N",
-            sort=names,
-            scale=alt.Scale(domain=names, range=list(looks[: len(names)])),
-            legend=where,
-        )
-        for channel, looks in ((alt.Color, colours), (alt.Shape, shapes))
-    )
+    """Colour and shape of each series; there are at least as many of both as series."""
+    name, how = f"{field}:N", {"sort": names, "legend": where}
+    colour = alt.Scale(domain=names, range=list(colours[: len(names)]))
+    shape = alt.Scale(domain=names, range=list(shapes[: len(names)]))
+    return alt.Color(name, scale=colour, **how), alt.Shape(name, scale=shape, **how)
 
 
-def dashed(data: Sequence[dict[str, Any]], dash: Sequence[float] = (4, 3), **at: Any) -> alt.Chart:
+def dashed(data: Data, dash: Sequence[float] = (4, 3), **at: Any) -> alt.Chart:
     """A line across the plot at what other values are held against."""
     return on(data, **at).mark_rule(color=MUTED, strokeDash=list(dash))
 
@@ -79,9 +65,8 @@ def one(axis: str) -> alt.Chart:
 
 def noise(floor: float, axis: str) -> alt.Chart:
     """The band of the noise floor around a ratio of 1, across axis `x` or `y`."""
-    ends = {axis: "from:Q", f"{axis}2": "to:Q"}
-    band = on([{"from": 1 - floor, "to": 1 + floor}], **ends)
-    return band.mark_rect(color=BAND, stroke=BAND)
+    band = [{"from": 1 - floor, "to": 1 + floor}]
+    return on(band, **{axis: "from:Q", f"{axis}2": "to:Q"}).mark_rect(color=BAND, stroke=BAND)
 
 
 def intervals(layer: alt.Chart, axis: str = "y", thick: float = 1.6, **channels: Any) -> alt.Chart:
@@ -101,13 +86,12 @@ def words(layer: alt.Chart, field: str = "text", how: Any = None, **channels: An
     return layer.mark_text(**style).encode(text=f"{field}:N", **channels)
 
 
-def ratio_axis(
-    low: float, high: float, before: float, after: float, ticks: int
-) -> dict[str, alt.Scale | alt.Axis]:
+def ratio_axis(ratios: Sequence[float], before: float, after: float, ticks: int) -> dict[str, Any]:
     """Scale and axis of ratios; logarithmic where they are far apart.
 
     `before` and `after` are free room at the ends, as shares of the span of the data.
     """
+    low, high = min(ratios), max(ratios)
     if high / low > FAR:
         span = log2(high / low)
         domain = [low * 2 ** (-before * span), high * 2 ** (after * span)]
@@ -124,26 +108,33 @@ def log_scale(low: float, high: float, **how: Any) -> alt.Scale:
     return alt.Scale(type="log", domain=[low, high], nice=False, **how)
 
 
-def ends_of(data: Sequence[dict[str, Any]], *fields: str) -> list[float]:
+def ends_of(data: Data, *fields: str) -> list[float]:
     """The values of these fields, by default of the intervals' ends, of all points."""
     return [point[field] for point in data for field in fields or ("low", "high")]
 
 
-def text_width(data: Sequence[dict[str, Any]], field: str = "text", gap: float = GAP) -> float:
+def text_width(data: Data, field: str = "text", gap: float = GAP) -> float:
     """Pixels for the longest text that is written beside its mark."""
     return max(len(point[field]) for point in data) * CHARACTER + gap
 
 
-def label_width(data: Sequence[dict[str, Any]], width: int) -> float:
+def label_width(data: Data, width: int) -> float:
     """Pixels for the longest name, the same in every panel of a figure of the same variants."""
     return min(text_width(data, "label"), width * 0.46)
 
 
-def row_names(data: Sequence[dict[str, Any]], pixels: float) -> alt.Y:
+def row_names(data: Data, pixels: float) -> alt.Y:
     """A row for each `label`, whose names take so many pixels."""
     bare = {"title": None, "ticks": False, "domain": False, "grid": False}
     axis = alt.Axis(**bare, labelPadding=6, minExtent=pixels, maxExtent=pixels)
     return alt.Y("label:N", sort=members(data, "label"), axis=axis)
+
+
+def middle_axis(names: Sequence[str], **how: Any) -> alt.Axis:
+    """An axis with names at the middles of its cells: the first one reaches from 0 to 1."""
+    middles = [place + 0.5 for place in range(len(names))]
+    named = f"{json.dumps(list(names))}[floor(datum.value)]"
+    return alt.Axis(values=middles, labelExpr=named, grid=False, ticks=False, domain=False, **how)
 
 
 def framed(layers: Sequence[alt.Chart], width: int, height: float) -> Spec:

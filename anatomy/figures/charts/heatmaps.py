@@ -1,16 +1,15 @@
 """Heat maps of where something pays, with the line around the cells that do."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, BETTER, CHARACTER, GAP, MUTED, TEXT, WORSE, Spec
+from anatomy.figures.charts.grammar import CHARACTER, MUTED, TEXT, Data, Spec
 
 # Tone of a cell -> its colour; a tone without one is an empty cell with a frame, or nothing.
-TONES = {"better": BETTER, "worse": WORSE, "even": BAND}
+TONES = {"better": grammar.BETTER, "worse": grammar.WORSE, "even": grammar.BAND}
 FAINTEST, DEEPEST = 0.06, 0.42  # opacity of a tone: text over the deepest must still stand out
 LARGEST = 118  # pixels that a cell is wide at most
 WORDED = 66  # pixels from which a cell has its verdict in a word beside the mark
@@ -18,28 +17,21 @@ TALL = {True: 50, False: 44}  # pixels, with the verdict in a word and without
 SMALLEST = 10.5  # pixels of type, which a narrow phone shrinks a little more, and not below 10
 DIGIT = 0.6  # width of a digit in heights of its type
 INSIDE = 0.022  # share of a cell that stays free at each edge
-PIECE = ("x0", "y0", "x1", "y1")
+Side = tuple[str, Sequence[str]]  # an axis: its title, and the names of the columns or rows
 
 
 def heat(
-    squares: Sequence[dict[str, Any]],
-    across: tuple[str, Sequence[str]],
-    up: tuple[str, Sequence[str]],
-    edges: Sequence[tuple[int, int, int, int]],
-    *,
-    width: int,
+    squares: Data, across: Side, up: Side, edges: Sequence[tuple[int, ...]], *, width: int
 ) -> Spec:
     """Cells with a number, a mark and a tone each, and a line along some of their edges.
 
-    Args:
-        squares: `i` and `j` (column and row from 0), `text`, `word`, `mark`, `tone` (better,
-            worse, even, open or none), `depth` of the tone from 0 to 1, and `hover`.
-        across: Title of the horizontal axis and the name of each column.
-        up: Title of the vertical axis and the name of each row, from below.
-        edges: Ends of the line's pieces: x and y and x and y, in cells.
+    A square has its column `i` and row `j`, from 0 and from below, `text`, `word`, `mark`, `tone`
+    (better, worse, even, open or none) and the `depth` of its tone from 0 to 1. Edges are the ends
+    of the line's pieces: x and y and x and y, in cells.
     """
     (x_title, columns), (y_title, lines) = across, up
-    beside = max(map(len, lines)) * CHARACTER + 2.5 * GAP  # the rows' names and the axis' title
+    # Beside the cells are the rows' names and the axis' title.
+    beside = max(map(len, lines)) * CHARACTER + 2.5 * grammar.GAP
     cell = min((width - beside) / len(columns), LARGEST)
     worded = cell >= WORDED
     size = 13 if cell > WORDED else 11 if cell > 46 else SMALLEST
@@ -54,8 +46,11 @@ def heat(
             | {"y0": j + INSIDE, "y1": j + 1 - INSIDE, "y": j + 0.5}
             | {"fill": TONES.get(each["tone"], "transparent"), "opacity": _opacity(each)}
         )
-    x = alt.X("x0:Q", scale=_scale(len(columns)), title=x_title, axis=_axis(columns, cell))
-    y = alt.Y("y0:Q", scale=_scale(len(lines)), title=y_title, axis=_axis(lines))
+    full = {"nice": False, "zero": False}
+    scale = alt.Scale(domain=[0, len(columns)], **full)
+    x = alt.X("x0:Q", scale=scale, title=x_title, axis=_axis(columns, cell))
+    scale = alt.Scale(domain=[0, len(lines)], **full)
+    y = alt.Y("y0:Q", scale=scale, title=y_title, axis=_axis(lines))
     box = {"x": x, "x2": "x1:Q", "y": y, "y2": "y1:Q"}
     depth = alt.FillOpacity("opacity:Q", scale=None)
     full = grammar.on(cells, **box, fill=alt.Fill("fill:N", scale=None), fillOpacity=depth)
@@ -70,7 +65,7 @@ def heat(
         grammar.words(middles, "word", verdict),
     ]
     if edges:
-        pieces = [dict(zip(PIECE, edge, strict=True)) for edge in edges]
+        pieces = [dict(zip(("x0", "y0", "x1", "y1"), edge, strict=True)) for edge in edges]
         line = grammar.on(pieces, x="x0:Q", x2="x1:Q", y="y0:Q", y2="y1:Q")
         layers.append(line.mark_rule(color=TEXT, strokeWidth=3, strokeCap="round", clip=True))
     drawn = min(round(beside + cell * len(columns)), width)
@@ -79,9 +74,8 @@ def heat(
 
 def _fitting(text: str, most: float) -> str:
     """A ratio in at most so many characters: without its sign, then with fewer decimals."""
-    if len(text) <= most or not text.endswith("×"):
-        return text
-    text = text[:-1]
+    if len(text) > most:
+        text = text.removesuffix("×")
     while len(text) > most and "." in text:
         places = len(text.partition(".")[2]) - 1
         text = f"{float(text):.{places}f}"
@@ -94,20 +88,9 @@ def _opacity(square: dict[str, Any]) -> float:
     return FAINTEST + square["depth"] * (DEEPEST - FAINTEST)
 
 
-def _scale(count: int) -> alt.Scale:
-    return alt.Scale(domain=[0, count], nice=False, zero=False)
-
-
 def _axis(names: Sequence[str], room: float | None = None) -> alt.Axis:
-    """An axis whose ticks are the middles of the cells, with their names."""
     slanted = room is not None and max(map(len, names)) * CHARACTER > room
-    turned = {"labelAngle": -40, "labelAlign": "right"} if slanted else {"labelAngle": 0}
-    return alt.Axis(
-        values=[place + 0.5 for place in range(len(names))],
-        labelExpr=f"{json.dumps(list(names))}[floor(datum.value)]",
-        tickCount=len(names),  # Vega drops every other value beyond what it would have chosen
-        labelPadding=5,
-        titlePadding=6,
-        **turned,
-        **dict.fromkeys(("labelOverlap", "grid", "ticks", "domain"), False),
-    )
+    how = {"labelAngle": -40, "labelAlign": "right"} if slanted else {"labelAngle": 0}
+    # Vega drops every other value beyond what it would have chosen.
+    how |= {"tickCount": len(names), "labelOverlap": False}
+    return grammar.middle_axis(names, labelPadding=5, titlePadding=6, **how)

@@ -7,7 +7,7 @@ others where they are. What stands farther off gets a leader line. There is noth
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import cos, hypot, pi, sin
+from math import cos, hypot, inf, pi, sin
 
 HEIGHT = 13.0  # of a line of text
 # Width of letters at that size, on the wide side: fonts differ.
@@ -22,6 +22,7 @@ PASSES = 4
 COVERED, CROSSED, OUTSIDE = 20.0, 20.0, 1000.0
 
 Segment = tuple[float, float, float, float]
+Mark = tuple[float, float, str]  # where it is, and its name
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,8 @@ class Box:
         """Whether a straight line passes through it."""
         x, y, x_end, y_end = line
         start, end = 0.0, 1.0
-        for at, step, low, high in (
-            (x, x_end - x, self.left, self.right),
-            (y, y_end - y, self.top, self.bottom),
-        ):
+        across = x, x_end - x, self.left, self.right
+        for at, step, low, high in (across, (y, y_end - y, self.top, self.bottom)):
             if not step:
                 if not low < at < high:
                     return False
@@ -60,27 +59,16 @@ class Box:
 class Label:
     """A name in its place.
 
-    Attributes:
-        text: The name.
-        x: Its middle.
-        y: Its middle.
-        align: `left` where its left end is fixed, because its mark is left of it; `right` or
-            `center` likewise. What is drawn a little shorter than thought stays beside its mark.
-        leader: The line from its mark to it, or None where it stands beside its mark.
-        box: The room it takes.
+    With `align` `left` its left end is fixed, because its mark is left of it; `right` and `center`
+    likewise. So what is drawn a little shorter than thought stays beside its mark.
     """
 
     text: str
-    x: float
-    y: float
+    anchor: float  # where it is fixed, from the left
+    y: float  # its middle
     align: str
-    leader: Segment | None
+    leader: Segment | None  # from its mark to it; None where it stands beside its mark
     box: Box
-
-    @property
-    def anchor(self) -> float:
-        """Where the text is fixed: at its end beside the mark, or in its middle."""
-        return {"left": self.box.left, "right": self.box.right}.get(self.align, self.x)
 
 
 def width(text: str) -> float:
@@ -98,37 +86,30 @@ def around(x: float, y: float) -> Box:
 
 
 def placed(
-    names: Sequence[tuple[float, float, str]],
-    boxes: Sequence[Box],
-    lines: Sequence[Segment],
-    size: tuple[float, float],
+    marks: Sequence[Mark], boxes: Sequence[Box], lines: Sequence[Segment], size: tuple[float, float]
 ) -> list[Label]:
-    """A place for each name.
+    """A place for the name of each mark in a plot of this size.
 
-    Args:
-        names: Where each mark is, and its name.
-        boxes: What no name should cover; the squares of the marks are among it anyway.
-        lines: What a name should rather not stand on.
-        size: Width and height of the plot.
+    No name should cover one of the boxes or a mark's square, nor stand on one of the lines.
     """
-    taken = [*(around(x, y) for x, y, _ in names), *boxes]
-    found: list[Label | None] = [None] * len(names)
+    taken = [*(around(x, y) for x, y, _ in marks), *boxes]
+    found: list[Label | None] = [None] * len(marks)
     for _ in range(PASSES):
         before = list(found)
-        for index, name in enumerate(names):
+        for index, mark in enumerate(marks):
             others = [label for at, label in enumerate(found) if label and at != index]
-            found[index] = _best(name, taken, lines, others, size)
+            found[index] = _best(mark, taken, lines, others, size)
         if found == before:
             break
     return [label for label in found if label]
 
 
-def _best(name, taken, lines, others, size) -> Label:
-    best, least = None, float("inf")
-    for distance, label in _places(*name):
+def _best(mark: Mark, taken, lines, others, size) -> Label:
+    best, least = None, inf
+    for distance, label in _places(*mark):
         if distance >= least:  # farther ones cost at least their distance
             break
-        cost = distance + _cost(name, label, taken, lines, others, size)
+        cost = distance + _cost(mark, label, taken, lines, others, size)
         if cost < least:
             best, least = label, cost
     return best
@@ -141,11 +122,12 @@ def _places(x: float, y: float, text: str) -> Iterator[tuple[float, Label]]:
         for step in sorted(range(DIRECTIONS), key=lambda s: min(s, DIRECTIONS - s)):
             angle = 2 * pi * step / DIRECTIONS
             away = MARK + distance
-            at = x + cos(angle) * (away + wide), y - sin(angle) * (away + high)
-            box = Box(at[0] - wide, at[1] - high, at[0] + wide, at[1] + high)
+            middle, level = x + cos(angle) * (away + wide), y - sin(angle) * (away + high)
+            box = Box(middle - wide, level - high, middle + wide, level + high)
             leader = _leader(x, y, box) if distance >= LED else None
             align = "left" if box.left > x else "right" if box.right < x else "center"
-            yield distance, Label(text, *at, align, leader, box)
+            anchor = {"left": box.left, "center": middle, "right": box.right}[align]
+            yield distance, Label(text, anchor, level, align, leader, box)
 
 
 def _leader(x: float, y: float, box: Box) -> Segment:
@@ -156,17 +138,16 @@ def _leader(x: float, y: float, box: Box) -> Segment:
     return x + part * (end[0] - x), y + part * (end[1] - y), *end
 
 
-def _cost(name, label, taken, lines, others, size) -> float:
+def _cost(mark: Mark, label, taken, lines, others, size) -> float:
     box = label.box
-    out = max(0, -box.left) + max(0, -box.top)
-    out += max(0, box.right - size[0]) + max(0, box.bottom - size[1])
-    cost = OUTSIDE * out
+    beyond = -box.left, -box.top, box.right - size[0], box.bottom - size[1]
+    cost = OUTSIDE * sum(max(0, out) for out in beyond)
     cost += COVERED * sum(box.covers(each) for each in taken)
     cost += COVERED * sum(box.covers(each.box) for each in others)
     cost += CROSSED * sum(box.crossed(line) for line in lines)
     cost += CROSSED * sum(box.crossed(each.leader) for each in others if each.leader)
     if label.leader:
-        mine = around(*name[:2])
+        mine = around(*mark[:2])
         cost += CROSSED * sum(each.crossed(label.leader) for each in taken if each != mine)
         cost += 4 * CROSSED * sum(each.box.crossed(label.leader) for each in others)
     return cost

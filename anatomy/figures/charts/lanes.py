@@ -1,13 +1,11 @@
 """Charts of what happened when: boxes in lanes over time."""
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import DESK, GRID, SERIES, TEXT, Spec
+from anatomy.figures.charts.grammar import DESK, GRID, SERIES, TEXT, Data, Spec
 
 # Kind of event -> its colour, and its height as a share of the lane: never colour alone.
 KINDS = {
@@ -20,34 +18,20 @@ HOLLOW = ("wait",)  # drawn as a frame: nothing is done there
 LANE = 46  # pixels
 
 
-def timeline(
-    boxes: Sequence[dict[str, Any]], lanes: Sequence[str], longest: float, unit: str, *, width: int
-) -> Spec:
-    """Events as boxes, from their start to their end, each in its lane.
+def timeline(boxes: Data, lanes: Sequence[str], longest: float, unit: str, *, width: int) -> Spec:
+    """Events as boxes, from their `start` to their `end`, each in its `lane`; lanes from above.
 
-    Args:
-        boxes: `lane`, `kind` (one of `KINDS`), `start`, `end` and `hover` of each event.
-        lanes: All lanes, from above.
-        longest: Where the axis ends, so that several runs have the same scale.
-        unit: Of the times.
+    A box's `kind` is one of `KINDS`. The axis ends at `longest`, so that several runs have the same
+    scale.
     """
     cells = []
     for box in boxes:
         middle, half = len(lanes) - lanes.index(box["lane"]) - 0.5, KINDS[box["kind"]][1] / 2
         cells.append(box | {"low": middle - half, "high": middle + half})
-    x = alt.X(
-        "start:Q",
-        scale=alt.Scale(domain=[0, longest], nice=False),
-        title=f"time since the first event, {unit}",
-        axis=alt.Axis(grid=True, tickCount=8 if width > DESK else 4),
-    )
-    middles = [place + 0.5 for place in range(len(lanes))]
-    axis = alt.Axis(
-        values=middles,
-        labelExpr=f"{json.dumps(list(reversed(lanes)))}[floor(datum.value)]",
-        minExtent=34,
-        **dict.fromkeys(("grid", "ticks", "domain"), False),
-    )
+    ticks = alt.Axis(grid=True, tickCount=8 if width > DESK else 4)
+    until = alt.Scale(domain=[0, longest], nice=False)
+    x = alt.X("start:Q", scale=until, title=f"time since the first event, {unit}", axis=ticks)
+    axis = grammar.middle_axis(lanes[::-1], minExtent=34)
     y = alt.Y("low:Q", scale=alt.Scale(domain=[0, len(lanes)], nice=False), title=None, axis=axis)
     kinds = [kind for kind in KINDS if any(cell["kind"] == kind for cell in cells)]
     legend = grammar.legend(symbolType="square", symbolSize=90)

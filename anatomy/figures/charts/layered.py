@@ -1,12 +1,9 @@
 """Graphs in layers: marks on lanes, the lines between them, and a band behind a part of them."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, CHARACTER, MUTED, SERIES, WORSE, Spec
+from anatomy.figures.charts.grammar import BAND, CHARACTER, MUTED, SERIES, WORSE, Data, Spec
 
 STEP, LANE = 19, 34  # pixels from layer to layer, and from lane to lane
 SIDE_BY_SIDE = 500  # pixels of width from which two graphs stand beside each other
@@ -23,18 +20,16 @@ LOOKS = {
 }
 
 
-def graphs(panels: Sequence[dict[str, Any]], *, width: int) -> Spec:
+def graphs(panels: Data, *, width: int) -> Spec:
     """Graphs beside each other, or one below the other where there is no room for that.
 
-    Args:
-        panels: Of each its `title`, `lanes` and `layers` (how many), `nodes` (`lane`, `layer`,
-            `look`, `share` of the largest from 0 to 1, `label`, `hover`), `edges` (lists of (lane,
-            layer)) and `band` (first and last layer, and its name) or None.
+    A panel has its `title`, how many `lanes` and `layers`, `nodes` (`lane`, `layer`, `look`,
+    `share` of the largest from 0 to 1, `label`, `hover`), `edges` (lists of (lane, layer)) and
+    `band` (first and last layer, and its name) or None.
     """
     beside = width > SIDE_BY_SIDE
     room = width / len(panels) if beside else width
-    marks, lines, bands, titles = [], [], [], []
-    bottom = 0.0
+    marks, lines, bands, titles, bottom = [], [], [], [], 0.0
     for index, panel in enumerate(panels):
         left, top = (index * room, 0.0) if beside else (0.0, bottom)
         words = max((len(node["label"]) for node in panel["nodes"]), default=0) * CHARACTER
@@ -50,10 +45,8 @@ def graphs(panels: Sequence[dict[str, Any]], *, width: int) -> Spec:
             ends = {"y": at(0, low)["y"] - STEP / 2, "y2": at(0, high)["y"] + STEP / 2}
             bands.append({"x": left, "x2": left + room - 8, "text": name} | ends)
         for number, points in enumerate(panel["edges"]):
-            lines += [
-                {"edge": f"{index} {number}", "at": order} | at(*point)
-                for order, point in enumerate(points)
-            ]
+            for order, point in enumerate(points):
+                lines.append({"edge": f"{index} {number}", "at": order} | at(*point))
         for node in panel["nodes"]:
             colour, shape, filled = LOOKS[node["look"]]
             share = 0 if node["look"] in ("free", "collects") else node["share"]
@@ -74,10 +67,8 @@ def _drawn(marks, lines, bands, titles, width, height) -> Spec:
     if bands:
         box = grammar.on(bands, x=x, y=y, x2="x2:Q", y2="y2:Q")
         name = grammar.on(bands, x=alt.X("x2:Q", axis=None), y=y, text="text:N")
-        layers += [
-            box.mark_rect(color=BAND, cornerRadius=4),
-            name.mark_text(align="right", baseline="top", dx=-6, dy=4, color=MUTED),
-        ]
+        layers.append(box.mark_rect(color=BAND, cornerRadius=4))
+        layers.append(name.mark_text(align="right", baseline="top", dx=-6, dy=4, color=MUTED))
     if lines:
         edges = grammar.on(lines, x=x, y=y, detail="edge:N", order="at:Q")
         thin = {"color": MUTED, "opacity": 0.45, "strokeWidth": 1.2}

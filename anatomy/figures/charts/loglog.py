@@ -8,51 +8,39 @@ from typing import Any
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BETTER, CHARACTER, DESK, GAP, MUTED, WORSE, Spec
+from anatomy.figures.charts.grammar import CHARACTER, DESK, MUTED, Data, Spec, Titles
 
 # Verdict on a claim -> colour and shape of its mark.
 VERDICTS = {
-    "holds": (BETTER, "circle"),
+    "holds": (grammar.BETTER, "circle"),
     "holds only where": ("var(--mixed)", "diamond"),
-    "fails": (WORSE, "triangle-down"),
+    "fails": (grammar.WORSE, "triangle-down"),
     "inconclusive": (MUTED, "square"),
     "not measurable here": (MUTED, "cross"),
 }
 CLAIM = 19  # pixels of a claim's row
 KEY = 24  # pixels of a series' mark in the legend, with the gaps around it
-# Roofs whose peaks are no farther apart than this share their label.
-CLOSE = 1.25
+CLOSE = 1.25  # roofs whose peaks are no farther apart than this share their label
 # Vega names a size in bytes as a power of two.
 BYTES = (
     "datum.value < 1048576 ? format(datum.value / 1024, 'd') + ' KiB' : "
     "datum.value < 1073741824 ? format(datum.value / 1048576, 'd') + ' MiB' : "
     "format(datum.value / 1073741824, 'd') + ' GiB'"
 )
+Ticks = Sequence[tuple[Any, str]]  # each coordinate and its name
 
 
-def bandwidth(
-    points: Sequence[dict[str, Any]],
-    rules: Sequence[dict[str, Any]],
-    cache: dict[str, Any],
-    *,
-    width: int,
-) -> Spec:
-    """Bandwidth of each operation over its working set, with intervals.
+def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -> Spec:
+    """Bandwidth in TB/s of each operation over the `bytes` of its working set, with intervals.
 
-    Args:
-        points: `bytes` (the working set), `series`, `value`, `low`, `high` (TB/s) and `hover`.
-        rules: `value` (TB/s) and `name` of bandwidths that hold for every size.
-        cache: `bytes` and `name` of the cache.
+    The rules are bandwidths that hold for every size.
     """
     least, most = (choose(grammar.ends_of(points, "bytes")) for choose in (min, max))
     powers = range(int(log2(least)), int(log2(most)) + 1)
     ticks = [2**power for power in powers if (power - 10) % (2 if width > DESK else 4) == 0]
-    x = alt.X(
-        "bytes:Q",
-        scale=grammar.log_scale(least / 1.3, most * 1.3, base=2),
-        title="working set",
-        axis=alt.Axis(values=ticks, labelExpr=BYTES, grid=False),
-    )
+    scale = grammar.log_scale(least / 1.3, most * 1.3, base=2)
+    axis = alt.Axis(values=ticks, labelExpr=BYTES, grid=False)
+    x = alt.X("bytes:Q", scale=scale, title="working set", axis=axis)
     top = max(grammar.ends_of(points, "high") + grammar.ends_of(rules, "value"))
     y = alt.Y("value:Q", title="TB/s (95% interval)", scale=alt.Scale(domain=[0, top * 1.1]))
     colour, shape = grammar.series(grammar.members(points), grammar.legend())
@@ -75,13 +63,11 @@ def bandwidth(
     return grammar.framed(layers, width, 280)
 
 
-def roofline(roofs: Sequence[dict[str, Any]], limits: dict[str, Any], *, width: int) -> Spec:
+def roofline(roofs: Data, limits: dict[str, Any], *, width: int) -> Spec:
     """The most that a call can reach over its operations per byte, a roof for each format.
 
-    Args:
-        roofs: `series`, `peak` (FLOP/s), `ridge` (FLOP per byte), `text` (of the ridge) and
-            `hover` of each number format.
-        limits: `bandwidth` (B/s) under the slope, and `name` of it.
+    A roof has its `peak` (FLOP/s) and its `ridge` (FLOP per byte), and the `text` of that; `limits`
+    has the `bandwidth` (B/s) of the slope and the `name` under it.
     """
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
@@ -94,22 +80,15 @@ def roofline(roofs: Sequence[dict[str, Any]], limits: dict[str, Any], *, width: 
     ]
     corners = [roof | {"at": roof["ridge"], "value": roof["peak"]} for roof in roofs]
     bottom, top = slope * left, 2 * max(grammar.ends_of(roofs, "peak"))
-    x = alt.X(
-        "at:Q",
-        scale=grammar.log_scale(left, right),
-        title="operations per byte, FLOP/B",
-        axis=alt.Axis(values=_decades(left, right), format="~g"),
-    )
-    y = alt.Y(
-        "value:Q",
-        scale=grammar.log_scale(bottom, top),
-        title="the most that a call reaches, FLOP/s",
-        axis=alt.Axis(values=_decades(bottom, top), format="~s"),
-    )
+    axis = alt.Axis(values=powers_of_ten(left, right), format="~g")
+    scale = grammar.log_scale(left, right)
+    x = alt.X("at:Q", scale=scale, title="operations per byte, FLOP/B", axis=axis)
+    axis = alt.Axis(values=powers_of_ten(bottom, top), format="~s")
+    scale = grammar.log_scale(bottom, top)
+    y = alt.Y("value:Q", scale=scale, title="the most that a call reaches, FLOP/s", axis=axis)
     colour, shape = grammar.series(grammar.members(roofs), grammar.legend())
-    roof_lines, marks = (
-        grammar.on(each, x=x, y=y, description="hover:N") for each in (lines, corners)
-    )
+    roof_lines = grammar.on(lines, x=x, y=y, description="hover:N")
+    marks = grammar.on(corners, x=x, y=y, description="hover:N")
     under = grammar.on([{"at": left, "value": bottom, "text": limits["name"]}], x=x, y=y)
     beside = {"align": "left", "baseline": "middle", "dx": 44, "dy": -8, "color": MUTED}
     # At the right end of a roof nothing else is in the way of its words.
@@ -124,13 +103,11 @@ def roofline(roofs: Sequence[dict[str, Any]], limits: dict[str, Any], *, width: 
     return grammar.framed(layers, width, 320)
 
 
-def claimed(points: Sequence[dict[str, Any]], *, width: int) -> Spec:
+def claimed(points: Data, *, width: int) -> Spec:
     """Measured numbers over claimed ones, a row for each claim: 1 where the claim was right.
 
-    Args:
-        points: `label`, `value`, `low`, `high` (over the middle of what was claimed, all
-            positive), `claimed_low` and `claimed_high` (over the same middle), `many` (whether low
-            to high spans several cases), `verdict` and `hover`.
+    `value`, `low`, `high`, `claimed_low` and `claimed_high` are over the middle of what was
+    claimed, all positive; `many` is whether low to high spans several cases.
     """
     data = sorted(points, key=lambda point: -point["value"])
     ends = grammar.ends_of(data, "claimed_low", "claimed_high", "low", "high")
@@ -140,15 +117,11 @@ def claimed(points: Sequence[dict[str, Any]], *, width: int) -> Spec:
     colours, shapes = zip(*(VERDICTS[word] for word in there), strict=True)
     colour, shape = grammar.series(there, where, "verdict", colours, shapes)
     times = "format(datum.value, '~g') + '×'"
-    axis = alt.Axis(values=_within(_steps(low, high), low, high), labelExpr=times, orient="top")
+    values = [step for step in steps_of_ten(low, high) if low <= step <= high]
+    axis = alt.Axis(values=values, labelExpr=times, orient="top")
     x = alt.X("value:Q", scale=grammar.log_scale(low, high), title="measured / claimed", axis=axis)
-    names = alt.Axis(
-        grid=True,
-        labelLimit=240,
-        labelFontSize=11 if width > DESK else 10.2,
-        ticks=False,
-        domain=False,
-    )
+    bare = {"labelLimit": 240, "ticks": False, "domain": False}
+    names = alt.Axis(grid=True, labelFontSize=11 if width > DESK else 10.2, **bare)
     y = alt.Y("label:N", sort=[point["label"] for point in data], title=None, axis=names)
     base = grammar.on(data, y=y, description="hover:N")
     dash = alt.condition("datum.many", alt.value([2, 3]), alt.value([1, 0]))
@@ -164,35 +137,21 @@ def claimed(points: Sequence[dict[str, Any]], *, width: int) -> Spec:
 
 
 def payoff(
-    points: Sequence[dict[str, Any]],
-    ranges: Sequence[dict[str, Any]],
-    ticks: Sequence[tuple[Any, str]],
-    floor: float,
-    titles: tuple[str, str],
-    numeric: bool,
-    *,
-    width: int,
+    points: Data, ranges: Data, ticks: Ticks, floor: float, titles: Titles, *, width: int
 ) -> Spec:
     """A ratio over a coordinate, a line for each variant, with the ranges of break-even.
 
-    Args:
-        points: `series`, `x`, `value`, `low`, `high`, `hover`, and `shown`, whether it was shown
-            to differ from 1; the marks of others are hollow.
-        ranges: `series`, `at`, `low` and `high` of each break-even, on the horizontal axis.
-        ticks: Each coordinate and its name.
-        floor: The largest noise floor, drawn as a band around 1.
-        titles: Of the horizontal axis and of the vertical one.
-        numeric: Whether the coordinate is a number, on a logarithmic axis.
+    The marks of points not `shown` to differ from 1 are hollow. A range has the `low` and `high`
+    ends of a break-even `at` a coordinate. The largest noise floor is a band around 1.
     """
-    ends = [1 - floor, 1 + floor, *grammar.ends_of(points)]
-    how = grammar.ratio_axis(min(ends), max(ends), 0.06, 0.1, 6)
-    x, y = _over_x(ticks, titles[0], numeric, width), alt.Y("value:Q", title=titles[1], **how)
+    how = grammar.ratio_axis([1 - floor, 1 + floor, *grammar.ends_of(points)], 0.06, 0.1, 6)
+    x, y = _over_x(ticks, titles[0], width), alt.Y("value:Q", title=titles[1], **how)
     colour, shape = _series(points, width)
     base = grammar.on(points, x=x, description="hover:N")
     found = grammar.on(ranges, color=colour)
     layers = [found.mark_rect(opacity=0.13).encode(x="low:Q", x2="high:Q")] if ranges else []
     layers += [grammar.noise(floor, "y"), grammar.one("y"), grammar.intervals(base, color=colour)]
-    if numeric:  # between texts there is nothing for a line to pass
+    if _numeric(ticks):  # between texts there is nothing for a line to pass
         layers.append(base.mark_line(strokeWidth=1.8).encode(y=y, color=colour))
     for shown in (True, False):
         if some := [point for point in points if point["shown"] == shown]:
@@ -204,29 +163,15 @@ def payoff(
     return grammar.framed(layers, width, 260)
 
 
-def growth(
-    points: Sequence[dict[str, Any]],
-    fits: Sequence[dict[str, Any]],
-    ticks: Sequence[tuple[float, str]],
-    titles: tuple[str, str],
-    *,
-    width: int,
-) -> Spec:
-    """A cost over a size, both logarithmic, a line for each series.
-
-    Args:
-        points: `series`, `x`, `value`, `low`, `high` (in the unit of the title) and `hover`.
-        fits: `series`, `x` and `value` of the two ends of each fitted line.
-        ticks: Each size and its name.
-        titles: Of the horizontal axis and of the vertical one.
-    """
+def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int) -> Spec:
+    """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits."""
     low, high = min(grammar.ends_of(points, "low")) / 1.25, max(grammar.ends_of(points, "high"))
     high *= 1.25
-    values = _within(_steps(low, high), low, high)
-    axis = alt.Axis(values=values if len(values) <= 9 else _decades(low, high), format="~g")
+    values = [step for step in steps_of_ten(low, high) if low <= step <= high]
+    axis = alt.Axis(values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g")
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)
     colour, shape = _series(points, width)
-    base = grammar.on(points, x=_over_x(ticks, titles[0], True, width), description="hover:N")
+    base = grammar.on(points, x=_over_x(ticks, titles[0], width), description="hover:N")
     line = grammar.on(fits, x="x:Q", y="value:Q", color=colour)
     layers = [line.mark_line(strokeWidth=1.2, strokeDash=[5, 4], opacity=0.8)] if fits else []
     layers += [
@@ -237,24 +182,20 @@ def growth(
     return grammar.framed(layers, width, 300)
 
 
-def _steps(low: float, high: float) -> list[float]:
+def steps_of_ten(low: float, high: float) -> list[float]:
     """1, 2 and 5 times the powers of ten between two numbers; the powers alone if they are far."""
     bases = (1, 2, 5) if high / low < 1e3 else (1,)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     return [base * 10.0**power for power in powers for base in bases]
 
 
-def _within(steps: Sequence[float], low: float, high: float) -> list[float]:
-    return [step for step in steps if low <= step <= high]
-
-
-def _decades(low: float, high: float) -> list[float]:
-    """Powers of ten from `low` to `high`."""
+def powers_of_ten(low: float, high: float) -> list[float]:
+    """From `low` to `high`."""
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     return [10.0**power for power in range(first, last + 1)]
 
 
-def _labels(roofs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _labels(roofs: Data) -> list[dict[str, Any]]:
     """What stands over each roof; roofs too close for two lines of text share one."""
     labels: list[dict[str, Any]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
@@ -266,28 +207,27 @@ def _labels(roofs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return labels
 
 
-def _over_x(ticks: Sequence[tuple[Any, str]], title: str, numeric: bool, width: int) -> alt.X:
-    """A coordinate along the axis: its measured values are the ticks."""
+def _numeric(ticks: Ticks) -> bool:
+    return not isinstance(ticks[0][0], str)
+
+
+def _over_x(ticks: Ticks, title: str, width: int) -> alt.X:
+    """A coordinate along the axis, logarithmic of numbers: its measured values are the ticks."""
     names = dict(ticks)
-    if not numeric:
-        slanted = sum(map(len, names)) * CHARACTER > width - 6 * GAP
+    if not _numeric(ticks):
+        slanted = sum(map(len, names)) * CHARACTER > width - 6 * grammar.GAP
         plain = alt.Axis(labelAngle=-40 if slanted else 0, grid=False)
         return alt.X("x:O", sort=list(names), title=title, axis=plain)
     sizes = sorted(names)
     room = 1.12 if len(sizes) > 1 else 2
     pairs = "".join(f"datum.value == {size} ? {json.dumps(names[size])} : " for size in sizes)
-    axis = alt.Axis(
-        values=sizes,
-        tickCount=len(sizes),
-        labelExpr=f"{pairs}''",
-        grid=False,
-        labelOverlap="greedy",
-    )
+    how = {"labelExpr": f"{pairs}''", "labelOverlap": "greedy", "grid": False}
+    axis = alt.Axis(values=sizes, tickCount=len(sizes), **how)
     scale = grammar.log_scale(sizes[0] / room, sizes[-1] * room)
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 
 
-def _series(points: Sequence[dict[str, Any]], width: int) -> tuple[alt.Color, alt.Shape]:
+def _series(points: Data, width: int) -> tuple[alt.Color, alt.Shape]:
     """Colour and shape of each series; a legend where there are several, in columns if long."""
     names = grammar.members(points)
     long = sum(len(name) * CHARACTER + KEY for name in names) > width

@@ -1,8 +1,4 @@
-"""Charts of recorded rows as Vega-Lite specifications: bars, ratios, sweeps, and small multiples.
-
-Every chart shows 95 % intervals; ratios stand beside a band of the noise floor and a line at 1;
-rates under the machine's ceiling.
-"""
+"""Charts of recorded rows, each with its interval: bars, ratios, sweeps, and small multiples."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,18 +7,7 @@ import altair as alt
 
 from anatomy.figures import tables
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import (
-    BAND,
-    BETTER,
-    DESK,
-    MUTED,
-    ROW,
-    SERIES,
-    TEXT,
-    TONE,
-    WORSE,
-    Spec,
-)
+from anatomy.figures.charts.grammar import BAND, MUTED, SERIES, TEXT, Data, Spec
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
@@ -30,32 +15,51 @@ from anatomy.table.errors import UnknownName
 
 # Verdict -> colour and shape of its mark in a chart of ratios.
 MARKS = {
-    "slower": (WORSE, "triangle-right"),
-    "faster": (BETTER, "triangle-left"),
+    "slower": (grammar.WORSE, "triangle-right"),
+    "faster": (grammar.BETTER, "triangle-left"),
     "same": (MUTED, "circle"),
     "undecided": (MUTED, "diamond"),
-    "impossible": (WORSE, "cross"),
+    "impossible": (grammar.WORSE, "cross"),
 }
 
 
-def times(table: Sequence[Row], *, width: int) -> Spec:
-    """Times from zero, each with its interval, and the value beside it."""
-    return _bars(table, "median_s", [], width)
+def bars(table: Sequence[Row], column: str, *, width: int) -> Spec:
+    """`median_s` or `rate` from zero, each with its interval, and the value beside it.
 
-
-def rates(table: Sequence[Row], *, width: int) -> Spec:
-    """Work per second, under the machine's ceiling where that is known."""
-    measured = _measured(table, "rate")
-    ceilings = {row.get("share_of"): row for row in measured if row.get("limit_value")}
-    return _bars(table, "rate", list(ceilings.values()), width)
+    Rates stand under the machine's ceiling where that is known.
+    """
+    table = _measured(table, column)
+    limited = [row for row in table if column == "rate" and row.get("limit_value")]
+    ceilings = list({row.get("share_of"): row for row in limited}.values())
+    size, title = _axis_of(table, column, ceilings)
+    data = [
+        _point(row, column, size) | {"tone": row.get("role") in ("control", "again")}
+        for row in table
+    ]
+    rules = [{"value": row["limit_value"] / size, "text": _limit_name(row)} for row in ceilings]
+    label, beside = grammar.label_width(data, width), grammar.text_width(data)
+    longest = max(grammar.ends_of(data, "high") + grammar.ends_of(rules, "value"))
+    domain = [0, longest * (1 + beside / (width - label - beside))]
+    base = grammar.on(data, y=grammar.row_names(data, label), description="hover:N")
+    scale, axis = alt.Scale(domain=domain, nice=False), alt.Axis(tickCount=width // 90)
+    x = alt.X("value:Q", scale=scale, title=f"{title} ({rows.interval_name(table)})", axis=axis)
+    colour = alt.condition("datum.tone", alt.value(grammar.TONE), alt.value(SERIES[0]))
+    layers = [
+        base.mark_bar(height=12, cornerRadiusEnd=2).encode(x=x, color=colour),
+        base.mark_rule(color=TEXT, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
+        grammar.words(base, how={"align": "left", "dx": 6}, x="high:Q"),
+    ]
+    for rule in rules:
+        how = {"align": "right", "dx": -4, "y": -8, "color": MUTED}
+        layers.append(grammar.dashed([rule], x="value:Q"))
+        layers.append(grammar.words(grammar.on([rule]), how=how, x="value:Q"))
+    return grammar.framed(layers, width, len(data) * grammar.ROW)
 
 
 def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Spec:
-    """Time over the control's time, with the noise band around 1.
+    """Time over the control's time, with the noise band around 1; the control is left out.
 
-    Args:
-        table: Rows with a ratio; the control has none and is left out.
-        cited: Figures of somebody else for the same variants, drawn hollow and without interval.
+    Cited figures of somebody else for the same variants are hollow and have no interval.
     """
     table = _measured(table, "ratio")
     floor = _floor(table)
@@ -63,13 +67,11 @@ def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Sp
     for row in table:
         colour, shape = MARKS.get(row.get("verdict"), (MUTED, "circle"))
         data.append(_point(row, "ratio", 1.0) | {"colour": colour, "shape": shape})
-    others = [
-        {"label": row["variant"], "value": row["ratio"], "hover": row["hover"]} for row in cited
-    ]
+    others = [{"label": c["variant"], "value": c["ratio"], "hover": c["hover"]} for c in cited]
     label, beside = grammar.label_width(data, width), grammar.text_width(data)
     ends = [1 - floor, 1 + floor, *grammar.ends_of(data), *grammar.ends_of(others, "value")]
     after = 0.03 + beside / (width - label - beside)
-    how = grammar.ratio_axis(min(ends), max(ends), 0.05, after, width // 90)
+    how = grammar.ratio_axis(ends, 0.05, after, width // 90)
     x = alt.X("value:Q", title=f"time / control ({rows.interval_name(table)})", **how)
     names, colour = grammar.row_names(data, label), alt.Color("colour:N", scale=None)
     base = grammar.on(data, y=names, description="hover:N")
@@ -83,17 +85,14 @@ def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Sp
     if others:
         theirs = grammar.on(others, x="value:Q", y=names, description="hover:N")
         layers.append(theirs.mark_point(size=60, color=SERIES[3], strokeWidth=1.6, yOffset=8))
-    return grammar.framed(layers, width, len(data) * ROW)
+    return grammar.framed(layers, width, len(data) * grammar.ROW)
 
 
 def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec:
-    """A column against the alignment in bytes, one line for each factor.
+    """A column with an interval against the alignment in bytes, one line for each factor.
 
-    Args:
-        table: Rows with `factor` and `alignment_bytes`; the one without alignment is the control
-            that the lines are compared with, drawn as a rule with its interval. Ratios have the
-            noise band around 1 in its place, and rates the machine's ceiling beside it.
-        column: `median_s`, `rate` or `ratio`.
+    The row without alignment is the control, drawn as a rule with its interval. Ratios have the
+    noise band around 1 in its place, and rates the machine's ceiling beside it.
     """
     floor = _floor(table)
     control = next((str(row["variant"]) for row in table if row.get("role") == "control"), "1")
@@ -110,31 +109,25 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
             flat.append(point | {"name": f"{control}: {point['text']}", "dy": 11})
     if column == "ratio":
         flat.append({"value": 1, "low": 1 - floor, "high": 1 + floor, "name": control, "dy": 11})
-    limit = next((row for row in table if column == "rate" and row.get("limit_value")), None)
-    if limit:
-        ends = dict.fromkeys(("value", "low", "high"), limit["limit_value"] / size)
-        flat.append(ends | {"name": _limit_name(limit), "dy": -6})
+    if column == "rate" and (limited := [row for row in table if row.get("limit_value")]):
+        ends = dict.fromkeys(("value", "low", "high"), limited[0]["limit_value"] / size)
+        flat.append(ends | {"name": _limit_name(limited[0]), "dy": -6})
     return _lines(points, flat, title, width)
 
 
-def matrix(
-    cells: Sequence[dict[str, Any]], by: str, series: str, floor: float, *, width: int
-) -> Spec:
+def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Spec:
     """Ratios of several recordings: a panel for each variant, a mark for each of a series.
 
-    Args:
-        cells: `variant`, `by`, `series`, `value`, `low`, `high` and `hover` of each mark.
-        by: Title of the horizontal axis.
-        series: Title of the legend.
-        floor: The largest noise floor of these rows, drawn as a band around 1.
+    `by` and `series` are the titles of the horizontal axis and the legend; the largest noise floor
+    is drawn as a band around 1.
     """
-    data = [cell | {"panel": _broken(cell["variant"])} for cell in cells]
+    # The panel's name is over two lines.
+    data = [cell | {"panel": cell["variant"].replace("_", "_\n", 1)} for cell in cells]
     panels, kinds = grammar.members(data, "panel"), grammar.members(cells)
-    columns = len(panels) if width > DESK else 2
-    ends = [1 - floor, 1 + floor, *grammar.ends_of(cells)]
+    columns = len(panels) if width > grammar.DESK else 2
     where = grammar.legend(title=series, symbolSize=60, titleOrient="left", offset=12)
     colour, shape = grammar.series(kinds, where)
-    how = grammar.ratio_axis(min(ends), max(ends), 0.06, 0.06, 5)
+    how = grammar.ratio_axis([1 - floor, 1 + floor, *grammar.ends_of(cells)], 0.06, 0.06, 5)
     y = alt.Y("value:Q", title="time / control (95% interval)", **how)
     steps, axis = grammar.members(cells, "by"), alt.Axis(labelAngle=0, grid=False)
     x = alt.X("by:O", sort=steps, title=by, axis=axis)
@@ -151,11 +144,6 @@ def matrix(
     header = alt.Header(labelExpr="split(datum.value, '\\n')", labelColor=TEXT)
     facet = alt.Facet("panel:N", sort=panels, title=None, header=header)
     return grammar.configured(layers.facet(facet=facet, columns=columns, spacing=14))
-
-
-def _broken(variant: str) -> str:
-    """A name over two lines."""
-    return variant.replace("_", "_\n", 1)
 
 
 def _measured(table: Sequence[Row], column: str) -> list[Row]:
@@ -200,38 +188,6 @@ def _axis_of(table: Sequence[Row], column: str, beside: Sequence[Row] = ()) -> t
     return size, f"time, {unit}"
 
 
-def _bars(table: Sequence[Row], column: str, ceilings: Sequence[Row], width: int) -> Spec:
-    """Bars from zero with the value beside each, under the ceilings that rows have."""
-    table = _measured(table, column)
-    size, title = _axis_of(table, column, ceilings)
-    data = [
-        _point(row, column, size) | {"tone": row.get("role") in ("control", "again")}
-        for row in table
-    ]
-    rules = [{"value": row["limit_value"] / size, "text": _limit_name(row)} for row in ceilings]
-    label, beside = grammar.label_width(data, width), grammar.text_width(data)
-    longest = max(grammar.ends_of(data, "high") + grammar.ends_of(rules, "value"))
-    domain = [0, longest * (1 + beside / (width - label - beside))]
-    base = grammar.on(data, y=grammar.row_names(data, label), description="hover:N")
-    x = alt.X(
-        "value:Q",
-        scale=alt.Scale(domain=domain, nice=False),
-        title=f"{title} ({rows.interval_name(table)})",
-        axis=alt.Axis(tickCount=width // 90),
-    )
-    colour = alt.condition("datum.tone", alt.value(TONE), alt.value(SERIES[0]))
-    layers = [
-        base.mark_bar(height=12, cornerRadiusEnd=2).encode(x=x, color=colour),
-        base.mark_rule(color=TEXT, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
-        grammar.words(base, how={"align": "left", "dx": 6}, x="high:Q"),
-    ]
-    for rule in rules:
-        how = {"align": "right", "dx": -4, "y": -8, "color": MUTED}
-        layers.append(grammar.dashed([rule], x="value:Q"))
-        layers.append(grammar.words(grammar.on([rule]), how=how, x="value:Q"))
-    return grammar.framed(layers, width, len(data) * ROW)
-
-
 def _lines(points, flat, title, width) -> Spec:
     """Lines over the alignment; what is `flat` holds for every one of them."""
     factors = grammar.members(points, "factor")
@@ -253,11 +209,6 @@ def _lines(points, flat, title, width) -> Spec:
     for each in flat:
         band = grammar.on([each], y="low:Q", y2="high:Q").mark_rect(color=BAND, stroke=BAND)
         named = grammar.on([each], y="value:Q", text="name:N")
-        end = alt.expr("width - 4")
-        layers = [
-            band,
-            *layers,
-            grammar.dashed([each], y="value:Q"),
-            named.mark_text(align="right", dy=each["dy"], x=end, color=MUTED),
-        ]
+        name = named.mark_text(align="right", dy=each["dy"], x=alt.expr("width - 4"), color=MUTED)
+        layers = [band, *layers, grammar.dashed([each], y="value:Q"), name]
     return grammar.framed(layers, width, 240)

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from math import exp, log
-from typing import Any
 
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, DESK, LOG_TICKS, ROW, SERIES, TEXT, Spec
+from anatomy.figures.charts.grammar import BAND, DESK, LOG_TICKS, ROW, SERIES, TEXT, Data, Spec
 
 PAPER = "var(--md-default-bg-color)"  # the page's own colour: text on what is coloured
 LEAST = 30  # pixels of a part that has room for its share
@@ -17,22 +16,12 @@ SHARE = 10.5  # pixels of type; a phone is a little narrower than its picture
 COLOURS = {"faster": grammar.BETTER, "slower": grammar.WORSE}
 
 
-def parts(
-    bars: Sequence[dict[str, Any]],
-    ends: Sequence[dict[str, Any]],
-    kinds: Sequence[str],
-    title: str,
-    *,
-    width: int,
-) -> Spec:
-    """Bars that are made of parts, each with its share where there is room, and a tick.
+def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: int) -> Spec:
+    """Bars that are made of parts, each with its `share` (a text) where there is room, and a tick.
 
-    Args:
-        bars: `label`, `kind`, `start`, `end`, `share` (a text) and `hover` of each part.
-        ends: `label`, `value` (where the tick is), `reach` (that, or the bar's end if it is
-            farther) and `text`, which stands behind that.
-        kinds: All kinds of parts in order; the last is what nothing ran in.
-        title: Of the axis.
+    A part reaches from `start` to `end`. Of the `ends` of bars, `value` is where the tick is, and
+    `text` stands behind `reach`: the tick, or the bar's end if that is farther. The last of the
+    `kinds` of parts is what nothing ran in.
     """
     label, beside = grammar.label_width(ends, width), grammar.text_width(ends)
     longest, room = max(grammar.ends_of(ends, "reach")), width - label - beside
@@ -55,21 +44,16 @@ def parts(
             layers.append(grammar.words(grammar.on(some, x="middle:Q", y=rows), "share", how))
     ticks = grammar.on(ends, y=rows)
     marks = ticks.mark_tick(color=TEXT, thickness=2, size=BAR + 6)
-    layers += [
-        marks.encode(x="value:Q", description="text:N"),
-        grammar.words(ticks, how={"align": "left", "dx": 7}, x="reach:Q"),
-    ]
+    layers.append(marks.encode(x="value:Q", description="text:N"))
+    layers.append(grammar.words(ticks, how={"align": "left", "dx": 7}, x="reach:Q"))
     return grammar.framed(layers, width, len(ends) * ROW)
 
 
-def climb(steps: Sequence[dict[str, Any]], title: str, *, width: int) -> Spec:
+def climb(steps: Data, title: str, *, width: int) -> Spec:
     """Each rung's speed-up over the first as a bar that begins where the rung before it ended.
 
-    Args:
-        steps: Of each rung `label`; `start`, `value`, `low` and `high`, speed-ups over the first
-            one; `reach`, what its text stands behind; `verdict` over the rung before it; `text`,
-            `short` (the same for a phone) and `hover`.
-        title: Of the axis.
+    `start`, `value`, `low` and `high` are speed-ups over the first rung, and `verdict` is over the
+    one before. The `text`, for a phone the `short` one, stands behind `reach`.
     """
     data = [step | {"colour": COLOURS.get(step["verdict"], grammar.TONE)} for step in steps]
     text = "text" if width > DESK else "short"

@@ -1,13 +1,12 @@
 """The run strip under a figure, and what stands in its place when there is no current recording.
 
-A strip says what the figures were made on and where the raw file is. A gap says that nothing was
-recorded, a badge that what was recorded no longer speaks for the code or the machine; both name
-the command that mends it. None of them ever hides a figure's age.
+A gap says that nothing was recorded, a badge that what was recorded no longer speaks for the code
+or the machine; both name the command that mends it. None of them ever hides a figure's age.
 """
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -21,22 +20,20 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16
 def strip(showing: Showing, found: Sequence[Found]) -> str:
     """The line that says where figures come from, for one recording or for several together.
 
-    GPU, torch, CUDA, driver, clocks, power and temperature seen, noise floor, date, commit, and a
-    link to each raw file. On a narrow screen all but the GPU and the date folds away.
+    On a narrow screen all but the GPU and the date folds away.
     """
     seen = {each.recording.path: each.recording for each in found if each.recording is not None}
     there = list(seen.values())
     if not there:
         return ""
     facts = _facts(there) + _card_notes(there, showing.here)
-    line = " · ".join(f"<span>{_marked(name, value)}</span>" for name, value in facts)
-    files = _files(showing, there)
-    short = f"{escape(facts[0][1])} · {escape(dict(facts)['recorded'])}"
+    device = escape(facts[0][1])
+    parts = [f"<b>{device}</b>", *(f"{name} {escape(value)}" for name, value in facts[1:])]
+    line = " · ".join([*(f"<span>{part}</span>" for part in parts), _files(showing, there)])
+    short = f"{device} · {escape(dict(facts)['recorded'])}"
     return (
-        '<div class="strip" data-search-exclude>'
-        f'<div class="strip-line">{line} · {files}</div>'
-        f'<details class="strip-fold"><summary>{short}</summary>'
-        f"<div>{line} · {files}</div></details>"
+        f'<div class="strip" data-search-exclude><div class="strip-line">{line}</div>'
+        f'<details class="strip-fold"><summary>{short}</summary><div>{line}</div></details>'
         f"{_warnings(there)}</div>"
     )
 
@@ -83,65 +80,46 @@ def _notice(showing: Showing, state: str, found: list[Found]) -> str:
 def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
     data = [each.data for each in there]
     machines = [each["machine"] for each in data]
-    gpu = _several(m.get("gpu") or m.get("cpu") or m["slug"] for m in machines)
+    floors = [floor for each in there for floor in each.noise_floor.values()]
     facts = [
-        ("GPU" if machines[0].get("gpu") else "CPU", gpu),
+        ("GPU", _several(m.get("gpu") or m.get("cpu") or m["slug"] for m in machines)),
         ("torch", _several(each["software"].get("torch") for each in data)),
         ("CUDA", _several(each["software"].get("cuda") for each in data)),
         ("driver", _several(m.get("driver") for m in machines)),
-        ("SM clock", _span(_seen(there, "sm_clock_mhz"), " MHz")),
-        ("power", _span(_seen(there, "power_w"), " W")),
-        ("temperature", _span(_seen(there, "temperature_c"), " °C")),
-        ("noise floor", _floors(there)),
+        ("SM clock", _seen(there, "sm_clock_mhz", "MHz")),
+        ("power", _seen(there, "power_w", "W")),
+        ("temperature", _seen(there, "temperature_c", "°C")),
+        ("noise floor", _range(floors, lambda floor: units.percent(floor, 2))),
         ("measured in", _processes(data)),
-        ("recorded", _dates(data)),
+        ("recorded", _range([each["started_at"][:10] for each in data], joined=" to ")),
         ("commit", _several(_commit(each["code"]) for each in data)),
     ]
     return [(name, value) for name, value in facts if value]
-
-
-def _marked(name: str, value: str) -> str:
-    """One fact; the GPU, the date and the clocks speak for themselves and need no name."""
-    text = escape(value)
-    return f"<b>{text}</b>" if name in ("GPU", "CPU") else f"{name} {text}"
 
 
 def _several(values: Iterable[str | None]) -> str:
     return " / ".join(dict.fromkeys(value for value in values if value))
 
 
-def _seen(there: Sequence[Recording], name: str) -> list[float]:
+def _seen(there: Sequence[Recording], name: str, unit: str) -> str:
     """What was seen while measuring, or before and after where the rows do not say."""
     conditions = [each.data.get("conditions") or {} for each in there]
     around = [each.get(when) or {} for each in conditions for when in ("before", "after")]
     rows = [row for each in there for row in each.rows]
     seen, beside = ([r[name] for r in some if r.get(name) is not None] for some in (rows, around))
-    return seen or beside
+    span = _range(seen or beside, lambda value: f"{float(units.significant(value, 4)):.0f}")
+    return f"{span} {unit}" if span else ""
 
 
-def _span(values: Sequence[float], unit: str) -> str:
-    ends = [float(units.significant(choose(values), 4)) for choose in (min, max) if values]
-    return _from_to([f"{end:.0f}" for end in ends]) + unit if ends else ""
-
-
-def _floors(there: Sequence[Recording]) -> str:
-    floors = [floor for each in there for floor in each.noise_floor.values()]
-    return _from_to([units.percent(choose(floors), 2) for choose in (min, max) if floors])
-
-
-def _from_to(ends: Sequence[str]) -> str:
-    return "–".join(dict.fromkeys(ends))
+def _range(values: Sequence, printed: Callable[[Any], str] = str, joined: str = "–") -> str:
+    """The least and the greatest; one of them if they are printed alike, and nothing of none."""
+    return joined.join(dict.fromkeys(printed(choose(values)) for choose in (min, max) if values))
 
 
 def _processes(data: Sequence[dict]) -> str:
     """How many fresh processes, where that was not one."""
     names = sorted({str(each["method"].get("process", "")) for each in data})
     return _several(names) if any(each["method"].get("processes") for each in data) else ""
-
-
-def _dates(data: Sequence[dict]) -> str:
-    days = [each["started_at"][:10] for each in data]
-    return " to ".join(dict.fromkeys((min(days), max(days))))
 
 
 def _commit(code: dict[str, Any]) -> str:
@@ -161,17 +139,13 @@ def _card_notes(there: Sequence[Recording], here: dict | None) -> list[tuple[str
 
 
 def _files(showing: Showing, there: Sequence[Recording]) -> str:
-    links = [(showing.raw_link(each), f"{each.experiment}/{each.path.name}") for each in there]
-    if len(links) == 1:
-        return f'<a class="raw" href="{escape(links[0][0])}">raw JSON</a>'
-    items = "".join(
-        f'<li><a class="raw" href="{escape(link)}">{escape(name)}</a></li>'
-        for link, name in dict.fromkeys(links)
-    )
-    return (
-        f'<details class="strip-files"><summary>{len(links)} raw JSON files</summary>'
-        f"<ul>{items}</ul></details>"
-    )
+    def link(each: Recording, name: str) -> str:
+        return f'<a class="raw" href="{escape(showing.raw_link(each))}">{escape(name)}</a>'
+
+    if len(there) == 1:
+        return link(there[0], "raw JSON")
+    links = [link(each, f"{each.experiment}/{each.path.name}") for each in there]
+    return _folded("files", f"{len(links)} raw JSON files", links)
 
 
 def _warnings(there: Sequence[Recording]) -> str:
@@ -179,12 +153,14 @@ def _warnings(there: Sequence[Recording]) -> str:
     if not texts:
         return ""
     operations = {row.get("op") for each in there for row in each.rows} - {None}
-    items = "".join(f"<li>{escape(text)}</li>" for text in _grouped(texts, operations))
     word = "1 warning" if len(texts) == 1 else f"{len(texts)} warnings"
-    return (
-        f'<details class="strip-warnings"><summary>{word} while recording</summary>'
-        f"<ul>{items}</ul></details>"
-    )
+    return _folded("warnings", f"{word} while recording", map(escape, _grouped(texts, operations)))
+
+
+def _folded(kind: str, summary: str, items: Iterable[str]) -> str:
+    listed = "".join(f"<li>{item}</li>" for item in items)
+    opening = f'<details class="strip-{kind}"><summary>{summary}</summary>'
+    return f"{opening}<ul>{listed}</ul></details>"
 
 
 def _grouped(warnings: Sequence[str], operations: set[str]) -> list[str]:
@@ -209,5 +185,5 @@ def _grouped(warnings: Sequence[str], operations: set[str]) -> list[str]:
 def _with_ranges(texts: Sequence[str]) -> str:
     """One text for several that differ in numbers: each number as its range."""
     numbers = zip(*(map(float, _NUMBER.findall(text)) for text in texts), strict=True)
-    spans = (_from_to([f"{min(each):g}", f"{max(each):g}"]) for each in numbers)
+    spans = (_range(each, "{:g}".format) for each in numbers)
     return _NUMBER.sub(lambda _: next(spans), texts[0])

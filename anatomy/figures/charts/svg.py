@@ -1,16 +1,13 @@
-"""Charts to static SVG: drawn and converted once, coloured by the page's own stylesheet.
+"""Charts to static SVG without a script, drawn once, coloured by the page's own stylesheet.
 
 Colours are CSS custom properties, so that light and dark need no second picture. Each chart is
 drawn for two widths and the stylesheet shows one of them: what is legible on a desk is not when it
-is squeezed into a phone. There is no script in it.
-
-Pictures are kept under a key of all that they follow from, so that a build whose charts were drawn
-before loads neither Altair nor the converter.
+is squeezed into a phone. Pictures are kept under a key of all that they follow from, so that a
+build whose charts were drawn before loads neither Altair nor the converter.
 """
 
 import json
 import re
-import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -21,22 +18,26 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from anatomy.record import signatures
+from anatomy.record import recording, signatures
 from anatomy.record.showing import Showing, current
 
 VEGA_LITE = "6.4"
 # Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
 WIDTHS = {"wide": 680, "narrow": 330}
-# Modules beside `plain` that draw.
-DOORS = ("clouds", "diagonals", "heatmaps", "lanes", "layered", "loglog", "stacks", "tradeoffs")
 BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
-CACHE = Path(".cache") / "anatomy" / "svg"
+CACHE = Path(".cache") / "anatomy" / "svg"  # of the checkout, where no other folder is named
+_LABELLED = re.compile(
+    r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
+    r"[^>]*?)(?:/>|></(?P=tag)>)"
+)
+# The picture as a whole is one image with a label and has a table beside it: single marks are not
+# announced.
 _ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"')
 
 
 class Drawing(NamedTuple):
-    """A picture to be drawn: a function of `charts.plain`, or of one of `DOORS` where its name
-    begins with theirs, and its arguments, all plain data."""
+    """A picture to be drawn: a function of `charts.plain`, or of the module that its name begins
+    with, and its arguments, all plain data."""
 
     function: str
     arguments: tuple[Any, ...]
@@ -51,11 +52,8 @@ def chart(
 ) -> str:
     """The pictures of a chart: one or several panels, each under its title.
 
-    Args:
-        panels: Titles and drawings.
-        label: What a reader who can't see the chart is told; the table beside it has the figures.
-        abreast: How many panels share the width of a desk; on a phone each has all of it.
-        folder: Where pictures are kept. Default: .cache/anatomy/svg of the checkout.
+    A reader who can't see the chart is told the label; the table beside it has the figures. So many
+    panels `abreast` share the width of a desk; on a phone each has all of it.
     """
     showing, parts = current(), []
     for title, drawing in panels:
@@ -64,10 +62,9 @@ def chart(
             mine = share(abreast) if kind == "wide" else width
             part += _picture(showing, picture(drawing, mine, folder), kind)
         parts.append(f"<div>{part}</div>" if abreast > 1 else part)
-    kinds = (
-        f'class="chart abreast" style="--abreast: {abreast}"' if abreast > 1 else 'class="chart"'
-    )
-    return f'<div {kinds} role="img" aria-label="{escape(label)}">{"".join(parts)}</div>'
+    side_by_side = f' abreast" style="--abreast: {abreast}' if abreast > 1 else ""
+    start = f'<div class="chart{side_by_side}" role="img" aria-label="{escape(label)}">'
+    return f"{start}{''.join(parts)}</div>"
 
 
 def share(abreast: int) -> int:
@@ -76,7 +73,7 @@ def share(abreast: int) -> int:
 
 
 def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
-    """The SVG of a drawing, `width` pixels wide; kept from an earlier build if it can be."""
+    """The SVG of a drawing, `width` pixels wide; one kept in the folder is taken from there."""
     what = json.dumps([drawing, width], sort_keys=True, separators=(",", ":"))
     name = sha256(f"{_tools()} {what}".encode()).hexdigest()[:24]
     kept = (folder or signatures.PACKAGE.parent / CACHE) / f"{name}.svg"
@@ -88,7 +85,8 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
     draw = getattr(import_module(f"anatomy.figures.charts.{module or 'plain'}"), name)
     text = json.dumps(draw(*drawing.arguments, width=width), sort_keys=True)
     svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
-    _keep(kept, svg)
+    with suppress(OSError):  # a cache that can't be written costs time and nothing else
+        recording.write_whole(kept, svg)  # two builds may draw the same chart at once
     return svg
 
 
@@ -96,25 +94,10 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
 def _tools() -> str:
     """All that decides how data is drawn, beside the data."""
     beside = ("judge/rows.py", "figures/tables.py", "table/units.py")
-    drawn_by = [
-        *sorted(Path(__file__).parent.glob("*.py")),
-        *map(signatures.PACKAGE.joinpath, beside),
-    ]
-    sources = [file.read_bytes() for file in drawn_by]
+    drawn_by = sorted(Path(__file__).parent.glob("*.py")), map(signatures.PACKAGE.joinpath, beside)
+    sources = [file.read_bytes() for files in drawn_by for file in files]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]
     return f"{versions} {sha256(b''.join(sources)).hexdigest()}"
-
-
-def _keep(target: Path, svg: str) -> None:
-    """Write to the cache in one step: two builds may convert the same chart at once."""
-    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(svg, encoding="utf-8")
-        temporary.replace(target)
-    except OSError:  # a cache that can't be written costs time and nothing else
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def _picture(showing: Showing, svg: str, kind: str) -> str:
@@ -122,27 +105,12 @@ def _picture(showing: Showing, svg: str, kind: str) -> str:
     mine = showing.unique("c" + sha256(svg.encode()).hexdigest()[:8])
     # vl-convert numbers its gradients and clips from 0 in every picture.
     for name in set(re.findall(r'\bid="([^"]+)"', svg)):
-        svg = re.sub(
-            rf'(\bid="|url\(#|href="#){re.escape(name)}(?=[")])', rf"\g<1>{mine}-{name}", svg
-        )
-    svg = _with_titles(svg) if kind == "wide" else _ROLES.sub("", svg)
+        used = rf'(\bid="|url\(#|href="#){re.escape(name)}(?=[")])'
+        svg = re.sub(used, rf"\g<1>{mine}-{name}", svg)
+    if kind == "wide":  # a browser shows a title on hover
+        svg = _LABELLED.sub(r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>", svg)
+    svg = _ROLES.sub("", svg)
     return svg.replace("<svg ", f'<svg aria-hidden="true" focusable="false" data-{kind}="" ', 1)
-
-
-def _with_titles(svg: str) -> str:
-    """Labelled marks get a title, which browsers show on hover; the marks' roles are dropped.
-
-    The picture as a whole is one image with a label and has a table beside it, so single marks
-    are not announced.
-    """
-
-    svg = re.sub(
-        r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
-        r"[^>]*?)(?:/>|></(?P=tag)>)",
-        r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>",
-        svg,
-    )
-    return _ROLES.sub("", svg)
 
 
 def _shorter(svg: str) -> str:

@@ -1,7 +1,4 @@
-"""Charts of a time against a count, with the line of what nothing beats in both.
-
-Also what such charts of marks with names stand on: scales that know their pixels, and the plane.
-"""
+"""Time against a count with the line of what nothing beats, on a plane that knows its pixels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,16 +9,15 @@ from typing import Any
 import altair as alt
 
 from anatomy.figures.charts import grammar, labels
-from anatomy.figures.charts.grammar import DESK, LOG_TICKS, MUTED, TEXT, Spec
+from anatomy.figures.charts.grammar import DESK, LOG_TICKS, MUTED, TEXT, Data, Spec, Titles
 
 LEFT, RIGHT = 58, 12  # pixels beside the plot: the axis with its title, and half of a tick's label
 EXTENT = 34  # of them the axis' labels
 TALL = {True: 330, False: 290}  # pixels, on a desk and on a phone
-# Free room at an axis' ends, as shares of what lies between them.
-BEFORE, AFTER = 0.07, 0.09
-STAIRS, FAINT = 1.4, 0.7  # the frontier's line, in pixels and opacity
+BEFORE, AFTER = 0.07, 0.09  # free room at an axis' ends, as shares of what lies between them
 CAP = 7  # pixels: the ends of an interval
 CLOSE = 12  # pixels: marks of one variant no farther apart share their label
+Labels = Sequence[labels.Label]
 
 
 @dataclass(frozen=True)
@@ -81,17 +77,13 @@ class Plane:
         """A place in pixels as `x` and `value`."""
         return {"x": self.across.value(right), "value": self.up.value(self.up.pixels - down)}
 
-    def leaders(
-        self, named: Sequence[labels.Label], fields: tuple[str, str, str, str]
-    ) -> list[dict[str, float]]:
+    def leaders(self, named: Labels, fields: tuple[str, ...]) -> list[dict[str, float]]:
         """The lines to names that stand farther off; `fields` are x and value of both ends."""
         lines = ((label.leader[:2], label.leader[2:]) for label in named if label.leader)
         ends = ([*self.point(*one).values(), *self.point(*other).values()] for one, other in lines)
         return [dict(zip(fields, each, strict=True)) for each in ends]
 
-    def names(
-        self, named: Sequence[labels.Label], x: alt.X, y: alt.Y, size: float = 11
-    ) -> Iterator:
+    def names(self, named: Labels, x: alt.X, y: alt.Y, size: float = 11) -> Iterator[alt.Chart]:
         """Names in their places, a layer for each side that they are fixed at."""
         for align in ("left", "center", "right"):
             mine = [label for label in named if label.align == align]
@@ -119,25 +111,13 @@ def whiskers(bars: alt.Chart, thick: float, caps: float, **look: Any) -> list[al
 
 
 def frontier(
-    points: Sequence[dict[str, Any]],
-    steps: Sequence[dict[str, Any]],
-    floor: float,
-    titles: tuple[str, str],
-    series: Sequence[str],
-    names: bool,
-    *,
-    width: int,
+    points: Data, best: Data, floor: float, titles: Titles, series: list, names: bool, *, width: int
 ) -> Spec:
     """Time over a count, both over the control's, a mark for each variant and a line of the best.
 
-    Args:
-        points: `series`, `x`, `value`, `low`, `high`, `name`, `number` (which stands for the name
-            where there is no room), `control`, `beaten` (drawn hollow) and `hover`.
-        steps: `series`, `x` and `value` of the points on the line, by rising x.
-        floor: The largest noise floor, drawn as a band around 1.
-        titles: Of the horizontal axis and of the vertical one.
-        series: All series, in order.
-        names: Whether marks have their names on a desk; otherwise, and on a phone, their numbers.
+    The marks of points that are `beaten` are hollow. The `best` are the points on the line of their
+    series, by rising `x`. The largest noise floor is drawn as a band around 1. With `names` a mark
+    has its `name` on a desk; otherwise, and on a phone, its `number`.
     """
     inner, height = width - LEFT - RIGHT, TALL[width > DESK]
     across = scale([1.0, *grammar.ends_of(points, "x")], inner)
@@ -148,29 +128,26 @@ def frontier(
     y = alt.Y("value:Q", title=titles[1], scale=up.drawn(), axis=up.ticks(6, **extent))
     where = grammar.legend(symbolOpacity=1) if len(series) > 1 else None
     colour, shape = grammar.series(series, where)
-    lines = [_reaching(mine, plane) for mine in _by_series(steps, series)]
+    by_series = ([point for point in best if point["series"] == name] for name in series)
+    lines = [_reaching(line, plane) for line in by_series if line]
     named = _named(points, lines, plane, names=width > DESK and names)
-    layers = [
-        grammar.noise(floor, "y"),
-        grammar.dashed([{"value": 1.0}], y=y),
-        grammar.dashed([{"x": 1.0}], x=x),
-    ]
+    layers = [grammar.noise(floor, "y"), grammar.dashed([{"value": 1.0}], y=y)]
+    layers.append(grammar.dashed([{"x": 1.0}], x=x))
     for line in lines:
         stairs = grammar.on(line, x=x, y=y, color=colour, order=alt.Order("order:Q"))
         # Thin, so that a step upwards is not taken for a mark's interval, which has two ends.
-        look = {"strokeWidth": STAIRS, "interpolate": "step-after", "opacity": FAINT}
+        look = {"strokeWidth": 1.4, "interpolate": "step-after", "opacity": 0.7}
         layers.append(stairs.mark_line(**look))
     if led := plane.leaders(named, ("from_x", "from_y", "to_x", "to_y")):
         leaders = grammar.on(led, x="from_x:Q", x2="to_x:Q", y="from_y:Q", y2="to_y:Q")
         layers.append(leaders.mark_rule(color=MUTED, strokeWidth=1))
-    others = [point for point in points if not point["control"]]
-    if others:
+    if others := [point for point in points if not point["control"]]:
         layers += whiskers(grammar.on(others, x=x, color=colour), 1.6, 1.6)
     for beaten in (True, False):
         if some := [point for point in others if point["beaten"] == beaten]:
             marks = grammar.on(some, x=x, y=y, color=colour, shape=shape, description="hover:N")
-            look = {"filled": not beaten, "size": 70, "opacity": 1, "strokeWidth": 1.8}
-            layers.append(marks.mark_point(**look))
+            look = {"size": 70, "opacity": 1, "strokeWidth": 1.8}
+            layers.append(marks.mark_point(filled=not beaten, **look))
     controls = [point for point in points if point["control"]]
     control = grammar.on(controls, x=x, y=y, description="hover:N")
     layers.append(control.mark_point(filled=True, size=80, opacity=1, color=TEXT))
@@ -178,13 +155,7 @@ def frontier(
     return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
 
 
-def _by_series(steps: Sequence[dict[str, Any]], series: Sequence[str]) -> list[list[dict]]:
-    """The corners of each line that there is."""
-    lines = ([corner for corner in steps if corner["series"] == name] for name in series)
-    return [line for line in lines if line]
-
-
-def _reaching(line: Sequence[dict[str, Any]], plane: Plane) -> list[dict[str, Any]]:
+def _reaching(line: Data, plane: Plane) -> list[dict[str, Any]]:
     """A line's corners with its ends at the edges: nothing needs less, and nothing is faster."""
     ends = [line[0] | {"value": plane.up.high}, *line, line[-1] | {"x": plane.across.high}]
     return [each | {"order": order} for order, each in enumerate(ends)]
@@ -192,7 +163,7 @@ def _reaching(line: Sequence[dict[str, Any]], plane: Plane) -> list[dict[str, An
 
 def _named(points, lines, plane: Plane, *, names: bool) -> list[labels.Label]:
     """Names or numbers in their places beside the marks."""
-    wanted, bars = [], []
+    wanted, bars, taken = [], [], []
     for point in points:
         word = point["name"] if names else "" if point["control"] else point["number"]
         here = plane.pixels(point["x"], point["value"])
@@ -201,7 +172,6 @@ def _named(points, lines, plane: Plane, *, names: bool) -> list[labels.Label]:
             wanted.append((*here, word))
         top, bottom = (plane.pixels(point["x"], point[end])[1] for end in ("high", "low"))
         bars += [labels.around(*here), labels.Box(here[0] - 1, top, here[0] + 1, bottom)]
-    taken = []
     for line in lines:
         for (at, level), (end, below) in pairwise(plane.pixels(c["x"], c["value"]) for c in line):
             taken += [(at, level, end, level), (end, level, end, below)]
