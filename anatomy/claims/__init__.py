@@ -74,18 +74,13 @@ class Need:
 
 @dataclass(frozen=True)
 class Claim(seeds.Statement):
-    """A statement, and how it is put to recordings.
+    """A statement, and how it is put to recordings."""
 
-    Attributes:
-        needs: The recordings that it reads.
-        judge: From their tables, in the order of `needs`, to a finding; None for a statement that
-            was settled by reading, or that nobody measures yet.
-        test: How it is tested: the first paragraph of the function's docstring.
-    """
-
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Need, ...] = ()  # the recordings that it reads
+    # From their tables, in this order, to a finding; None for a statement that was settled by
+    # reading, or that nobody measures yet.
     judge: Callable[..., Finding] | None = None
-    test: str = ""
+    test: str = ""  # how it is tested: the first paragraph of the function's docstring
 
     @property
     def settled(self) -> Finding | None:
@@ -98,25 +93,15 @@ class Claim(seeds.Statement):
 
 @dataclass(frozen=True)
 class Result:
-    """A claim as evaluated on one machine's recordings.
-
-    Attributes:
-        claim: The claim.
-        word: The verdict, or `NOT_RECORDED`, or `NOT_YET`.
-        evidence: What was seen.
-        found: The recordings it looked for.
-        measured: The number to hold against the claimed one.
-        condition: Where it holds, if only somewhere.
-        machine: Slug of the machine: the one shown, or the CPU where all of it is from one.
-    """
+    """A claim as evaluated on one machine's recordings."""
 
     claim: Claim
-    word: str
+    word: str  # the verdict, or `NOT_RECORDED`, or `NOT_YET`
     evidence: str
-    found: tuple[Found, ...]
-    measured: Measured | None = None
-    condition: str = ""
-    machine: str = ""
+    found: tuple[Found, ...]  # the recordings it looked for
+    measured: Measured | None = None  # the number to hold against the claimed one
+    condition: str = ""  # where it holds, if only somewhere
+    machine: str = ""  # slug of the one shown, or of the CPU where all of it is from one
 
     @property
     def deviation(self) -> float | None:
@@ -142,13 +127,13 @@ _declared: dict[str, Claim] = {}
 
 
 def claim(*needs: Need, statement: str | None = None, **details: Any):
-    """Declare the decorated function to be a claim that reads the recordings `needs`.
+    """Declare the decorated function to be a claim that reads the recordings `needs`, in that
+    order.
 
     Args:
         needs: The recordings, in the order of the function's parameters.
         statement: What is claimed, where it is not a statement of the seed.
-        details: Other fields of such a claim's `seeds.Statement`: `place` (a paper, a page of
-            documentation), `topic`, `number`, `claimed`, `unit` and `measures`.
+        details: Other fields of such a claim's `seeds.Statement`, such as `place` or `topic`.
 
     Raises:
         AnatomyError: There is neither a statement nor one of the seed with the function's name,
@@ -202,16 +187,13 @@ def evaluate(showing: Showing, name: str) -> Result:
     found = tuple(showing.find(need.name, **need.params) for need in asked.needs)
     word, evidence, seen = _judged(asked, found)
     measured, condition = (seen.measured, seen.condition) if seen else (None, "")
-    machine = _measured_on(found, showing.machine)
-    return Result(asked, word, evidence, found, measured, condition, machine)
-
-
-def _measured_on(found: tuple[Found, ...], shown: str) -> str:
-    """The machine of a verdict: the one shown, or the CPU that all its recordings are of."""
     machines = {
-        each.recording.machine if each.on_cpu else shown for each in found if each.recording
+        each.recording.machine if each.on_cpu else showing.machine
+        for each in found
+        if each.recording
     }
-    return machines.pop() if len(machines) == 1 else shown
+    machine = machines.pop() if len(machines) == 1 else showing.machine
+    return Result(asked, word, evidence, found, measured, condition, machine)
 
 
 def _judged(asked: Claim, found: tuple[Found, ...]) -> tuple[str, str, Finding | None]:

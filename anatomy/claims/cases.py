@@ -108,10 +108,6 @@ class Cases(list[Case]):
         Advice with a factor is a promise to who follows it. Less than its lower end breaks it. More
         than its upper end doesn't: nobody who got it was misled, so it is counted and stands beside
         the verdict. The techniques of the axioms are judged by this one rule.
-
-        Args:
-            low: Lower end of what was promised: a ratio of speeds.
-            high: Upper end; the same as `low` for a single number.
         """
         gains = self.numbers
         met = sum(gain.at_least(low) is True for gain in gains)

@@ -40,29 +40,18 @@ class Unmeasured(AnatomyError):
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured number in the terms of a claim.
-
-    Attributes:
-        value: The number, in `unit`.
-        low: Lower end of its interval as the recording has it (of 95 %, or the envelope of a few
-            processes); of several cases, of the lowest of them.
-        high: Upper end.
-        unit: One of `UNITS`: a ratio, seconds, bytes per second, a share of 1, or a count.
-        cases: How many numbers it sums up; `value` is then their median.
-        floor: Noise floor of its table, as a share of 1; of several cases, the largest.
-        exact: False where there were too few blocks for an interval of 95 %; it decides nothing.
-        verdict: Of a ratio of times, what its recording lets one say of it: `faster`, `slower`,
-            `same` or `undecided`.
-    """
+    """A measured number in the terms of a claim."""
 
     value: float
+    # Its interval as the recording has it, of 95 % or the envelope of a few processes; of several
+    # cases, from the lowest end to the highest.
     low: float
     high: float
-    unit: str = "x"
-    cases: int = 1
-    floor: float = 0.0
-    exact: bool = True
-    verdict: str = ""
+    unit: str = "x"  # one of `UNITS`
+    cases: int = 1  # how many numbers it sums up; `value` is then their median
+    floor: float = 0.0  # noise floor of its table, as a share of 1; of several cases, the largest
+    exact: bool = True  # not where too few blocks for an interval of 95 % decide nothing
+    verdict: str = ""  # of a ratio of times: one of `DECIDED`, or `undecided`
 
     @classmethod
     def counted(cls, value: float, unit: str = "x") -> "Measured":
@@ -72,8 +61,7 @@ class Measured:
     def within(self, low: float, high: float) -> bool | None:
         """Whether the number lies between `low` and `high`; None where that is not decided.
 
-        The whole interval, widened by the noise floor, must lie inside or outside. The range of a
-        few blocks is no interval of 95 % and decides nothing.
+        The whole interval, widened by the noise floor, must lie inside or outside.
         """
         if not self.exact:
             return None
@@ -132,21 +120,15 @@ class Measured:
 class Finding:
     """What a claim found in its recordings.
 
-    Attributes:
-        word: The verdict, one of `WORDS`.
-        evidence: What was seen, as a clause with its numbers; computed, never typed.
-        measured: The number to hold against the one that was claimed, if there is one.
-        condition: Where it holds, if it holds only somewhere.
-
     Raises:
         UnknownName: There is no such verdict.
         AnatomyError: It holds only where, and where is not said.
     """
 
-    word: str
-    evidence: str
-    measured: Measured | None = None
-    condition: str = ""
+    word: str  # one of `WORDS`
+    evidence: str  # what was seen, as a clause with its numbers; computed, never typed
+    measured: Measured | None = None  # the number to hold against the one that was claimed
+    condition: str = ""  # where it holds, if it holds only somewhere
 
     def __post_init__(self) -> None:
         if self.word not in WORDS:
@@ -157,21 +139,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """One of several cases that a claim is about.
+    """One of several cases that a claim is about."""
 
-    Attributes:
-        where: What tells it apart, such as {"op": "matmul", "dtype": "fp16"}.
-        outcome: Whether the claim is true of it; None where that is not decided.
-        measured: Its number.
-        said: What the evidence says of it, if it is said case by case.
-        why: Why it could not be measured here; empty where it was.
-    """
-
-    where: dict[str, Any]
-    outcome: bool | None
+    where: dict[str, Any]  # what tells it apart, such as {"op": "matmul", "dtype": "fp16"}
+    outcome: bool | None  # whether the claim is true of it; None where that is not decided
     measured: Measured | None = None
-    said: str = ""
-    why: str = ""
+    said: str = ""  # what the evidence says of it, if it is said case by case
+    why: str = ""  # why it could not be measured here; empty where it was
 
 
 def span(found: Sequence[Measured]) -> Measured | None:
@@ -196,16 +170,11 @@ def answer(outcome: bool | None, evidence: str, measured: Measured | None = None
 
 
 def across(cases: Sequence[Case], evidence: str) -> Finding:
-    """One verdict over several cases.
+    """One verdict over several cases, which agree on the keys of `where`.
 
-    Args:
-        cases: They agree on the keys of `where`.
-        evidence: What was seen in all of them.
-
-    Returns:
-        `holds` or `fails` if all decided cases agree, `inconclusive` if none is decided, and else
-        `holds only where`, saying where as shortly as the cases allow. Undecided cases are counted,
-        and those that can't be measured; if none can, it is `not measurable here`.
+    `holds` or `fails` if all decided cases agree, `inconclusive` if none is decided, and else
+    `holds only where`, saying where as shortly as the cases allow. Undecided cases are counted, and
+    those that can't be measured; if none can, it is `not measurable here`.
     """
     there = [case for case in cases if not case.why]
     absent = [case for case in cases if case.why]

@@ -1,7 +1,7 @@
 """The ledger: every claim with its verdict on every machine, as rows, and as CSV and JSON.
 
-A row is a claim on one machine. What can be downloaded, what the page shows and what
-`pytorch-gpu-anatomy claims` prints are these rows and nothing else.
+What can be downloaded, what the page shows and what `pytorch-gpu-anatomy claims` prints are these
+rows, a claim on one machine each, and nothing else.
 """
 
 import csv
@@ -35,10 +35,9 @@ DOWNLOADS = ("ledger.csv", "ledger.json")
 def results(showing: Showing, machines: Iterable[str] | None = None) -> list[Result]:
     """Every claim on every machine, in the order of the ledger and then of the machines.
 
-    Args:
-        showing: The page; its own machine comes first, and on a GPU host is the one that is
-            measured. While it collects, only that one is asked, and the list is empty.
-        machines: Slugs. Default: the machine shown, and all others that claims are judged on.
+    By default these are the page's own, which on a GPU host is the one that is measured, and all
+    others that claims are judged on. While `showing` collects, only its own is asked, and the list
+    is empty.
 
     Raises:
         RecordingError: A recording can't be used.

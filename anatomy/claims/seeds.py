@@ -19,75 +19,42 @@ GIVEN = ("says", "source", "lines", "row", "topic")
 
 @dataclass(frozen=True)
 class Figure:
-    """One time that the seed published.
+    """One time that the seed published."""
 
-    Attributes:
-        run: Name of the run, such as `fp16-2048`.
-        op: Operation, by its name here.
-        variant: Layout variant.
-        seconds: Time of one iteration, in seconds.
-        ratio: The same over the run's contiguous variant.
-        gpu: The card.
-        place: File and line of the seed.
-        text: The time as the seed prints it, with its four decimals.
-    """
-
-    run: str
+    run: str  # such as `fp16-2048`
     op: str
     variant: str
-    seconds: float
-    ratio: float
+    seconds: float  # of one iteration
+    ratio: float  # the same over the run's contiguous variant
     gpu: str
-    place: str
-    text: str
+    place: str  # file and line of the seed
+    text: str  # the time as the seed prints it, with its four decimals
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the seed's benchmark.
+    """One run of the seed's benchmark."""
 
-    Attributes:
-        dtype: Number format, as the seed labels it.
-        size: Side of the matrices.
-        ops: Names of the operations that it times.
-    """
-
-    dtype: str
-    size: int
-    ops: tuple[str, ...]
+    dtype: str  # as the seed labels it
+    size: int  # side of the matrices
+    ops: tuple[str, ...]  # the operations that it times
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What is claimed, by the seed or by us, in our words.
+    """What is claimed, by the seed or by us, in our words."""
 
-    Attributes:
-        name: Its id, such as `slice-doubles-fp16`.
-        statement: What is claimed.
-        place: Where: file and lines of the seed, a paper, a page of documentation; empty for a
-            claim of our own.
-        row: Its row in the ledger; None for what is none of the seed's.
-        topic: What it is about.
-        number: The number that was claimed, as its source prints it; may be empty.
-        claimed: Lower and upper end of that number, equal for a single one; None without one.
-        unit: Of `claimed`, one of `findings.UNITS`.
-        measures: What the measured number is, in a few words: `time of a view / of its control`.
-        awaits: The pages that will measure it, where no claim does.
-        verdict: The verdict of a reading, where no measurement can settle it; else None.
-        because: The reason for that verdict.
-    """
-
-    name: str
+    name: str  # its id, such as `slice-doubles-fp16`
     statement: str
-    place: str = ""
-    row: int | None = None
+    place: str = ""  # file and lines of the seed, a paper, a page; none of a claim of our own
+    row: int | None = None  # in the ledger; of the seed's statements alone
     topic: str = ""
-    number: str = ""
-    claimed: tuple[float, float] | None = None
-    unit: str = ""
-    measures: str = ""
-    awaits: str = ""
-    verdict: str | None = None
+    number: str = ""  # the number that was claimed, as its source prints it
+    claimed: tuple[float, float] | None = None  # its lower and upper end, equal for a single one
+    unit: str = ""  # of `claimed`, one of `findings.UNITS`
+    measures: str = ""  # what the measured number is: `time of a view / of its control`
+    awaits: str = ""  # the pages that will measure it, where no claim does
+    verdict: str | None = None  # of a reading, where no measurement can settle it, and its reason
     because: str = ""
 
 

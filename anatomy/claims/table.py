@@ -46,8 +46,7 @@ class Table:
     def select(self, **columns: Any) -> list[Row]:
         """The rows with these values, measured or not, without the control's duplicate.
 
-        Args:
-            columns: A value for each column, or a tuple of values of which any will do.
+        Of a tuple of values for a column any will do.
         """
         asked = {
             name: each if isinstance(each, tuple) else (each,) for name, each in columns.items()
@@ -83,7 +82,7 @@ class Table:
 
         Raises:
             UnknownName: As for `row`.
-            Unmeasured: It could not be measured here; the message is the row's own reason.
+            Unmeasured: As for `trusted`.
         """
         return trusted(self.row(variant, **columns))
 
@@ -110,7 +109,7 @@ def trusted(row: Row) -> Row:
     """The row, which has a figure that can be trusted.
 
     Raises:
-        Unmeasured: It has none; the message is its reason.
+        Unmeasured: It has none; the message is the row's own reason.
     """
     if reason := why_not(row):
         raise Unmeasured(reason)
@@ -129,7 +128,7 @@ def over_control(row: Row) -> Measured:
     """A row's ratio over its control, with its interval, verdict and table's noise floor.
 
     Raises:
-        Unmeasured: The row has no figure that could be trusted.
+        Unmeasured: As for `trusted`.
     """
     trusted(row)
     ends = (row.get(name) for name in ("ratio_low", "ratio_high"))
@@ -146,13 +145,8 @@ def judged(
     true: Callable[[Measured], bool | None],
     read: Callable[[Row], Measured] = over_control,
 ) -> Cases:
-    """Whether something is true of a number of each row.
-
-    Args:
-        rows: What tells each apart, and the row.
-        true: What is asked of the number.
-        read: The number of a row; its ratio over its control, unless said otherwise.
-    """
+    """Whether something is `true` of the number that `read` gives of each row; beside it, its
+    `where`."""
     cases = Cases()
     for where, row in rows:
         with cases.at(**where) as case:
@@ -176,7 +170,7 @@ def time_of(row: Row) -> Measured:
     """A row's time in seconds, with its interval and the noise floor of its table.
 
     Raises:
-        Unmeasured: The row has no figure that could be trusted.
+        Unmeasured: As for `trusted`.
     """
     trusted(row)
     floor = row.get("noise_floor") or 0.0

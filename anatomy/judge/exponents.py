@@ -30,17 +30,11 @@ LEAST_POINTS = 3  # of two points the line through them is the fit, and nothing 
 
 @dataclass(frozen=True, kw_only=True)
 class PowerFit(Interval):
-    """y = factor * x ** median: the exponent with its interval, infinite where nothing is proved.
+    """y = factor * x ** median: the exponent, with an infinite interval where nothing is proved."""
 
-    Attributes:
-        factor: y at x = 1, as the fitted line has it.
-        points: How many points the fit rests on.
-        strays: Largest distance of a point from the fitted line, as a share of the line.
-    """
-
-    factor: float
+    factor: float  # y at x = 1, as the fitted line has it
     points: int
-    strays: float
+    strays: float  # largest distance of a point from the fitted line, as a share of the line
 
 
 def power_fit(
@@ -52,18 +46,10 @@ def power_fit(
     """The exponent of `y` as a power of `x`, by least squares of the logarithms.
 
     The standard error is the larger of two: the one that the residuals give, and the one that the
-    intervals of `y` alone would give. By the second, few points that happen to lie on a line prove
-    no more than their noise allows.
-
-    Args:
-        x: Sizes, positive.
-        y: Costs, positive: medians, or counts, which are exact.
-        low: Lower ends of the 95 % intervals of `y`; None for counts.
-        high: Upper ends.
-
-    Returns:
-        The fit. Of two points it has an exponent and no interval: `exact` is False, and `low` and
-        `high` are infinite.
+    95 % intervals of `y`, from `low` to `high`, alone would give. By the second, few points that
+    happen to lie on a line prove no more than their noise allows. Counts are exact and have no such
+    intervals. Of two points there is an exponent and no interval: `exact` is False, its ends are
+    infinite.
 
     Raises:
         MeasurementError: Fewer than two sizes, lists of different lengths, or a value that is not

@@ -9,7 +9,7 @@ from anatomy.table import intervals
 from anatomy.table.intervals import Interval
 
 Ends = tuple[float | None, float | None, float | None]
-NEVER_SAID: Ends = (None, None, None)
+NEVER_SAID: Ends = (None, None, None)  # where a row does not say it
 # Verdict -> whether a cost pays: yes, not known, and else no.
 PAYS = {"faster": True, "undecided": None}
 
@@ -31,9 +31,7 @@ def extra(blocks_s: Sequence[float], control_s: Sequence[float], uses: float = 1
 def slope(counts: Sequence[float], blocks_s: Sequence[Sequence[float]]) -> Interval:
     """Seconds that one more of something adds: the slope of time over counts in each block.
 
-    Args:
-        counts: How many each variant has.
-        blocks_s: Of each variant, its seconds in each block; the blocks are paired.
+    `blocks_s` has for each variant, with its count, the seconds of its blocks, which are paired.
     """
     n = np.asarray(counts, dtype=np.float64)
     seconds = np.asarray(blocks_s, dtype=np.float64)  # (variants, blocks)

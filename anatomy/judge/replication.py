@@ -47,17 +47,11 @@ EXACT_FROM = 6
 
 @dataclass(frozen=True)
 class Replicated:
-    """A figure of several processes.
+    """A figure of several processes."""
 
-    Attributes:
-        interval: The figure with its interval, in the unit of the figures.
-        runs: One figure per process, in their order.
-        label: `exact` for an order-statistic interval of the processes, else `envelope`.
-    """
-
-    interval: Interval
-    runs: list[float]
-    label: str
+    interval: Interval  # with its median, in the unit of the figures
+    runs: list[float]  # one figure per process, in their order
+    label: str  # `exact` for an order-statistic interval of the processes, else `envelope`
 
 
 def described(count: int) -> str:
@@ -66,7 +60,7 @@ def described(count: int) -> str:
         return "one fresh process"
     if count >= EXACT_FROM:
         return f"{count} fresh processes; intervals are those of the processes' medians"
-    least = units.percent(1 - 2 / 2**count)
+    least = units.percent(intervals.coverage(count, 1))
     return (
         f"{count} fresh processes; intervals are the envelope of theirs, and hold the median in at "
         f"least {least} of cases"
@@ -74,12 +68,8 @@ def described(count: int) -> str:
 
 
 def pooled(found: Sequence[Interval], *, logarithmic: bool = False) -> Replicated:
-    """One figure from the intervals of several processes.
-
-    Args:
-        found: The interval of each process, all in one unit.
-        logarithmic: Whether the figures are ratios, of which the logarithms are taken.
-    """
+    """One figure from the intervals of several processes; `logarithmic` where the figures are
+    ratios."""
     forth, back = (log, exp) if logarithmic else (float, float)
     runs = [each.median for each in found]
     if len(runs) == 1:
@@ -89,19 +79,16 @@ def pooled(found: Sequence[Interval], *, logarithmic: bool = False) -> Replicate
         pool = Interval(back(over.median), back(over.low), back(over.high), True, over.coverage)
         return Replicated(pool, runs, "exact")
     low, high = min(each.low for each in found), max(each.high for each in found)
-    exact = all(each.exact for each in found)
-    least = 1.0 - 2.0 / 2.0 ** len(runs)
+    exact, least = all(each.exact for each in found), intervals.coverage(len(runs), 1)
     # exp(log(x)) may leave x by a rounding error, and the figure must lie in its interval.
     middle = min(max(back(over.median), low), high)
     return Replicated(Interval(middle, low, high, exact, least), runs, "envelope")
 
 
 def verdict(found: Replicated, floor: float | None) -> str:
-    """What may be said about a ratio of several processes; the module says why.
+    """What may be said about a ratio, time of variant over that of control; the module says why.
 
-    Args:
-        found: Time of variant over time of control.
-        floor: The largest A/A floor of the processes, or None where one is not known.
+    `floor` is the largest A/A floor of the processes, or None where one is not known.
     """
     word = intervals.verdict(found.interval, floor, processes=len(found.runs))
     if word in ("faster", "slower") and found.label == "envelope":
@@ -114,11 +101,6 @@ def verdict(found: Replicated, floor: float | None) -> str:
 def ratio(above: Mapping[str, Any], below: Mapping[str, Any]) -> Replicated:
     """Ratio of two rows of one table, block by block within each of its processes.
 
-    Args:
-        above: The row of the variant, with `blocks_s`, and `run_blocks` where it is of several
-            processes.
-        below: The row of the control.
-
     Raises:
         MeasurementError: Their blocks do not pair up.
     """
@@ -126,8 +108,7 @@ def ratio(above: Mapping[str, Any], below: Mapping[str, Any]) -> Replicated:
     if counts[0] != counts[1]:
         raise MeasurementError(
             f"A ratio is paired block by block, but the processes of {above.get('variant')} have "
-            f"{counts[0]} blocks and those of {below.get('variant')} "
-            f"{counts[1]}."
+            f"{counts[0]} blocks and those of {below.get('variant')} {counts[1]}."
         )
     parts, start = [], 0
     for count in counts[0]:

@@ -47,49 +47,33 @@ ALWAYS, TERMINAL = "always", "terminal"
 
 @dataclass(frozen=True)
 class Column:
-    """One column as declared.
+    """One column as declared."""
 
-    Attributes:
-        name: What rows call it.
-        meaning: What its values say, in a sentence; empty where nobody declared it.
-        topic: The file that declares it.
-        kind: number, count (a whole number), text, flag, or list.
-        unit: s, B, FLOP, FLOP/s, B/s, MHz, W, °C, 1 for ratios and shares, or none.
-        heading: What it is called over a column of a table and beside an axis.
-        identifies: Whether it tells rows of one table apart: a coordinate, and not a result. Rows
-            of several processes are matched by it.
-        must_match: Whether rows that belong together by their coordinates may be merged or compared
-            only where they agree in it, too.
-        judged: Whether it follows from other columns, so that it is computed on reading.
-        interval: The columns of its lower and upper end.
-        merge: How its values from several processes become one; see `anatomy.judge.merging`. Empty
-            keeps a value that all agree in, and takes the median of numbers that differ.
-        above_zero: Whether it stands for something measured that can be neither negative nor 0.
-        words: The only texts that it may hold; empty allows any.
-        shown: How a number without unit reads: `x` as 1.99×, `%` as 81 %; empty as it comes.
-        aside: Where tables leave it out unless asked for it, because another column shows it or
-            readers have no use for it: `always`, in the `terminal`, or nowhere (empty).
-        of: The only experiments in which it means this; empty for all.
-        of_recording: Whether it is of the recording, which exports write into each of its rows.
-    """
-
-    name: str
-    meaning: str = ""
-    topic: str = ""
+    name: str  # what rows call it
+    meaning: str = ""  # what its values say, in a sentence; empty where nobody declared it
+    topic: str = ""  # the file that declares it
     kind: str = NUMBER
-    unit: str = ""
-    heading: str = ""
+    unit: str = ""  # s, B, FLOP, FLOP/s, B/s, MHz, W, °C, 1 for ratios and shares, or none
+    heading: str = ""  # what it is called over a column of a table and beside an axis
+    # Whether it tells rows of one table apart: a coordinate, and not a result. Rows of several
+    # processes are matched by it.
     identifies: bool = False
+    # Whether rows that belong together by their coordinates may be merged or compared only where
+    # they agree in it, too.
     must_match: bool = False
-    judged: bool = False
-    interval: tuple[str, ...] = ()
+    judged: bool = False  # whether it follows from other columns, and is computed on reading
+    interval: tuple[str, ...] = ()  # the columns of its lower and upper end
+    # How its values from several processes become one; see `anatomy.judge.merging`. Empty keeps a
+    # value that all agree in, and takes the median of numbers that differ.
     merge: str = ""
-    above_zero: bool = False
-    words: tuple[str, ...] = ()
-    shown: str = ""
+    above_zero: bool = False  # whether it stands for something measured that is always positive
+    words: tuple[str, ...] = ()  # the only texts that it may hold; empty allows any
+    shown: str = ""  # how a number without unit reads: `x` as 1.99×, `%` as 81 %
+    # Where tables leave it out unless asked for it, because another column shows it or readers
+    # have no use for it: `always`, in the `terminal`, or nowhere (empty).
     aside: str = ""
-    of: tuple[str, ...] = ()
-    of_recording: bool = False
+    of: tuple[str, ...] = ()  # the only experiments in which it means this; empty for all
+    of_recording: bool = False  # whether exports write it, from the recording, into each row
 
 
 # What a file may say of a column; its name is the table's, and its topic the file's.
@@ -97,10 +81,8 @@ GIVEN = {each.name for each in fields(Column)} - {"name", "topic"}
 
 
 def declared(package: Path | None = None) -> tuple[Column, ...]:
-    """All columns, those that topics share first, in the order of their files.
-
-    Args:
-        package: Folder of the package that declares them. Default: this one.
+    """All columns, those that topics share first, in the order of their files; of a `package`'s
+    folder.
 
     Raises:
         AnatomyError: A file can't be read or does not say what a column is.
@@ -235,9 +217,7 @@ def _by_name() -> dict[str, Column]:
 def column(name: str, experiment: str | None = None) -> Column:
     """What is declared of a column; of one that nobody declared, what its name says.
 
-    Args:
-        name: Name of the column.
-        experiment: The experiment whose column it is, where a name has several meanings.
+    `experiment` is the one whose column it is, where a name has several meanings.
     """
     if experiment is not None and (found := of_experiment(experiment).get(name)):
         return found

@@ -37,12 +37,10 @@ class BadParameter(AnatomyError):
 
 
 class UnknownName(AnatomyError):
-    """A name that is not in the list of known ones. Status 2, as for bad usage.
+    """A name of some `kind`, such as `experiment`, is none of the `known` ones. Status 2, as for
+    bad usage.
 
-    Args:
-        kind: What the name should have been, such as `experiment`.
-        name: What was given.
-        known: The names that exist; the message suggests the closest and lists them all.
+    The message suggests the closest of them and lists them all.
     """
 
     exit_status = 2

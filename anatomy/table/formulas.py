@@ -20,11 +20,7 @@ def matmul_flops(m: int, n: int, k: int) -> int:
 def matmul_bytes(m: int, n: int, k: int, itemsize: int) -> int:
     """Least bytes of C = A @ B: A (M x K) and B (K x N) are read once, C (M x N) is written once.
 
-    Args:
-        m: Rows of A and C.
-        n: Columns of B and C.
-        k: Columns of A and rows of B: the reduction.
-        itemsize: Bytes of one element of all three.
+    `itemsize` is bytes of one element of all three.
 
     Source: Williams, Waterman and Patterson 2009, Roofline, doi:10.1145/1498765.1498785, which
     counts compulsory traffic alike.
@@ -35,12 +31,9 @@ def matmul_bytes(m: int, n: int, k: int, itemsize: int) -> int:
 def layer_norm_bytes(rows: int, cols: int, itemsize: int) -> int:
     """Least bytes of layer_norm over the last axis: x read once, y written once, weight and bias.
 
-    Mean and variance of a row can be had from one reading, if the row is kept on the chip.
-
-    Args:
-        rows: Rows that are normalised, each by itself.
-        cols: Elements of a row, of the weight and of the bias.
-        itemsize: Bytes of one element of all four.
+    Each of `rows` is normalised by itself; x and y have `cols` elements in each, weight and bias
+    have `cols` at all, of `itemsize` bytes. Mean and variance of a row can be had from one reading,
+    if the row is kept on the chip.
 
     Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450, equation 4.
     """
@@ -71,18 +64,12 @@ def attention_flops(
 ) -> int:
     """Floating-point operations of attention, of its products alone: 4 H N^2 D forward.
 
-    Forward there are two products with N^2 entries on one side (scores, and their sum over v);
-    backward there are four (gradients of v, of the probabilities, of q and of k), so that both
+    H are the heads of all sequences of the batch together, N the tokens of a sequence, D a head's
+    width. Forward there are two products with N^2 entries on one side (scores, and their sum over
+    v); backward there are four (gradients of v, of the probabilities, of q and of k), so that both
     together take 12 H N^2 D. A fused kernel computes the scores a second time on its way back, 2 H
-    N^2 D that the mathematics does not need and that do not count here. Of a causal mask the N (N +
-    1) / 2 pairs that are left count.
-
-    Args:
-        heads: Heads H, of all sequences of the batch together.
-        sequence: Tokens N of a sequence.
-        head_width: Width D of a head.
-        backward: Count the backward pass as well.
-        causal: Whether a token sees only itself and those before it.
+    N^2 D that the mathematics does not need and that do not count here. Of a causal mask, under
+    which a token sees only itself and those before it, the N (N + 1) / 2 pairs that are left count.
 
     Source: Dao 2023, FlashAttention-2, arXiv:2307.08691, section 4.1, which counts 4 N^2 D for each
     head forward, half of it under a causal mask, and 2.5 times that backward with the second
@@ -99,8 +86,6 @@ def attention_bytes(
 
     With the backward pass the gradient of the output is read too, and those of q, k and v are
     written. Scores need not leave the chip.
-
-    Arguments as for `attention_flops`; `itemsize` is bytes of one element of all tensors.
 
     Source: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section 3.2, for what need not be
     moved.

@@ -25,16 +25,7 @@ SEVERAL_PROCESSES = 3
 
 @dataclass(frozen=True)
 class Interval:
-    """A median with its confidence interval, all in the unit of the values.
-
-    Attributes:
-        median: Median of the values.
-        low: Lower end.
-        high: Upper end.
-        exact: False where there were too few values for the confidence asked for; `low` and
-            `high` are then the smallest and the largest value, and prove nothing.
-        coverage: Probability that `low` and `high` enclose the true median.
-    """
+    """A median with its confidence interval, all in the unit of the values."""
 
     median: float
     low: float
@@ -57,14 +48,11 @@ def coverage(count: int, rank: int) -> float:
 
 
 def median_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Median of `values` and its exact order-statistic interval.
+    """Median of `values`, in any order, and its exact order-statistic interval.
 
-    Of 12 values the interval runs from the 3rd to the 10th and covers the median with 96.1 %.
-    Ranks are whole numbers, so the true coverage is at least `confidence`, mostly a little more.
-
-    Args:
-        values: One number per block, in any order. Infinite ones are allowed, NaN is not.
-        confidence: Least coverage of the interval, above 0 and below 1.
+    Of 12 values the interval runs from the 3rd to the 10th and covers the median with 96.1 %. Ranks
+    are whole numbers, so the true coverage is at least `confidence`, mostly a little more. Values
+    may be infinite.
 
     Raises:
         MeasurementError: There are no values, or one of them is NaN.
@@ -100,11 +88,6 @@ def ratio_interval(
     median and interval are those of the logarithms, so that swapping the two variants gives the
     reciprocals.
 
-    Args:
-        numerators: One positive time per block.
-        denominators: The control's time in the same blocks, in the same order.
-        confidence: As for `median_interval`.
-
     Raises:
         MeasurementError: The two have different lengths, or a time is not positive and finite.
     """
@@ -131,17 +114,13 @@ def noise_floor(ratio: Interval) -> float:
 
 
 def verdict(ratio: Interval, floor: float | None, processes: int = 1) -> str:
-    """What may be said about a ratio of times, variant over control.
+    """What may be said about a ratio of times, variant over control, measured in `processes`.
 
-    `faster` or `slower`: the interval excludes 1, and the effect exceeds both the A/A floor and
-    0.5 %; an effect under 2 % also needs several fresh processes. `same`: the interval lies
-    within 1 % of 1. `undecided`: everything else, and always where the interval is not exact or
-    the floor is not known (None): what was not shown is not claimed.
-
-    Args:
-        ratio: Interval of time of variant over time of control.
-        floor: The A/A floor of the same table, operation and quantity, from `noise_floor`.
-        processes: Fresh processes that the ratio was measured in.
+    `faster` or `slower`: the interval excludes 1, and the effect exceeds both 0.5 % and the A/A
+    `floor` of the same table, operation and quantity; an effect under 2 % also needs several fresh
+    processes. `same`: the interval lies within 1 % of 1. `undecided`: everything else, and always
+    where the interval is not exact or the floor is not known (None): what was not shown is not
+    claimed.
     """
     if floor is None or isnan(floor) or not ratio.exact:
         return "undecided"
@@ -158,10 +137,8 @@ def verdict(ratio: Interval, floor: float | None, processes: int = 1) -> str:
 def break_even(cost: ArrayLike, before: ArrayLike, after: ArrayLike) -> Interval:
     """Uses after which a one-time cost has paid for itself; infinite where it never does.
 
-    Args:
-        cost: Seconds paid once: one number, or one per block.
-        before: Seconds of one use without having paid, one per block.
-        after: Seconds of one use after having paid, in the same blocks.
+    All in seconds: `cost` once or for each block, and of one use `before` having paid it and
+    `after`, in the same blocks.
 
     Raises:
         MeasurementError: The blocks do not pair up, or a time is NaN.

@@ -68,19 +68,13 @@ def ratio_range(x: float | None, low: float | None, high: float | None) -> str:
 
 
 def rate(x: float | None, unit: str, low: float | None = None, high: float | None = None) -> str:
-    """Work per second, with a decimal prefix: `812 TFLOP/s`, `4.02 TB/s`.
-
-    Args:
-        x: Work per second, such as FLOP/s or B/s.
-        unit: Name of the unit without prefix, `FLOP/s` or `B/s`.
-        low: Lower end of the interval, in the same unit.
-        high: Upper end.
-    """
+    """Work per second in `unit`, which is `FLOP/s` or `B/s`, with a decimal prefix: `812
+    TFLOP/s`."""
     return _scaled(x, low, high, tuple((size, p + unit) for size, p in PREFIXES), show=False)
 
 
 def rate_range(x: float | None, unit: str, low: float | None, high: float | None) -> str:
-    """Work per second with its interval: `4.02 TB/s [4.01, 4.03]`; arguments as for `rate`."""
+    """Work per second with its interval: `4.02 TB/s [4.01, 4.03]`."""
     return _scaled(x, low, high, tuple((size, p + unit) for size, p in PREFIXES), show=True)
 
 
@@ -112,12 +106,11 @@ def with_interval(
 
 
 def format_value(value: Any, spec: str = "") -> str:
-    """One value of a table as a page's reference asks for it.
+    """One value of a table as a page's reference asks for it: a number in SI units, a text or a
+    list.
 
-    Args:
-        value: A number in SI units, a text, a flag, or a list of such; None is `not measured`.
-        spec: A Python format spec such as `.2f`, or a unit's name such as `us`, `TFLOP/s`, `GB/s`,
-            `%`, `x` or `MiB`, to which decimals may be added: `us.1`. Empty: as it comes.
+    `spec` is a Python format spec such as `.2f`, or a unit's name such as `us`, `TFLOP/s`, `%`, `x`
+    or `MiB`, to which decimals may be added: `us.1`. Empty: as it comes.
 
     Raises:
         BadParameter: The spec is neither, or does not suit the value.

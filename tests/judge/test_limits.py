@@ -186,7 +186,7 @@ def test_several_gpus_have_the_ceilings_of_one(tmp_path):
 
 
 def test_a_cpu_has_measured_ceilings_or_none(tmp_path):
-    assert len(ceilings(tmp_path, "cpu-toy")) == 0
+    assert list(ceilings(tmp_path, "cpu-toy")) == []
     assert ceilings(tmp_path, "cpu-toy").get("copy") is None
     for slug in ("cpu-toy", "cpu-athlon-x2"):
         save(tmp_path, ROWS[:1], slug=slug, gpu=None)
