@@ -4,8 +4,8 @@
     def transpose_costs_2_percent(fp16: Table) -> Finding: ...
 
 The function's name is the claim's id with `_` for `-`; the statement is the seed's of that id, or
-the `statement` given. What a claim needs is declared, so that pages know what they show without
-evaluating anything. Claims read recordings and need neither a GPU nor torch.
+the `statement` given. Its needs are declared, so that pages know what they show without evaluating
+anything. Claims read recordings and need neither a GPU nor torch.
 """
 
 from collections.abc import Callable
@@ -60,7 +60,6 @@ __all__ = [
     "answer",
     "claim",
     "evaluate",
-    "get",
 ]
 
 
@@ -127,8 +126,7 @@ _declared: dict[str, Claim] = {}
 
 
 def claim(*needs: Need, statement: str | None = None, **details: Any):
-    """Declare the decorated function to be a claim that reads the recordings `needs`, in that
-    order.
+    """Declare the decorated function to be a claim that reads the recordings `needs`.
 
     Args:
         needs: The recordings, in the order of the function's parameters.
@@ -165,25 +163,13 @@ def all_claims() -> dict[str, Claim]:
     return seed | _declared
 
 
-def get(name: str) -> Claim:
-    """The claim called `name`; `_` may stand for `-`.
-
-    Raises:
-        UnknownName: There is none.
-    """
-    return lookup("claim", name.replace("_", "-"), all_claims())
-
-
 def evaluate(showing: Showing, name: str) -> Result:
     """The verdict on a claim, from the recordings of the machine shown.
 
-    While `showing` is collecting, the recordings are noted and nothing is evaluated.
-
-    Raises:
-        UnknownName: There is no such claim, or it reads a row that its recording has not.
-        RecordingError: A recording can't be used.
+    While `showing` is collecting, the recordings are noted and nothing is evaluated. A claim that
+    is not there, or reads a row that its recording has not, is an UnknownName.
     """
-    asked = get(name)
+    asked = lookup("claim", name.replace("_", "-"), all_claims())
     found = tuple(showing.find(need.name, **need.params) for need in asked.needs)
     word, evidence, seen = _judged(asked, found)
     measured, condition = (seen.measured, seen.condition) if seen else (None, "")
@@ -206,7 +192,8 @@ def _judged(asked: Claim, found: tuple[Found, ...]) -> tuple[str, str, Finding |
         evidence = f"{missing} of the {len(found)} recordings that it reads are missing."
         return NOT_RECORDED, evidence, None
     try:
-        finding = asked.judge(*(Table.of(each.recording, each.params) for each in found))
+        tables = [Table(each.recording.rows, each.params, each.recording.data) for each in found]
+        finding = asked.judge(*tables)
     except Unmeasured as reason:
         return NOT_MEASURABLE, str(reason), None
     except Exception as error:

@@ -59,10 +59,8 @@ class Measured:
         return cls(value, value, value, unit)
 
     def within(self, low: float, high: float) -> bool | None:
-        """Whether the number lies between `low` and `high`; None where that is not decided.
-
-        The whole interval, widened by the noise floor, must lie inside or outside.
-        """
+        """Whether the number, with its interval and the noise floor, is in between; None if
+        undecided."""
         if not self.exact:
             return None
         wide = 1.0 + self.floor
@@ -97,18 +95,16 @@ class Measured:
         """`1.99× [1.97, 2.01]`; of several cases, lowest to highest end; `5`, of a count."""
         if self.unit == "count" and self.low == self.high == round(self.value):
             return f"{self.value:.0f}"
+        low, high = (_printed(end, self.unit) for end in (self.low, self.high))
         if self.cases > 1:
-            low, high = (_printed(end, self.unit) for end in (self.low, self.high))
             return f"{low} to {high} in {self.cases} cases"
-        ends = (self.low, self.high)
         if self.unit == "x":
-            return units.ratio_range(self.value, *ends)
+            return units.ratio_range(self.value, self.low, self.high)
         if self.unit == "s":
-            return units.seconds_range(self.value, *ends)
+            return units.seconds_range(self.value, self.low, self.high)
         if self.unit.endswith("/s"):
-            return units.rate_range(self.value, self.unit, *ends)
-        low, high = (_printed(end, self.unit) for end in ends)
-        return f"{_printed(self.value, self.unit)} [{low}, {high}]"
+            return units.rate_range(self.value, self.unit, self.low, self.high)
+        return f"{self.middle} [{low}, {high}]"
 
     @property
     def middle(self) -> str:
@@ -118,12 +114,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a claim found in its recordings.
-
-    Raises:
-        UnknownName: There is no such verdict.
-        AnatomyError: It holds only where, and where is not said.
-    """
+    """What a claim found in its recordings."""
 
     word: str  # one of `WORDS`
     evidence: str  # what was seen, as a clause with its numbers; computed, never typed

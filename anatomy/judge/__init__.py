@@ -7,19 +7,17 @@ measurement. Such columns in an older file are unread wherever the row keeps wha
 
 They come from `anatomy.judge.comparisons` for rows that `compare` returned, from
 `anatomy.judge.merging` where several fresh processes measured them, and from what a topic declares
-with `anatomy.judge.rules`; `inventory` lists all. What follows from a row and the machine's
-ceilings alone (rate, share, speed-up) is derived where the row is shown:
-`anatomy.judge.rows.derived`. Not judged on reading is what no row keeps the sources of: errors
-against a reference, the regime of an older recording, and the diagnosis of `bottlenecks.confusion`.
+with `anatomy.judge.rules`. Not judged on reading is what no row keeps the sources of: errors
+against a reference, the regime of an older recording, the diagnosis of `bottlenecks.confusion`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from anatomy.judge import comparisons, merging, rules
+from anatomy.judge import comparisons, merging, replication, rules
 from anatomy.judge.comparisons import Circumstances, Row
 
-__all__ = ["Circumstances", "following", "inventory", "judged", "kept", "noise_floors"]
+__all__ = ["Circumstances", "following", "judged", "kept", "noise_floors"]
 
 # What rows of several processes have beside the columns of a comparison.
 PROCESSES = ("run_medians_s", "run_ratios", "interval")
@@ -28,10 +26,8 @@ PROCESSES = ("run_medians_s", "run_ratios", "interval")
 def judged(rows: Sequence[Mapping[str, Any]], known: Circumstances | None = None) -> list[Row]:
     """`rows`, all of one recording or comparison, with all that follows from what they keep.
 
-    What they say themselves of the columns that follow is unread.
-
-    Raises:
-        MeasurementError: Blocks that were measured together do not pair up.
+    What they say themselves of the columns that follow is unread. A MeasurementError is raised
+    where blocks that were measured together do not pair up.
     """
     follows = following(rows, known or Circumstances())
     return [{**row, **more} for row, more in zip(rows, follows, strict=True)]
@@ -56,18 +52,6 @@ def noise_floors(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
             # Several comparisons may share an op: what holds for all of them is the largest.
             floors[named] = max(row["noise_floor"], floors.get(named, 0.0))
     return floors
-
-
-def inventory() -> list[tuple[str, str, tuple[str, ...]]]:
-    """Every column that follows from others: its name, what from, and of which experiments.
-
-    The last is empty for columns of any comparison.
-    """
-    general = [(name, "blocks_s of a comparison", ()) for name in comparisons.COLUMNS]
-    general += [(name, "blocks_s and run_blocks of several processes", ()) for name in PROCESSES]
-    return general + [
-        (name, each.source, each.experiments) for each in rules.rules() for name in each.columns
-    ]
 
 
 def following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[Row]:
@@ -114,7 +98,6 @@ def _share_of(row: Mapping[str, Any], number: int) -> Row:
     """A row as the process of this number, from 0, would have returned it."""
     beside = (*PROCESSES, "runs", "run_blocks", "note")
     own = {name: value for name, value in row.items() if name not in beside}
-    if sizes := row.get("run_blocks"):
-        start = sum(sizes[:number])
-        own["blocks_s"] = row["blocks_s"][start : start + sizes[number]]
+    if row.get("run_blocks"):
+        own["blocks_s"] = replication.blocks_of(row)[number]
     return own

@@ -105,8 +105,7 @@ def in_columns(names: Sequence[str], found: Interval) -> Row:
 
 
 def interval_of(row: Row, method: Mapping[str, Any]) -> Interval:
-    """Median of a row's blocks in seconds, with an interval that is not narrower than the clock,
-    whose calibration stands in the recording's `method`."""
+    """Median of a row's blocks in seconds, with an interval that is not narrower than the clock."""
     middle = intervals.median_interval(row["blocks_s"])
     # Where noise is smaller than the clock's step, a median between steps can be half of one off.
     half_step_s, least_s = resolution_s(row, method) / 2, LEAST_HALF_WIDTH * middle.median
@@ -169,17 +168,8 @@ def _regime(row: Row) -> Row:
 
 def _gate(row: Row, follows: Row, known: Circumstances) -> Row:
     """`impossible` with the reason, where the figure is; else nothing beside what follows."""
-    reason = gates.impossible(
-        median_s=follows["median_s"],
-        flops=row.get("flops"),
-        bytes_=row.get("bytes"),
-        cold=row.get("quantity") == "gpu_cold",
-        cache_bytes=known.method.get("cache_bytes"),
-        limit=row.get("limit"),
-        gpu=known.machine.get("gpu"),
-        max_clock_mhz=known.machine.get("max_sm_clock_mhz"),
-        ceilings=known.ceilings,
-    )
+    cache_bytes = known.method.get("cache_bytes")
+    reason = gates.impossible(row, follows["median_s"], known.machine, cache_bytes, known.ceilings)
     if reason:
         return {"verdict": "impossible", "note": "; ".join(filter(None, (reason, own_note(row))))}
     return {"note": None} if row.get("verdict") == "impossible" else {}

@@ -49,11 +49,8 @@ def power_fit(
     95 % intervals of `y`, from `low` to `high`, alone would give. By the second, few points that
     happen to lie on a line prove no more than their noise allows. Counts are exact and have no such
     intervals. Of two points there is an exponent and no interval: `exact` is False, its ends are
-    infinite.
-
-    Raises:
-        MeasurementError: Fewer than two sizes, lists of different lengths, or a value that is not
-            positive and finite.
+    infinite. Fewer, lists of different lengths and values that are not positive and finite raise a
+    MeasurementError.
     """
     columns = [np.asarray(each, dtype=np.float64) for each in (x, y, low, high) if each is not None]
     if (low is None) != (high is None) or len({len(each) for each in columns}) > 1:
@@ -83,11 +80,7 @@ def power_fit(
 
 
 def student(freedom: int, confidence: float = 0.95) -> float:
-    """The t that encloses `confidence` of Student's distribution between -t and t.
-
-    Raises:
-        MeasurementError: There is no degree of freedom.
-    """
+    """The t that encloses `confidence` of Student's distribution between -t and t."""
     if freedom < 1 or not isfinite(freedom):
         raise MeasurementError(f"Student's distribution has no {freedom} degrees of freedom.")
     below, above = 0.0, pi / 2

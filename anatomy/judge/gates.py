@@ -1,6 +1,7 @@
 """What a figure may not be: faster than the hardware, or filed under the wrong cause."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from anatomy.judge.limits import DRAM, MATMUL, Ceilings, datasheet
 
@@ -27,45 +28,39 @@ def regime(*, enqueue_s: float, period_s: float, gap_share: float | None) -> str
 
 
 def impossible(
-    *,
+    row: Mapping[str, Any],
     median_s: float,
-    flops: float | None,
-    bytes_: float | None,
-    cold: bool,
+    machine: Mapping[str, Any],
     cache_bytes: int | None,
-    limit: str | None,
-    gpu: str | None,
-    max_clock_mhz: float | None,
     ceilings: Callable[[], Ceilings | None],
 ) -> str | None:
-    """Why a figure cannot be true, or None if it can.
+    """Why a row's time cannot be true, or None if it can.
 
     A product faster than the datasheet's peak at the card's highest clock did less work than
-    claimed. A call on more than twice the cache, which was `cold`, that beats the measured
-    bandwidth did not touch the memory it is said to have touched.
-
-    The call took `median_s` seconds for its `flops` and, at the least, `bytes_`. `limit` is the
-    ceiling that the row names, such as `matmul fp16` or `copy`. `gpu` (None on a CPU) and its
-    highest SM clock are as the driver gives them; `measured` are the machine's ceilings, where they
-    are known.
+    claimed. A cold call on more than twice the cache that beats the measured bandwidth did not
+    touch the memory it is said to have touched. `machine` is a recording's block, of a CPU empty;
+    its `ceilings` are asked for only where they count.
     """
     if median_s <= 0:
         return f"impossible: {median_s:.3g} s is no time; it is shorter than the clock's own"
-    sheet = datasheet(gpu) if gpu else None
+    flops, moved, limit = row.get("flops"), row.get("bytes"), row.get("limit")
+    sheet = datasheet(machine.get("gpu"))
     if flops and limit and limit.startswith(MATMUL) and sheet:
-        peak = sheet.peak_at_max_clock(limit.removeprefix(MATMUL), max_clock_mhz)
+        clock_mhz = machine.get("max_sm_clock_mhz")
+        peak = sheet.peak_at_max_clock(limit.removeprefix(MATMUL), clock_mhz)
         if peak and flops / median_s > peak:
             return (
                 f"impossible: {flops / median_s:.3g} FLOP/s is above the {peak:.3g} FLOP/s that "
                 f"{sheet.name} reaches at its highest clock"
             )
-    if bytes_ and cold and cache_bytes is not None and bytes_ > 2 * cache_bytes:
+    beyond_cache = moved and cache_bytes is not None and moved > 2 * cache_bytes
+    if beyond_cache and row.get("quantity") == "gpu_cold":
         known = ceilings()
         ceiling = known.get(limit if limit in DRAM else "copy") if known else None
         peak = ceiling.value if ceiling else (sheet.dram_bytes_per_s if sheet else None)
-        if peak and bytes_ / median_s > BANDWIDTH_MARGIN * peak:
+        if peak and moved / median_s > BANDWIDTH_MARGIN * peak:
             return (
-                f"impossible: {bytes_ / median_s:.3g} B/s is above {BANDWIDTH_MARGIN} times the "
+                f"impossible: {moved / median_s:.3g} B/s is above {BANDWIDTH_MARGIN} times the "
                 f"{peak:.3g} B/s that this memory gives"
             )
     return None

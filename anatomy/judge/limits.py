@@ -115,8 +115,8 @@ def bound(
 
     `flops` is 0 for a call that only moves bytes, `bytes_` the least that it must move. `matmul`
     names the ceiling of its operations, as `matmul fp16` or `fp16` alone; `memory` that of its
-    bytes. None where a count or a ceiling is missing, for a guess would name the wrong cause. Where
-    both take equally long (at the ridge) the call is `compute-bound`.
+    bytes. None where a count or a ceiling is missing, for a guess would name the wrong cause. A
+    call at the ridge, where both take equally long, is `compute-bound`.
 
     Source: Williams, Waterman and Patterson 2009, Roofline, doi:10.1145/1498765.1498785.
     """
@@ -137,10 +137,7 @@ def bound(
 
 
 def ridge(ceilings: Ceilings, matmul: str, memory: str = "copy") -> float | None:
-    """FLOP per byte from which on a call is compute-bound: the corner of the roofline.
-
-    None where one of the two ceilings, named as for `bound`, is not known.
-    """
+    """FLOP per byte from which on a call is compute-bound; None where a ceiling is not known."""
     found = bound(1.0, 1.0, ceilings, matmul, memory)
     return found.memory_s / found.compute_s if found else None
 
@@ -156,7 +153,7 @@ def datasheets() -> dict[str, Datasheet]:
 
 
 def datasheet(gpu_name: str | None) -> Datasheet | None:
-    """The datasheet of a GPU, named by the driver (`NVIDIA H200`) or as a machine
+    """The datasheet of a GPU, called as by its driver (`NVIDIA H200`) or a machine
     (`nvidia-h200-x4`).
 
     None where limits.toml does not have exactly this GPU: the peaks of a relative with another

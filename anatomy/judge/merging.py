@@ -16,7 +16,6 @@ from anatomy.table.intervals import Interval
 
 # What a row is called by. What else tells rows apart (m, dtype, ...) is found in the tables.
 NAMES = ("op", "variant", "role", "quantity")
-FIGURES = {end for name in ("median_s", "ratio") for end in (name, *columns.intervals()[name])}
 
 
 def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
@@ -27,15 +26,11 @@ def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
     one (`MERGE`). Where it says nothing, a number is the median (for names with `low` or `high` the
     lowest or highest); what should be equal and is not (kernels, a regime, an address) is null or
     the first process's, and the row's `note` says so. A row that one process could not measure is
-    not measured, with that process's reason; one that is impossible in one process stays
-    impossible.
+    not measured, with that process's reason; one that is impossible in one stays impossible.
 
     Rows are matched by op, variant, role, quantity and whatever else tells them apart in every
-    table alike, such as m or dtype. They come in the first table's order; a single table's stay as
-    they are.
-
-    Raises:
-        MeasurementError: A process has a row that another has not, or did other work in it.
+    table alike, such as m or dtype, in the first table's order. A row that is not in every process,
+    or did other work in one, raises a MeasurementError. A single table's rows stay as they are.
     """
     if len(tables) == 1:
         return [dict(row) for row in tables[0]]
@@ -112,7 +107,7 @@ def merged_row(found: Sequence[Mapping[str, Any]]) -> Row:
             row[column] = MERGE[declared.merge](values)
         elif all(value == values[0] for value in values):
             row[column] = values[0]
-        elif column not in FIGURES and column not in ("verdict", "note"):
+        elif column not in (*TIMES, *RATIOS, "verdict", "note"):
             row[column] = _differing(column, values, notes)
     if not all(lacking):
         row |= _figures(found)
@@ -175,9 +170,8 @@ def _interval(row: Mapping, names: Sequence[str]) -> Interval:
     """A row's own figure with its interval; exact if there were blocks enough for one."""
     figure, low, high = (row.get(name) for name in names)
     enough = len(row.get("blocks_s") or []) >= EXACT_FROM and low is not None
-    return Interval(
-        figure, figure if low is None else low, figure if high is None else high, enough
-    )
+    low, high = (figure if end is None else end for end in (low, high))
+    return Interval(figure, low, high, enough)
 
 
 def _differing(column: str, values: list, notes: list[str]) -> Any:
@@ -243,19 +237,14 @@ MERGE: dict[str, Callable[[list], Any]] = {
 
 
 def merged_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The blocks of one recording from what `worker.measure` returned in each fresh process, in
-    order.
+    """The blocks of one recording from what `worker.measure` returned in each process, in order.
 
     `machine`, `software` and what is not named here are the first's; `method` says how many
     processes there were, when each began (`runs`), and sums `start_s` and `measured_s`.
-    `conditions` are those before the first and after the last. A warning that not every process
-    gave names the process.
-
-    Raises:
-        MeasurementError: The machine or the software changed in between, or a row is missing.
+    `conditions` are those before the first and after the last. A MeasurementError is raised where
+    the machine or the software changed in between, or a row is missing.
     """
-    first = outcomes[0]
-    count = len(outcomes)
+    first, count = outcomes[0], len(outcomes)
     if count == 1:
         return dict(first)
     for number, outcome in enumerate(outcomes, 1):
@@ -300,9 +289,7 @@ def merged_warnings(found: Sequence[Sequence[str]]) -> list[str]:
     """Every warning once; one that not every process gave begins with the processes' numbers."""
     said = []
     for text in dict.fromkeys(text for warnings in found for text in warnings):
-        at = [number for number, warnings in enumerate(found, 1) if text in warnings]
-        everywhere = len(at) == len(found)
-        said.append(
-            text if everywhere else f"process {', '.join(map(str, at))} of {len(found)}: {text}"
-        )
+        at = [str(number) for number, warnings in enumerate(found, 1) if text in warnings]
+        some = f"process {', '.join(at)} of {len(found)}: " if len(at) < len(found) else ""
+        said.append(some + text)
     return said

@@ -11,6 +11,7 @@ from anatomy.judge import limits
 from anatomy.table import units
 
 Row = Mapping[str, Any]
+Limits = limits.Ceilings | None  # the machine's; None where they are not known
 
 TIMES = {
     "gpu_cold": "{} time, cold cache",
@@ -22,12 +23,11 @@ TIMES = {
 RIGHT = ("time", "over control", "of the limit")
 
 
-def cells(rows: Sequence[Row], ceilings: limits.Ceilings | None = None) -> list[dict[str, str]]:
-    """What each row of one comparison says, by heading, without headings under which nothing
-    stands.
+def cells(rows: Sequence[Row], ceilings: Limits = None) -> list[dict[str, str]]:
+    """What each row of one comparison says, by heading, under headings that some row has a word
+    for.
 
-    The control's duplicate is not shown, because its ratio is the noise floor. Without `ceilings`
-    the share of the limit is left out.
+    The control's duplicate is left out, for its ratio is the noise floor.
     """
     main = next((row["variant"] for row in rows if row.get("role") == "control"), None)
     shown = [_cells(row, main, ceilings) for row in rows if row.get("role") != "again"]
@@ -35,7 +35,7 @@ def cells(rows: Sequence[Row], ceilings: limits.Ceilings | None = None) -> list[
     return [{heading: line[heading] for heading in used} for line in shown]
 
 
-def _cells(row: Row, main: str | None, ceilings: limits.Ceilings | None) -> dict[str, str]:
+def _cells(row: Row, main: str | None, ceilings: Limits) -> dict[str, str]:
     control = row.get("role") == "control"
     ratio = "" if control else units.ratio_range(row["ratio"], row["ratio_low"], row["ratio_high"])
     verdict = "control" if control else row["verdict"]
@@ -56,7 +56,7 @@ def _cells(row: Row, main: str | None, ceilings: limits.Ceilings | None) -> dict
     }
 
 
-def _share(row: Row, roof: limits.Bound | None, ceilings: limits.Ceilings | None) -> str:
+def _share(row: Row, roof: limits.Bound | None, ceilings: Limits) -> str:
     """The share of the ceiling that binds the call: of bytes or of operations."""
     if ceilings is None or row.get("verdict") == "impossible" or not row.get("median_s"):
         return ""
@@ -69,7 +69,7 @@ def _share(row: Row, roof: limits.Bound | None, ceilings: limits.Ceilings | None
     return f"{units.percent(share)} of {ceiling.name}{stated}"
 
 
-def _bound(row: Row, ceilings: limits.Ceilings | None) -> limits.Bound | None:
+def _bound(row: Row, ceilings: Limits) -> limits.Bound | None:
     limit = str(row.get("limit") or "")
     if not limit.startswith(limits.MATMUL):
         return None
@@ -77,10 +77,7 @@ def _bound(row: Row, ceilings: limits.Ceilings | None) -> limits.Bound | None:
 
 
 def _below(
-    rows: Sequence[Row],
-    noise_floor: float,
-    warnings: Sequence[str],
-    ceilings: limits.Ceilings | None,
+    rows: Sequence[Row], noise_floor: float, warnings: Sequence[str], ceilings: Limits
 ) -> list[str]:
     """The lines below: the quantity, the noise floor, how to get limits, and warnings."""
     first = rows[0]
@@ -101,10 +98,7 @@ def _below(
 
 
 def as_text(
-    rows: Sequence[Row],
-    noise_floor: float,
-    warnings: Sequence[str] = (),
-    ceilings: limits.Ceilings | None = None,
+    rows: Sequence[Row], noise_floor: float, warnings: Sequence[str] = (), ceilings: Limits = None
 ) -> str:
     """A comparison as aligned lines."""
     table = cells(rows, ceilings)
@@ -122,10 +116,7 @@ def aligned(lines: Sequence[Sequence[str]], right: Collection[int] = ()) -> list
 
 
 def as_html(
-    rows: Sequence[Row],
-    noise_floor: float,
-    warnings: Sequence[str] = (),
-    ceilings: limits.Ceilings | None = None,
+    rows: Sequence[Row], noise_floor: float, warnings: Sequence[str] = (), ceilings: Limits = None
 ) -> str:
     """A comparison as an HTML table without scripts, for a notebook."""
     table = cells(rows, ceilings)

@@ -34,6 +34,7 @@ whatever the placement.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from math import exp, log
 from typing import Any
 
@@ -68,8 +69,7 @@ def described(count: int) -> str:
 
 
 def pooled(found: Sequence[Interval], *, logarithmic: bool = False) -> Replicated:
-    """One figure from the intervals of several processes; `logarithmic` where the figures are
-    ratios."""
+    """One figure from the intervals of several processes; of ratios, `logarithmic`."""
     forth, back = (log, exp) if logarithmic else (float, float)
     runs = [each.median for each in found]
     if len(runs) == 1:
@@ -86,10 +86,7 @@ def pooled(found: Sequence[Interval], *, logarithmic: bool = False) -> Replicate
 
 
 def verdict(found: Replicated, floor: float | None) -> str:
-    """What may be said about a ratio, time of variant over that of control; the module says why.
-
-    `floor` is the largest A/A floor of the processes, or None where one is not known.
-    """
+    """What may be said about a ratio, time of variant over that of control; the module says why."""
     word = intervals.verdict(found.interval, floor, processes=len(found.runs))
     if word in ("faster", "slower") and found.label == "envelope":
         least = 1.0 + intervals.SMALLEST_EFFECT
@@ -99,20 +96,20 @@ def verdict(found: Replicated, floor: float | None) -> str:
 
 
 def ratio(above: Mapping[str, Any], below: Mapping[str, Any]) -> Replicated:
-    """Ratio of two rows of one table, block by block within each of its processes.
-
-    Raises:
-        MeasurementError: Their blocks do not pair up.
-    """
-    counts = [row.get("run_blocks") or [len(row["blocks_s"])] for row in (above, below)]
+    """Ratio of two rows of one table, block by block within each of its processes."""
+    pair = blocks_of(above), blocks_of(below)
+    counts = [list(map(len, blocks)) for blocks in pair]
     if counts[0] != counts[1]:
         raise MeasurementError(
             f"A ratio is paired block by block, but the processes of {above.get('variant')} have "
             f"{counts[0]} blocks and those of {below.get('variant')} {counts[1]}."
         )
-    parts, start = [], 0
-    for count in counts[0]:
-        pair = (row["blocks_s"][start : start + count] for row in (above, below))
-        parts.append(intervals.ratio_interval(*pair))
-        start += count
+    parts = [intervals.ratio_interval(*blocks) for blocks in zip(*pair, strict=True)]
     return pooled(parts, logarithmic=True)
+
+
+def blocks_of(row: Mapping[str, Any]) -> list[list[float]]:
+    """The seconds of a row's blocks, by process."""
+    seconds = row["blocks_s"]
+    ends = accumulate(row.get("run_blocks") or [len(seconds)], initial=0)
+    return [seconds[start:end] for start, end in pairwise(ends)]

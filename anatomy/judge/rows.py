@@ -1,8 +1,8 @@
 """Rows of a recording as pages use them: chosen, with what follows from them, and printed.
 
-What follows from a row is computed when it is read and never stored: the rate it achieved, its
-share of the machine's limit, and the speed-up that its ratio is the inverse of. A row is a dict
-with the columns of `anatomy.comparison.compare`; what was not measured is None or absent.
+A row is a dict with the columns of `anatomy.comparison.compare`; what was not measured is None or
+absent. What is computed here (the rate it achieved, its share of the machine's limit, and the
+speed-up that its ratio is the inverse of) is never stored.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,11 +33,9 @@ def select(
     quantity: str | None = None,
     variants: Sequence[str] | None = None,
 ) -> list[Row]:
-    """The rows wanted, in the order of `variants` where that is given; `*` in `op` stands for
-    anything.
+    """The rows wanted, in the order of `variants` if given; a `*` in `op` stands for anything.
 
-    Raises:
-        UnknownName: One of the names is in no row; the message lists those that are.
+    A name that is in no row is an UnknownName.
     """
     rows = list(rows)
     for column, wanted in (("op", op), ("quantity", quantity)):
@@ -53,17 +51,14 @@ def select(
             raise UnknownName("row", wanted, names(rows, "variant"))
     place = {name: index for index, name in enumerate(variants)}
     kept = [row for row in rows if row.get("variant") in place]
-    groups = list(groups_of(kept))  # stays in the order of the recording
+    groups = groups_of(kept)  # which stay in the order of the recording
     return [row for _, group in groups for row in sorted(group, key=lambda r: place[r["variant"]])]
 
 
 def meeting(rows: Iterable[Row], where: Mapping[str, Any] | None) -> list[Row]:
     """The rows whose columns have the values wanted: `where` gives for a column one or a list.
 
-    In a text of `where`, `*` stands for anything.
-
-    Raises:
-        UnknownName: No row has the column, or none that is left has the value.
+    A `*` in a text stands for anything. A column or value that no row has is an UnknownName.
     """
     rows = list(rows)
     for column, wanted in (where or {}).items():

@@ -31,15 +31,12 @@ def check(
     allowed: float | Mapping[str, float] | None = None,
     fix: str = "the variant",
 ) -> dict[str, float]:
-    """Compare each variant's output, of any shape, with its reference's; its relative error.
+    """The relative error of each variant's output, of any shape, against its reference.
 
-    That is ||out - ref|| / ||ref||, of a tuple of tensors the largest. `allowed` is the most, for
-    all or for each variant, by default that of the output's type in `ALLOWED`; `fix` is what to
-    mend.
-
-    Raises:
-        DisagreementError: A variant strays further than allowed, has another shape, holds NaN or
-            infinity where the reference does not, or returns no tensor.
+    That is ||out - ref|| / ||ref||, of several tensors the largest. `allowed` is the most, for all
+    or for each variant, by default that of the output's type in `ALLOWED`. A variant that strays
+    further, has another shape, holds NaN or infinity where the reference does not, or returns no
+    tensor raises a DisagreementError, which asks to mend `fix`.
     """
     errors = {}
     for name, variant in variants.items():
@@ -77,11 +74,7 @@ def fingerprint(variant: Callable[[], Outputs], name: str) -> Fingerprint:
 def unchanged(
     variants: Mapping[str, Callable[[], Outputs]], before: Mapping[str, Fingerprint]
 ) -> None:
-    """Refuse variants whose answer is no longer the one of `before` they were timed.
-
-    Raises:
-        DisagreementError: One returns something else now, so what was timed was not one thing.
-    """
+    """Refuse variants whose answer is no longer what it was `before` they were timed."""
     for name, variant in variants.items():
         after = fingerprint(variant, name).norms
         if len(after) != len(before[name].norms):

@@ -22,9 +22,8 @@ STORAGE = {
 def torch_device(device: str | torch.device) -> torch.device:
     """The device of that name, known to be there.
 
-    Raises:
-        BadParameter: It is no device's name.
-        DeviceError: This process has no such device; the message says what to do.
+    Raises a BadParameter if it is no device's name, and a DeviceError, which says what to do, if
+    this process has no such device.
     """
     kind, index = host.require_device(device)
     return torch.device(kind, index) if kind == "cuda" else torch.device(kind)

@@ -1,9 +1,8 @@
 """Every column of every table, declared once: what it is called, its unit, and what it means.
 
-A declaration stands in a TOML file. Those that all experiments share lie in `table/declared/`;
-what one topic alone returns lies in the topic's own file, so that a new topic touches no file that
-is there. What a field means says `Column`; what is not written has the field's default, and a unit
-that the name ends in (`median_s`, `peak_bytes`) is not written either.
+A declaration stands in a TOML file. Those that all experiments share lie in `table/declared/`; what
+one topic alone returns lies in the topic's own file, so that a new topic touches no file that is
+there. What is not written has the field's default in `Column`, or follows from the name.
 
 A name has one meaning. A declaration that holds for a few experiments alone, because another topic
 had used the same word first, lists them in `of`; `problems` finds every other that is there twice.
@@ -13,7 +12,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -80,18 +78,9 @@ class Column:
 GIVEN = {each.name for each in fields(Column)} - {"name", "topic"}
 
 
-def declared(package: Path | None = None) -> tuple[Column, ...]:
-    """All columns, those that topics share first, in the order of their files; of a `package`'s
-    folder.
-
-    Raises:
-        AnatomyError: A file can't be read or does not say what a column is.
-    """
-    return _declared(Path(package or PACKAGE))
-
-
 @cache
-def _declared(package: Path) -> tuple[Column, ...]:
+def declared(package: Path = PACKAGE) -> tuple[Column, ...]:
+    """All columns that a package declares, those that topics share first, in the order of files."""
     files = [(file, "") for file in sorted(package.glob(SHARED))]
     for pattern in TOPICS:
         for file in sorted(package.glob(pattern)):
@@ -142,14 +131,16 @@ def _plain(name: str) -> str:
     return name.replace("_", " ")
 
 
-def problems(package: Path | None = None) -> list[str]:
+def problems(package: Path = PACKAGE) -> list[str]:
     """What is wrong with the declarations, one sentence each; empty where all is well."""
     every = declared(package)
     by_name: dict[str, list[Column]] = {}
     for column in every:
         by_name.setdefault(column.name, []).append(column)
     return [wrong for found in by_name.values() for wrong in _clashes(found)] + [
-        f"{_place(column)} {wrong}." for column in every for wrong in _faults(column, by_name)
+        f"{column.topic or 'shared'}: {column.name} {wrong}."
+        for column in every
+        for wrong in _faults(column, by_name)
     ]
 
 
@@ -168,41 +159,36 @@ def _clashes(found: list[Column]) -> list[str]:
     if len(experiments) > len(set(experiments)):
         wrong.append(f"{name} has two meanings in one experiment.")
     # What prints a value knows its name, and not always the experiment that it is of.
-    if any(len(set(map(get, found)) - {"", "1"}) > 1 for get in _PRINTED):
+    printed = ("unit", "heading", "shown", "aside")
+    if any(len({getattr(each, field) for each in found} - {"", "1"}) > 1 for field in printed):
         wrong.append(f"{name} is printed in several ways: its unit, heading or place differ.")
     return wrong
 
 
-_PRINTED = (attrgetter("unit"), attrgetter("heading"), attrgetter("shown"), attrgetter("aside"))
-
-
 def _faults(column: Column, by_name: Mapping[str, list[Column]]) -> list[str]:
     """What is wrong with one declaration."""
-    wrong = []
-    if not column.meaning.endswith("."):
-        wrong.append("has no sentence that says what it means")
-    if column.kind not in KINDS:
-        wrong.append(f"is of the kind {column.kind!r}, none of {', '.join(KINDS)}")
-    if column.kind == NUMBER and not column.unit:
-        wrong.append("is a number without a unit; a ratio has unit 1, what is counted is a count")
     ends_in = unit_of(column.name)
-    if ends_in and column.kind != TEXT and column.unit != ends_in:
-        wrong.append(f"has the unit {column.unit}, and its name says {ends_in}")
-    if column.aside not in ("", ALWAYS, TERMINAL):
-        wrong.append(f"lies aside in {column.aside!r}, which is neither {ALWAYS} nor {TERMINAL}")
-    if column.shown and column.unit != "1":
-        wrong.append(f"has a unit, and so can't be shown as {column.shown}")
-    if column.words and column.kind != TEXT:
-        wrong.append("has words and is no text")
-    if column.identifies and (column.judged or column.interval or column.must_match):
-        wrong.append("tells rows apart, and so is neither a result nor to be compared")
-    if lost := [name for name in column.interval if name not in by_name]:
-        wrong.append(f"has an interval of columns that are not declared: {', '.join(lost)}")
-    return wrong
-
-
-def _place(column: Column) -> str:
-    return f"{column.topic or 'shared'}: {column.name}"
+    lost = [name for name in column.interval if name not in by_name]
+    faults = {
+        "has no sentence that says what it means": not column.meaning.endswith("."),
+        f"is of the kind {column.kind!r}, none of {', '.join(KINDS)}": column.kind not in KINDS,
+        "is a number without a unit; a ratio has unit 1, what is counted is a count": (
+            column.kind == NUMBER and not column.unit
+        ),
+        f"has the unit {column.unit}, and its name says {ends_in}": (
+            ends_in and column.kind != TEXT and column.unit != ends_in
+        ),
+        f"lies aside in {column.aside!r}, which is neither {ALWAYS} nor {TERMINAL}": (
+            column.aside not in ("", ALWAYS, TERMINAL)
+        ),
+        f"has a unit, and so can't be shown as {column.shown}": column.shown and column.unit != "1",
+        "has words and is no text": column.words and column.kind != TEXT,
+        "tells rows apart, and so is neither a result nor to be compared": (
+            column.identifies and (column.judged or column.interval or column.must_match)
+        ),
+        f"has an interval of columns that are not declared: {', '.join(lost)}": lost,
+    }
+    return [fault for fault, there in faults.items() if there]
 
 
 @cache
@@ -214,14 +200,12 @@ def _by_name() -> dict[str, Column]:
     return found
 
 
+@cache
 def column(name: str, experiment: str | None = None) -> Column:
-    """What is declared of a column; of one that nobody declared, what its name says.
-
-    `experiment` is the one whose column it is, where a name has several meanings.
-    """
+    """What is declared of a column, for an `experiment` if given, or else what its name says."""
     if experiment is not None and (found := of_experiment(experiment).get(name)):
         return found
-    return _by_name().get(name) or _undeclared(name)
+    return _by_name().get(name) or _made(name, "", {})
 
 
 @cache
@@ -229,11 +213,6 @@ def identifies(name: str) -> bool:
     """Whether a column tells rows apart in some experiment; one that nobody declared may."""
     meanings = [each for each in declared() if each.name == name]
     return not meanings or any(each.identifies for each in meanings)
-
-
-@cache
-def _undeclared(name: str) -> Column:
-    return _made(name, "", {})
 
 
 @cache

@@ -37,8 +37,7 @@ class BadParameter(AnatomyError):
 
 
 class UnknownName(AnatomyError):
-    """A name of some `kind`, such as `experiment`, is none of the `known` ones. Status 2, as for
-    bad usage.
+    """A name that is none of the known ones of its kind. Status 2, as for bad usage.
 
     The message suggests the closest of them and lists them all.
     """
@@ -78,11 +77,7 @@ class Busy(AnatomyError):
 
 
 def lookup(kind: str, name: str, known: Mapping[str, Value]) -> Value:
-    """What `known` has under `name`.
-
-    Raises:
-        UnknownName: Nothing; the message has `kind`, the closest names and all of them.
-    """
+    """What `known` has under `name`, or an UnknownName of this `kind`."""
     if name not in known:
         raise UnknownName(kind, name, known)
     return known[name]

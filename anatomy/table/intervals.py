@@ -35,11 +35,11 @@ class Interval:
 
 
 def coverage(count: int, rank: int) -> float:
-    """Probability that the `rank`-th smallest and `rank`-th largest of `count` values enclose
-    the median of the continuous distribution they were drawn from.
+    """Probability that the `rank`-th smallest and largest of `count` values enclose the median.
 
-    It fails only if fewer than `rank` values lie on one side of the median. How many do is
-    binomial with p = 1/2 whatever the distribution (for a discrete one this is a lower bound).
+    The median is that of the continuous distribution they were drawn from. It fails only if fewer
+    than `rank` values lie on one side of it. How many do is binomial with p = 1/2 whatever the
+    distribution (for a discrete one this is a lower bound).
 
     Source: David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1.
     """
@@ -52,10 +52,7 @@ def median_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
 
     Of 12 values the interval runs from the 3rd to the 10th and covers the median with 96.1 %. Ranks
     are whole numbers, so the true coverage is at least `confidence`, mostly a little more. Values
-    may be infinite.
-
-    Raises:
-        MeasurementError: There are no values, or one of them is NaN.
+    may be infinite; a NaN, or no value at all, raises a MeasurementError.
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64).ravel())
     count = len(ordered)
@@ -79,17 +76,13 @@ def median_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
     return Interval(median, low, high, exact=rank > 0, coverage=covered)
 
 
-def ratio_interval(
-    numerators: ArrayLike, denominators: ArrayLike, confidence: float = 0.95
-) -> Interval:
+def ratio_interval(numerators: ArrayLike, denominators: ArrayLike) -> Interval:
     """Ratio of two variants measured in the same blocks, numerator over denominator.
 
     The ratio is taken block by block, so that a clock which drifts from block to block cancels;
     median and interval are those of the logarithms, so that swapping the two variants gives the
-    reciprocals.
-
-    Raises:
-        MeasurementError: The two have different lengths, or a time is not positive and finite.
+    reciprocals. Blocks that do not pair up, or a time that is not positive and finite, raise a
+    MeasurementError.
     """
     above = np.asarray(numerators, dtype=np.float64).ravel()
     below = np.asarray(denominators, dtype=np.float64).ravel()
@@ -99,12 +92,12 @@ def ratio_interval(
             f"{len(below)}. Measure both variants in the same blocks."
         )
     for times in (above, below):
-        if not (np.isfinite(times) & (times > 0)).all():
+        wrong = times[~(np.isfinite(times) & (times > 0))]
+        if len(wrong):
             raise MeasurementError(
-                "A ratio needs positive, finite times in every block; "
-                f"got {float(times[~(np.isfinite(times) & (times > 0))][0])!r}."
+                f"A ratio needs positive, finite times in every block; got {float(wrong[0])!r}."
             )
-    logs = median_interval(np.log(above) - np.log(below), confidence)
+    logs = median_interval(np.log(above) - np.log(below))
     return Interval(exp(logs.median), exp(logs.low), exp(logs.high), logs.exact, logs.coverage)
 
 
@@ -138,10 +131,7 @@ def break_even(cost: ArrayLike, before: ArrayLike, after: ArrayLike) -> Interval
     """Uses after which a one-time cost has paid for itself; infinite where it never does.
 
     All in seconds: `cost` once or for each block, and of one use `before` having paid it and
-    `after`, in the same blocks.
-
-    Raises:
-        MeasurementError: The blocks do not pair up, or a time is NaN.
+    `after`, in the same blocks. Blocks that do not pair up, or a NaN, raise a MeasurementError.
     """
     slow, fast = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     paid = np.asarray(cost, dtype=np.float64)
