@@ -29,7 +29,6 @@ from anatomy.claims.findings import (
     Finding,
     Measured,
     Unmeasured,
-    across,
     answer,
 )
 from anatomy.claims.table import Table
@@ -55,7 +54,6 @@ __all__ = [
     "Need",
     "Result",
     "Unmeasured",
-    "across",
     "all_claims",
     "answer",
     "claim",
@@ -167,7 +165,8 @@ def evaluate(showing: Showing, name: str) -> Result:
     """The verdict on a claim, from the recordings of the machine shown.
 
     While `showing` is collecting, the recordings are noted and nothing is evaluated. A claim that
-    is not there, or reads a row that its recording has not, is an UnknownName.
+    is not there, or reads a row that its recording has not, is an UnknownName; a recording that
+    can't be used, a RecordingError.
     """
     asked = lookup("claim", name.replace("_", "-"), all_claims())
     found = tuple(showing.find(need.name, **need.params) for need in asked.needs)

@@ -136,7 +136,7 @@ def verdicts(found: Iterable[Result]) -> dict[str, str]:
 
 
 def committed(root: Path, machine: str) -> dict[str, str]:
-    """The verdicts that were committed for a machine, by claim."""
+    """The verdicts that were committed for a machine, by claim; without any, a RecordingError."""
     path = root / machine / COMMITTED
     mend = f"Write it: pytorch-gpu-anatomy claims --machine {machine} --write"
     try:

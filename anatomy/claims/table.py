@@ -38,8 +38,10 @@ class Table:
         return {name: value for name, value in named.items() if value is not None}
 
     def select(self, **columns: Any) -> list[Row]:
-        """Rows with these values, or any of a tuple; measured or not, without the control's
-        duplicate."""
+        """The rows with these values, measured or not, without the control's duplicate.
+
+        Of a tuple of values for a column any will do.
+        """
         asked = {
             name: each if isinstance(each, tuple) else (each,) for name, each in columns.items()
         }
@@ -66,7 +68,7 @@ class Table:
         return left[0]
 
     def measured(self, variant: str, **columns: Any) -> Row:
-        """The same row, `trusted`."""
+        """The same row, if it is `trusted`."""
         return trusted(self.row(variant, **columns))
 
     def ratio(self, variant: str, control: str, **columns: Any) -> Measured:
@@ -83,8 +85,7 @@ def why_not(row: Row) -> str:
 
 
 def trusted(row: Row) -> Row:
-    """The row, if it has a figure that can be trusted; else `Unmeasured` is raised with the
-    reason."""
+    """The row, if it has a figure that can be trusted; else raises `Unmeasured` with the reason."""
     if reason := why_not(row):
         raise Unmeasured(reason)
     return row
@@ -115,7 +116,8 @@ def judged(
     true: Callable[[Measured], bool | None],
     read: Callable[[Row], Measured] = over_control,
 ) -> Cases:
-    """Cases of whether something is `true` of the number that `read` gives of each row."""
+    """The case of each (where, row): whether something is `true` of the number that `read`
+    gives."""
     cases = Cases()
     for where, row in rows:
         with cases.at(**where) as case:
@@ -149,7 +151,7 @@ def rate_of(row: Row, work: str, unit: str) -> Measured:
 
 
 def bytes_over(above: Row, below: Row, column: str, why: str) -> Measured:
-    """A ratio of two rows' bytes, counted and so without an interval; if not, `Unmeasured`."""
+    """A ratio of two rows' counted bytes; `Unmeasured` for the reason `why` if one has none."""
     if any(units.missing(row.get(column)) for row in (above, below)) or not below[column]:
         raise Unmeasured(why)
     return Measured.counted(above[column] / below[column])

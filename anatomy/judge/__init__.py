@@ -87,8 +87,8 @@ def _of_processes(
         )
         if one.get("note") or row.get("verdict") == "impossible":
             columns.add("note")
-            one["note"] = "; ".join(filter(None, (one.get("note"), comparisons.own_note(row))))
-            one["note"] = one["note"] or None
+            notes = filter(None, (one.get("note"), comparisons.own_note(row)))
+            one["note"] = "; ".join(notes) or None
         columns |= {*PROCESSES}
         found.append({name: one[name] for name in one if name in columns})
     return found

@@ -35,7 +35,7 @@ class Circumstances:
     """What a recording says, beside its rows, of how they were measured."""
 
     experiment: str = ""  # empty for a comparison of a user's own
-    # The recording's blocks of these names: the first has nothing on a CPU, the second the clock's
+    # The recording's blocks of these names: on a CPU the first is empty; the second has the clock's
     # calibration.
     machine: Mapping[str, Any] = field(default_factory=dict)
     method: Mapping[str, Any] = field(default_factory=dict)

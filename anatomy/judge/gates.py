@@ -17,8 +17,8 @@ def regime(*, enqueue_s: float, period_s: float, gap_share: float | None) -> str
     """What bounds a call: `launch-bound`, `gap-bound` or `kernel-bound`; None if unknown.
 
     `enqueue_s` is the host's time of one call, `period_s` that of back-to-back calls as the host
-    sees it, and `gap_share` the share of its span, dispatch hidden, in which no kernel ran, if
-    profiled.
+    sees it, `gap_share` the share of its span, dispatch hidden, without a kernel; None without a
+    profile.
     """
     if enqueue_s >= LAUNCH_BOUND_SHARE * period_s:
         return "launch-bound"

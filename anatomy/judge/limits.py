@@ -95,50 +95,39 @@ class Ceilings:
 
 @dataclass(frozen=True)
 class Bound:
-    """What holds one call back on a machine, and the least time that it can take there."""
+    """What holds one call back on a machine: its operations or its bytes."""
 
     kind: str  # `compute-bound` or `memory-bound`
-    least_s: float  # the longer of the next two
-    compute_s: float  # for its operations at the machine's best rate of products
-    memory_s: float  # for its bytes at the machine's best bandwidth
-    measured: bool  # whether both rates were; else one is the maker's, which may not be sustained
+    compute_s: float  # that its operations take at the machine's best rate of products
+    memory_s: float  # that its bytes take at the machine's best bandwidth
 
 
 def bound(
-    flops: float | None,
-    bytes_: float | None,
-    ceilings: Ceilings | None,
-    matmul: str | None,
-    memory: str = "copy",
+    flops: float | None, bytes_: float | None, ceilings: Ceilings | None, matmul: str | None
 ) -> Bound | None:
     """The roofline's answer for one call: do its operations or its bytes take longer?
 
     `flops` is 0 for a call that only moves bytes, `bytes_` the least that it must move. `matmul`
-    names the ceiling of its operations, as `matmul fp16` or `fp16` alone; `memory` that of its
-    bytes. None where a count or a ceiling is missing, for a guess would name the wrong cause. A
-    call at the ridge, where both take equally long, is `compute-bound`.
+    names the ceiling of its operations, as `matmul fp16` or `fp16` alone. None where a count or a
+    ceiling is missing, for a guess would name the wrong cause. A call at the ridge, where both take
+    equally long, is `compute-bound`.
 
     Source: Williams, Waterman and Patterson 2009, Roofline, doi:10.1145/1498765.1498785.
     """
     if missing(flops) or missing(bytes_) or missing(matmul) or ceilings is None:
         return None
     peak = ceilings.get(matmul if matmul.startswith(MATMUL) else MATMUL + matmul)
-    bandwidth = ceilings.get(memory)
+    bandwidth = ceilings.get("copy")
     if peak is None or bandwidth is None:
         return None
     compute_s, memory_s = flops / peak.value, bytes_ / bandwidth.value
-    return Bound(
-        kind="compute-bound" if compute_s >= memory_s else "memory-bound",
-        least_s=max(compute_s, memory_s),
-        compute_s=compute_s,
-        memory_s=memory_s,
-        measured=peak.kind == bandwidth.kind == "measured",
-    )
+    kind = "compute-bound" if compute_s >= memory_s else "memory-bound"
+    return Bound(kind, compute_s, memory_s)
 
 
-def ridge(ceilings: Ceilings, matmul: str, memory: str = "copy") -> float | None:
+def ridge(ceilings: Ceilings, matmul: str) -> float | None:
     """FLOP per byte from which on a call is compute-bound; None where a ceiling is not known."""
-    found = bound(1.0, 1.0, ceilings, matmul, memory)
+    found = bound(1.0, 1.0, ceilings, matmul)
     return found.memory_s / found.compute_s if found else None
 
 
@@ -153,8 +142,7 @@ def datasheets() -> dict[str, Datasheet]:
 
 
 def datasheet(gpu_name: str | None) -> Datasheet | None:
-    """The datasheet of a GPU, called as by its driver (`NVIDIA H200`) or a machine
-    (`nvidia-h200-x4`).
+    """The datasheet of a GPU, by its driver's name (`NVIDIA H200`) or a machine's slug.
 
     None where limits.toml does not have exactly this GPU: the peaks of a relative with another
     memory or power budget would be wrong.

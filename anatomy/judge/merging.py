@@ -197,13 +197,14 @@ def _notes(values: Sequence[str | None]) -> list[str]:
     return [f"process {i} of {len(values)}: {v}" for i, v in enumerate(values, 1) if v]
 
 
-def _measured(values: Iterable[Any]) -> list:
-    return [value for value in values if value is not None]
-
-
 def _of_known(how: Callable[[list], Any]) -> Callable[[list], Any]:
     """`how` of the values that were measured; None if none was."""
-    return lambda values: how(known) if (known := _measured(values)) else None
+
+    def of(values: list) -> Any:
+        known = [value for value in values if value is not None]
+        return how(known) if known else None
+
+    return of
 
 
 def _of_all(how: Callable[[list], Any]) -> Callable[[list], Any]:
@@ -211,9 +212,8 @@ def _of_all(how: Callable[[list], Any]) -> Callable[[list], Any]:
     return lambda values: None if None in values else how(values)
 
 
-def _united(values: list) -> str | None:
-    parts = dict.fromkeys(part for value in _measured(values) for part in value.split(", "))
-    return ", ".join(sorted(parts)) or None
+def _united(texts: list[str]) -> str | None:
+    return ", ".join(sorted({part for text in texts for part in text.split(", ")})) or None
 
 
 # What a column's declaration says in `merge` -> how one value comes from those of all processes.
@@ -228,8 +228,8 @@ MERGE: dict[str, Callable[[list], Any]] = {
     "highest known": _of_known(max),
     "median": _of_known(median),
     "any": _of_known(any),
-    "united": _united,
-    "distinct": lambda texts: "; ".join(dict.fromkeys(_measured(texts))) or None,
+    "united": _of_known(_united),
+    "distinct": _of_known(lambda texts: "; ".join(dict.fromkeys(texts)) or None),
     "worst throttle": lambda words: next(
         (word for word in ("power-limited", "unknown") if word in words), words[0]
     ),

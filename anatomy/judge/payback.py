@@ -15,10 +15,7 @@ PAYS = {"faster": True, "undecided": None}
 
 
 def uses(cost: float | Sequence[float], before: Sequence[float], after: Sequence[float]) -> Ends:
-    """Uses after which a cost has paid, with the 95 % interval; None where an end is never.
-
-    Arguments as for `anatomy.table.intervals.break_even`.
-    """
+    """Uses after which a cost has paid, with the 95 % interval; None where an end is never."""
     found = intervals.break_even(cost, before, after)
     return tuple(None if isinf(end) else end for end in (found.median, found.low, found.high))
 
@@ -29,10 +26,7 @@ def extra(blocks_s: Sequence[float], control_s: Sequence[float], uses: float = 1
 
 
 def slope(counts: Sequence[float], blocks_s: Sequence[Sequence[float]]) -> Interval:
-    """Seconds that one more of something adds: the slope of time over counts in each block.
-
-    `blocks_s` has for each variant, with its count, the seconds of its blocks, which are paired.
-    """
+    """Seconds that one more of something adds: the slope of time over `counts` in each block."""
     n = np.asarray(counts, dtype=np.float64)
     seconds = np.asarray(blocks_s, dtype=np.float64)  # (variants, blocks)
     return intervals.median_interval(np.polyfit(n, seconds, 1)[0])

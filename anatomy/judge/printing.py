@@ -24,10 +24,9 @@ RIGHT = ("time", "over control", "of the limit")
 
 
 def cells(rows: Sequence[Row], ceilings: Limits = None) -> list[dict[str, str]]:
-    """What each row of one comparison says, by heading, under headings that some row has a word
-    for.
+    """What each row of one comparison says, by heading; one under which nothing stands is left out.
 
-    The control's duplicate is left out, for its ratio is the noise floor.
+    So is the control's duplicate, because its ratio is the noise floor.
     """
     main = next((row["variant"] for row in rows if row.get("role") == "control"), None)
     shown = [_cells(row, main, ceilings) for row in rows if row.get("role") != "again"]
@@ -79,7 +78,7 @@ def _bound(row: Row, ceilings: Limits) -> limits.Bound | None:
 def _below(
     rows: Sequence[Row], noise_floor: float, warnings: Sequence[str], ceilings: Limits
 ) -> list[str]:
-    """The lines below: the quantity, the noise floor, how to get limits, and warnings."""
+    """The lines under a table: the quantity, the noise floor, how to get limits, and warnings."""
     first = rows[0]
     control = next((row["variant"] for row in rows if row.get("role") == "control"), "the control")
     blocks = len(first.get("blocks_s") or [])

@@ -20,11 +20,7 @@ STORAGE = {
 
 
 def torch_device(device: str | torch.device) -> torch.device:
-    """The device of that name, known to be there.
-
-    Raises a BadParameter if it is no device's name, and a DeviceError, which says what to do, if
-    this process has no such device.
-    """
+    """The device of that name, known to be there; else a BadParameter or DeviceError says why."""
     kind, index = host.require_device(device)
     return torch.device(kind, index) if kind == "cuda" else torch.device(kind)
 

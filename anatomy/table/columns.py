@@ -5,7 +5,7 @@ one topic alone returns lies in the topic's own file, so that a new topic touche
 there. What is not written has the field's default in `Column`, or follows from the name.
 
 A name has one meaning. A declaration that holds for a few experiments alone, because another topic
-had used the same word first, lists them in `of`; `problems` finds every other that is there twice.
+had used the same word first, lists them in `of`; a test finds every other that is there twice.
 """
 
 import tomllib
@@ -50,7 +50,7 @@ class Column:
     name: str  # what rows call it
     meaning: str = ""  # what its values say, in a sentence; empty where nobody declared it
     topic: str = ""  # the file that declares it
-    kind: str = NUMBER
+    kind: str = NUMBER  # one of `KINDS`; a count is a whole number
     unit: str = ""  # s, B, FLOP, FLOP/s, B/s, MHz, W, °C, 1 for ratios and shares, or none
     heading: str = ""  # what it is called over a column of a table and beside an axis
     # Whether it tells rows of one table apart: a coordinate, and not a result. Rows of several
@@ -129,66 +129,6 @@ def _plain(name: str) -> str:
         if unit not in ("1", "FLOP") and len(name) > len(end) + 1:
             name = name.removesuffix(end)
     return name.replace("_", " ")
-
-
-def problems(package: Path = PACKAGE) -> list[str]:
-    """What is wrong with the declarations, one sentence each; empty where all is well."""
-    every = declared(package)
-    by_name: dict[str, list[Column]] = {}
-    for column in every:
-        by_name.setdefault(column.name, []).append(column)
-    return [wrong for found in by_name.values() for wrong in _clashes(found)] + [
-        f"{column.topic or 'shared'}: {column.name} {wrong}."
-        for column in every
-        for wrong in _faults(column, by_name)
-    ]
-
-
-def _clashes(found: list[Column]) -> list[str]:
-    """What is wrong with several declarations of one name."""
-    if len(found) == 1:
-        return []
-    name, wrong = found[0].name, []
-    if len([column for column in found if not column.of]) > 1:
-        places = ", ".join(column.topic or "shared" for column in found)
-        wrong.append(
-            f"{name} is declared twice ({places}): where it means the same, declare it once among "
-            "the shared columns; else give one of them another name."
-        )
-    experiments = [each for column in found for each in column.of]
-    if len(experiments) > len(set(experiments)):
-        wrong.append(f"{name} has two meanings in one experiment.")
-    # What prints a value knows its name, and not always the experiment that it is of.
-    printed = ("unit", "heading", "shown", "aside")
-    if any(len({getattr(each, field) for each in found} - {"", "1"}) > 1 for field in printed):
-        wrong.append(f"{name} is printed in several ways: its unit, heading or place differ.")
-    return wrong
-
-
-def _faults(column: Column, by_name: Mapping[str, list[Column]]) -> list[str]:
-    """What is wrong with one declaration."""
-    ends_in = unit_of(column.name)
-    lost = [name for name in column.interval if name not in by_name]
-    faults = {
-        "has no sentence that says what it means": not column.meaning.endswith("."),
-        f"is of the kind {column.kind!r}, none of {', '.join(KINDS)}": column.kind not in KINDS,
-        "is a number without a unit; a ratio has unit 1, what is counted is a count": (
-            column.kind == NUMBER and not column.unit
-        ),
-        f"has the unit {column.unit}, and its name says {ends_in}": (
-            ends_in and column.kind != TEXT and column.unit != ends_in
-        ),
-        f"lies aside in {column.aside!r}, which is neither {ALWAYS} nor {TERMINAL}": (
-            column.aside not in ("", ALWAYS, TERMINAL)
-        ),
-        f"has a unit, and so can't be shown as {column.shown}": column.shown and column.unit != "1",
-        "has words and is no text": column.words and column.kind != TEXT,
-        "tells rows apart, and so is neither a result nor to be compared": (
-            column.identifies and (column.judged or column.interval or column.must_match)
-        ),
-        f"has an interval of columns that are not declared: {', '.join(lost)}": lost,
-    }
-    return [fault for fault, there in faults.items() if there]
 
 
 @cache

@@ -29,8 +29,10 @@ def matmul_bytes(m: int, n: int, k: int, itemsize: int) -> int:
 def layer_norm_bytes(rows: int, cols: int, itemsize: int) -> int:
     """Least bytes of layer_norm over the last axis: x read once, y written once, weight and bias.
 
-    Mean and variance of a row can be had from one reading, if the row, which is of `cols` elements,
-    is kept on the chip. Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450, equation 4.
+    `rows` rows of `cols` elements are normalised, each by itself. Its mean and variance can be had
+    from one reading, if the row is kept on the chip.
+
+    Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450, equation 4.
     """
     return (2 * rows * cols + 2 * cols) * itemsize
 

@@ -30,8 +30,10 @@ class Interval:
     median: float
     low: float
     high: float
+    # False where there were too few values for the confidence asked for: `low` and `high` are then
+    # the smallest and the largest value, and prove nothing.
     exact: bool = True
-    coverage: float = 0.95
+    coverage: float = 0.95  # probability that `low` and `high` enclose the true median
 
 
 def coverage(count: int, rank: int) -> float:
