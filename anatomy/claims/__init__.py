@@ -4,8 +4,8 @@
     def transpose_costs_2_percent(fp16: Table) -> Finding: ...
 
 The function's name is the claim's id with `_` for `-`; the statement is the seed's of that id, or
-the `statement` given. What a claim needs is declared, so that pages know what they show without
-evaluating anything. Claims read recordings and need neither a GPU nor torch.
+the `statement` given. Its needs are declared, so that pages know what they show without evaluating
+anything. Claims read recordings and need neither a GPU nor torch.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,6 @@ from anatomy.claims.findings import (
     Finding,
     Measured,
     Unmeasured,
-    across,
     answer,
 )
 from anatomy.claims.table import Table
@@ -55,12 +54,10 @@ __all__ = [
     "Need",
     "Result",
     "Unmeasured",
-    "across",
     "all_claims",
     "answer",
     "claim",
     "evaluate",
-    "get",
 ]
 
 
@@ -74,18 +71,13 @@ class Need:
 
 @dataclass(frozen=True)
 class Claim(seeds.Statement):
-    """A statement, and how it is put to recordings.
+    """A statement, and how it is put to recordings."""
 
-    Attributes:
-        needs: The recordings that it reads.
-        judge: From their tables, in the order of `needs`, to a finding; None for a statement that
-            was settled by reading, or that nobody measures yet.
-        test: How it is tested: the first paragraph of the function's docstring.
-    """
-
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Need, ...] = ()  # the recordings that it reads
+    # From their tables, in this order, to a finding; None for a statement that was settled by
+    # reading, or that nobody measures yet.
     judge: Callable[..., Finding] | None = None
-    test: str = ""
+    test: str = ""  # how it is tested: the first paragraph of the function's docstring
 
     @property
     def settled(self) -> Finding | None:
@@ -98,25 +90,15 @@ class Claim(seeds.Statement):
 
 @dataclass(frozen=True)
 class Result:
-    """A claim as evaluated on one machine's recordings.
-
-    Attributes:
-        claim: The claim.
-        word: The verdict, or `NOT_RECORDED`, or `NOT_YET`.
-        evidence: What was seen.
-        found: The recordings it looked for.
-        measured: The number to hold against the claimed one.
-        condition: Where it holds, if only somewhere.
-        machine: Slug of the machine: the one shown, or the CPU where all of it is from one.
-    """
+    """A claim as evaluated on one machine's recordings."""
 
     claim: Claim
-    word: str
+    word: str  # the verdict, or `NOT_RECORDED`, or `NOT_YET`
     evidence: str
-    found: tuple[Found, ...]
-    measured: Measured | None = None
-    condition: str = ""
-    machine: str = ""
+    found: tuple[Found, ...]  # the recordings it looked for
+    measured: Measured | None = None  # the number to hold against the claimed one
+    condition: str = ""  # where it holds, if only somewhere
+    machine: str = ""  # slug of the one shown, or of the CPU where all of it is from one
 
     @property
     def deviation(self) -> float | None:
@@ -147,8 +129,7 @@ def claim(*needs: Need, statement: str | None = None, **details: Any):
     Args:
         needs: The recordings, in the order of the function's parameters.
         statement: What is claimed, where it is not a statement of the seed.
-        details: Other fields of such a claim's `seeds.Statement`: `place` (a paper, a page of
-            documentation), `topic`, `number`, `claimed`, `unit` and `measures`.
+        details: Other fields of such a claim's `seeds.Statement`, such as `place` or `topic`.
 
     Raises:
         AnatomyError: There is neither a statement nor one of the seed with the function's name,
@@ -180,38 +161,24 @@ def all_claims() -> dict[str, Claim]:
     return seed | _declared
 
 
-def get(name: str) -> Claim:
-    """The claim called `name`; `_` may stand for `-`.
-
-    Raises:
-        UnknownName: There is none.
-    """
-    return lookup("claim", name.replace("_", "-"), all_claims())
-
-
 def evaluate(showing: Showing, name: str) -> Result:
     """The verdict on a claim, from the recordings of the machine shown.
 
-    While `showing` is collecting, the recordings are noted and nothing is evaluated.
-
-    Raises:
-        UnknownName: There is no such claim, or it reads a row that its recording has not.
-        RecordingError: A recording can't be used.
+    While `showing` is collecting, the recordings are noted and nothing is evaluated. A claim that
+    is not there, or reads a row that its recording has not, is an UnknownName; a recording that
+    can't be used, a RecordingError.
     """
-    asked = get(name)
+    asked = lookup("claim", name.replace("_", "-"), all_claims())
     found = tuple(showing.find(need.name, **need.params) for need in asked.needs)
     word, evidence, seen = _judged(asked, found)
     measured, condition = (seen.measured, seen.condition) if seen else (None, "")
-    machine = _measured_on(found, showing.machine)
-    return Result(asked, word, evidence, found, measured, condition, machine)
-
-
-def _measured_on(found: tuple[Found, ...], shown: str) -> str:
-    """The machine of a verdict: the one shown, or the CPU that all its recordings are of."""
     machines = {
-        each.recording.machine if each.on_cpu else shown for each in found if each.recording
+        each.recording.machine if each.on_cpu else showing.machine
+        for each in found
+        if each.recording
     }
-    return machines.pop() if len(machines) == 1 else shown
+    machine = machines.pop() if len(machines) == 1 else showing.machine
+    return Result(asked, word, evidence, found, measured, condition, machine)
 
 
 def _judged(asked: Claim, found: tuple[Found, ...]) -> tuple[str, str, Finding | None]:
@@ -224,7 +191,8 @@ def _judged(asked: Claim, found: tuple[Found, ...]) -> tuple[str, str, Finding |
         evidence = f"{missing} of the {len(found)} recordings that it reads are missing."
         return NOT_RECORDED, evidence, None
     try:
-        finding = asked.judge(*(Table.of(each.recording, each.params) for each in found))
+        tables = [Table(each.recording.rows, each.params, each.recording.data) for each in found]
+        finding = asked.judge(*tables)
     except Unmeasured as reason:
         return NOT_MEASURABLE, str(reason), None
     except Exception as error:

@@ -10,12 +10,17 @@
 What a block reads and can't be measured here raises `Unmeasured`: its case says why.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from typing import Any
 
-from anatomy.claims.findings import Case, Finding, Measured, Unmeasured, across, span
+from anatomy.claims import findings
+from anatomy.claims.findings import Case, Finding, Measured, Unmeasured, span
 from anatomy.table import units
+
+# How many places a verdict names before it only counts them.
+MOST_NAMED = 5
 
 
 class Cases(list[Case]):
@@ -34,8 +39,31 @@ class Cases(list[Case]):
             self.append(Case(where, None, why=str(reason)))
 
     def finding(self, evidence: str) -> Finding:
-        """One verdict over all of them."""
-        return across(self, evidence)
+        """One verdict over all of them.
+
+        `holds` or `fails` if all decided cases agree, `inconclusive` if none is decided, and else
+        `holds only where`, saying where as shortly as the cases allow. Undecided cases are counted,
+        and those that can't be measured; if none can, it is `not measurable here`.
+        """
+        there, absent = self.measurable, [case for case in self if case.why]
+        if not there:
+            return Finding(
+                findings.NOT_MEASURABLE, absent[0].why if absent else "There is no such case."
+            )
+        decided = [case for case in there if case.outcome is not None]
+        undecided, why = len(there) - len(decided), absent[0].why.rstrip(".") if absent else ""
+        beside = f" {undecided} of {len(there)} cases are undecided." if undecided else ""
+        if absent:
+            beside += f" {len(absent)} of {len(self)} cases can't be measured: {why}."
+        measured = span(there.numbers)
+        if not decided:
+            return Finding(findings.INCONCLUSIVE, evidence + beside, measured)
+        if 0 < self.true < len(decided):
+            where = _where(decided)
+            return Finding(
+                findings.ONLY_WHERE, f"{evidence} It holds {where}.{beside}", measured, where
+            )
+        return Finding(findings.HOLDS if self.true else findings.FAILS, evidence + beside, measured)
 
     def of(self, **where: Any) -> "Cases":
         """Those with these values in `where`."""
@@ -108,10 +136,6 @@ class Cases(list[Case]):
         Advice with a factor is a promise to who follows it. Less than its lower end breaks it. More
         than its upper end doesn't: nobody who got it was misled, so it is counted and stands beside
         the verdict. The techniques of the axioms are judged by this one rule.
-
-        Args:
-            low: Lower end of what was promised: a ratio of speeds.
-            high: Upper end; the same as `low` for a single number.
         """
         gains = self.numbers
         met = sum(gain.at_least(low) is True for gain in gains)
@@ -139,3 +163,59 @@ def _in_short(ratio: Measured) -> str:
     if ratio.low == ratio.high:  # of counts: there are no digits that an interval pays for
         return units.ratio(ratio.value)
     return units.ratio(ratio.value, ratio.low, ratio.high)
+
+
+def _where(cases: Sequence[Case]) -> str:
+    """The cases in which a claim is true, in as few words as they allow.
+
+    By one column or two if these decide it; else by name, if it is true or false of few; else by
+    the column or two that leave least open: always, never, and partly.
+    """
+    columns = [name for name in cases[0].where if len({str(c.where[name]) for c in cases}) > 1]
+    count = f"{sum(bool(case.outcome) for case in cases)} of {len(cases)} cases"
+    best: tuple[int, str] | None = None
+    for names in (*combinations(columns, 1), *combinations(columns, 2)):
+        outcomes: dict[str, list[bool]] = {}
+        for case in cases:
+            key = " ".join(str(case.where[name]) for name in names)
+            outcomes.setdefault(key, []).append(bool(case.outcome))
+        held = [key for key, each in outcomes.items() if all(each)]
+        other = [key for key, each in outcomes.items() if not any(each)]
+        if len(held) + len(other) == len(outcomes):
+            if len(held) <= min(len(other), MOST_NAMED):
+                return f"{_for_places(held)}, {count}"
+            if len(other) <= MOST_NAMED:
+                return f"except {_for_places(other)}, in {count}"
+        open_ = sum(len(each) for each in outcomes.values() if any(each) and not all(each))
+        parts = _always_never_partly(outcomes)
+        if parts and (best is None or open_ + len(outcomes) < best[0]):
+            best = open_ + len(outcomes), parts
+    for kind, outcome in (("", True), ("except ", False)):
+        single = [case for case in cases if case.outcome is outcome]
+        if len(single) <= MOST_NAMED:
+            names = [" ".join(str(case.where[name]) for name in columns) for case in single]
+            return f"{kind}{_for_places(names)}, {count}" if columns else f"in {count}"
+    return f"{best[1]}; {count} in all" if best else f"in {count}"
+
+
+def _always_never_partly(outcomes: dict[str, list[bool]]) -> str:
+    """`always for a, b, never for c, partly for d`; what would name too many only counts them."""
+    kinds = {
+        "always": [key for key, each in outcomes.items() if all(each)],
+        "never": [key for key, each in outcomes.items() if not any(each)],
+        "partly": [key for key, each in outcomes.items() if any(each) and not all(each)],
+    }
+    if not any(0 < len(kinds[kind]) <= MOST_NAMED for kind in ("always", "never")):
+        return ""
+    said = []
+    for kind, keys in kinds.items():
+        if keys:
+            many = len(keys) > MOST_NAMED
+            said.append(f"{kind} {_for_places([f'{len(keys)} combinations'] if many else keys)}")
+    return "; ".join(said)
+
+
+def _for_places(places: Sequence[str]) -> str:
+    """`for a, b`; places that begin with `where` say so themselves."""
+    named = ", ".join(places)
+    return named if all(place.startswith("where ") for place in places) else f"for {named}"

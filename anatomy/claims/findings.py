@@ -6,7 +6,6 @@ the noise floor; what straddles an end is undecided. Nothing here compares two b
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from math import exp, inf, log
 from statistics import median
 from typing import Any
@@ -28,8 +27,6 @@ ALL_WORDS = (*WORDS, NOT_RECORDED, NOT_YET)
 DECIDED = ("faster", "slower", "same")
 # How far a number may lie from the one that was claimed and still be called the same finding.
 NEAR = 0.1
-# How many places a verdict names before it only counts them.
-MOST_NAMED = 5
 # Unit of a claimed or measured number -> what it is of.
 UNITS = {"x": "ratio", "s": "time", "B/s": "bandwidth", "share": "share", "count": "count"}
 
@@ -40,29 +37,18 @@ class Unmeasured(AnatomyError):
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured number in the terms of a claim.
-
-    Attributes:
-        value: The number, in `unit`.
-        low: Lower end of its interval as the recording has it (of 95 %, or the envelope of a few
-            processes); of several cases, of the lowest of them.
-        high: Upper end.
-        unit: One of `UNITS`: a ratio, seconds, bytes per second, a share of 1, or a count.
-        cases: How many numbers it sums up; `value` is then their median.
-        floor: Noise floor of its table, as a share of 1; of several cases, the largest.
-        exact: False where there were too few blocks for an interval of 95 %; it decides nothing.
-        verdict: Of a ratio of times, what its recording lets one say of it: `faster`, `slower`,
-            `same` or `undecided`.
-    """
+    """A measured number in the terms of a claim."""
 
     value: float
+    # Its interval as the recording has it, of 95 % or the envelope of a few processes; of several
+    # cases, from the lowest end to the highest.
     low: float
     high: float
-    unit: str = "x"
-    cases: int = 1
-    floor: float = 0.0
-    exact: bool = True
-    verdict: str = ""
+    unit: str = "x"  # one of `UNITS`
+    cases: int = 1  # how many numbers it sums up; `value` is then their median
+    floor: float = 0.0  # noise floor of its table, as a share of 1; of several cases, the largest
+    exact: bool = True  # False of too few blocks for an interval of 95 %, which decide nothing
+    verdict: str = ""  # of a ratio of times: one of `DECIDED`, or `undecided`
 
     @classmethod
     def counted(cls, value: float, unit: str = "x") -> "Measured":
@@ -72,8 +58,7 @@ class Measured:
     def within(self, low: float, high: float) -> bool | None:
         """Whether the number lies between `low` and `high`; None where that is not decided.
 
-        The whole interval, widened by the noise floor, must lie inside or outside. The range of a
-        few blocks is no interval of 95 % and decides nothing.
+        The whole interval, widened by the noise floor, must lie inside or outside.
         """
         if not self.exact:
             return None
@@ -109,18 +94,16 @@ class Measured:
         """`1.99× [1.97, 2.01]`; of several cases, lowest to highest end; `5`, of a count."""
         if self.unit == "count" and self.low == self.high == round(self.value):
             return f"{self.value:.0f}"
+        low, high = (_printed(end, self.unit) for end in (self.low, self.high))
         if self.cases > 1:
-            low, high = (_printed(end, self.unit) for end in (self.low, self.high))
             return f"{low} to {high} in {self.cases} cases"
-        ends = (self.low, self.high)
         if self.unit == "x":
-            return units.ratio_range(self.value, *ends)
+            return units.ratio_range(self.value, self.low, self.high)
         if self.unit == "s":
-            return units.seconds_range(self.value, *ends)
+            return units.seconds_range(self.value, self.low, self.high)
         if self.unit.endswith("/s"):
-            return units.rate_range(self.value, self.unit, *ends)
-        low, high = (_printed(end, self.unit) for end in ends)
-        return f"{_printed(self.value, self.unit)} [{low}, {high}]"
+            return units.rate_range(self.value, self.unit, self.low, self.high)
+        return f"{self.middle} [{low}, {high}]"
 
     @property
     def middle(self) -> str:
@@ -130,23 +113,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a claim found in its recordings.
+    """What a claim found in its recordings."""
 
-    Attributes:
-        word: The verdict, one of `WORDS`.
-        evidence: What was seen, as a clause with its numbers; computed, never typed.
-        measured: The number to hold against the one that was claimed, if there is one.
-        condition: Where it holds, if it holds only somewhere.
-
-    Raises:
-        UnknownName: There is no such verdict.
-        AnatomyError: It holds only where, and where is not said.
-    """
-
-    word: str
-    evidence: str
-    measured: Measured | None = None
-    condition: str = ""
+    word: str  # one of `WORDS`
+    evidence: str  # what was seen, as a clause with its numbers; computed, never typed
+    measured: Measured | None = None  # the number to hold against the one that was claimed
+    condition: str = ""  # where it holds, if it holds only somewhere
 
     def __post_init__(self) -> None:
         if self.word not in WORDS:
@@ -157,21 +129,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """One of several cases that a claim is about.
+    """One of several cases that a claim is about."""
 
-    Attributes:
-        where: What tells it apart, such as {"op": "matmul", "dtype": "fp16"}.
-        outcome: Whether the claim is true of it; None where that is not decided.
-        measured: Its number.
-        said: What the evidence says of it, if it is said case by case.
-        why: Why it could not be measured here; empty where it was.
-    """
-
-    where: dict[str, Any]
-    outcome: bool | None
+    where: dict[str, Any]  # what tells it apart, such as {"op": "matmul", "dtype": "fp16"}
+    outcome: bool | None  # whether the claim is true of it; None where that is not decided
     measured: Measured | None = None
-    said: str = ""
-    why: str = ""
+    said: str = ""  # what the evidence says of it, if it is said case by case
+    why: str = ""  # why it could not be measured here; empty where it was
 
 
 def span(found: Sequence[Measured]) -> Measured | None:
@@ -193,95 +157,6 @@ def span(found: Sequence[Measured]) -> Measured | None:
 def answer(outcome: bool | None, evidence: str, measured: Measured | None = None) -> Finding:
     """The finding of one question: `holds`, `fails`, or `inconclusive` where it is not decided."""
     return Finding({True: HOLDS, False: FAILS, None: INCONCLUSIVE}[outcome], evidence, measured)
-
-
-def across(cases: Sequence[Case], evidence: str) -> Finding:
-    """One verdict over several cases.
-
-    Args:
-        cases: They agree on the keys of `where`.
-        evidence: What was seen in all of them.
-
-    Returns:
-        `holds` or `fails` if all decided cases agree, `inconclusive` if none is decided, and else
-        `holds only where`, saying where as shortly as the cases allow. Undecided cases are counted,
-        and those that can't be measured; if none can, it is `not measurable here`.
-    """
-    there = [case for case in cases if not case.why]
-    absent = [case for case in cases if case.why]
-    if not there:
-        return Finding(NOT_MEASURABLE, absent[0].why if absent else "There is no such case.")
-    decided = [case for case in there if case.outcome is not None]
-    true = sum(case.outcome for case in decided)
-    undecided = len(there) - len(decided)
-    beside = f" {undecided} of {len(there)} cases are undecided." if undecided else ""
-    if absent:
-        beside += (
-            f" {len(absent)} of {len(cases)} cases can't be measured: {absent[0].why.rstrip('.')}."
-        )
-    measured = span([case.measured for case in there if case.measured])
-    if not decided:
-        return Finding(INCONCLUSIVE, evidence + beside, measured)
-    if 0 < true < len(decided):
-        where = _where(decided)
-        return Finding(ONLY_WHERE, f"{evidence} It holds {where}.{beside}", measured, where)
-    return Finding(HOLDS if true else FAILS, evidence + beside, measured)
-
-
-def _where(cases: Sequence[Case]) -> str:
-    """The cases in which a claim is true, in as few words as they allow.
-
-    By one column or two if these decide it; else by name, if it is true or false of few; else by
-    the column or two that leave least open: always, never, and partly.
-    """
-    columns = [name for name in cases[0].where if len({str(c.where[name]) for c in cases}) > 1]
-    count = f"{sum(bool(case.outcome) for case in cases)} of {len(cases)} cases"
-    best: tuple[int, str] | None = None
-    for names in (*combinations(columns, 1), *combinations(columns, 2)):
-        outcomes: dict[str, list[bool]] = {}
-        for case in cases:
-            key = " ".join(str(case.where[name]) for name in names)
-            outcomes.setdefault(key, []).append(bool(case.outcome))
-        held = [key for key, each in outcomes.items() if all(each)]
-        other = [key for key, each in outcomes.items() if not any(each)]
-        if len(held) + len(other) == len(outcomes):
-            if len(held) <= min(len(other), MOST_NAMED):
-                return f"{_for_places(held)}, {count}"
-            if len(other) <= MOST_NAMED:
-                return f"except {_for_places(other)}, in {count}"
-        open_ = sum(len(each) for each in outcomes.values() if any(each) and not all(each))
-        parts = _always_never_partly(outcomes)
-        if parts and (best is None or open_ + len(outcomes) < best[0]):
-            best = open_ + len(outcomes), parts
-    for kind, outcome in (("", True), ("except ", False)):
-        single = [case for case in cases if case.outcome is outcome]
-        if len(single) <= MOST_NAMED:
-            names = [" ".join(str(case.where[name]) for name in columns) for case in single]
-            return f"{kind}{_for_places(names)}, {count}" if columns else f"in {count}"
-    return f"{best[1]}; {count} in all" if best else f"in {count}"
-
-
-def _always_never_partly(outcomes: dict[str, list[bool]]) -> str:
-    """`always for a, b, never for c, partly for d`; what would name too many only counts them."""
-    kinds = {
-        "always": [key for key, each in outcomes.items() if all(each)],
-        "never": [key for key, each in outcomes.items() if not any(each)],
-        "partly": [key for key, each in outcomes.items() if any(each) and not all(each)],
-    }
-    if not any(0 < len(kinds[kind]) <= MOST_NAMED for kind in ("always", "never")):
-        return ""
-    said = []
-    for kind, keys in kinds.items():
-        if keys:
-            many = len(keys) > MOST_NAMED
-            said.append(f"{kind} {_for_places([f'{len(keys)} combinations'] if many else keys)}")
-    return "; ".join(said)
-
-
-def _for_places(places: Sequence[str]) -> str:
-    """`for a, b`; places that begin with `where` say so themselves."""
-    named = ", ".join(places)
-    return named if all(place.startswith("where ") for place in places) else f"for {named}"
 
 
 def _printed(value: float, unit: str) -> str:

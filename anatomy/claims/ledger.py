@@ -1,7 +1,7 @@
 """The ledger: every claim with its verdict on every machine, as rows, and as CSV and JSON.
 
-A row is a claim on one machine. What can be downloaded, what the page shows and what
-`pytorch-gpu-anatomy claims` prints are these rows and nothing else.
+What can be downloaded, what the page shows and what `pytorch-gpu-anatomy claims` prints are these
+rows, a claim on one machine each, and nothing else.
 """
 
 import csv
@@ -35,13 +35,9 @@ DOWNLOADS = ("ledger.csv", "ledger.json")
 def results(showing: Showing, machines: Iterable[str] | None = None) -> list[Result]:
     """Every claim on every machine, in the order of the ledger and then of the machines.
 
-    Args:
-        showing: The page; its own machine comes first, and on a GPU host is the one that is
-            measured. While it collects, only that one is asked, and the list is empty.
-        machines: Slugs. Default: the machine shown, and all others that claims are judged on.
-
-    Raises:
-        RecordingError: A recording can't be used.
+    By default these are the page's own, which on a GPU host is the one that is measured, and all
+    others that claims are judged on. While `showing` collects, only its own is asked, and the list
+    is empty.
     """
     if machines is None:
         others = [] if showing.collecting else judged_machines(showing.root)
@@ -90,15 +86,22 @@ def as_csv(found: Sequence[Result]) -> str:
     held = io.StringIO()
     writer = csv.DictWriter(held, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for result in found:
-        writer.writerow({name: _digits(value) for name, value in row(result).items()})
+    writer.writerows(map(_written, found))
     return held.getvalue()
 
 
 def as_json(found: Sequence[Result]) -> str:
     """The rows as a JSON list of objects; what is missing is null."""
-    rows = [{name: _digits(value) for name, value in row(each).items()} for each in found]
+    rows = list(map(_written, found))
     return json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _written(result: Result) -> dict[str, Any]:
+    """A row with its numbers to six digits, as recordings keep them: machines then agree on it."""
+    return {
+        name: float(f"{value:.6g}") if isinstance(value, float) else value
+        for name, value in row(result).items()
+    }
 
 
 def link(showing: Showing, result: Result) -> str:
@@ -133,11 +136,7 @@ def verdicts(found: Iterable[Result]) -> dict[str, str]:
 
 
 def committed(root: Path, machine: str) -> dict[str, str]:
-    """The verdicts that were committed for a machine, by claim.
-
-    Raises:
-        RecordingError: There are none, or the file is not what `commit` writes.
-    """
+    """The verdicts that were committed for a machine, by claim; without any, a RecordingError."""
     path = root / machine / COMMITTED
     mend = f"Write it: pytorch-gpu-anatomy claims --machine {machine} --write"
     try:
@@ -154,11 +153,7 @@ def committed(root: Path, machine: str) -> dict[str, str]:
 
 
 def commit(root: Path, machine: str, now: Mapping[str, str]) -> Path:
-    """Write a machine's verdicts, one a line; returns the file.
-
-    Raises:
-        RecordingError: The disk refused.
-    """
+    """Write a machine's verdicts, one a line; returns the file."""
     path = root / machine / COMMITTED
     text = json.dumps(dict(sorted(now.items())), indent=1, ensure_ascii=False) + "\n"
     try:
@@ -186,11 +181,7 @@ def changes(before: Mapping[str, str], now: Sequence[Result]) -> list[str]:
 def wanted(
     found: Iterable[Result], verdict: str | None = None, topic: str | None = None
 ) -> list[Result]:
-    """The results with one verdict (`-` may stand for a space) and of one topic.
-
-    Raises:
-        UnknownName: There is no such verdict or topic.
-    """
+    """The results with one verdict (`-` may stand for a space), of one topic, or all."""
     found = list(found)
     verdict = verdict and verdict.replace("-", " ")
     if verdict is not None and verdict not in claims.ALL_WORDS:
@@ -201,8 +192,3 @@ def wanted(
     return [
         each for each in found if verdict in (None, each.word) and topic in (None, each.claim.topic)
     ]
-
-
-def _digits(value: Any) -> Any:
-    """A float to six digits, as recordings keep them, so that machines agree on the bytes."""
-    return float(f"{value:.6g}") if isinstance(value, float) else value

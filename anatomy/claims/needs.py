@@ -21,12 +21,7 @@ FP16, TF32, FP32 = bench("fp16", 2048), bench("tf32", 8192), bench("fp32", 8192)
 
 
 def best(table: Table, op: str, work: str) -> Measured:
-    """The highest rate of an operation, in units of work per second, with its interval.
-
-    Raises:
-        Unmeasured: It could not be measured here.
-        UnknownName: The recording has no such operation.
-    """
+    """The highest rate of an operation, in units of work per second, with its interval."""
     found = table.select(op=op)
     if not found:
         raise UnknownName("op in a recording", op, [str(row.get("op")) for row in table])

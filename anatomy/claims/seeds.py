@@ -1,7 +1,7 @@
 """The seed's figures and statements, as data: cited, never measured here."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,75 +19,40 @@ GIVEN = ("says", "source", "lines", "row", "topic")
 
 @dataclass(frozen=True)
 class Figure:
-    """One time that the seed published.
+    """One time that the seed published."""
 
-    Attributes:
-        run: Name of the run, such as `fp16-2048`.
-        op: Operation, by its name here.
-        variant: Layout variant.
-        seconds: Time of one iteration, in seconds.
-        ratio: The same over the run's contiguous variant.
-        gpu: The card.
-        place: File and line of the seed.
-        text: The time as the seed prints it, with its four decimals.
-    """
-
-    run: str
-    op: str
     variant: str
-    seconds: float
-    ratio: float
+    seconds: float  # of one iteration
+    ratio: float  # the same over the run's contiguous variant
     gpu: str
-    place: str
-    text: str
+    place: str  # file and line of the seed
+    text: str  # the time as the seed prints it, with its four decimals
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the seed's benchmark.
+    """One run of the seed's benchmark, such as `fp16-2048`."""
 
-    Attributes:
-        dtype: Number format, as the seed labels it.
-        size: Side of the matrices.
-        ops: Names of the operations that it times.
-    """
-
-    dtype: str
-    size: int
-    ops: tuple[str, ...]
+    dtype: str  # as the seed labels it
+    size: int  # side of the matrices
+    ops: Mapping[str, Mapping[str, Any]]  # the operations that it times, and how it has them
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What is claimed, by the seed or by us, in our words.
+    """What is claimed, by the seed or by us, in our words."""
 
-    Attributes:
-        name: Its id, such as `slice-doubles-fp16`.
-        statement: What is claimed.
-        place: Where: file and lines of the seed, a paper, a page of documentation; empty for a
-            claim of our own.
-        row: Its row in the ledger; None for what is none of the seed's.
-        topic: What it is about.
-        number: The number that was claimed, as its source prints it; may be empty.
-        claimed: Lower and upper end of that number, equal for a single one; None without one.
-        unit: Of `claimed`, one of `findings.UNITS`.
-        measures: What the measured number is, in a few words: `time of a view / of its control`.
-        awaits: The pages that will measure it, where no claim does.
-        verdict: The verdict of a reading, where no measurement can settle it; else None.
-        because: The reason for that verdict.
-    """
-
-    name: str
+    name: str  # its id, such as `slice-doubles-fp16`
     statement: str
-    place: str = ""
-    row: int | None = None
+    place: str = ""  # file and lines of the seed, a paper, a page; none of a claim of our own
+    row: int | None = None  # in the ledger; of the seed's statements alone
     topic: str = ""
-    number: str = ""
-    claimed: tuple[float, float] | None = None
-    unit: str = ""
-    measures: str = ""
-    awaits: str = ""
-    verdict: str | None = None
+    number: str = ""  # the number that was claimed, as its source prints it
+    claimed: tuple[float, float] | None = None  # its lower and upper end, equal for a single one
+    unit: str = ""  # of `claimed`, one of `findings.UNITS`
+    measures: str = ""  # what the measured number is: `time of a view / of its control`
+    awaits: str = ""  # the pages that will measure it, where no claim does
+    verdict: str | None = None  # of a reading, where no measurement can settle it, and its reason
     because: str = ""
 
 
@@ -98,12 +63,7 @@ def statements() -> dict[str, Statement]:
 
 
 def read(files: Iterable[Path]) -> dict[str, Statement]:
-    """The statements of some files by id, in the order of the ledger.
-
-    Raises:
-        AnatomyError: Two have one id or one row, or one lacks what each must have.
-        UnknownName: A statement is of no document of the seed.
-    """
+    """The statements of some files by id, in the order of the ledger; all complete, none twice."""
     by_name, by_row = {}, {}
     for file in files:
         for name, entry in tomllib.loads(file.read_text(encoding="utf-8")).items():
@@ -127,12 +87,8 @@ def _statement(name: str, entry: dict[str, Any]) -> Statement:
     document = lookup("document of the seed", source, _table()["documents"])
     if claimed := entry.pop("claimed", None):
         entry["claimed"] = (claimed[0], claimed[-1])
-    return Statement(name, statement, f"{document}:{_lines(lines)}", **entry)
-
-
-def _lines(lines: list[int]) -> str:
-    """`56`, `7-12`, or `325, 347, 349`."""
-    return "-".join(map(str, lines)) if len(lines) < 3 else ", ".join(map(str, lines))
+    between = "-" if len(lines) < 3 else ", "  # `56`, `7-12`, or `325, 347, 349`
+    return Statement(name, statement, f"{document}:{between.join(map(str, lines))}", **entry)
 
 
 @cache
@@ -140,52 +96,36 @@ def runs() -> dict[str, Run]:
     """The seed's runs by name."""
     found = {}
     for name, entry in _table()["figures"]["run"].items():
-        ops = tuple(op for op, value in entry.items() if isinstance(value, dict))
+        ops = {op: timed for op, timed in entry.items() if isinstance(timed, dict)}
         found[name] = Run(entry["dtype"], entry["size"], ops)
     return found
 
 
 def run(name: str) -> Run:
-    """The run called `name`.
-
-    Raises:
-        UnknownName: There is none.
-    """
+    """The run called `name`; an UnknownName if there is none."""
     return lookup("run of the seed", name, runs())
 
 
 def figures(run_name: str, op: str) -> list[Figure]:
-    """The seed's times of one operation in one run, in the order in which it prints them.
-
-    Raises:
-        UnknownName: There is no such run, or it does not time that operation.
-    """
-    ops, cited = run(run_name).ops, _table()["figures"]
-    timed = {name: cited["run"][run_name][name] for name in ops}
-    entry = lookup(f"operation of the seed's run {run_name}", op, timed)
-    file = _table()["documents"][cited["source"]]
-    control = entry["ms"]["contiguous"]
+    """The seed's times of one operation in one run, in the order in which it prints them."""
+    entry = lookup(f"operation of the seed's run {run_name}", op, run(run_name).ops)
+    cited = _table()["figures"]
+    file, control = _table()["documents"][cited["source"]], entry["ms"]["contiguous"]
     return [
         Figure(
-            run_name,
-            op,
             variant,
-            ms / 1e3,
-            ms / control,
-            cited["gpu"],
-            f"{file}:{line}",
-            units.format_value(ms / 1e3, "ms.4"),
+            seconds=ms / 1e3,
+            ratio=ms / control,
+            gpu=cited["gpu"],
+            place=f"{file}:{line}",
+            text=units.format_value(ms / 1e3, "ms.4"),
         )
         for line, (variant, ms) in enumerate(entry["ms"].items(), entry["line"])
     ]
 
 
 def figure(run_name: str, op: str, variant: str) -> Figure:
-    """One of the seed's times.
-
-    Raises:
-        UnknownName: There is no such run, operation or variant.
-    """
+    """One of the seed's times; an UnknownName if there is no such run, operation or variant."""
     found = {each.variant: each for each in figures(run_name, op)}
     return lookup("variant of the seed", variant, found)
 

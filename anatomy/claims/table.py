@@ -7,7 +7,6 @@ from anatomy.claims.cases import Cases
 from anatomy.claims.findings import Measured, Unmeasured
 from anatomy.judge import replication, rows
 from anatomy.judge.rows import Row
-from anatomy.record.recording import Recording
 from anatomy.table import units
 from anatomy.table.errors import UnknownName
 
@@ -23,11 +22,6 @@ class Table:
         self.params = params
         self.machine = (data or {}).get("machine", {})
         self.software = (data or {}).get("software", {})
-
-    @classmethod
-    def of(cls, found: Recording, params: dict[str, Any]) -> "Table":
-        """The table of a recording."""
-        return cls(found.rows, params, found.data)
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -46,8 +40,7 @@ class Table:
     def select(self, **columns: Any) -> list[Row]:
         """The rows with these values, measured or not, without the control's duplicate.
 
-        Args:
-            columns: A value for each column, or a tuple of values of which any will do.
+        Of a tuple of values for a column any will do.
         """
         asked = {
             name: each if isinstance(each, tuple) else (each,) for name, each in columns.items()
@@ -65,11 +58,7 @@ class Table:
         return [value for value in found if value is not None]
 
     def row(self, variant: str, **columns: Any) -> Row:
-        """The row of a variant; `columns` names its op, quantity and the like.
-
-        Raises:
-            UnknownName: There is none, or one of the columns has no such value.
-        """
+        """The row of a variant, where `columns` names its op and the like; else an UnknownName."""
         left = self.rows
         for column, wanted in (*columns.items(), ("variant", variant)):
             kept = [row for row in left if row.get(column) == wanted]
@@ -79,22 +68,11 @@ class Table:
         return left[0]
 
     def measured(self, variant: str, **columns: Any) -> Row:
-        """The same row, where it was measured.
-
-        Raises:
-            UnknownName: As for `row`.
-            Unmeasured: It could not be measured here; the message is the row's own reason.
-        """
+        """The same row, if it is `trusted`."""
         return trusted(self.row(variant, **columns))
 
     def ratio(self, variant: str, control: str, **columns: Any) -> Measured:
-        """Time of one variant over that of another, paired by block, with its verdict.
-
-        Raises:
-            UnknownName: One of them is not there.
-            Unmeasured: One of them could not be measured here.
-            MeasurementError: Their blocks do not pair up.
-        """
+        """Time of one variant over that of another, paired by block, with its verdict."""
         above, below = (self.measured(name, **columns) for name in (variant, control))
         return ratio(above, below)
 
@@ -107,11 +85,7 @@ def why_not(row: Row) -> str:
 
 
 def trusted(row: Row) -> Row:
-    """The row, which has a figure that can be trusted.
-
-    Raises:
-        Unmeasured: It has none; the message is its reason.
-    """
+    """The row, if it has a figure that can be trusted; else raises `Unmeasured` with the reason."""
     if reason := why_not(row):
         raise Unmeasured(reason)
     return row
@@ -126,11 +100,7 @@ def ratio(above: Row, below: Row) -> Measured:
 
 
 def over_control(row: Row) -> Measured:
-    """A row's ratio over its control, with its interval, verdict and table's noise floor.
-
-    Raises:
-        Unmeasured: The row has no figure that could be trusted.
-    """
+    """A trusted row's ratio over its control, with its interval, verdict and noise floor."""
     trusted(row)
     ends = (row.get(name) for name in ("ratio_low", "ratio_high"))
     low, high = (row["ratio"] if units.missing(end) else end for end in ends)
@@ -146,13 +116,8 @@ def judged(
     true: Callable[[Measured], bool | None],
     read: Callable[[Row], Measured] = over_control,
 ) -> Cases:
-    """Whether something is true of a number of each row.
-
-    Args:
-        rows: What tells each apart, and the row.
-        true: What is asked of the number.
-        read: The number of a row; its ratio over its control, unless said otherwise.
-    """
+    """The case of each (where, row): whether something is `true` of the number that `read`
+    gives."""
     cases = Cases()
     for where, row in rows:
         with cases.at(**where) as case:
@@ -173,11 +138,7 @@ def with_verdict(row: Row) -> str:
 
 
 def time_of(row: Row) -> Measured:
-    """A row's time in seconds, with its interval and the noise floor of its table.
-
-    Raises:
-        Unmeasured: The row has no figure that could be trusted.
-    """
+    """A trusted row's time in seconds, with its interval and the noise floor of its table."""
     trusted(row)
     floor = row.get("noise_floor") or 0.0
     return Measured(row["median_s"], row["low_s"], row["high_s"], "s", floor=floor)
@@ -190,11 +151,7 @@ def rate_of(row: Row, work: str, unit: str) -> Measured:
 
 
 def bytes_over(above: Row, below: Row, column: str, why: str) -> Measured:
-    """A ratio of two rows' bytes, which were counted and have no interval.
-
-    Raises:
-        Unmeasured: One of them was not counted; `why` says why.
-    """
+    """A ratio of two rows' counted bytes; `Unmeasured` for the reason `why` if one has none."""
     if any(units.missing(row.get(column)) for row in (above, below)) or not below[column]:
         raise Unmeasured(why)
     return Measured.counted(above[column] / below[column])

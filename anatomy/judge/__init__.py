@@ -1,58 +1,45 @@
 """What may be said of a table, from what clocks, counters and checks said: pure, and on reading.
 
-A recording keeps block medians, counts, and what an experiment knows of each row. All that is a
-function of these is computed when the recording is read: times and their intervals, the noise
-floor, ratios, verdicts, regimes, what is impossible, shares of a ceiling, break-even points and
-pay-back. So a better statistic, another threshold or a mended datasheet costs no measurement. An
-older file that has such columns keeps them, unread wherever the row keeps what they follow from.
+A recording keeps block medians, counts, and what an experiment knows of each row. Times and their
+intervals, the noise floor, ratios, verdicts, regimes, what is impossible and pay-back follow from
+these when it is read, so a better statistic, another threshold or a mended datasheet costs no
+measurement. Such columns in an older file are unread wherever the row keeps what they follow from.
 
-Three kinds of columns follow:
-
-* of rows that `compare` returned, `comparisons.COLUMNS`: see `anatomy.judge.comparisons`;
-* of rows that several fresh processes measured, those and `PROCESSES`: each process is judged by
-  itself, and `anatomy.judge.merging` says what they give together;
-* of single experiments, what their topic declares: see `anatomy.judge.rules`.
-
-`inventory` lists all. What is a function of the row and the machine's ceilings alone (rate, share,
-speed-up) is derived where a row is shown: `anatomy.judge.rows.derived`. Not judged on reading are
-figures whose sources no row keeps: a regime of an older recording (it needs the period and the
-gaps), errors against a reference and the gates on them, which decide whether a row is measured at
-all, and the diagnosis of `bottlenecks.confusion`, which the shares beside it do not determine.
+They come from `anatomy.judge.comparisons` for rows that `compare` returned, from
+`anatomy.judge.merging` where several fresh processes measured them, and from what a topic declares
+with `anatomy.judge.rules`. Not judged on reading is what no row keeps the sources of: errors
+against a reference, the regime of an older recording, the diagnosis of `bottlenecks.confusion`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from anatomy.judge import comparisons, merging, rules
+from anatomy.judge import comparisons, merging, replication, rules
 from anatomy.judge.comparisons import Circumstances, Row
 
-__all__ = ["Circumstances", "following", "inventory", "judged", "kept", "noise_floors"]
+__all__ = ["Circumstances", "following", "judged", "kept", "noise_floors"]
 
-# What rows of several processes have beside.
+# What rows of several processes have beside the columns of a comparison.
 PROCESSES = ("run_medians_s", "run_ratios", "interval")
 
 
 def judged(rows: Sequence[Mapping[str, Any]], known: Circumstances | None = None) -> list[Row]:
-    """`rows` with all that follows from what they keep; what they say of it themselves is unread.
+    """`rows`, all of one recording or comparison, with all that follows from what they keep.
 
-    Args:
-        rows: All rows of one recording, or of one comparison.
-        known: What is known of how they were measured.
-
-    Raises:
-        MeasurementError: Blocks that were measured together do not pair up.
+    What they say themselves of the columns that follow is unread. A MeasurementError is raised
+    where blocks that were measured together do not pair up.
     """
-    known = known or Circumstances()
-    return [{**row, **more} for row, more in zip(rows, following(rows, known), strict=True)]
+    follows = following(rows, known or Circumstances())
+    return [{**row, **more} for row, more in zip(rows, follows, strict=True)]
 
 
 def kept(rows: Sequence[Mapping[str, Any]], known: Circumstances | None = None) -> list[Row]:
     """`rows` without the columns that `judged` gives them: what a recording keeps."""
-    judged_columns = following(rows, known or Circumstances())
+    follows = following(rows, known or Circumstances())
     return [
         {name: value for name, value in row.items() if name not in more}
         | ({"note": note} if (note := comparisons.own_note(row)) else {})
-        for row, more in zip(rows, judged_columns, strict=True)
+        for row, more in zip(rows, follows, strict=True)
     ]
 
 
@@ -67,18 +54,6 @@ def noise_floors(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     return floors
 
 
-def inventory() -> list[tuple[str, str, tuple[str, ...]]]:
-    """Every column that follows from others: its name, what from, and of which experiments.
-
-    The experiments are empty for columns of any comparison.
-    """
-    general = [(name, "blocks_s of a comparison", ()) for name in comparisons.COLUMNS]
-    general += [(name, "blocks_s and run_blocks of several processes", ()) for name in PROCESSES]
-    return general + [
-        (name, each.source, each.experiments) for each in rules.rules() for name in each.columns
-    ]
-
-
 def following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[Row]:
     """For each row the columns that follow from what it and the others keep; as for `judged`."""
     processes = max((len(row.get("run_blocks") or ()) for row in rows), default=0)
@@ -86,9 +61,9 @@ def following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[R
         return _of_processes(rows, known, processes)
     whole = [dict(row) for row in rows]
     found: list[Row] = [{} for _ in rows]
-    steps = [comparisons.judged, *(each.judge for each in rules.rules_of(known.experiment))]
-    for step in steps:
-        for place, columns in step(whole, known):
+    of_topic = [each.judge for each in rules.rules() if known.experiment in each.experiments]
+    for judge in (comparisons.judged, *of_topic):
+        for place, columns in judge(whole, known):
             whole[place] |= columns
             found[place] |= columns
     return found
@@ -112,8 +87,8 @@ def _of_processes(
         )
         if one.get("note") or row.get("verdict") == "impossible":
             columns.add("note")
-            one["note"] = "; ".join(filter(None, (one.get("note"), comparisons.own_note(row))))
-            one["note"] = one["note"] or None
+            notes = filter(None, (one.get("note"), comparisons.own_note(row)))
+            one["note"] = "; ".join(notes) or None
         columns |= {*PROCESSES}
         found.append({name: one[name] for name in one if name in columns})
     return found
@@ -123,7 +98,6 @@ def _share_of(row: Mapping[str, Any], number: int) -> Row:
     """A row as the process of this number, from 0, would have returned it."""
     beside = (*PROCESSES, "runs", "run_blocks", "note")
     own = {name: value for name, value in row.items() if name not in beside}
-    if sizes := row.get("run_blocks"):
-        start = sum(sizes[:number])
-        own["blocks_s"] = row["blocks_s"][start : start + sizes[number]]
+    if row.get("run_blocks"):
+        own["blocks_s"] = replication.blocks_of(row)[number]
     return own

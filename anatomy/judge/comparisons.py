@@ -32,19 +32,14 @@ COLUMNS = (*TIMES, "wide", "noise_floor", *RATIOS, "verdict", "regime", "note")
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What a recording says, beside its rows, of how they were measured.
+    """What a recording says, beside its rows, of how they were measured."""
 
-    Attributes:
-        experiment: Its name; empty for a comparison of a user's own.
-        machine: The recording's block `machine`; of a comparison on a CPU nothing.
-        method: The recording's block `method`, with the clock's calibration.
-        ceilings: The machine's ceilings, asked for where a row needs them.
-    """
-
-    experiment: str = ""
+    experiment: str = ""  # empty for a comparison of a user's own
+    # The recording's blocks of these names: on a CPU the first is empty; the second has the clock's
+    # calibration.
     machine: Mapping[str, Any] = field(default_factory=dict)
     method: Mapping[str, Any] = field(default_factory=dict)
-    ceilings: Callable[[], Ceilings | None] = lambda: None
+    ceilings: Callable[[], Ceilings | None] = lambda: None  # asked for where a row needs them
 
 
 def compared(row: Mapping[str, Any]) -> bool:
@@ -66,16 +61,13 @@ def comparisons(rows: Sequence[Row]) -> list[list[int]]:
                 found.append([])
     split: list[list[int]] = []
     for places in found:
-        if sum(rows[place]["role"] == "control" for place in places) <= 1:
-            split.append(places)
-            continue
+        several = sum(rows[place]["role"] == "control" for place in places) > 1
         groups: dict[tuple, list[int]] = {}
         for place in places:
-            groups.setdefault((rows[place].get("op"), rows[place].get("quantity")), []).append(
-                place
-            )
+            key = (rows[place].get("op"), rows[place].get("quantity")) if several else ()
+            groups.setdefault(key, []).append(place)
         split += groups.values()
-    return [places for places in split if places]
+    return split
 
 
 def controlled(rows: Sequence[Row]) -> Iterator[tuple[int, Row, Row]]:
@@ -87,10 +79,10 @@ def controlled(rows: Sequence[Row]) -> Iterator[tuple[int, Row, Row]]:
 
 
 def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
-    """What follows for each row of the comparisons in a table that one process measured.
+    """Each row's place, and what follows for it, in the comparisons that one process measured.
 
-    Yields the row's place, and its columns among `COLUMNS`; of those that can't be told from what
-    the row keeps (a regime without a period, a ratio over a control that is not there) none.
+    Of `COLUMNS` those are left out that can't be told from what the row keeps: a regime without a
+    period, a ratio over a control that is not there.
     """
     for places in comparisons(rows):
         members = {rows[place].get("variant"): rows[place] for place in places}
@@ -98,7 +90,7 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
         for place in places:
             row = rows[place]
             time = interval_of(row, known.method)
-            follows = dict(zip(TIMES, (time.median, time.low, time.high), strict=True))
+            follows = in_columns(TIMES, time)
             follows["wide"] = not time.exact or intervals.half_width(time) > PRECISION
             follows |= {} if floor is None else {"noise_floor": floor}
             floor_here = row.get("noise_floor") if floor is None else floor
@@ -107,9 +99,13 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
             yield place, follows | _gate(row, follows, known)
 
 
+def in_columns(names: Sequence[str], found: Interval) -> Row:
+    """A median and the ends of its interval under these names, such as `TIMES`."""
+    return dict(zip(names, (found.median, found.low, found.high), strict=True))
+
+
 def interval_of(row: Row, method: Mapping[str, Any]) -> Interval:
-    """Median of a row's blocks in seconds, with an interval that is not narrower than the clock,
-    whose calibration stands in the recording's `method`."""
+    """Median of a row's blocks in seconds, with an interval that is not narrower than the clock."""
     middle = intervals.median_interval(row["blocks_s"])
     # Where noise is smaller than the clock's step, a median between steps can be half of one off.
     half_step_s, least_s = resolution_s(row, method) / 2, LEAST_HALF_WIDTH * middle.median
@@ -155,9 +151,8 @@ def _against_control(row: Row, members: Mapping[str, Row], floor: float | None) 
     if name not in members:
         return {}
     ratio = intervals.ratio_interval(row["blocks_s"], members[name]["blocks_s"])
-    found = dict(zip(RATIOS, (ratio.median, ratio.low, ratio.high), strict=True))
-    again = row["role"] == "again"
-    return found | {"verdict": "again" if again else intervals.verdict(ratio, floor)}
+    verdict = "again" if row["role"] == "again" else intervals.verdict(ratio, floor)
+    return in_columns(RATIOS, ratio) | {"verdict": verdict}
 
 
 def _regime(row: Row) -> Row:
@@ -166,27 +161,15 @@ def _regime(row: Row) -> Row:
         return {}
     if row["period_s"] is None:  # a CPU's, or a time of the host alone
         return {"regime": None} if row.get("regime") is None else {}
-    gap_share = row.get("gap_share")
-    asked = {"enqueue_s": row["enqueue_s"], "period_s": row["period_s"], "gap_share": gap_share}
-    return {"regime": gates.regime(**asked)}
+    enqueue_s, period_s, gap_share = row["enqueue_s"], row["period_s"], row.get("gap_share")
+    found = gates.regime(enqueue_s=enqueue_s, period_s=period_s, gap_share=gap_share)
+    return {"regime": found}
 
 
 def _gate(row: Row, follows: Row, known: Circumstances) -> Row:
     """`impossible` with the reason, where the figure is; else nothing beside what follows."""
     cache_bytes = known.method.get("cache_bytes")
-    limit, moved, cold = row.get("limit"), row.get("bytes"), row.get("quantity") == "gpu_cold"
-    beyond = bool(moved and cold and cache_bytes is not None and moved > 2 * cache_bytes)
-    reason = gates.impossible(
-        median_s=follows["median_s"],
-        flops=row.get("flops"),
-        bytes_=moved if beyond else None,
-        cold=cold,
-        cache_bytes=cache_bytes or 0,
-        limit=limit,
-        gpu=known.machine.get("gpu"),
-        max_clock_mhz=known.machine.get("max_sm_clock_mhz"),
-        measured=known.ceilings() if beyond else None,
-    )
+    reason = gates.impossible(row, follows["median_s"], known.machine, cache_bytes, known.ceilings)
     if reason:
         return {"verdict": "impossible", "note": "; ".join(filter(None, (reason, own_note(row))))}
     return {"note": None} if row.get("verdict") == "impossible" else {}

@@ -30,17 +30,11 @@ LEAST_POINTS = 3  # of two points the line through them is the fit, and nothing 
 
 @dataclass(frozen=True, kw_only=True)
 class PowerFit(Interval):
-    """y = factor * x ** median: the exponent with its interval, infinite where nothing is proved.
+    """y = factor * x ** median: the exponent, with an infinite interval where nothing is proved."""
 
-    Attributes:
-        factor: y at x = 1, as the fitted line has it.
-        points: How many points the fit rests on.
-        strays: Largest distance of a point from the fitted line, as a share of the line.
-    """
-
-    factor: float
+    factor: float  # y at x = 1, as the fitted line has it
     points: int
-    strays: float
+    strays: float  # largest distance of a point from the fitted line, as a share of the line
 
 
 def power_fit(
@@ -52,22 +46,11 @@ def power_fit(
     """The exponent of `y` as a power of `x`, by least squares of the logarithms.
 
     The standard error is the larger of two: the one that the residuals give, and the one that the
-    intervals of `y` alone would give. By the second, few points that happen to lie on a line prove
-    no more than their noise allows.
-
-    Args:
-        x: Sizes, positive.
-        y: Costs, positive: medians, or counts, which are exact.
-        low: Lower ends of the 95 % intervals of `y`; None for counts.
-        high: Upper ends.
-
-    Returns:
-        The fit. Of two points it has an exponent and no interval: `exact` is False, and `low` and
-        `high` are infinite.
-
-    Raises:
-        MeasurementError: Fewer than two sizes, lists of different lengths, or a value that is not
-            positive and finite.
+    95 % intervals of `y`, from `low` to `high`, alone would give. By the second, few points that
+    happen to lie on a line prove no more than their noise allows. Counts are exact and have no such
+    intervals. Of two points there is an exponent and no interval: `exact` is False, its ends are
+    infinite. Fewer, lists of different lengths and values that are not positive and finite raise a
+    MeasurementError.
     """
     columns = [np.asarray(each, dtype=np.float64) for each in (x, y, low, high) if each is not None]
     if (low is None) != (high is None) or len({len(each) for each in columns}) > 1:
@@ -97,11 +80,7 @@ def power_fit(
 
 
 def student(freedom: int, confidence: float = 0.95) -> float:
-    """The t that encloses `confidence` of Student's distribution between -t and t.
-
-    Raises:
-        MeasurementError: There is no degree of freedom.
-    """
+    """The t that encloses `confidence` of Student's distribution between -t and t."""
     if freedom < 1 or not isfinite(freedom):
         raise MeasurementError(f"Student's distribution has no {freedom} degrees of freedom.")
     below, above = 0.0, pi / 2

@@ -1,5 +1,8 @@
 """What a figure may not be: faster than the hardware, or filed under the wrong cause."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from anatomy.judge.limits import DRAM, MATMUL, Ceilings, datasheet
 
 # A host that needs this share of the period sets the pace, whatever the GPU does.
@@ -13,11 +16,9 @@ BANDWIDTH_MARGIN = 1.02
 def regime(*, enqueue_s: float, period_s: float, gap_share: float | None) -> str | None:
     """What bounds a call: `launch-bound`, `gap-bound` or `kernel-bound`; None if unknown.
 
-    Args:
-        enqueue_s: Host time of one call.
-        period_s: Steady period of back-to-back calls as the host sees it.
-        gap_share: Share of its span, dispatch hidden, in which no kernel ran; None where no
-            profile was taken.
+    `enqueue_s` is the host's time of one call, `period_s` that of back-to-back calls as the host
+    sees it, `gap_share` the share of its span, dispatch hidden, without a kernel; None without a
+    profile.
     """
     if enqueue_s >= LAUNCH_BOUND_SHARE * period_s:
         return "launch-bound"
@@ -27,46 +28,39 @@ def regime(*, enqueue_s: float, period_s: float, gap_share: float | None) -> str
 
 
 def impossible(
-    *,
+    row: Mapping[str, Any],
     median_s: float,
-    flops: float | None,
-    bytes_: float | None,
-    cold: bool,
-    cache_bytes: int,
-    limit: str | None,
-    gpu: str | None,
-    max_clock_mhz: float | None,
-    measured: Ceilings | None,
+    machine: Mapping[str, Any],
+    cache_bytes: int | None,
+    ceilings: Callable[[], Ceilings | None],
 ) -> str | None:
-    """Why a figure cannot be true, or None if it can.
+    """Why a row's time cannot be true, or None if it can.
 
     A product faster than the datasheet's peak at the card's highest clock did less work than
     claimed. A cold call on more than twice the cache that beats the measured bandwidth did not
-    touch the memory it is said to have touched.
-
-    Args:
-        median_s: Seconds of one call; `flops` and `bytes_` are its operations and least bytes.
-        cold: Whether the cache, of `cache_bytes`, held nothing of them.
-        limit: The ceiling that the row names, such as `matmul fp16` or `copy`.
-        gpu: Name of the card, and its highest SM clock, as the driver gives them; None on a CPU.
-        measured: The machine's ceilings, where they are known.
+    touch the memory it is said to have touched. `machine` is a recording's block, of a CPU empty;
+    its `ceilings` are asked for only where they count.
     """
     if median_s <= 0:
         return f"impossible: {median_s:.3g} s is no time; it is shorter than the clock's own"
-    sheet = datasheet(gpu) if gpu else None
+    flops, moved, limit = row.get("flops"), row.get("bytes"), row.get("limit")
+    sheet = datasheet(machine.get("gpu"))
     if flops and limit and limit.startswith(MATMUL) and sheet:
-        peak = sheet.peak_at_max_clock(limit.removeprefix(MATMUL), max_clock_mhz)
+        clock_mhz = machine.get("max_sm_clock_mhz")
+        peak = sheet.peak_at_max_clock(limit.removeprefix(MATMUL), clock_mhz)
         if peak and flops / median_s > peak:
             return (
                 f"impossible: {flops / median_s:.3g} FLOP/s is above the {peak:.3g} FLOP/s that "
                 f"{sheet.name} reaches at its highest clock"
             )
-    if bytes_ and cold and bytes_ > 2 * cache_bytes:
-        ceiling = measured.get(limit if limit in DRAM else "copy") if measured else None
+    beyond_cache = moved and cache_bytes is not None and moved > 2 * cache_bytes
+    if beyond_cache and row.get("quantity") == "gpu_cold":
+        known = ceilings()
+        ceiling = known.get(limit if limit in DRAM else "copy") if known else None
         peak = ceiling.value if ceiling else (sheet.dram_bytes_per_s if sheet else None)
-        if peak and bytes_ / median_s > BANDWIDTH_MARGIN * peak:
+        if peak and moved / median_s > BANDWIDTH_MARGIN * peak:
             return (
-                f"impossible: {bytes_ / median_s:.3g} B/s is above {BANDWIDTH_MARGIN} times the "
+                f"impossible: {moved / median_s:.3g} B/s is above {BANDWIDTH_MARGIN} times the "
                 f"{peak:.3g} B/s that this memory gives"
             )
     return None

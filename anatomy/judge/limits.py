@@ -24,50 +24,31 @@ MATMUL = "matmul "  # prefix of the ceiling of a product; the number format foll
 
 @dataclass(frozen=True)
 class Datasheet:
-    """What the maker states of one GPU; dense peaks.
+    """What the maker states of one GPU; dense peaks."""
 
-    Attributes:
-        slug: Name of the entry in limits.toml.
-        source: Where the figures stand.
-        dram_bytes_per_s: Peak bandwidth of the memory, bytes per second.
-        flops_per_s: Peak of products by number format (fp16, bf16, tf32, fp8, fp32), FLOP/s; a
-            format that the GPU has no unit for is absent.
-        peak_clock_mhz: SM clock at which each of these peaks holds; absent where not known.
-        max_clock_mhz: Highest SM clock of the card, None where it is not known.
-        sm_count: Multiprocessors.
-        shared_bytes_per_sm: Shared memory of one of them, bytes.
-        registers_per_sm: 32-bit registers of one of them.
-        derived: Names of the figures that no datasheet states.
-        derivation: How these were computed.
-    """
-
-    slug: str
+    slug: str  # of its entry in limits.toml
     name: str
-    source: str
+    source: str  # where the figures stand
     dram_bytes_per_s: float
+    # Peak of products by number format; a format that the GPU has no unit for is absent. Beside it
+    # the SM clock at which each holds, absent where not known.
     flops_per_s: Mapping[str, float]
     peak_clock_mhz: Mapping[str, float] = field(default_factory=dict)
-    max_clock_mhz: float | None = None
+    max_clock_mhz: float | None = None  # highest SM clock of the card, where known
     sm_count: int | None = None
     shared_bytes_per_sm: int | None = None
-    registers_per_sm: int | None = None
-    derived: tuple[str, ...] = ()
-    derivation: str = ""
-    match: tuple[str, ...] = ()
+    registers_per_sm: int | None = None  # of 32 bits
+    derived: tuple[str, ...] = ()  # names of the figures that no datasheet states
+    derivation: str = ""  # how these were computed
+    match: tuple[str, ...] = ()  # other names of the GPU
 
     def peak_at_max_clock(self, dtype: str, max_clock_mhz: float | None = None) -> float | None:
         """FLOP/s that no product of `dtype` can exceed: the peak at the highest clock.
 
-        A datasheet's figure may hold at a lower clock than the card reaches (H200: 1830 of
-        1980 MHz), so the figure itself bounds nothing.
-
-        Args:
-            dtype: Number format: fp16, bf16, tf32, fp8 or fp32.
-            max_clock_mhz: Highest SM clock as the driver reports it, where that is known.
-
-        Returns:
-            FLOP/s; None where the peak or one of the clocks is not known, for then a figure
-            above the datasheet's may well be true.
+        A datasheet's figure may hold at a lower clock than the card reaches (H200: 1830 of 1980
+        MHz), so the figure itself bounds nothing. `max_clock_mhz` is as the driver reports it. None
+        where the peak or one of the clocks is not known, for then a figure above the datasheet's
+        may well be true.
         """
         peak, at = self.flops_per_s.get(dtype), self.peak_clock_mhz.get(dtype)
         highest = max_clock_mhz or self.max_clock_mhz
@@ -83,21 +64,13 @@ class Datasheet:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """One upper bound.
+    """One upper bound."""
 
-    Attributes:
-        name: What it bounds: `copy`, `read`, `write` or `matmul <format>`.
-        value: In `unit`.
-        unit: `B/s` or `FLOP/s`.
-        kind: `measured` on the machine, or `datasheet`.
-        source: The recording it was measured in, or where the maker states it.
-    """
-
-    name: str
+    name: str  # what it bounds: `copy`, `read`, `write` or `matmul <format>`
     value: float
-    unit: str
-    kind: str
-    source: str
+    unit: str  # `B/s` or `FLOP/s`
+    kind: str  # `measured` on the machine, or `datasheet`
+    source: str  # the recording it was measured in, or where the maker states it
 
 
 @dataclass(frozen=True)
@@ -114,9 +87,6 @@ class Ceilings:
     def __iter__(self) -> Iterator[Ceiling]:
         return iter(self.by_name.values())
 
-    def __len__(self) -> int:
-        return len(self.by_name)
-
     @property
     def measured(self) -> bool:
         """Whether any of them was measured on the machine."""
@@ -125,92 +95,57 @@ class Ceilings:
 
 @dataclass(frozen=True)
 class Bound:
-    """What holds one call back on a machine, and the least time that it can take there.
+    """What holds one call back on a machine: its operations or its bytes."""
 
-    Attributes:
-        kind: `compute-bound` or `memory-bound`.
-        least_s: Seconds that the call takes at the least: the longer of the next two.
-        compute_s: Seconds that its operations take at the machine's best rate of products.
-        memory_s: Seconds that its bytes take at the machine's best bandwidth.
-        measured: Whether both rates were measured on the machine; otherwise at least one is the
-            maker's, and the machine may sustain less.
-    """
-
-    kind: str
-    least_s: float
-    compute_s: float
-    memory_s: float
-    measured: bool
+    kind: str  # `compute-bound` or `memory-bound`
+    compute_s: float  # that its operations take at the machine's best rate of products
+    memory_s: float  # that its bytes take at the machine's best bandwidth
 
 
 def bound(
-    flops: float | None,
-    bytes_: float | None,
-    ceilings: Ceilings | None,
-    matmul: str | None,
-    memory: str = "copy",
+    flops: float | None, bytes_: float | None, ceilings: Ceilings | None, matmul: str | None
 ) -> Bound | None:
     """The roofline's answer for one call: do its operations or its bytes take longer?
 
-    Args:
-        flops: Floating-point operations of one call; 0 for one that only moves bytes.
-        bytes_: Least bytes that one call must move.
-        ceilings: Those of the machine that it runs on.
-        matmul: The ceiling of its operations: `matmul fp16`, or the number format `fp16` alone.
-        memory: The ceiling of its bytes: `copy`, `read` or `write`.
-
-    Returns:
-        None where a count or a ceiling is missing, for a guess would name the wrong cause. Where
-        both take equally long (at the ridge) the call is `compute-bound`.
+    `flops` is 0 for a call that only moves bytes, `bytes_` the least that it must move. `matmul`
+    names the ceiling of its operations, as `matmul fp16` or `fp16` alone. None where a count or a
+    ceiling is missing, for a guess would name the wrong cause. A call at the ridge, where both take
+    equally long, is `compute-bound`.
 
     Source: Williams, Waterman and Patterson 2009, Roofline, doi:10.1145/1498765.1498785.
     """
     if missing(flops) or missing(bytes_) or missing(matmul) or ceilings is None:
         return None
     peak = ceilings.get(matmul if matmul.startswith(MATMUL) else MATMUL + matmul)
-    bandwidth = ceilings.get(memory)
+    bandwidth = ceilings.get("copy")
     if peak is None or bandwidth is None:
         return None
     compute_s, memory_s = flops / peak.value, bytes_ / bandwidth.value
-    return Bound(
-        kind="compute-bound" if compute_s >= memory_s else "memory-bound",
-        least_s=max(compute_s, memory_s),
-        compute_s=compute_s,
-        memory_s=memory_s,
-        measured=peak.kind == bandwidth.kind == "measured",
-    )
+    kind = "compute-bound" if compute_s >= memory_s else "memory-bound"
+    return Bound(kind, compute_s, memory_s)
 
 
-def ridge(ceilings: Ceilings, matmul: str, memory: str = "copy") -> float | None:
-    """FLOP per byte from which on a call is compute-bound: the corner of the roofline.
-
-    Arguments as for `bound`; None where one of the two ceilings is not known.
-    """
-    found = bound(1.0, 1.0, ceilings, matmul, memory)
+def ridge(ceilings: Ceilings, matmul: str) -> float | None:
+    """FLOP per byte from which on a call is compute-bound; None where a ceiling is not known."""
+    found = bound(1.0, 1.0, ceilings, matmul)
     return found.memory_s / found.compute_s if found else None
 
 
 @cache
 def datasheets() -> dict[str, Datasheet]:
     """Every GPU of limits.toml by its slug there."""
-    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     sheets = {}
-    for slug, entry in table.items():
+    for slug, entry in tomllib.loads(TABLE.read_text(encoding="utf-8")).items():
         lists = {name: tuple(entry[name]) for name in ("match", "derived")}
         sheets[slug] = Datasheet(slug=slug, **(entry | lists))
     return sheets
 
 
 def datasheet(gpu_name: str | None) -> Datasheet | None:
-    """The datasheet of a GPU.
+    """The datasheet of a GPU, by its driver's name (`NVIDIA H200`) or a machine's slug.
 
-    Args:
-        gpu_name: Name as the driver gives it (`NVIDIA H200`), or the slug of a machine
-            (`nvidia-h200`, `nvidia-h200-x4`).
-
-    Returns:
-        None where limits.toml does not have exactly this GPU: the peaks of a relative with
-        another memory or power budget would be wrong.
+    None where limits.toml does not have exactly this GPU: the peaks of a relative with another
+    memory or power budget would be wrong.
     """
     wanted = _bare(gpu_name or "")
     for sheet in datasheets().values():
@@ -231,35 +166,26 @@ def measured(rows: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Ceiling
     """The best of each ceiling among rows of `limits.ceilings`, each beside its source."""
     best: dict[str, Ceiling] = {}
     for row, source in rows:
-        ceiling = _reached(row, source)
-        if ceiling and (ceiling.name not in best or ceiling.value > best[ceiling.name].value):
-            best[ceiling.name] = ceiling
+        name = row.get("limit") or row.get("op")
+        if name is None or row.get("note") is not None or row.get("verdict") == "impossible":
+            continue
+        rate = _rate(row, name)
+        if rate is not None and (name not in best or rate > best[name].value):
+            unit = "B/s" if name in DRAM else "FLOP/s"
+            best[name] = Ceiling(name, rate, unit, "measured", source)
     return best
 
 
 def from_datasheet(gpu: str | None) -> dict[str, Ceiling]:
     """The ceilings that the maker states of a GPU, named as for `datasheet`, if that is there."""
     sheet = datasheet(gpu)
-    return {each.name: each for each in _of_sheet(sheet)} if sheet else {}
-
-
-def _of_sheet(sheet: Datasheet) -> Iterator[Ceiling]:
-    """Ceilings that a datasheet gives."""
+    if sheet is None:
+        return {}
     memory = sheet.cite("dram_bytes_per_s")
-    for name in DRAM:
-        yield Ceiling(name, sheet.dram_bytes_per_s, "B/s", "datasheet", memory)
+    found = [Ceiling(each, sheet.dram_bytes_per_s, "B/s", "datasheet", memory) for each in DRAM]
     for dtype, peak in sheet.flops_per_s.items():
-        yield Ceiling(MATMUL + dtype, peak, "FLOP/s", "datasheet", sheet.cite(dtype))
-
-
-def _reached(row: Mapping[str, Any], source: str) -> Ceiling | None:
-    """What one row of `limits.ceilings` reached, or None if it was not measured."""
-    name = row.get("limit") or row.get("op")
-    if name is None or row.get("note") is not None or row.get("verdict") == "impossible":
-        return None
-    value = _rate(row, name)
-    unit = "B/s" if name in DRAM else "FLOP/s"
-    return None if value is None else Ceiling(name, value, unit, "measured", source)
+        found.append(Ceiling(MATMUL + dtype, peak, "FLOP/s", "datasheet", sheet.cite(dtype)))
+    return {ceiling.name: ceiling for ceiling in found}
 
 
 def _rate(row: Mapping[str, Any], name: str) -> float | None:
@@ -269,16 +195,11 @@ def _rate(row: Mapping[str, Any], name: str) -> float | None:
 
 
 def share(row: Mapping[str, Any], ceilings: Ceilings) -> tuple[float, Ceiling] | None:
-    """The share of its limit that a row reached.
+    """The share of its limit that a row reached, 1 for all of it, and that ceiling.
 
-    Args:
-        row: A row of a table: `limit` names the ceiling; `flops` (of a product) or `bytes` per
-            call over `median_s` is the rate.
-        ceilings: Those of the machine that the row was measured on.
-
-    Returns:
-        The share, 1 for all of it (a row may exceed a measured ceiling a little), and the
-        ceiling; None where the row names none, was not measured, or the ceiling is not known.
+    A row's `limit` names it, and its `flops` (of a product) or `bytes` over `median_s` is its rate.
+    A measured ceiling may be exceeded a little. None where the row names none or was not measured,
+    or the ceiling is not known.
     """
     name = row.get("limit")
     if missing(name) or (ceiling := ceilings.get(name)) is None:

@@ -8,44 +8,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from anatomy.judge.comparisons import PRECISION, RATIOS, TIMES, Row, in_columns
 from anatomy.judge.replication import EXACT_FROM, Replicated, pooled, verdict
 from anatomy.table import columns, intervals
 from anatomy.table.errors import MeasurementError
 from anatomy.table.intervals import Interval
 
-Row = dict[str, Any]
-
-# Half an interval wider than this share of its median is marked `wide`, as `compare` marks it.
-WIDE = 0.01
 # What a row is called by. What else tells rows apart (m, dtype, ...) is found in the tables.
 NAMES = ("op", "variant", "role", "quantity")
-FIGURES = {end for name in ("median_s", "ratio") for end in (name, *columns.intervals()[name])}
 
 
 def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
     """The rows of one experiment or comparison, measured in several fresh processes, as one table.
 
     A merged row has `runs` (their number), `run_medians_s`, `run_ratios`, `run_blocks` (blocks of
-    each) and `interval` beside the usual columns. `blocks_s` are those of all processes, one after
-    the other; `samples_s` those of the first. `samples` and `discarded` are sums; `p5_s` is the
-    lowest, `p95_s` and `p99_s` the highest, so that nine tenths of every process's samples lie
-    between; clock, power, temperature, enqueue and busy times are medians; `error` is the largest;
-    `wide` and `power-limited` are said if one process says so. Where the table has another number,
-    it is the median (for names with `low` or `high` the lowest or highest). What should be equal
-    and is not (kernels, a regime, an address) is null or the first process's, and the row's `note`
-    says so.
-    A row that one process could not measure is not measured, with that process's reason; one that
-    is impossible in one process stays impossible.
+    each) and `interval` beside the usual columns. A column's declaration says how its values become
+    one (`MERGE`). Where it says nothing, a number is the median (for names with `low` or `high` the
+    lowest or highest); what should be equal and is not (kernels, a regime, an address) is null or
+    the first process's, and the row's `note` says so. A row that one process could not measure is
+    not measured, with that process's reason; one that is impossible in one stays impossible.
 
-    Args:
-        tables: The rows of each process. Rows are matched by op, variant, role, quantity and
-            whatever else tells them apart in every table alike, such as m or dtype.
-
-    Returns:
-        Rows in the first table's order; of a single table, its rows as they are.
-
-    Raises:
-        MeasurementError: A process has a row that another has not, or did other work in it.
+    Rows are matched by op, variant, role, quantity and whatever else tells them apart in every
+    table alike, such as m or dtype, in the first table's order. A row that is not in every process,
+    or did other work in one, raises a MeasurementError. A single table's rows stay as they are.
     """
     if len(tables) == 1:
         return [dict(row) for row in tables[0]]
@@ -70,17 +55,15 @@ def _identifying(tables: Sequence[Sequence[Mapping]]) -> list[str]:
             continue
         values = [row.get(column) for table in tables for row in table]
         declared = columns.column(column)
-        if not declared.meaning and (declared.unit or any(map(_is_measured, values))):
-            continue  # rows are then matched by their order
+        # What nobody declared is a figure, more likely than not, if it has a unit, or is a flag or
+        # a fraction, which no size that was asked for is. Rows are then matched by their order.
+        figure = declared.unit or any(isinstance(value, bool | float) for value in values)
+        if figure and not declared.meaning:
+            continue
         counts = [Counter(_key(row, (*NAMES, column)) for row in table) for table in tables]
         if all(count == counts[0] for count in counts):
             found.append(column)
     return found
-
-
-def _is_measured(value: Any) -> bool:
-    """Whether a value is a figure, more likely than not, and no size that was asked for."""
-    return isinstance(value, bool | float)
 
 
 def _key(row: Mapping, names: Iterable[str]) -> tuple:
@@ -124,7 +107,7 @@ def merged_row(found: Sequence[Mapping[str, Any]]) -> Row:
             row[column] = MERGE[declared.merge](values)
         elif all(value == values[0] for value in values):
             row[column] = values[0]
-        elif column not in FIGURES and column not in ("verdict", "note"):
+        elif column not in (*TIMES, *RATIOS, "verdict", "note"):
             row[column] = _differing(column, values, notes)
     if not all(lacking):
         row |= _figures(found)
@@ -162,46 +145,33 @@ def _figures(found: Sequence[Mapping]) -> Row:
         blocks["run_blocks"] = [len(row["blocks_s"]) for row in found]
     if all(row.get("median_s") is None for row in found):
         return {"runs": len(found), **blocks}
-    time = pooled([_interval(row, "median_s", "low_s", "high_s") for row in found])
-    figures = {
-        "median_s": time.interval.median,
-        "low_s": time.interval.low,
-        "high_s": time.interval.high,
-        "runs": len(found),
-        "run_medians_s": time.runs,
-        "interval": time.label,
-    }
+    time = pooled([_interval(row, TIMES) for row in found])
+    figures = in_columns(TIMES, time.interval)
+    figures |= {"runs": len(found), "run_medians_s": time.runs, "interval": time.label}
     if all(row.get("low_s") is None for row in found) and time.label == "envelope":
         figures |= {"low_s": None, "high_s": None, "interval": None}
     figures |= blocks
     if all(row.get("ratio") is not None for row in found):
         ratios = _ratios(found)
-        figures |= {
-            "ratio": ratios.interval.median,
-            "ratio_low": ratios.interval.low,
-            "ratio_high": ratios.interval.high,
-            "run_ratios": ratios.runs,
-        }
+        figures |= in_columns(RATIOS, ratios.interval) | {"run_ratios": ratios.runs}
     elif any("ratio" in row for row in found):
-        figures |= {"ratio": None, "ratio_low": None, "ratio_high": None}
+        figures |= dict.fromkeys(RATIOS)
     if any("wide" in row for row in found):
         half = intervals.half_width(time.interval)
-        figures["wide"] = any(row.get("wide") for row in found) or half > WIDE
+        figures["wide"] = any(row.get("wide") for row in found) or half > PRECISION
     return figures
 
 
 def _ratios(found: Sequence[Mapping]) -> Replicated:
-    parts = [_interval(row, "ratio", "ratio_low", "ratio_high") for row in found]
-    return pooled(parts, logarithmic=True)
+    return pooled([_interval(row, RATIOS) for row in found], logarithmic=True)
 
 
-def _interval(row: Mapping, *names: str) -> Interval:
+def _interval(row: Mapping, names: Sequence[str]) -> Interval:
     """A row's own figure with its interval; exact if there were blocks enough for one."""
     figure, low, high = (row.get(name) for name in names)
     enough = len(row.get("blocks_s") or []) >= EXACT_FROM and low is not None
-    return Interval(
-        figure, figure if low is None else low, figure if high is None else high, enough
-    )
+    low, high = (figure if end is None else end for end in (low, high))
+    return Interval(figure, low, high, enough)
 
 
 def _differing(column: str, values: list, notes: list[str]) -> Any:
@@ -227,13 +197,14 @@ def _notes(values: Sequence[str | None]) -> list[str]:
     return [f"process {i} of {len(values)}: {v}" for i, v in enumerate(values, 1) if v]
 
 
-def _measured(values: Iterable[Any]) -> list:
-    return [value for value in values if value is not None]
-
-
 def _of_known(how: Callable[[list], Any]) -> Callable[[list], Any]:
     """`how` of the values that were measured; None if none was."""
-    return lambda values: how(known) if (known := _measured(values)) else None
+
+    def of(values: list) -> Any:
+        known = [value for value in values if value is not None]
+        return how(known) if known else None
+
+    return of
 
 
 def _of_all(how: Callable[[list], Any]) -> Callable[[list], Any]:
@@ -241,19 +212,13 @@ def _of_all(how: Callable[[list], Any]) -> Callable[[list], Any]:
     return lambda values: None if None in values else how(values)
 
 
-def _united(values: list) -> str | None:
-    parts = dict.fromkeys(part for value in _measured(values) for part in value.split(", "))
-    return ", ".join(sorted(parts)) or None
-
-
-def _held_back(values: list) -> str | None:
-    for word in ("power-limited", "unknown"):
-        if word in values:
-            return word
-    return values[0]
+def _united(texts: list[str]) -> str | None:
+    return ", ".join(sorted({part for text in texts for part in text.split(", ")})) or None
 
 
 # What a column's declaration says in `merge` -> how one value comes from those of all processes.
+# Of the samples `p5_s` is the lowest and `p95_s` the highest, so that nine tenths of every
+# process's lie between.
 MERGE: dict[str, Callable[[list], Any]] = {
     "joined": _of_all(lambda lists: [item for items in lists for item in items]),
     "first": lambda values: values[0],
@@ -263,29 +228,23 @@ MERGE: dict[str, Callable[[list], Any]] = {
     "highest known": _of_known(max),
     "median": _of_known(median),
     "any": _of_known(any),
-    "united": _united,
-    "distinct": lambda texts: "; ".join(dict.fromkeys(_measured(texts))) or None,
-    "worst throttle": _held_back,
+    "united": _of_known(_united),
+    "distinct": _of_known(lambda texts: "; ".join(dict.fromkeys(texts)) or None),
+    "worst throttle": lambda words: next(
+        (word for word in ("power-limited", "unknown") if word in words), words[0]
+    ),
 }
 
 
 def merged_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The blocks of one recording from what each fresh process returned.
+    """The blocks of one recording from what `worker.measure` returned in each process, in order.
 
     `machine`, `software` and what is not named here are the first's; `method` says how many
     processes there were, when each began (`runs`), and sums `start_s` and `measured_s`.
-    `conditions` are those before the first and after the last. A warning that not every process
-    gave names the process.
-
-    Args:
-        outcomes: What `worker.measure` returned in each process, in order; of one, it is
-            returned as it is.
-
-    Raises:
-        MeasurementError: The machine or the software changed in between, or a row is missing.
+    `conditions` are those before the first and after the last. A MeasurementError is raised where
+    the machine or the software changed in between, or a row is missing.
     """
-    first = outcomes[0]
-    count = len(outcomes)
+    first, count = outcomes[0], len(outcomes)
     if count == 1:
         return dict(first)
     for number, outcome in enumerate(outcomes, 1):
@@ -330,9 +289,7 @@ def merged_warnings(found: Sequence[Sequence[str]]) -> list[str]:
     """Every warning once; one that not every process gave begins with the processes' numbers."""
     said = []
     for text in dict.fromkeys(text for warnings in found for text in warnings):
-        at = [number for number, warnings in enumerate(found, 1) if text in warnings]
-        everywhere = len(at) == len(found)
-        said.append(
-            text if everywhere else f"process {', '.join(map(str, at))} of {len(found)}: {text}"
-        )
+        at = [str(number) for number, warnings in enumerate(found, 1) if text in warnings]
+        some = f"process {', '.join(at)} of {len(found)}: " if len(at) < len(found) else ""
+        said.append(some + text)
     return said

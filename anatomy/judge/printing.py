@@ -1,7 +1,6 @@
 """A comparison in words, for a terminal and for a notebook: the same cells, two ways to set them.
 
-Rows come as `compare` makes them. What a cell says is decided here once, so that a script's output
-and a notebook's agree. Merged rows of several processes are told by `cli.text`, as recordings are.
+Merged rows of several processes are told by `cli.text`, as recordings are.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -12,6 +11,7 @@ from anatomy.judge import limits
 from anatomy.table import units
 
 Row = Mapping[str, Any]
+Limits = limits.Ceilings | None  # the machine's; None where they are not known
 
 TIMES = {
     "gpu_cold": "{} time, cold cache",
@@ -23,13 +23,10 @@ TIMES = {
 RIGHT = ("time", "over control", "of the limit")
 
 
-def cells(rows: Sequence[Row], ceilings: limits.Ceilings | None = None) -> list[dict[str, str]]:
-    """What each row says, by heading; headings under which nothing stands are left out.
+def cells(rows: Sequence[Row], ceilings: Limits = None) -> list[dict[str, str]]:
+    """What each row of one comparison says, by heading; one under which nothing stands is left out.
 
-    Args:
-        rows: Rows of one comparison, the control's duplicate among them; it is not shown, because
-            its ratio is the noise floor.
-        ceilings: Those of the machine, for the share of the limit; None leaves it out.
+    So is the control's duplicate, because its ratio is the noise floor.
     """
     main = next((row["variant"] for row in rows if row.get("role") == "control"), None)
     shown = [_cells(row, main, ceilings) for row in rows if row.get("role") != "again"]
@@ -37,13 +34,13 @@ def cells(rows: Sequence[Row], ceilings: limits.Ceilings | None = None) -> list[
     return [{heading: line[heading] for heading in used} for line in shown]
 
 
-def _cells(row: Row, main: str | None, ceilings: limits.Ceilings | None) -> dict[str, str]:
+def _cells(row: Row, main: str | None, ceilings: Limits) -> dict[str, str]:
     control = row.get("role") == "control"
     ratio = "" if control else units.ratio_range(row["ratio"], row["ratio_low"], row["ratio_high"])
     verdict = "control" if control else row["verdict"]
     if row.get("wide"):
         verdict += ", wide"
-    roof, other = _roof(row, ceilings), row.get("control")
+    roof, other = _bound(row, ceilings), row.get("control")
     # Whom a variant is over, where that is another one than the table's control.
     over = f"over {other}" if other and other != main else ""
     capped = "power-limited" if row.get("throttle") == "power-limited" else ""
@@ -52,17 +49,16 @@ def _cells(row: Row, main: str | None, ceilings: limits.Ceilings | None) -> dict
         "time": units.seconds_range(row["median_s"], row["low_s"], row["high_s"]),
         "over control": ratio,
         "verdict": verdict,
-        "of the limit": _share(row, ceilings),
+        "of the limit": _share(row, roof, ceilings),
         "regime": ", ".join(filter(None, (row.get("regime"), roof and roof.kind))),
         "note": ". ".join(filter(None, (over, capped, row.get("note")))),
     }
 
 
-def _share(row: Row, ceilings: limits.Ceilings | None) -> str:
+def _share(row: Row, roof: limits.Bound | None, ceilings: Limits) -> str:
     """The share of the ceiling that binds the call: of bytes or of operations."""
     if ceilings is None or row.get("verdict") == "impossible" or not row.get("median_s"):
         return ""
-    roof = _roof(row, ceilings)
     binding = "copy" if roof and roof.kind == "memory-bound" else row.get("limit")
     found = limits.share({**row, "limit": binding}, ceilings)
     if found is None:
@@ -72,15 +68,17 @@ def _share(row: Row, ceilings: limits.Ceilings | None) -> str:
     return f"{units.percent(share)} of {ceiling.name}{stated}"
 
 
-def _roof(row: Row, ceilings: limits.Ceilings | None) -> limits.Bound | None:
+def _bound(row: Row, ceilings: Limits) -> limits.Bound | None:
     limit = str(row.get("limit") or "")
     if not limit.startswith(limits.MATMUL):
         return None
     return limits.bound(row.get("flops"), row.get("bytes"), ceilings, limit)
 
 
-def about(rows: Sequence[Row], noise_floor: float, ceilings: limits.Ceilings | None) -> list[str]:
-    """The lines under a comparison: the quantity, the noise floor, and how to get limits."""
+def _below(
+    rows: Sequence[Row], noise_floor: float, warnings: Sequence[str], ceilings: Limits
+) -> list[str]:
+    """The lines under a table: the quantity, the noise floor, how to get limits, and warnings."""
     first = rows[0]
     control = next((row["variant"] for row in rows if row.get("role") == "control"), "the control")
     blocks = len(first.get("blocks_s") or [])
@@ -95,23 +93,18 @@ def about(rows: Sequence[Row], noise_floor: float, ceilings: limits.Ceilings | N
         lines.append(
             "measure this machine's own limits with: pytorch-gpu-anatomy limits --save recordings"
         )
-    return lines
+    return [*lines, *(f"warning: {warning}" for warning in warnings)]
 
 
 def as_text(
-    rows: Sequence[Row],
-    noise_floor: float,
-    warnings: Sequence[str] = (),
-    ceilings: limits.Ceilings | None = None,
+    rows: Sequence[Row], noise_floor: float, warnings: Sequence[str] = (), ceilings: Limits = None
 ) -> str:
     """A comparison as aligned lines."""
     table = cells(rows, ceilings)
     heads = list(table[0])
     right = {at for at, head in enumerate(heads) if head in RIGHT}
     lines = aligned([heads, *(list(line.values()) for line in table)], right)
-    lines += about(rows, noise_floor, ceilings)
-    lines += [f"warning: {warning}" for warning in warnings]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_below(rows, noise_floor, warnings, ceilings)])
 
 
 def aligned(lines: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
@@ -122,10 +115,7 @@ def aligned(lines: Sequence[Sequence[str]], right: Collection[int] = ()) -> list
 
 
 def as_html(
-    rows: Sequence[Row],
-    noise_floor: float,
-    warnings: Sequence[str] = (),
-    ceilings: limits.Ceilings | None = None,
+    rows: Sequence[Row], noise_floor: float, warnings: Sequence[str] = (), ceilings: Limits = None
 ) -> str:
     """A comparison as an HTML table without scripts, for a notebook."""
     table = cells(rows, ceilings)
@@ -140,6 +130,6 @@ def as_html(
 
     head = line("th", {head: head for head in table[0]})
     body = "".join(line("td", texts) for texts in table)
-    below = [*about(rows, noise_floor, ceilings), *(f"warning: {each}" for each in warnings)]
+    below = _below(rows, noise_floor, warnings, ceilings)
     under = "".join(f"<p>{escape(line)}</p>" for line in below)
     return f"<div><table><thead>{head}</thead><tbody>{body}</tbody></table>{under}</div>"

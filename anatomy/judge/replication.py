@@ -34,6 +34,7 @@ whatever the placement.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from math import exp, log
 from typing import Any
 
@@ -47,17 +48,11 @@ EXACT_FROM = 6
 
 @dataclass(frozen=True)
 class Replicated:
-    """A figure of several processes.
+    """A figure of several processes."""
 
-    Attributes:
-        interval: The figure with its interval, in the unit of the figures.
-        runs: One figure per process, in their order.
-        label: `exact` for an order-statistic interval of the processes, else `envelope`.
-    """
-
-    interval: Interval
-    runs: list[float]
-    label: str
+    interval: Interval  # with its median, in the unit of the figures
+    runs: list[float]  # one figure per process, in their order
+    label: str  # `exact` for an order-statistic interval of the processes, else `envelope`
 
 
 def described(count: int) -> str:
@@ -66,7 +61,7 @@ def described(count: int) -> str:
         return "one fresh process"
     if count >= EXACT_FROM:
         return f"{count} fresh processes; intervals are those of the processes' medians"
-    least = units.percent(1 - 2 / 2**count)
+    least = units.percent(intervals.coverage(count, 1))
     return (
         f"{count} fresh processes; intervals are the envelope of theirs, and hold the median in at "
         f"least {least} of cases"
@@ -74,12 +69,7 @@ def described(count: int) -> str:
 
 
 def pooled(found: Sequence[Interval], *, logarithmic: bool = False) -> Replicated:
-    """One figure from the intervals of several processes.
-
-    Args:
-        found: The interval of each process, all in one unit.
-        logarithmic: Whether the figures are ratios, of which the logarithms are taken.
-    """
+    """One figure from the intervals of several processes; of ratios, `logarithmic`."""
     forth, back = (log, exp) if logarithmic else (float, float)
     runs = [each.median for each in found]
     if len(runs) == 1:
@@ -89,20 +79,14 @@ def pooled(found: Sequence[Interval], *, logarithmic: bool = False) -> Replicate
         pool = Interval(back(over.median), back(over.low), back(over.high), True, over.coverage)
         return Replicated(pool, runs, "exact")
     low, high = min(each.low for each in found), max(each.high for each in found)
-    exact = all(each.exact for each in found)
-    least = 1.0 - 2.0 / 2.0 ** len(runs)
+    exact, least = all(each.exact for each in found), intervals.coverage(len(runs), 1)
     # exp(log(x)) may leave x by a rounding error, and the figure must lie in its interval.
     middle = min(max(back(over.median), low), high)
     return Replicated(Interval(middle, low, high, exact, least), runs, "envelope")
 
 
 def verdict(found: Replicated, floor: float | None) -> str:
-    """What may be said about a ratio of several processes; the module says why.
-
-    Args:
-        found: Time of variant over time of control.
-        floor: The largest A/A floor of the processes, or None where one is not known.
-    """
+    """What may be said about a ratio, time of variant over that of control; the module says why."""
     word = intervals.verdict(found.interval, floor, processes=len(found.runs))
     if word in ("faster", "slower") and found.label == "envelope":
         least = 1.0 + intervals.SMALLEST_EFFECT
@@ -112,26 +96,20 @@ def verdict(found: Replicated, floor: float | None) -> str:
 
 
 def ratio(above: Mapping[str, Any], below: Mapping[str, Any]) -> Replicated:
-    """Ratio of two rows of one table, block by block within each of its processes.
-
-    Args:
-        above: The row of the variant, with `blocks_s`, and `run_blocks` where it is of several
-            processes.
-        below: The row of the control.
-
-    Raises:
-        MeasurementError: Their blocks do not pair up.
-    """
-    counts = [row.get("run_blocks") or [len(row["blocks_s"])] for row in (above, below)]
+    """Ratio of two rows of one table, block by block within each of its processes."""
+    pair = blocks_of(above), blocks_of(below)
+    counts = [list(map(len, blocks)) for blocks in pair]
     if counts[0] != counts[1]:
         raise MeasurementError(
             f"A ratio is paired block by block, but the processes of {above.get('variant')} have "
-            f"{counts[0]} blocks and those of {below.get('variant')} "
-            f"{counts[1]}."
+            f"{counts[0]} blocks and those of {below.get('variant')} {counts[1]}."
         )
-    parts, start = [], 0
-    for count in counts[0]:
-        pair = (row["blocks_s"][start : start + count] for row in (above, below))
-        parts.append(intervals.ratio_interval(*pair))
-        start += count
+    parts = [intervals.ratio_interval(*blocks) for blocks in zip(*pair, strict=True)]
     return pooled(parts, logarithmic=True)
+
+
+def blocks_of(row: Mapping[str, Any]) -> list[list[float]]:
+    """The seconds of a row's blocks, by process."""
+    seconds = row["blocks_s"]
+    ends = accumulate(row.get("run_blocks") or [len(seconds)], initial=0)
+    return [seconds[start:end] for start, end in pairwise(ends)]

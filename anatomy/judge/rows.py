@@ -1,8 +1,8 @@
 """Rows of a recording as pages use them: chosen, with what follows from them, and printed.
 
-What follows from a row is computed when it is read and never stored: the rate it achieved, its
-share of the machine's limit, and the speed-up that its ratio is the inverse of. A row is a dict
-with the columns of `anatomy.comparison.compare`; what was not measured is None or absent.
+A row is a dict with the columns of `anatomy.comparison.compare`; what was not measured is None or
+absent. What is computed here (the rate it achieved, its share of the machine's limit, and the
+speed-up that its ratio is the inverse of) is never stored.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +10,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from anatomy.judge import limits, replication
+from anatomy.judge.comparisons import RATIOS, TIMES, Row, in_columns
 from anatomy.table import columns, units
 from anatomy.table.errors import UnknownName
-
-Row = dict[str, Any]
 
 INTERVALS = columns.intervals()
 # What is computed from a row, in the order of `derived`.
@@ -34,16 +33,9 @@ def select(
     quantity: str | None = None,
     variants: Sequence[str] | None = None,
 ) -> list[Row]:
-    """The rows wanted, in the order of `variants` where that is given.
+    """The rows wanted, in the order of `variants` if given; a `*` in `op` stands for anything.
 
-    Args:
-        rows: All rows of a recording.
-        op: The only operation wanted; with a `*` in it, a pattern of several.
-        quantity: The only quantity wanted.
-        variants: Names of the variants wanted; the control's duplicate is one of them.
-
-    Raises:
-        UnknownName: One of the names is in no row; the message lists those that are.
+    A name that is in no row is an UnknownName.
     """
     rows = list(rows)
     for column, wanted in (("op", op), ("quantity", quantity)):
@@ -59,19 +51,14 @@ def select(
             raise UnknownName("row", wanted, names(rows, "variant"))
     place = {name: index for index, name in enumerate(variants)}
     kept = [row for row in rows if row.get("variant") in place]
-    groups = list(groups_of(kept))  # stays in the order of the recording
+    groups = groups_of(kept)  # which stay in the order of the recording
     return [row for _, group in groups for row in sorted(group, key=lambda r: place[r["variant"]])]
 
 
 def meeting(rows: Iterable[Row], where: Mapping[str, Any] | None) -> list[Row]:
-    """The rows whose columns have the values wanted.
+    """The rows whose columns have the values wanted: `where` gives for a column one or a list.
 
-    Args:
-        rows: All rows.
-        where: Column -> its value, or a list of values. A text with a `*` in it is a pattern.
-
-    Raises:
-        UnknownName: No row has the column, or none that is left has the value.
+    A `*` in a text stands for anything. A column or value that no row has is an UnknownName.
     """
     rows = list(rows)
     for column, wanted in (where or {}).items():
@@ -136,13 +123,9 @@ def findings(rows: Iterable[Row]) -> list[Row]:
 def against(rows: Sequence[Row], control: str) -> list[Row]:
     """Rows of one operation and quantity with the ratios, and verdicts, over another control.
 
-    The ratios are taken block by block, as `compare` takes them, and of rows that several
-    processes measured within each process. A row that already is over this control, or was not
-    measured, stays as it is.
-
-    Args:
-        rows: Rows with their `blocks_s`.
-        control: Name of the variant that all are compared with.
+    The ratios are taken block by block, as `compare` takes them, and of rows that several processes
+    measured within each process. A row that already is over this control, or was not measured,
+    stays as it is.
     """
     base = next((row for row in rows if row.get("variant") == control), None)
     found = []
@@ -150,11 +133,10 @@ def against(rows: Sequence[Row], control: str) -> list[Row]:
         other = row.get("role") == "variant" and row.get("control") != control
         if base and other and row.get("blocks_s") and base.get("blocks_s"):
             over = replication.ratio(row, base)
-            ratio = over.interval
-            row = row | {"control": control, "ratio": ratio.median, "ratio_low": ratio.low}
-            row |= {"ratio_high": ratio.high}
-            row |= {"run_ratios": over.runs} if "run_ratios" in row else {}
-            row |= {"verdict": replication.verdict(over, row.get("noise_floor"))}
+            verdict = replication.verdict(over, row.get("noise_floor"))
+            runs = {"run_ratios": over.runs} if "run_ratios" in row else {}
+            row = row | in_columns(RATIOS, over.interval) | runs
+            row |= {"control": control, "verdict": verdict}
         found.append(row)
     return found
 
@@ -168,22 +150,23 @@ def speedup(row: Mapping[str, Any]) -> tuple[float | None, float | None, float |
     """What a row's ratio is the inverse of, with its interval; 1 of the control."""
     if row.get("role") == "control":
         return 1.0, None, None
-    ends = (row.get(name) for name in ("ratio", "ratio_high", "ratio_low"))
+    return _inverse(row, "ratio")
+
+
+def _inverse(row: Mapping[str, Any], ratio: str) -> tuple[float | None, float | None, float | None]:
+    """The inverse of a ratio in this column, with its interval."""
+    ends = (row.get(name) for name in (ratio, f"{ratio}_high", f"{ratio}_low"))
     return tuple(None if units.missing(end) else 1 / end for end in ends)
 
 
 def derived(row: Row, ceilings: Any | None) -> Row:
-    """`row` with the columns of `DERIVED` and their intervals.
-
-    Args:
-        row: One row of a recording.
-        ceilings: The machine's, from `limits.ceilings`; None leaves the shares out.
-    """
+    """`row` with the columns of `DERIVED` and their intervals; without `ceilings`, no shares."""
     found = dict.fromkeys(DERIVED) | row
-    time, low, high = (row.get(name) for name in ("median_s", "low_s", "high_s"))
+    time, low, high = (row.get(name) for name in TIMES)
+    time = None if row.get("verdict") == "impossible" else time
     compute = str(row.get("limit") or "").startswith("matmul")
     work = row.get("flops") if compute else row.get("bytes")
-    if time and work and row.get("verdict") != "impossible":
+    if time and work:
         found |= {
             "rate": work / time,
             "rate_low": work / high if high else None,
@@ -191,23 +174,17 @@ def derived(row: Row, ceilings: Any | None) -> Row:
             "rate_unit": "FLOP/s" if compute else "B/s",
         }
     for over in ("", "_before"):  # the control; the rung before, of the ladder alone
-        if ratio := row.get(f"ratio{over}"):
-            low, high = row.get(f"ratio{over}_low"), row.get(f"ratio{over}_high")
-            found |= {
-                f"speedup{over}": 1 / ratio,
-                f"speedup{over}_low": 1 / high if high else None,
-                f"speedup{over}_high": 1 / low if low else None,
-            }
-    if ceilings is not None and time and row.get("verdict") != "impossible":
-        reached = limits.share(row, ceilings)
-        if reached is not None:
-            fraction, ceiling = reached
-            found |= {
-                "share": fraction,
-                "share_of": ceiling.name,
-                "limit_value": ceiling.value,
-                "limit_kind": ceiling.kind,
-            }
+        if row.get(f"ratio{over}"):
+            names = (f"speedup{over}", f"speedup{over}_low", f"speedup{over}_high")
+            found |= zip(names, _inverse(row, f"ratio{over}"), strict=True)
+    if ceilings is not None and time and (reached := limits.share(row, ceilings)):
+        fraction, ceiling = reached
+        found |= {
+            "share": fraction,
+            "share_of": ceiling.name,
+            "limit_value": ceiling.value,
+            "limit_kind": ceiling.kind,
+        }
     return found
 
 

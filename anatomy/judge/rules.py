@@ -24,19 +24,12 @@ Judge = Callable[[Sequence[Row], Circumstances], Judged]
 
 @dataclass(frozen=True)
 class Rule:
-    """What follows for the rows of some experiments.
-
-    Attributes:
-        experiments: Their names.
-        columns: The columns that follow.
-        source: What from, in words.
-        judge: Yields a row's place and its columns.
-    """
+    """What follows for the rows of some experiments."""
 
     experiments: tuple[str, ...]
-    columns: tuple[str, ...]
-    source: str
-    judge: Judge
+    columns: tuple[str, ...]  # those that follow
+    source: str  # what from, in words
+    judge: Judge  # yields a row's place and its columns
 
 
 _declared: list[Rule] = []
@@ -57,9 +50,3 @@ def rules() -> tuple[Rule, ...]:
     """All rules that are declared."""
     chapters.load("judged")
     return tuple(_declared)
-
-
-@cache
-def rules_of(experiment: str) -> tuple[Rule, ...]:
-    """The rules of one experiment, in order; none of one that has none."""
-    return tuple(each for each in rules() if experiment in each.experiments)

@@ -1,9 +1,4 @@
-"""Refuses to time a variant that computes something else.
-
-Every variant is compared with a reference in higher precision before the clock starts. The
-memory its output will land in is filled with NaN first, so that a variant which leaves elements
-unwritten cannot pass on what an earlier one left there.
-"""
+"""Refuses to time a variant that computes something else than a reference in higher precision."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,21 +31,12 @@ def check(
     allowed: float | Mapping[str, float] | None = None,
     fix: str = "the variant",
 ) -> dict[str, float]:
-    """Compare each variant's output with its reference.
+    """The relative error of each variant's output, of any shape, against its reference.
 
-    Args:
-        variants: Callables that return a tensor, or a tuple of tensors, of any shape.
-        references: For each variant a callable that returns the same in higher precision.
-        allowed: Largest relative error (a number such as 2**-9), for all or for each variant;
-            by default that of the output's type, see `ALLOWED`.
-        fix: What to mend, for the message.
-
-    Returns:
-        The relative error ||out - ref|| / ||ref|| of each variant.
-
-    Raises:
-        DisagreementError: A variant strays further than allowed, has another shape, holds NaN or
-            infinity where the reference does not, or returns no tensor.
+    That is ||out - ref|| / ||ref||, of several tensors the largest. `allowed` is the most, for all
+    or for each variant, by default that of the output's type in `ALLOWED`. A variant that strays
+    further, has another shape, holds NaN or infinity where the reference does not, or returns no
+    tensor raises a DisagreementError, which asks to mend `fix`.
     """
     errors = {}
     for name, variant in variants.items():
@@ -88,15 +74,7 @@ def fingerprint(variant: Callable[[], Outputs], name: str) -> Fingerprint:
 def unchanged(
     variants: Mapping[str, Callable[[], Outputs]], before: Mapping[str, Fingerprint]
 ) -> None:
-    """Refuse variants whose answer is no longer what was checked before they were timed.
-
-    Args:
-        variants: The callables that were timed.
-        before: `fingerprint` of each, taken before that.
-
-    Raises:
-        DisagreementError: One returns something else now, so what was timed was not one thing.
-    """
+    """Refuse variants whose answer is no longer what it was `before` they were timed."""
     for name, variant in variants.items():
         after = fingerprint(variant, name).norms
         if len(after) != len(before[name].norms):
@@ -126,8 +104,9 @@ def _tensors(outputs: Outputs, name: str) -> list[Tensor]:
 def _poison(outputs: list[Tensor]) -> None:
     """Leave NaN in the memory that the next call's outputs will be given.
 
-    The caching allocator hands a freed block to the next request of its size. In-place variants
-    return a tensor that lives on; it is left alone.
+    So a variant which leaves elements unwritten cannot pass on what an earlier one left there: the
+    caching allocator hands a freed block to the next request of its size. In-place variants return
+    a tensor that lives on; it is left alone.
     """
     shapes = [(t.shape, t.dtype, t.device) for t in outputs if t.is_floating_point()]
     outputs.clear()

@@ -20,12 +20,7 @@ STORAGE = {
 
 
 def torch_device(device: str | torch.device) -> torch.device:
-    """The device of that name, known to be there.
-
-    Raises:
-        BadParameter: It is no device's name.
-        DeviceError: This process has no such device; the message says what to do.
-    """
+    """The device of that name, known to be there; else a BadParameter or DeviceError says why."""
     kind, index = host.require_device(device)
     return torch.device(kind, index) if kind == "cuda" else torch.device(kind)
 

@@ -1,19 +1,17 @@
 """Every column of every table, declared once: what it is called, its unit, and what it means.
 
-A declaration stands in a TOML file. Those that all experiments share lie in `table/declared/`;
-what one topic alone returns lies in the topic's own file, so that a new topic touches no file that
-is there. What a field means says `Column`; what is not written has the field's default, and a unit
-that the name ends in (`median_s`, `peak_bytes`) is not written either.
+A declaration stands in a TOML file. Those that all experiments share lie in `table/declared/`; what
+one topic alone returns lies in the topic's own file, so that a new topic touches no file that is
+there. What is not written has the field's default in `Column`, or follows from the name.
 
 A name has one meaning. A declaration that holds for a few experiments alone, because another topic
-had used the same word first, lists them in `of`; `problems` finds every other that is there twice.
+had used the same word first, lists them in `of`; a test finds every other that is there twice.
 """
 
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -47,69 +45,42 @@ ALWAYS, TERMINAL = "always", "terminal"
 
 @dataclass(frozen=True)
 class Column:
-    """One column as declared.
+    """One column as declared."""
 
-    Attributes:
-        name: What rows call it.
-        meaning: What its values say, in a sentence; empty where nobody declared it.
-        topic: The file that declares it.
-        kind: number, count (a whole number), text, flag, or list.
-        unit: s, B, FLOP, FLOP/s, B/s, MHz, W, °C, 1 for ratios and shares, or none.
-        heading: What it is called over a column of a table and beside an axis.
-        identifies: Whether it tells rows of one table apart: a coordinate, and not a result. Rows
-            of several processes are matched by it.
-        must_match: Whether rows that belong together by their coordinates may be merged or compared
-            only where they agree in it, too.
-        judged: Whether it follows from other columns, so that it is computed on reading.
-        interval: The columns of its lower and upper end.
-        merge: How its values from several processes become one; see `anatomy.judge.merging`. Empty
-            keeps a value that all agree in, and takes the median of numbers that differ.
-        above_zero: Whether it stands for something measured that can be neither negative nor 0.
-        words: The only texts that it may hold; empty allows any.
-        shown: How a number without unit reads: `x` as 1.99×, `%` as 81 %; empty as it comes.
-        aside: Where tables leave it out unless asked for it, because another column shows it or
-            readers have no use for it: `always`, in the `terminal`, or nowhere (empty).
-        of: The only experiments in which it means this; empty for all.
-        of_recording: Whether it is of the recording, which exports write into each of its rows.
-    """
-
-    name: str
-    meaning: str = ""
-    topic: str = ""
-    kind: str = NUMBER
-    unit: str = ""
-    heading: str = ""
+    name: str  # what rows call it
+    meaning: str = ""  # what its values say, in a sentence; empty where nobody declared it
+    topic: str = ""  # the file that declares it
+    kind: str = NUMBER  # one of `KINDS`; a count is a whole number
+    unit: str = ""  # s, B, FLOP, FLOP/s, B/s, MHz, W, °C, 1 for ratios and shares, or none
+    heading: str = ""  # what it is called over a column of a table and beside an axis
+    # Whether it tells rows of one table apart: a coordinate, and not a result. Rows of several
+    # processes are matched by it.
     identifies: bool = False
+    # Whether rows that belong together by their coordinates may be merged or compared only where
+    # they agree in it, too.
     must_match: bool = False
-    judged: bool = False
-    interval: tuple[str, ...] = ()
+    judged: bool = False  # whether it follows from other columns, and is computed on reading
+    interval: tuple[str, ...] = ()  # the columns of its lower and upper end
+    # How its values from several processes become one; see `anatomy.judge.merging`. Empty keeps a
+    # value that all agree in, and takes the median of numbers that differ.
     merge: str = ""
-    above_zero: bool = False
-    words: tuple[str, ...] = ()
-    shown: str = ""
+    above_zero: bool = False  # whether it stands for something measured that is always positive
+    words: tuple[str, ...] = ()  # the only texts that it may hold; empty allows any
+    shown: str = ""  # how a number without unit reads: `x` as 1.99×, `%` as 81 %
+    # Where tables leave it out unless asked for it, because another column shows it or readers
+    # have no use for it: `always`, in the `terminal`, or nowhere (empty).
     aside: str = ""
-    of: tuple[str, ...] = ()
-    of_recording: bool = False
+    of: tuple[str, ...] = ()  # the only experiments in which it means this; empty for all
+    of_recording: bool = False  # whether exports write it, from the recording, into each row
 
 
 # What a file may say of a column; its name is the table's, and its topic the file's.
 GIVEN = {each.name for each in fields(Column)} - {"name", "topic"}
 
 
-def declared(package: Path | None = None) -> tuple[Column, ...]:
-    """All columns, those that topics share first, in the order of their files.
-
-    Args:
-        package: Folder of the package that declares them. Default: this one.
-
-    Raises:
-        AnatomyError: A file can't be read or does not say what a column is.
-    """
-    return _declared(Path(package or PACKAGE))
-
-
 @cache
-def _declared(package: Path) -> tuple[Column, ...]:
+def declared(package: Path = PACKAGE) -> tuple[Column, ...]:
+    """All columns that a package declares, those that topics share first, in the order of files."""
     files = [(file, "") for file in sorted(package.glob(SHARED))]
     for pattern in TOPICS:
         for file in sorted(package.glob(pattern)):
@@ -160,69 +131,6 @@ def _plain(name: str) -> str:
     return name.replace("_", " ")
 
 
-def problems(package: Path | None = None) -> list[str]:
-    """What is wrong with the declarations, one sentence each; empty where all is well."""
-    every = declared(package)
-    by_name: dict[str, list[Column]] = {}
-    for column in every:
-        by_name.setdefault(column.name, []).append(column)
-    return [wrong for found in by_name.values() for wrong in _clashes(found)] + [
-        f"{_place(column)} {wrong}." for column in every for wrong in _faults(column, by_name)
-    ]
-
-
-def _clashes(found: list[Column]) -> list[str]:
-    """What is wrong with several declarations of one name."""
-    if len(found) == 1:
-        return []
-    name, wrong = found[0].name, []
-    if len([column for column in found if not column.of]) > 1:
-        places = ", ".join(column.topic or "shared" for column in found)
-        wrong.append(
-            f"{name} is declared twice ({places}): where it means the same, declare it once among "
-            "the shared columns; else give one of them another name."
-        )
-    experiments = [each for column in found for each in column.of]
-    if len(experiments) > len(set(experiments)):
-        wrong.append(f"{name} has two meanings in one experiment.")
-    # What prints a value knows its name, and not always the experiment that it is of.
-    if any(len(set(map(get, found)) - {"", "1"}) > 1 for get in _PRINTED):
-        wrong.append(f"{name} is printed in several ways: its unit, heading or place differ.")
-    return wrong
-
-
-_PRINTED = (attrgetter("unit"), attrgetter("heading"), attrgetter("shown"), attrgetter("aside"))
-
-
-def _faults(column: Column, by_name: Mapping[str, list[Column]]) -> list[str]:
-    """What is wrong with one declaration."""
-    wrong = []
-    if not column.meaning.endswith("."):
-        wrong.append("has no sentence that says what it means")
-    if column.kind not in KINDS:
-        wrong.append(f"is of the kind {column.kind!r}, none of {', '.join(KINDS)}")
-    if column.kind == NUMBER and not column.unit:
-        wrong.append("is a number without a unit; a ratio has unit 1, what is counted is a count")
-    ends_in = unit_of(column.name)
-    if ends_in and column.kind != TEXT and column.unit != ends_in:
-        wrong.append(f"has the unit {column.unit}, and its name says {ends_in}")
-    if column.aside not in ("", ALWAYS, TERMINAL):
-        wrong.append(f"lies aside in {column.aside!r}, which is neither {ALWAYS} nor {TERMINAL}")
-    if column.shown and column.unit != "1":
-        wrong.append(f"has a unit, and so can't be shown as {column.shown}")
-    if column.words and column.kind != TEXT:
-        wrong.append("has words and is no text")
-    if column.identifies and (column.judged or column.interval or column.must_match):
-        wrong.append("tells rows apart, and so is neither a result nor to be compared")
-    if lost := [name for name in column.interval if name not in by_name]:
-        wrong.append(f"has an interval of columns that are not declared: {', '.join(lost)}")
-    return wrong
-
-
-def _place(column: Column) -> str:
-    return f"{column.topic or 'shared'}: {column.name}"
-
-
 @cache
 def _by_name() -> dict[str, Column]:
     """Column by name: of several meanings, the one that holds wherever no other is declared."""
@@ -232,16 +140,12 @@ def _by_name() -> dict[str, Column]:
     return found
 
 
+@cache
 def column(name: str, experiment: str | None = None) -> Column:
-    """What is declared of a column; of one that nobody declared, what its name says.
-
-    Args:
-        name: Name of the column.
-        experiment: The experiment whose column it is, where a name has several meanings.
-    """
+    """What is declared of a column, for an `experiment` if given, or else what its name says."""
     if experiment is not None and (found := of_experiment(experiment).get(name)):
         return found
-    return _by_name().get(name) or _undeclared(name)
+    return _by_name().get(name) or _made(name, "", {})
 
 
 @cache
@@ -249,11 +153,6 @@ def identifies(name: str) -> bool:
     """Whether a column tells rows apart in some experiment; one that nobody declared may."""
     meanings = [each for each in declared() if each.name == name]
     return not meanings or any(each.identifies for each in meanings)
-
-
-@cache
-def _undeclared(name: str) -> Column:
-    return _made(name, "", {})
 
 
 @cache

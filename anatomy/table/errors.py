@@ -37,12 +37,9 @@ class BadParameter(AnatomyError):
 
 
 class UnknownName(AnatomyError):
-    """A name that is not in the list of known ones. Status 2, as for bad usage.
+    """A name that is none of the known ones of its kind. Status 2, as for bad usage.
 
-    Args:
-        kind: What the name should have been, such as `experiment`.
-        name: What was given.
-        known: The names that exist; the message suggests the closest and lists them all.
+    The message suggests the closest of them and lists them all.
     """
 
     exit_status = 2
@@ -80,11 +77,7 @@ class Busy(AnatomyError):
 
 
 def lookup(kind: str, name: str, known: Mapping[str, Value]) -> Value:
-    """What `known` has under `name`.
-
-    Raises:
-        UnknownName: Nothing; the message has `kind`, the closest names and all of them.
-    """
+    """What `known` has under `name`, or an UnknownName of this `kind`."""
     if name not in known:
         raise UnknownName(kind, name, known)
     return known[name]

@@ -25,30 +25,23 @@ SEVERAL_PROCESSES = 3
 
 @dataclass(frozen=True)
 class Interval:
-    """A median with its confidence interval, all in the unit of the values.
-
-    Attributes:
-        median: Median of the values.
-        low: Lower end.
-        high: Upper end.
-        exact: False where there were too few values for the confidence asked for; `low` and
-            `high` are then the smallest and the largest value, and prove nothing.
-        coverage: Probability that `low` and `high` enclose the true median.
-    """
+    """A median with its confidence interval, all in the unit of the values."""
 
     median: float
     low: float
     high: float
+    # False where there were too few values for the confidence asked for: `low` and `high` are then
+    # the smallest and the largest value, and prove nothing.
     exact: bool = True
-    coverage: float = 0.95
+    coverage: float = 0.95  # probability that `low` and `high` enclose the true median
 
 
 def coverage(count: int, rank: int) -> float:
-    """Probability that the `rank`-th smallest and `rank`-th largest of `count` values enclose
-    the median of the continuous distribution they were drawn from.
+    """Probability that the `rank`-th smallest and largest of `count` values enclose the median.
 
-    It fails only if fewer than `rank` values lie on one side of the median. How many do is
-    binomial with p = 1/2 whatever the distribution (for a discrete one this is a lower bound).
+    The median is that of the continuous distribution they were drawn from. It fails only if fewer
+    than `rank` values lie on one side of it. How many do is binomial with p = 1/2 whatever the
+    distribution (for a discrete one this is a lower bound).
 
     Source: David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1.
     """
@@ -57,17 +50,11 @@ def coverage(count: int, rank: int) -> float:
 
 
 def median_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Median of `values` and its exact order-statistic interval.
+    """Median of `values`, in any order, and its exact order-statistic interval.
 
-    Of 12 values the interval runs from the 3rd to the 10th and covers the median with 96.1 %.
-    Ranks are whole numbers, so the true coverage is at least `confidence`, mostly a little more.
-
-    Args:
-        values: One number per block, in any order. Infinite ones are allowed, NaN is not.
-        confidence: Least coverage of the interval, above 0 and below 1.
-
-    Raises:
-        MeasurementError: There are no values, or one of them is NaN.
+    Of 12 values the interval runs from the 3rd to the 10th and covers the median with 96.1 %. Ranks
+    are whole numbers, so the true coverage is at least `confidence`, mostly a little more. Values
+    may be infinite; a NaN, or no value at all, raises a MeasurementError.
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64).ravel())
     count = len(ordered)
@@ -91,22 +78,13 @@ def median_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
     return Interval(median, low, high, exact=rank > 0, coverage=covered)
 
 
-def ratio_interval(
-    numerators: ArrayLike, denominators: ArrayLike, confidence: float = 0.95
-) -> Interval:
+def ratio_interval(numerators: ArrayLike, denominators: ArrayLike) -> Interval:
     """Ratio of two variants measured in the same blocks, numerator over denominator.
 
     The ratio is taken block by block, so that a clock which drifts from block to block cancels;
     median and interval are those of the logarithms, so that swapping the two variants gives the
-    reciprocals.
-
-    Args:
-        numerators: One positive time per block.
-        denominators: The control's time in the same blocks, in the same order.
-        confidence: As for `median_interval`.
-
-    Raises:
-        MeasurementError: The two have different lengths, or a time is not positive and finite.
+    reciprocals. Blocks that do not pair up, or a time that is not positive and finite, raise a
+    MeasurementError.
     """
     above = np.asarray(numerators, dtype=np.float64).ravel()
     below = np.asarray(denominators, dtype=np.float64).ravel()
@@ -116,12 +94,12 @@ def ratio_interval(
             f"{len(below)}. Measure both variants in the same blocks."
         )
     for times in (above, below):
-        if not (np.isfinite(times) & (times > 0)).all():
+        wrong = times[~(np.isfinite(times) & (times > 0))]
+        if len(wrong):
             raise MeasurementError(
-                "A ratio needs positive, finite times in every block; "
-                f"got {float(times[~(np.isfinite(times) & (times > 0))][0])!r}."
+                f"A ratio needs positive, finite times in every block; got {float(wrong[0])!r}."
             )
-    logs = median_interval(np.log(above) - np.log(below), confidence)
+    logs = median_interval(np.log(above) - np.log(below))
     return Interval(exp(logs.median), exp(logs.low), exp(logs.high), logs.exact, logs.coverage)
 
 
@@ -131,17 +109,13 @@ def noise_floor(ratio: Interval) -> float:
 
 
 def verdict(ratio: Interval, floor: float | None, processes: int = 1) -> str:
-    """What may be said about a ratio of times, variant over control.
+    """What may be said about a ratio of times, variant over control, measured in `processes`.
 
-    `faster` or `slower`: the interval excludes 1, and the effect exceeds both the A/A floor and
-    0.5 %; an effect under 2 % also needs several fresh processes. `same`: the interval lies
-    within 1 % of 1. `undecided`: everything else, and always where the interval is not exact or
-    the floor is not known (None): what was not shown is not claimed.
-
-    Args:
-        ratio: Interval of time of variant over time of control.
-        floor: The A/A floor of the same table, operation and quantity, from `noise_floor`.
-        processes: Fresh processes that the ratio was measured in.
+    `faster` or `slower`: the interval excludes 1, and the effect exceeds both 0.5 % and the A/A
+    `floor` of the same table, operation and quantity; an effect under 2 % also needs several fresh
+    processes. `same`: the interval lies within 1 % of 1. `undecided`: everything else, and always
+    where the interval is not exact or the floor is not known (None): what was not shown is not
+    claimed.
     """
     if floor is None or isnan(floor) or not ratio.exact:
         return "undecided"
@@ -158,13 +132,8 @@ def verdict(ratio: Interval, floor: float | None, processes: int = 1) -> str:
 def break_even(cost: ArrayLike, before: ArrayLike, after: ArrayLike) -> Interval:
     """Uses after which a one-time cost has paid for itself; infinite where it never does.
 
-    Args:
-        cost: Seconds paid once: one number, or one per block.
-        before: Seconds of one use without having paid, one per block.
-        after: Seconds of one use after having paid, in the same blocks.
-
-    Raises:
-        MeasurementError: The blocks do not pair up, or a time is NaN.
+    All in seconds: `cost` once or for each block, and of one use `before` having paid it and
+    `after`, in the same blocks. Blocks that do not pair up, or a NaN, raise a MeasurementError.
     """
     slow, fast = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     paid = np.asarray(cost, dtype=np.float64)

@@ -47,8 +47,7 @@ def significant(x: float | None, digits: int = PLAIN_DIGITS) -> str:
 
 
 def seconds(x: float | None, low: float | None = None, high: float | None = None) -> str:
-    """A time given in seconds, in the unit that suits it: `57.6 µs`; its interval, from `low` to
-    `high`, decides the digits."""
+    """A time given in seconds, in the unit that suits it: `57.6 µs`."""
     return _scaled(x, low, high, TIMES, show=False)
 
 
@@ -68,19 +67,12 @@ def ratio_range(x: float | None, low: float | None, high: float | None) -> str:
 
 
 def rate(x: float | None, unit: str, low: float | None = None, high: float | None = None) -> str:
-    """Work per second, with a decimal prefix: `812 TFLOP/s`, `4.02 TB/s`.
-
-    Args:
-        x: Work per second, such as FLOP/s or B/s.
-        unit: Name of the unit without prefix, `FLOP/s` or `B/s`.
-        low: Lower end of the interval, in the same unit.
-        high: Upper end.
-    """
+    """Work per second, in `FLOP/s` or `B/s`, with a decimal prefix: `812 TFLOP/s`."""
     return _scaled(x, low, high, tuple((size, p + unit) for size, p in PREFIXES), show=False)
 
 
 def rate_range(x: float | None, unit: str, low: float | None, high: float | None) -> str:
-    """Work per second with its interval: `4.02 TB/s [4.01, 4.03]`; arguments as for `rate`."""
+    """Work per second with its interval: `4.02 TB/s [4.01, 4.03]`."""
     return _scaled(x, low, high, tuple((size, p + unit) for size, p in PREFIXES), show=True)
 
 
@@ -112,15 +104,11 @@ def with_interval(
 
 
 def format_value(value: Any, spec: str = "") -> str:
-    """One value of a table as a page's reference asks for it.
+    """One value of a table, in SI units if it is a number, as a page's reference asks for it.
 
-    Args:
-        value: A number in SI units, a text, a flag, or a list of such; None is `not measured`.
-        spec: A Python format spec such as `.2f`, or a unit's name such as `us`, `TFLOP/s`, `GB/s`,
-            `%`, `x` or `MiB`, to which decimals may be added: `us.1`. Empty: as it comes.
-
-    Raises:
-        BadParameter: The spec is neither, or does not suit the value.
+    `spec` is a Python format spec such as `.2f`, or a unit's name such as `us`, `TFLOP/s`, `%`, `x`
+    or `MiB`, to which decimals may be added: `us.1`. Empty: as it comes. A spec that is neither, or
+    does not suit the value, is a BadParameter.
     """
     spec = spec.strip()
     if missing(value):
@@ -156,7 +144,8 @@ def _scaled(x, low, high, steps: tuple[tuple[float, str], ...], *, show: bool) -
         return NOT_MEASURED
     steps = tuple(step for step in steps if step[0] == 1.0) if x == 0 or isinf(x) else steps
     for index, (size, name) in enumerate(steps):  # noqa: B007 - the step that the loop stops at
-        places = _paid_places(x / size, _over(low, size), _over(high, size))
+        ends = (None if missing(end) else end / size for end in (low, high))
+        places = _paid_places(x / size, *ends)
         if index == len(steps) - 1:
             break
         full = steps[index + 1][0] / size * (1 - 1e-9)  # 1000, but for rounding
@@ -167,10 +156,6 @@ def _scaled(x, low, high, steps: tuple[tuple[float, str], ...], *, show: bool) -
     if show and not (missing(low) or missing(high)):
         text += f" [{_fixed(low / size, places)}, {_fixed(high / size, places)}]"
     return text
-
-
-def _over(x: float | None, size: float) -> float | None:
-    return None if missing(x) else x / size
 
 
 def _paid_places(x: float, low: float | None, high: float | None) -> int:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from anatomy import claims
-from anatomy.claims import Case, Cases, Finding, Measured, across, seeds
+from anatomy.claims import Case, Cases, Finding, Measured, seeds
 from anatomy.claims.findings import span
 from anatomy.claims.table import Table, over_control
 from anatomy.record import recording
@@ -178,10 +178,10 @@ def test_a_number_is_printed_in_its_unit(unit, text):
 
 def test_cases_that_could_not_be_measured_are_counted_apart():
     done, absent = Case({"op": "a"}, True), Case({"op": "b"}, None, why="needs sm_89")
-    some = across([done, absent], "Seen.")
+    some = Cases([done, absent]).finding("Seen.")
     assert some.word == claims.HOLDS
     assert some.evidence == "Seen. 1 of 2 cases can't be measured: needs sm_89."
-    none = across([absent], "Seen.")
+    none = Cases([absent]).finding("Seen.")
     assert (none.word, none.evidence) == (claims.NOT_MEASURABLE, "needs sm_89")
 
 
@@ -246,17 +246,17 @@ def cases(**outcomes) -> list[Case]:
     ],
 )
 def test_cases_are_summed_up_to_one_verdict(outcomes, word, says):
-    found = across(cases(**outcomes), "Seen.")
+    found = Cases(cases(**outcomes)).finding("Seen.")
     assert found.word == word and says in found.evidence
 
 
 def test_where_no_column_decides_few_cases_are_named_and_many_are_grouped():
     few = cases(a_1=True, a_2=True, b_1=False, b_2=True, c_1=False, c_2=False)
-    assert across(few, "").condition == "for a 1, a 2, b 2, 3 of 6 cases"
+    assert Cases(few).finding("").condition == "for a 1, a 2, b 2, 3 of 6 cases"
     many = [Case(case.where | {"n": n}, case.outcome) for n in range(4) for case in few]
     many.append(Case({"op": "b", "size": "1", "n": 0}, True))
     said = "always for a 1, a 2, b 2; never for c 1, c 2; partly for b 1; 13 of 25 cases in all"
-    assert across(many, "").condition == said
+    assert Cases(many).finding("").condition == said
 
 
 def test_a_verdict_is_one_of_five_words():
@@ -279,7 +279,7 @@ def test_a_claim_may_come_from_a_paper(monkeypatch):
     def slices_are_slower(bench: Table) -> Finding:
         """The sliced view's ratio."""
         row = bench.measured("sliced_offset_view", op="matmul", quantity="gpu_warm")
-        return across([Case({}, True, over_control(row))], "Seen.")
+        return Cases([Case({}, True, over_control(row))]).finding("Seen.")
 
     result = verdict("slices-are-slower")
     assert list(claims.all_claims())[-1] == "slices-are-slower"

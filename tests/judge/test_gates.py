@@ -11,20 +11,15 @@ CACHE = 60 * 2**20
 MEASURED = Ceilings("toy", {"copy": Ceiling("copy", 4e12, "B/s", "measured", "a recording")})
 
 
-def gate(**known):
+def gate(median_s=1e-3, gpu="NVIDIA H200", cache_bytes=CACHE, ceilings=lambda: MEASURED, **row):
     """Ask about a cold call of 1 ms on an H200, with what is not said unknown."""
-    asked = {
-        "median_s": 1e-3,
-        "flops": None,
-        "bytes_": None,
-        "cold": True,
-        "cache_bytes": CACHE,
-        "limit": "copy",
-        "gpu": "NVIDIA H200",
-        "max_clock_mhz": 1980,
-        "measured": MEASURED,
-    }
-    return gates.impossible(**asked | known)
+    machine = {"gpu": gpu, "max_sm_clock_mhz": 1980}
+    asked = {"quantity": "gpu_cold", "limit": "copy"} | row
+    return gates.impossible(asked, median_s, machine, cache_bytes, ceilings)
+
+
+def unknown():
+    """The ceilings of a machine that nobody has measured."""
 
 
 def test_a_product_above_the_peak_at_the_highest_clock_did_less_work_than_claimed():
@@ -39,27 +34,27 @@ def test_each_number_format_has_its_own_peak():
 
 
 def test_a_cold_call_that_beats_the_measured_bandwidth_did_not_touch_the_memory():
-    assert "impossible" in gate(bytes_=4.2e9)
-    assert gate(bytes_=4.05e9) is None, "the ceiling has an uncertainty of its own"
+    assert "impossible" in gate(bytes=4.2e9)
+    assert gate(bytes=4.05e9) is None, "the ceiling has an uncertainty of its own"
 
 
-@pytest.mark.parametrize("excuse", [{"cold": False}, {"cache_bytes": 2**40}])
+@pytest.mark.parametrize("excuse", [{"quantity": "gpu_warm"}, {"cache_bytes": 2**40}])
 def test_what_may_lie_in_the_cache_may_be_faster_than_the_memory(excuse):
-    assert gate(bytes_=8e9, **excuse) is None
+    assert gate(bytes=8e9, **excuse) is None
 
 
 def test_without_a_measured_ceiling_the_datasheet_is_the_gate():
-    assert gate(bytes_=4.7e9, measured=None) is None
-    assert "impossible" in gate(bytes_=5.0e9, measured=None)
+    assert gate(bytes=4.7e9, ceilings=unknown) is None
+    assert "impossible" in gate(bytes=5.0e9, ceilings=unknown)
 
 
-@pytest.mark.parametrize("known", [{"flops": 1e9, "limit": "matmul fp16"}, {"bytes_": 1e9}, {}])
+@pytest.mark.parametrize("known", [{"flops": 1e9, "limit": "matmul fp16"}, {"bytes": 1e9}, {}])
 def test_a_time_of_less_than_nothing_is_impossible(known):
     assert "impossible" in gate(median_s=-1e-7, **known)
 
 
 def test_an_unknown_gpu_has_no_gate():
-    assert gate(flops=1e18, bytes_=1e18, limit="matmul fp16", gpu="Toy", measured=None) is None
+    assert gate(flops=1e18, bytes=1e18, limit="matmul fp16", gpu="Toy", ceilings=unknown) is None
 
 
 @pytest.mark.parametrize(

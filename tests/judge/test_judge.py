@@ -107,7 +107,7 @@ def test_what_is_kept_is_all_that_is_needed(file):
         assert row == before
 
 
-def test_every_column_that_follows_is_in_the_inventory_and_every_entry_follows_somewhere():
+def test_every_column_that_follows_is_declared_and_every_declared_one_follows_somewhere():
     found: dict[str, set[str]] = {}
     for file in FILES:
         experiment = loaded(file).experiment
@@ -115,9 +115,10 @@ def test_every_column_that_follows_is_in_the_inventory_and_every_entry_follows_s
             for column in more:
                 found.setdefault(column, set()).add(experiment)
     listed: dict[str, set[str]] = {}
-    for column, source, experiments in judge.inventory():
-        assert source
-        listed.setdefault(column, set()).update(experiments)
+    for rule in rules.rules():
+        assert rule.source
+        for column in rule.columns:
+            listed.setdefault(column, set()).update(rule.experiments)
     general = {*comparisons.COLUMNS, *judge.PROCESSES}
     for column, experiments in found.items():
         assert column in general or experiments <= listed[column], column

@@ -186,7 +186,7 @@ def test_several_gpus_have_the_ceilings_of_one(tmp_path):
 
 
 def test_a_cpu_has_measured_ceilings_or_none(tmp_path):
-    assert len(ceilings(tmp_path, "cpu-toy")) == 0
+    assert list(ceilings(tmp_path, "cpu-toy")) == []
     assert ceilings(tmp_path, "cpu-toy").get("copy") is None
     for slug in ("cpu-toy", "cpu-athlon-x2"):
         save(tmp_path, ROWS[:1], slug=slug, gpu=None)
@@ -252,33 +252,25 @@ def test_a_share_is_the_rate_over_the_ceiling_that_the_row_names(row, expected):
 def test_the_slower_of_operations_and_bytes_bounds_a_call(flops, bytes_, kind, least_s):
     for name in ("fp16", "matmul fp16"):
         found = bound(flops, bytes_, KNOWN, name)
-        assert found.kind == kind and math.isclose(found.least_s, least_s)
-        assert found.least_s == max(found.compute_s, found.memory_s)
-        assert found.measured
+        assert found.kind == kind
+        assert math.isclose(max(found.compute_s, found.memory_s), least_s)
 
 
 @pytest.mark.parametrize(
-    ("flops", "bytes_", "matmul", "memory"),
+    ("flops", "bytes_", "matmul"),
     [
-        (None, 1e12, "fp16", "copy"),
-        (float("nan"), 1e12, "fp16", "copy"),
-        (1e12, None, "fp16", "copy"),
-        (1e12, 1e12, None, "copy"),
-        (1e12, 1e12, "fp8", "copy"),
-        (1e12, 1e12, "fp16", "write"),
+        (None, 1e12, "fp16"),
+        (float("nan"), 1e12, "fp16"),
+        (1e12, None, "fp16"),
+        (1e12, 1e12, None),
+        (1e12, 1e12, "fp8"),
     ],
 )
-def test_what_is_not_known_bounds_nothing(flops, bytes_, matmul, memory):
-    assert bound(flops, bytes_, KNOWN, matmul, memory) is None
+def test_what_is_not_known_bounds_nothing(flops, bytes_, matmul):
+    assert bound(flops, bytes_, KNOWN, matmul) is None
     assert bound(1e12, 1e12, None, "fp16") is None
-
-
-def test_a_bound_says_whether_both_ceilings_were_measured(tmp_path):
-    save(tmp_path, ROWS)
-    found = ceilings(tmp_path, "nvidia-h200")
-    assert bound(1, 1, found, "fp16").measured
-    assert not bound(1, 1, found, "fp8").measured, "the maker's peak"
-    assert not bound(1, 1, found, "fp16", "write").measured, "the maker's bandwidth"
+    only_products = Ceilings("toy", {"matmul fp16": KNOWN.get("matmul fp16")})
+    assert bound(1e12, 1e12, only_products, "fp16") is None
 
 
 def test_the_ridge_is_where_operations_and_bytes_take_equally_long():
