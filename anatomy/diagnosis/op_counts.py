@@ -1,9 +1,8 @@
 """Operations and bytes of any callable, operator by operator, as PyTorch dispatches it.
 
-The operations are those of PyTorch's own counter (`torch.utils.flop_counter`): products,
-convolutions and attention; what is elementwise counts as none. The bytes are those of each operator
-by itself: every input read once and every output written once. Eager operators do move them, unless
-a cache holds them between two operators; a kernel that reads something twice moves more.
+The operations are those of PyTorch's own counter (`torch.utils.flop_counter`), in which what is
+elementwise counts as none. The bytes are those of each operator by itself, every input read once
+and every output written once: a cache between two operators saves some, a second reading adds some.
 """
 
 from collections import Counter
@@ -32,20 +31,13 @@ TRANSFERS = ("copy_", "_to_copy")
 
 @dataclass
 class Counted:
-    """What was counted of one call.
+    """What was counted of one call."""
 
-    Attributes:
-        flops: Operations by number format (`bf16`, `tf32`, ...); a type without a ceiling's name
-            stands by its own, such as `float64`.
-        bytes: Bytes read and written.
-        operators: How many operators ran.
-        failed: Why nothing was counted; empty where it was.
-    """
-
+    # By number format (`bf16`, `tf32`, ...); a type without a ceiling by its name, as `float64`.
     flops: Counter = field(default_factory=Counter)
-    bytes: int = 0
-    operators: int = 0
-    failed: str = ""
+    bytes: int = 0  # read and written
+    operators: int = 0  # that ran
+    failed: str = ""  # why nothing was counted
 
     @property
     def total_flops(self) -> int:
@@ -83,14 +75,10 @@ class _Counting(TorchDispatchMode):
 
 
 def count(call: Callable[[], object], kind: str = "cpu") -> Counted:
-    """Count one call, which has run before. It computes and changes what it always does.
+    """Count one call, which has run before, on one kind of device: `cuda` or `cpu`.
 
-    Args:
-        call: The call.
-        kind: The kind of device that is counted, `cuda` or `cpu`.
-
-    A callable that PyTorch does not dispatch operator by operator (a replayed CUDA graph, some
-    compiled code) is counted as far as it is seen, and `failed` says where it refused.
+    What PyTorch does not dispatch operator by operator (a replayed CUDA graph, some compiled code)
+    is counted as far as it is seen, and `failed` says where it refused.
     """
     counted = Counted()
     try:

@@ -1,7 +1,7 @@
 """A reader's own script, diagnosed in a fresh process: its `step()`, fed by its `batches()`.
 
-The parent starts this module as a script of its own; what it finds comes back as JSON in a file, so
-that the reader's script may print, and crash, as it likes.
+That process runs this module; what it finds comes back as JSON in a file, so that the reader's
+script may print, and crash, as it likes.
 """
 
 import importlib.util
@@ -36,28 +36,19 @@ def diagnose_script(
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Run a script in a fresh process, and diagnose a step that it defines.
+    """Run a script in a fresh process, and diagnose a step that it defines, as `diagnose` does.
 
     Args:
-        script: The Python file. It defines the step, and may define `setup()`, which is called
-            once, and `batches()`, whose values the step is then given one after the other.
+        script: The Python file; `_diagnosed` says what it may define.
         arguments: What it is called with.
         function: Name of the step.
         device: `cuda:0`, or `cpu` in a reduced way.
         timeout_s: Seconds after which the process is ended. Default: never.
         heard: Called with each line that the script prints.
 
-    Returns:
-        `text`, the diagnosis as it prints itself, and `diagnosis`, the same as plain values.
-
-    Raises:
-        BadParameter: There is no such script or device, or the step takes something else.
-        UnknownName: It has no such function.
-        DeviceError: The device is not there.
-        Busy: Another process measures on this machine.
-        MeasurementError: It failed; the error's `output` is the end of what it printed.
+    Returns `text`, the diagnosis as it prints itself, and `diagnosis`, the same as plain values.
+    A MeasurementError has the end of what the script printed as its `output`.
     """
-    script = Path(script)
     if not script.is_file():
         raise BadParameter(
             f"There is no script {script}. Name a Python file that defines {function}()."
@@ -90,7 +81,7 @@ def diagnose_script(
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The child: load the script, diagnose its step, and write what was found."""
+    """The child: diagnose the script's step, and write what was found."""
     script, function, device, *rest = arguments
     file = Path(os.environ[VARIABLE])
     try:
@@ -102,20 +93,18 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> dict[str, Any]:
-    """What there is to write of a script's step."""
+    """The diagnosis of the step; `setup()` is called once, `batches()` yields what it is given."""
     host.require_device(device)  # before the script runs for minutes
     sys.argv = [script, *rest]
     sys.path.insert(0, str(Path(script).resolve().parent))
     module = _or_failure(f"{script} could not be loaded", _loaded, Path(script))
-    found = vars(module)
-    step = found.get(function)
+    step, setup, batches = (getattr(module, name, None) for name in (function, SETUP, BATCHES))
     if not callable(step):
-        own = (each for each in found.values() if inspect.isfunction(each))
+        own = (each for _, each in inspect.getmembers(module, inspect.isfunction))
         known = [each.__name__ for each in own if each.__module__ == module.__name__]
         raise UnknownName(f"function in {script} called", function, known)
-    if callable(setup := found.get(SETUP)):
+    if callable(setup):
         _or_failure(f"{SETUP}() of {script} failed", setup)
-    batches = found.get(BATCHES)
     inputs = batches if callable(batches) else None
     wanted = [
         each

@@ -1,7 +1,7 @@
 """Measures one step of anything and says what holds it back: `diagnose`.
 
 The times come from the stopwatch, without a profiler; what host and GPU did meanwhile comes from a
-profile of a few steps, taken beside. `bottleneck` turns both into a name with its evidence.
+profile of a few steps, taken beside.
 """
 
 from collections import Counter
@@ -34,27 +34,16 @@ TOP = 5
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `diagnose` found; it prints itself.
+    """What `diagnose` found; it prints itself."""
 
-    Attributes:
-        name: What was diagnosed.
-        device: Where it ran: the GPU's name, or `cpu`.
-        verdict: The bottleneck with its evidence.
-        quantities: What was measured.
-        period: The period of a step with its 95 % interval, seconds.
-        kernels: What the GPU ran longest: name, share of its busy time, how many a step. On a CPU,
-            operators.
-        waits: Operators and calls that made the host wait, and how often a step.
-        warnings: What the reader must know, one sentence each.
-    """
-
-    name: str
-    device: str
+    name: str  # of what was diagnosed
+    device: str  # the GPU's name, or `cpu`
     verdict: Verdict
     quantities: Quantities
-    period: intervals.Interval
+    period: intervals.Interval  # of a step, in seconds, with its 95 % interval
+    # What the GPU ran longest (on a CPU, operators): name, share of its busy time, how many a step.
     kernels: tuple[tuple[str, float, float], ...] = ()
-    waits: tuple[tuple[str, float], ...] = ()
+    waits: tuple[tuple[str, float], ...] = ()  # what made the host wait, and how often a step
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -230,12 +219,10 @@ def _enqueue(watch: Stopwatch, full: Callable[[], None], feed: _Feed | None) -> 
 
 
 def _profiled(seen: profiles.Profile, period_s: float) -> dict[str, float | None]:
-    """The quantities that come from the profile, per step.
-
-    A profiler slows the host, so the host's waits are taken as shares of the profiled time.
-    """
+    """The quantities that come from the profile, per step."""
     if not seen.steps or not seen.device:
         return {}
+    # A profiler slows the host, so its waits are taken as shares of the profiled time.
     slowed = period_s / seen.window_s if seen.window_s else 0.0
     busy = census.busy(seen.device)
     copies = [span for span in seen.device if _is_copy(span[2])]

@@ -1,8 +1,4 @@
-"""Which software measures: versions of torch and what it brings, read with care about its weight.
-
-`torch_build` and `require_torch` answer without importing torch, which takes seconds; `installed`
-imports it and is for the process that measures.
-"""
+"""Which software measures. Only `installed` imports torch, which takes seconds."""
 
 import ctypes
 import importlib.metadata
@@ -36,11 +32,7 @@ def torch_build() -> Build:
 
 
 def require_torch() -> Build:
-    """`torch_build` for who is about to measure.
-
-    Raises:
-        DeviceError: No torch is installed. (Reading recordings and building the site need none.)
-    """
+    """`torch_build` for who is about to measure; raises DeviceError where none is installed."""
     build = torch_build()
     if build.version == NO_TORCH:
         raise DeviceError(
