@@ -132,7 +132,7 @@ class Quantities:
         return None if least is None or not kernels else least / kernels
 
     def shares(self) -> dict[str, float | None]:
-        """The shares that evidence is told in, as columns of a table."""
+        """All shares that evidence is told in, by their columns."""
         return {
             "idle_share": self.idle_share,
             "enqueue_share": self.share("enqueue_s"),
@@ -173,7 +173,7 @@ def judge(seen: Quantities) -> Verdict:
         return _without_profile(seen)
     if not seen.known("kernels"):
         told = "Nothing ran on the GPU, so the step is the host's own work."
-        return _verdict(UNKNOWN, None, False, {}, [told, *_host(seen)])
+        return _verdict(UNKNOWN, None, False, {}, [told, *_host_in_words(seen)])
     saved = savings(seen)
     kind, rival, told_kind, sure = _kind_of_kernels(seen)
     scores = {kind if cause == "kernels" else cause: saved[cause] for cause in saved}
@@ -185,7 +185,7 @@ def judge(seen: Quantities) -> Verdict:
         not others or scores[others[0]] < RIVAL * scores[first]
     )
     certain = certain and (sure or first != kind)
-    told = [*_host(seen), *_device(seen)]
+    told = [*_host_in_words(seen), *_device_in_words(seen)]
     if first == kind or second == kind:
         told.append(told_kind)
     if scores[first] < LEAST_SAVING:
@@ -196,7 +196,7 @@ def judge(seen: Quantities) -> Verdict:
         )
     elif first != kind:
         told.append(
-            f"Without {_what(first)} a step would be about "
+            f"Without {_cause_in_words(first)} a step would be about "
             f"{units.percent(saved[first])} shorter, by a model of these times."
         )
     shown = {kind if cause == "kernels" else cause: saved[cause] for cause in saved}
@@ -281,7 +281,7 @@ def _kind_of_kernels(seen: Quantities) -> tuple[str, str | None, str, bool]:
 
 def _without_profile(seen: Quantities) -> Verdict:
     """What can be said without the GPU's own account: whether the host sets the pace."""
-    enqueue, told = seen.share("enqueue_s"), _host(seen)
+    enqueue, told = seen.share("enqueue_s"), _host_in_words(seen)
     told.append("What the GPU did was not seen: no profile.")
     inputs = seen.share("input_s") or 0.0
     if inputs >= INPUT_SHARE_ON_CPU:
@@ -302,8 +302,7 @@ def _on_cpu(seen: Quantities) -> Verdict:
     return replace(_verdict(UNKNOWN, None, False, {}, told), advice=ON_A_GPU)
 
 
-def _host(seen: Quantities) -> list[str]:
-    """What the host does in a step, in sentences."""
+def _host_in_words(seen: Quantities) -> list[str]:
     period = units.seconds(seen.known("period_s"))
     told = [f"A step takes {period}; the host needs {_share(seen.share('enqueue_s'))} of it."]
     inputs, wait = seen.share("input_s"), seen.share("wait_s")
@@ -327,8 +326,7 @@ def _host(seen: Quantities) -> list[str]:
     return told
 
 
-def _device(seen: Quantities) -> list[str]:
-    """What the GPU does in a step, in sentences."""
+def _device_in_words(seen: Quantities) -> list[str]:
     kernels = seen.known("kernels") or 0.0
     told = [
         f"The GPU is idle for {_share(seen.idle_share)} of the step; it runs "
@@ -345,7 +343,7 @@ def _device(seen: Quantities) -> list[str]:
     return told
 
 
-def _what(cause: str) -> str:
+def _cause_in_words(cause: str) -> str:
     words = {LAUNCH: "the host's launches", SYNC: "the waits", INPUT: "the wait for its input"}
     return words.get(cause, cause)
 

@@ -69,7 +69,7 @@ class _Counting(TorchDispatchMode):
             self.into.operators += 1
             if packet in flop_registry:
                 work = flop_registry[packet](*args, **kwargs, out_val=out)
-                self.into.flops[_format(packet, args)] += int(work)
+                self.into.flops[_number_format(packet, args)] += int(work)
             self.into.bytes += _bytes(func, args, kwargs, out)
         return out
 
@@ -90,8 +90,7 @@ def count(call: Callable[[], object], kind: str = "cpu") -> Counted:
     return counted
 
 
-def _format(packet: Any, args: tuple) -> str:
-    """The number format in which an operator multiplies."""
+def _number_format(packet: Any, args: tuple) -> str:
     dtype = next((t.dtype for t in _tensors(args) if t.is_floating_point()), torch.float32)
     if dtype == torch.float32 and "conv" in str(packet):
         return "tf32" if torch.backends.cudnn.allow_tf32 else "fp32"

@@ -1,7 +1,7 @@
 """A reader's own script, run in several fresh processes: its comparisons become one each.
 
-Every call of `anatomy.compare` in the script counts, in its order. What they found is merged as
-the tables of an experiment are; `anatomy.judge.replication` says what that may claim.
+What each call of `anatomy.compare` found is merged as the tables of an experiment are;
+`anatomy.judge.replication` says what that may claim.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,15 +26,8 @@ def replicate(
 ) -> list[dict[str, Any]]:
     """Run a script in fresh processes, one after the other, and merge each of its comparisons.
 
-    Args:
-        script: The Python file.
-        arguments: What it is called with.
-        processes: How many processes, 1 or more.
-        timeout_s: Seconds after which a process is ended. Default: never.
-        tell: Called with the number of each process, from 1, before it begins.
-        heard: Called with each line that the first process prints; the others are not heard.
-
-    A MeasurementError of a script that failed has the end of what it printed as its `output`.
+    `tell` is called with the number of each process, from 1, before it begins, and `heard` with
+    each line that the first one prints. A MeasurementError has the last lines as its `output`.
     """
     if not script.is_file():
         raise BadParameter(f"There is no script {script}. Name a Python file that calls compare.")

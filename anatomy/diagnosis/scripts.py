@@ -36,23 +36,15 @@ def diagnose_script(
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Run a script in a fresh process, and diagnose a step that it defines, as `diagnose` does.
+    """Diagnose the step that a function of a script is, in a fresh process.
 
-    Args:
-        script: The Python file; `_diagnosed` says what it may define.
-        arguments: What it is called with.
-        function: Name of the step.
-        device: `cuda:0`, or `cpu` in a reduced way.
-        timeout_s: Seconds after which the process is ended. Default: never.
-        heard: Called with each line that the script prints.
-
-    Returns `text`, the diagnosis as it prints itself, and `diagnosis`, the same as plain values.
-    A MeasurementError has the end of what the script printed as its `output`.
+    `heard` is called with each line that the script prints; a MeasurementError has the last ones as
+    its `output`. Returns `text`, the diagnosis as it prints itself, and `diagnosis`, the same as
+    plain values.
     """
     if not script.is_file():
-        raise BadParameter(
-            f"There is no script {script}. Name a Python file that defines {function}()."
-        )
+        advice = f"Name a Python file that defines {function}()."
+        raise BadParameter(f"There is no script {script}. {advice}")
     host.parse_device(device)
     command = ["-m", "anatomy.diagnosis.scripts", str(script), function, device, *arguments]
     with (
@@ -81,7 +73,7 @@ def diagnose_script(
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The child: diagnose the script's step, and write what was found."""
+    """What the fresh process does: diagnose the step, and write what was found."""
     script, function, device, *rest = arguments
     file = Path(os.environ[VARIABLE])
     try:
@@ -93,18 +85,19 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> dict[str, Any]:
-    """The diagnosis of the step; `setup()` is called once, `batches()` yields what it is given."""
+    """Load the script, call its `setup()`, and diagnose its step with what `batches()` yields."""
     host.require_device(device)  # before the script runs for minutes
     sys.argv = [script, *rest]
     sys.path.insert(0, str(Path(script).resolve().parent))
     module = _or_failure(f"{script} could not be loaded", _loaded, Path(script))
-    step, setup, batches = (getattr(module, name, None) for name in (function, SETUP, BATCHES))
-    if not callable(step):
-        own = (each for _, each in inspect.getmembers(module, inspect.isfunction))
+    found = vars(module)
+    if not callable(step := found.get(function)):
+        own = (each for each in found.values() if inspect.isfunction(each))
         known = [each.__name__ for each in own if each.__module__ == module.__name__]
         raise UnknownName(f"function in {script} called", function, known)
-    if callable(setup):
+    if callable(setup := found.get(SETUP)):
         _or_failure(f"{SETUP}() of {script} failed", setup)
+    batches = found.get(BATCHES)
     inputs = batches if callable(batches) else None
     wanted = [
         each
@@ -128,10 +121,8 @@ def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> 
 
 
 def _loaded(script: Path) -> ModuleType:
-    """The script as a module, known by its name so that its classes reach a DataLoader's workers.
-
-    It is not `__main__`, so what would run the whole program does not run.
-    """
+    """The script as a module, and not as `__main__`, which would run the whole program."""
+    # Known by its name, so that its classes reach a DataLoader's workers.
     name = OTHER_NAME if script.stem in sys.modules else script.stem
     spec = importlib.util.spec_from_file_location(name, script)
     if spec is None or spec.loader is None:

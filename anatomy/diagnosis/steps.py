@@ -47,7 +47,7 @@ class Diagnosis:
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self))
+        return "\n".join(_printed(self))
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
@@ -138,7 +138,7 @@ def diagnose(
         flops=None if counted.failed else counted.total_flops,
         bytes=None if counted.failed else counted.bytes,
         device=watch.device.type,
-        **_profiled(seen, period.median),
+        **_quantities_of_profile(seen, period.median),
         **least,
     )
     where = host.describe(watch.device)["gpu"] if on_gpu else "cpu"
@@ -218,8 +218,7 @@ def _enqueue(watch: Stopwatch, full: Callable[[], None], feed: _Feed | None) -> 
     return median(taken)
 
 
-def _profiled(seen: profiles.Profile, period_s: float) -> dict[str, float | None]:
-    """The quantities that come from the profile, per step."""
+def _quantities_of_profile(seen: profiles.Profile, period_s: float) -> dict[str, float | None]:
     if not seen.steps or not seen.device:
         return {}
     # A profiler slows the host, so its waits are taken as shares of the profiled time.
@@ -291,8 +290,7 @@ def _top(events: list[profiles.Event], steps: int) -> tuple[tuple[str, float, fl
     )
 
 
-def _lines(found: Diagnosis) -> list[str]:
-    """A diagnosis as aligned lines."""
+def _printed(found: Diagnosis) -> list[str]:
     verdict, period = found.verdict, found.period
     took = units.seconds_range(period.median, period.low, period.high)
     first = f"bottleneck: {verdict.cause}"

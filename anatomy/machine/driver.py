@@ -81,10 +81,7 @@ def conditions(card: str) -> dict[str, Any] | None:
 
 
 def throttle_counters(card: str) -> dict[str, int | None] | None:
-    """Nanoseconds since the driver was loaded for which each of `THROTTLE_FIELDS` slowed it down.
-
-    None where NVML does not know the card.
-    """
+    """Nanoseconds since the driver was loaded for which each of `THROTTLE_FIELDS` slowed it."""
     nvml, handle = _nvml(), _handle(card)
     if nvml is None or handle is None:
         return None

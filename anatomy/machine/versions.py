@@ -69,13 +69,11 @@ def _cublas(cuda: str | None) -> str | None:
         ask = ctypes.CDLL(f"libcublas.so.{cuda.split('.')[0]}").cublasGetProperty
     except (OSError, AttributeError):
         return _version("nvidia-cublas") or _version(f"nvidia-cublas-cu{cuda.split('.')[0]}")
-    parts = []
-    for part in range(3):  # libraryPropertyType: major, minor, patch (library_types.h)
-        value = ctypes.c_int()
-        if ask(part, ctypes.byref(value)):
-            return None
-        parts.append(str(value.value))
-    return ".".join(parts)
+    # libraryPropertyType: major, minor, patch (library_types.h)
+    parts = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    if any(ask(number, ctypes.byref(part)) for number, part in enumerate(parts)):
+        return None
+    return ".".join(str(part.value) for part in parts)
 
 
 def _version(package: str) -> str | None:

@@ -10,7 +10,6 @@ import typer
 
 from anatomy.chapters.harnesses.contest import scoreboard
 from anatomy.cli import options
-from anatomy.cli.options import Format
 from anatomy.cli.output import as_csv, say, show, table
 from anatomy.record import recording
 from anatomy.table.errors import MeasurementError, RecordingError
@@ -36,7 +35,7 @@ def add(app: typer.Typer) -> None:
             bool, typer.Option("--plan", help="Measure nothing; print how it stands.")
         ] = False,
         allow_foreign: options.ForeignOption = False,
-        format: options.FormatOption = Format.TEXT,
+        format: options.FormatOption = "text",
     ) -> None:
         """Hold the package's stopwatch against triton's, torch's and inductor's on this device.
 
@@ -88,15 +87,15 @@ def _recorded(items: list[Any], root: Path, device: str) -> scoreboard.Board:
     return scoreboard.Board.of([each for each in found if each is not None])
 
 
-def _print(board: scoreboard.Board, format: Format) -> None:
+def _print(board: scoreboard.Board, format: str) -> None:
     sheets = [
         (part, quantity, scoreboard.sheet(board, part, quantity))
         for part in scoreboard.PARTS
         for quantity in (scoreboard.QUANTITIES if part in scoreboard.BY_QUANTITY else ("gpu_cold",))
     ]
-    if format is Format.CSV:
+    if format == "csv":
         say(as_csv(board.targets))
-    elif format is Format.JSON:
+    elif format == "json":
         lines = {
             sheet.title: [
                 dict(zip((h.removeprefix("#") for h in sheet.heads), line, strict=True))

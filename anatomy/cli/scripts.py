@@ -1,4 +1,4 @@
-"""`replicate`: a reader's own script in several fresh processes."""
+"""Commands about a reader's own script: `replicate` and `diagnose`."""
 
 import json
 from collections.abc import Sequence
@@ -8,20 +8,26 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from anatomy.cli import text
-from anatomy.cli.measure import known_ceilings
-from anatomy.cli.options import Format, FormatOption, ScriptArguments, TimeoutOption
+from anatomy.cli import ceilings, text
+from anatomy.cli.options import (
+    FormatOption,
+    PlainFormatOption,
+    ScriptArguments,
+    TimeoutOption,
+)
 from anatomy.cli.output import as_csv, say
-from anatomy.judge import limits, replication, rows
+from anatomy.judge import replication, rows
+from anatomy.judge.limits import Ceilings
 from anatomy.table import units
 
-EXAMPLE = "Example: pytorch-gpu-anatomy replicate snippets/compare_your_code.py -n 3"
+REPLICATED = "Example: pytorch-gpu-anatomy replicate snippets/compare_your_code.py -n 3"
+DIAGNOSED = "Example: pytorch-gpu-anatomy diagnose snippets/diagnose_your_step.py"
 
 
 def add(app: typer.Typer) -> None:
-    """Add `replicate` to the application."""
+    """Add `replicate` and `diagnose` to the application."""
 
-    @app.command(epilog=EXAMPLE)
+    @app.command(epilog=REPLICATED)
     def replicate(
         script: Annotated[
             Path,
@@ -35,7 +41,7 @@ def add(app: typer.Typer) -> None:
             ),
         ] = 5,
         timeout: TimeoutOption = None,
-        format: FormatOption = Format.TEXT,
+        format: FormatOption = "text",
     ) -> None:
         """Run your own script in several fresh processes, and merge what each compare() found.
 
@@ -65,33 +71,73 @@ def add(app: typer.Typer) -> None:
                 heard=lambda line: reporter.line(f"  {line}"),
             )
             reporter.end(name, f"process {processes} of {processes} is done")
-        if format is Format.JSON:
+        if format == "json":
             data = {"script": name, "processes": processes, "comparisons": found}
             say(json.dumps(data, indent=1, allow_nan=False))
-        elif format is Format.CSV:
-            say(as_csv(_table(found)))
+        elif format == "csv":
+            say(as_csv(_numbered(found)))
         else:
+            known = ceilings.known(here["slug"]) if (here := host.here()) else None
             parts = [f"{name}\n{replication.described(processes)}"]
-            here = host.here()
-            ceilings = known_ceilings(here["slug"]) if here else None
-            say("\n\n".join([*parts, *(_described(comparison, ceilings) for comparison in found)]))
+            say("\n\n".join([*parts, *(_described(comparison, known) for comparison in found)]))
+
+    @app.command(epilog=DIAGNOSED)
+    def diagnose(
+        script: Annotated[
+            Path, typer.Argument(metavar="SCRIPT.py", help="A Python file that defines step().")
+        ],
+        arguments: ScriptArguments = None,
+        function: Annotated[
+            str, typer.Option("--function", metavar="NAME", help="The function that is one step.")
+        ] = "step",
+        device: Annotated[
+            str, typer.Option(help="Device, such as cuda:0; cpu tells the input alone.")
+        ] = "cuda:0",
+        timeout: TimeoutOption = None,
+        format: PlainFormatOption = "text",
+    ) -> None:
+        """Say what holds one step of your own script back, and what speaks for it.
+
+        The script defines step(); it may define setup(), which is called once, and batches(), which
+        yields what step(batch) is given. Code under `if __name__ == "__main__"` is not run. The
+        answer is one of compute, memory, launch, sync, input, communication, latency, unknown. On
+        a CPU only input can be told. What the script prints is shown on standard error.
+        """
+        from anatomy.diagnosis import scripts
+        from anatomy.record import progress
+
+        name = str(script)
+        with progress.Reporter([None]) as reporter:
+            reporter.begin(name)
+            found = scripts.diagnose_script(
+                script,
+                arguments or (),
+                function=function,
+                device=device,
+                timeout_s=timeout,
+                heard=lambda line: reporter.line(f"  {line}"),
+            )
+            reporter.end(name, "done")
+        if format == "json":
+            say(json.dumps({"script": name} | found["diagnosis"], indent=1, allow_nan=False))
+        else:
+            say(found["text"])
 
 
-def _table(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
+def _numbered(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """All rows of all comparisons, which `comparison` counts from 1."""
     all_rows = [
         {"comparison": place} | row
         for place, comparison in enumerate(found, 1)
         for row in comparison["rows"]
     ]
-    columns = dict.fromkeys(column for row in all_rows for column in row)
-    return pd.DataFrame(all_rows, columns=list(columns), dtype=object)
+    return pd.DataFrame(all_rows, dtype=object)
 
 
-def _described(comparison: dict[str, Any], ceilings: limits.Ceilings | None) -> str:
+def _described(comparison: dict[str, Any], known: Ceilings | None) -> str:
     """One comparison: its times and verdicts, the ratio of each process, and warnings."""
     lines = [
-        text.timing(op, quantity, group, ceilings)
+        text.timing(op, quantity, group, known)
         for (op, quantity), group in rows.groups_of(comparison["rows"])
     ]
     for row in comparison["rows"]:
