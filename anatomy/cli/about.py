@@ -18,7 +18,7 @@ from anatomy.table.errors import RecordingError
 
 # What `list` prints as data of each experiment, beside its name.
 LISTED = ("command", "page", "summary", "defaults", "timeout_s")
-# What `machine` prints of each block, and with which unit.
+# What `machine` prints of the machine block, and with which unit.
 MACHINE_LINES = (
     ("slug", "machine", ""),
     ("gpu", "GPU", ""),
@@ -34,7 +34,6 @@ MACHINE_LINES = (
     ("cpu", "CPU", ""),
     ("cpu_count", "CPU threads", ""),
 )
-SOFTWARE_LINES = ("python", "torch", "cuda", "cudnn", "cublas", "triton", "numpy", "pandas", "os")
 
 
 def add(app: typer.Typer, package: Path | None) -> None:
@@ -80,9 +79,9 @@ def _machine_tables(here: dict, found: list[dict], device: str) -> Iterator[Tabl
         if value is not None:
             shown = units.byte_count(value) if unit == "bytes" else f"{value} {unit}".rstrip()
             grid.add_row(label, shown)
-    for name in SOFTWARE_LINES:
-        if here["software"].get(name) is not None:
-            grid.add_row(name, here["software"][name])
+    for name, version in here["software"].items():
+        if version is not None:
+            grid.add_row(name, version)
     yield grid
     if not found:
         yield f"\nNo limits are known of this machine. {mend}"

@@ -129,17 +129,15 @@ def _floors(found: list[Row]) -> Iterator[Table | str]:
     by = {(row["op"], row["variant"], row["quantity"]): row for row in measured}
     for op, variant in dict.fromkeys((op, variant) for op, variant, _ in by):
         there = [by.get((op, variant, quantity)) for quantity in rooflines.FLOOR_QUANTITIES]
-        spans = (
-            row and units.seconds_range(row["median_s"], row["low_s"], row["high_s"])
-            for row in there
-        )
+        times = [row and (row["median_s"], row["low_s"], row["high_s"]) for row in there]
+        spans = (time and units.seconds_range(*time) for time in times)
         lines.append((variant if op == "graph" else f"{op}: {variant}", *spans))
     fits = [curves.graph_line(found, quantity) for quantity in rooflines.FLOOR_QUANTITIES]
     for words, part in (("each kernel of a graph", "each"), ("a replay, fixed part", "fixed")):
-        ends: list[Interval | None] = [getattr(fit, part) if fit else None for fit in fits]
+        ends: list[Interval | None] = [fit and getattr(fit, part) for fit in fits]
         spans = (each and units.seconds_range(each.median, each.low, each.high) for each in ends)
         lines.append((words, *spans))
-    heads = (f"#{rooflines.FLOOR_HEADS[quantity]}" for quantity in rooflines.FLOOR_QUANTITIES)
+    heads = (f"#{head}" for head in rooflines.FLOOR_HEADS.values())
     yield table(("floor", *heads), lines, "\nWhat asking the GPU costs")
 
 

@@ -21,14 +21,10 @@ BLAS = (
 def callback(
     experiment: Signature, own: Mapping[str, tuple[Any, Any]], act: Act, *, defaults: bool = True
 ) -> Callable[..., None]:
-    """What `typer.Typer.command` needs: a function with the options as its signature.
+    """What `typer.Typer.command` needs: a function with all options as its signature.
 
-    Args:
-        experiment: What the options are made from.
-        own: Options of the command beside them: name -> (annotation, default).
-        act: Called with the experiment, its parameters, and the command's own options.
-        defaults: Whether a parameter that is not given has the experiment's default; otherwise
-            it is left out.
+    Those are the experiment's and the command's `own`: name -> (annotation, default). Without
+    `defaults`, a parameter that is not given is left out of what `act` is called with.
     """
     theirs = {
         each.name: (_annotation(each, defaults), each.default if defaults else None)

@@ -31,10 +31,7 @@ def report(found: Recording) -> Iterator[Table | str]:
 
 
 def steps(rows: Sequence[Row]) -> Iterator[Table | str]:
-    """A table of each comparison of the rungs, from rung 0 upwards; then what can't run, and why.
-
-    The rows are those of `ladder.training`.
-    """
+    """A table of each comparison of `STEPS`, from rung 0 upwards; then what can't run, and why."""
     climbed = [row for row in rows if RUNG.match(str(row.get("variant")))]
     climbed = [row for row in climbed if row.get("role") != "again"]
     ways = names(climbed, "variant")
@@ -46,7 +43,8 @@ def steps(rows: Sequence[Row]) -> Iterator[Table | str]:
         yield "?: not told apart from the noise"
     whys = {row["variant"]: row["note"] for row in climbed if _unmeasured(row)}
     for why in dict.fromkeys(whys.values()):
-        yield f"{', '.join(way for way in ways if whys.get(way) == why)}: {why}"
+        stuck = (way for way in ways if way in whys and whys[way] == why)
+        yield f"{', '.join(stuck)}: {why}"
 
 
 def _unmeasured(row: Row) -> bool:
@@ -102,10 +100,7 @@ def _if_known(row: Row, column: str, printed: Callable[[float], str]) -> str | N
 
 
 def traffic(rows: Sequence[Row]) -> Table:
-    """Bytes of device memory by the counters and on paper, and how many times those of `fused`.
-
-    The rows are those of `ladder.traffic`.
-    """
+    """The bytes of `TRAFFIC` by the counters and on paper, and how many times those of `fused`."""
     columns = {
         "scores": ("score_bytes", units.byte_count),
         "counted": ("dram_bytes", units.byte_count),

@@ -34,10 +34,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 def measure(
     experiment: Signature, params: dict[str, Any], given: dict[str, Any], package: Path | None
 ) -> None:
-    """Measure one experiment in an isolated process, and print what came of it.
-
-    Nothing half-written is left where it can't be measured or saved.
-    """
+    """Measure one experiment in an isolated process, and print what came of it."""
     folder, is_text = given["save"], given["format"] == "text"
     if folder is not None:
         _require_folder(folder)
@@ -54,8 +51,8 @@ def measure(
     elif experiment.name in OWN_REPORTS and package is None:
         show(_origin(found), *OWN_REPORTS[experiment.name](found))
     else:
-        said = text.report(found, ceilings.known(found.machine))
-        say("\n\n".join([_origin(found), *parts, *said.split("\n\n")[1:]]))
+        report = text.report(found, ceilings.known(found.machine))
+        say("\n\n".join(filter(None, [_origin(found), *parts, report])))
     if found.path is not None:
         print(f"saved as {found.path}", file=sys.stderr)
 
@@ -95,10 +92,8 @@ def _measured(experiment, params, given, package, folder=None) -> Recording:
         start_s = data["method"]["start_s"]
         took = f"{progress.duration(data['seconds'])}, of which {progress.duration(start_s)}"
         reporter.end(what, f"{took} to start")
-    if folder is not None:
-        saved = recording.save(data, folder, defaults=experiment.defaults)
-        return recording.load(saved, folder)
-    # Saved and read all the same, so that what is printed is what a recording would hold.
+    # Saved and read in any case, so that what is printed is what a recording would hold.
     with tempfile.TemporaryDirectory(prefix="anatomy-") as away:
-        saved = recording.save(data, Path(away), defaults=experiment.defaults)
-        return Recording(recording.load(saved, Path(away)).data)
+        root = folder or Path(away)
+        found = recording.load(recording.save(data, root, defaults=experiment.defaults), root)
+        return found if folder else Recording(found.data)

@@ -24,10 +24,7 @@ LEADING = (
 
 
 def say(text: str) -> None:
-    """Print to standard output; a reader that has gone away (`| head`) ends the command quietly.
-
-    Raises AnatomyError where it can't be written, as where a disk is full.
-    """
+    """Print to standard output; a reader that has gone away (`| head`) ends the command quietly."""
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
@@ -45,10 +42,7 @@ def say(text: str) -> None:
 def table(
     heads: Iterable[str], lines: Iterable[Sequence[str | None]], title: str | None = None
 ) -> Table:
-    """A table for a terminal; what is None shows as a dash.
-
-    Headings that begin with `#` are of numbers, which stand to the right.
-    """
+    """A table for a terminal; `#` begins the heading of numbers, and None shows as a dash."""
     made = Table(title=title, title_justify="left", box=SIMPLE if title else None, pad_edge=False)
     for head in heads:
         justify = "right" if head.startswith("#") else "left"
@@ -61,14 +55,13 @@ def table(
 def show(*parts: RenderableType) -> None:
     """Print tables and text in colour where standard output is a terminal and NO_COLOR is unset."""
     terminal = sys.stdout.isatty()
-    held = io.StringIO()
     width = None if terminal else 200  # a pipe has no width; its reader can cut
     console = Console(
-        file=held, force_terminal=terminal, width=width, highlight=False, markup=False
+        file=io.StringIO(), force_terminal=terminal, width=width, highlight=False, markup=False
     )
     for part in parts:
         console.print(part)
-    say("\n".join(line.rstrip() for line in held.getvalue().splitlines()))
+    say("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))
 
 
 def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:

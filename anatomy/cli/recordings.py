@@ -75,7 +75,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         slug = None if here or not plan else _shown_machine()
         items = recorder.plan(wanted, root, here, slug=slug, package=package, processes=processes)
         if prune:
-            _prune({(item.name, _params_key(item.params)) for item in items}, root, dry=plan)
+            _prune([(item.name, item.params) for item in items], root, dry=plan)
         elif plan:
             _print_plan(items, recorder.estimate_s(items))
         else:
@@ -182,13 +182,13 @@ def _no_such_recording(
     )
 
 
-def _prune(shown: set[tuple], root: Path, *, dry: bool) -> None:
+def _prune(shown: list[tuple[str, dict]], root: Path, *, dry: bool) -> None:
     """Delete recordings, of all machines, that no page shows; ceilings stay, for every share."""
     count = 0
     broken: list[RecordingError] = []
     for each in recording.all_recordings(root, broken=broken):
-        call = (each.experiment, _params_key(each.params))
-        if call not in shown and each.experiment != limits.EXPERIMENT:
+        is_shown = (each.experiment, each.params) in shown
+        if not is_shown and each.experiment != limits.EXPERIMENT:
             count += 1
             say(f"{'would delete' if dry else 'deleted'} {each.path.relative_to(root)}")
             if not dry:
@@ -196,10 +196,6 @@ def _prune(shown: set[tuple], root: Path, *, dry: bool) -> None:
     say(f"{count} recordings that no page shows{' would be' if dry else ' were'} deleted.")
     for error in broken:
         print(f"left alone: {error}", file=sys.stderr)
-
-
-def _params_key(params: Mapping[str, Any]) -> tuple:
-    return tuple(sorted(params.items()))
 
 
 def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:

@@ -1,7 +1,6 @@
 """Commands about a reader's own script: `replicate` and `diagnose`."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,12 +8,7 @@ import pandas as pd
 import typer
 
 from anatomy.cli import ceilings, text
-from anatomy.cli.options import (
-    FormatOption,
-    PlainFormatOption,
-    ScriptArguments,
-    TimeoutOption,
-)
+from anatomy.cli.options import FormatOption, PlainFormatOption, ScriptArguments, TimeoutOption
 from anatomy.cli.output import as_csv, say
 from anatomy.judge import replication, rows
 from anatomy.judge.limits import Ceilings
@@ -75,7 +69,9 @@ def add(app: typer.Typer) -> None:
             data = {"script": name, "processes": processes, "comparisons": found}
             say(json.dumps(data, indent=1, allow_nan=False))
         elif format == "csv":
-            say(as_csv(_numbered(found)))
+            numbered = enumerate(found, 1)
+            lines = [{"comparison": n} | row for n, each in numbered for row in each["rows"]]
+            say(as_csv(pd.DataFrame(lines, dtype=object)))
         else:
             known = ceilings.known(here["slug"]) if (here := host.here()) else None
             parts = [f"{name}\n{replication.described(processes)}"]
@@ -122,16 +118,6 @@ def add(app: typer.Typer) -> None:
             say(json.dumps({"script": name} | found["diagnosis"], indent=1, allow_nan=False))
         else:
             say(found["text"])
-
-
-def _numbered(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """All rows of all comparisons, which `comparison` counts from 1."""
-    all_rows = [
-        {"comparison": place} | row
-        for place, comparison in enumerate(found, 1)
-        for row in comparison["rows"]
-    ]
-    return pd.DataFrame(all_rows, dtype=object)
 
 
 def _described(comparison: dict[str, Any], known: Ceilings | None) -> str:

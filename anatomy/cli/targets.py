@@ -39,19 +39,15 @@ def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
 
 
 def collected(only: Sequence[str] | None = None) -> list[Call]:
-    """The calls that pages, by default all of this checkout, show.
-
-    Raises AnatomyError outside of a checkout, and with all places that ask for what does not exist.
-    """
+    """The calls that pages, by default all of this checkout, show."""
     from anatomy.site.collecting import collect
 
-    asked = pages() if only is None else only
-    if not asked and only is None:
+    if only is None and not (only := pages()):
         raise AnatomyError(
             "There are no pages here that could show anything: this runs in a checkout of the "
             "project. Elsewhere name an experiment."
         )
-    return [tuple(call) for call in collect([docs() / page for page in asked])]
+    return [tuple(call) for call in collect([docs() / page for page in only])]
 
 
 def pages() -> list[str]:

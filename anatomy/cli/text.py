@@ -44,14 +44,13 @@ def provenance(recording: Recording) -> str:
 
 
 def report(recording: Recording, ceilings: Ceilings | None = None) -> str:
-    """The whole text of a recording: layout reports, timing blocks, notes; or a plain table."""
-    found = recording.rows
-    parts = [provenance(recording)]
+    """The text below the provenance: layout reports or other answers, timing blocks, notes."""
+    found, parts = recording.rows, []
     if any("strides" in row for row in found):
         parts.append(layout(found))
-    elif answers := [row for row in found if not _is_timed(row)]:
-        parts.append("\n\n".join(map(_answer_block, answers)))
-    for (op, quantity), group in rows.groups_of([r for r in found if _is_timed(r)]):
+    else:
+        parts += [_answer_block(row) for row in found if not _is_timed(row)]
+    for (op, quantity), group in rows.groups_of(filter(_is_timed, found)):
         parts.append(timing(op, quantity, group, ceilings))
     if said := notes(recording):
         parts.append("Notes:\n" + "\n".join(f"  - {note}" for note in said))

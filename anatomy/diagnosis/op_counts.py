@@ -77,8 +77,7 @@ class _Counting(TorchDispatchMode):
 def count(call: Callable[[], object], kind: str = "cpu") -> Counted:
     """Count one call, which has run before, on one kind of device: `cuda` or `cpu`.
 
-    What PyTorch does not dispatch operator by operator (a replayed CUDA graph, some compiled code)
-    is counted as far as it is seen, and `failed` says where it refused.
+    A replayed CUDA graph or compiled code is counted as far as operators are seen in it.
     """
     counted = Counted()
     try:

@@ -1,7 +1,6 @@
 """Measures one step of anything and says what holds it back: `diagnose`.
 
-The times come from the stopwatch, without a profiler; what host and GPU did meanwhile comes from a
-profile of a few steps, taken beside.
+Times come from the stopwatch; what host and GPU did meanwhile, from a profile taken beside.
 """
 
 from collections import Counter
@@ -47,7 +46,7 @@ class Diagnosis:
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join(_printed(self))
+        return "\n".join(_printed_lines(self))
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
@@ -290,7 +289,7 @@ def _top(events: list[profiles.Event], steps: int) -> tuple[tuple[str, float, fl
     )
 
 
-def _printed(found: Diagnosis) -> list[str]:
+def _printed_lines(found: Diagnosis) -> list[str]:
     verdict, period = found.verdict, found.period
     took = units.seconds_range(period.median, period.low, period.high)
     first = f"bottleneck: {verdict.cause}"

@@ -105,10 +105,7 @@ def boundaries(card: str) -> dict[str, float | None]:
 
 
 def compute_processes(card: str) -> list[int] | None:
-    """Processes with a compute context on the card; a desktop's compositor has none.
-
-    Numbers are the driver's: in a container those of the host, where this process is not found.
-    """
+    """Numbers of the processes that compute on the card; in a container they may be the host's."""
     nvml, handle = _nvml(), _handle(card)
     if nvml is None or handle is None:
         return None

@@ -26,10 +26,7 @@ NO_CUDA = "CUDA requested but torch.cuda.is_available() is False."
 
 
 def parse_device(device: Device) -> tuple[str, int]:
-    """Kind (`cuda` or `cpu`) and index of a device; "cuda" alone is its first card.
-
-    Raises BadParameter for what is no device's name, DeviceError for a kind not measured here.
-    """
+    """Kind (`cuda` or `cpu`) and index of a device; "cuda" alone is its first card."""
     text = str(device)
     if match := re.fullmatch(r"(cuda|cpu)(?::(\d+))?", text):
         return match[1], int(match[2] or 0)
@@ -126,10 +123,9 @@ def _describe(kind: str, index: int, count: int) -> dict[str, Any]:
 
 
 def here() -> dict[str, str | None] | None:
-    """What a recording made here now would be compared with, of the first GPU that torch would see.
+    """The first GPU that torch would see, and what a recording made on it now is compared with.
 
-    Does not import torch. None without a driver, with every card hidden, or with a torch built for
-    the CPU. `cpu` is the slug of the host's CPU.
+    None without a driver, with every card hidden, or with a torch built for the CPU.
     """
     build = versions.torch_build()
     cards = driver.visible_cards() if build.cuda else []
@@ -148,11 +144,6 @@ def here() -> dict[str, str | None] | None:
 def cpu_slug() -> str:
     """The slug under which this host's CPU is recorded."""
     return f"cpu-{_slug(_cpu_model())}"
-
-
-def gpu_present() -> bool:
-    """Whether measuring on a GPU can be tried here, without importing torch."""
-    return here() is not None
 
 
 def conditions(device: Device) -> dict[str, Any] | None:

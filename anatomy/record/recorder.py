@@ -281,7 +281,7 @@ def record(
         RecordingError: The disk refuses; nothing more could be kept.
     """
     todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
-    if any(item.needs_gpu for item in todo) and not host.gpu_present():
+    if any(item.needs_gpu for item in todo) and not host.here():
         raise host.no_cuda()
     started = time.monotonic()
     outcome = Outcome()
