@@ -20,7 +20,10 @@ SUMMARY = (
     "Measure what PyTorch does on a GPU, record it with its circumstances, and show what was "
     "recorded. Results go to standard output, progress to standard error; NO_COLOR is honoured."
 )
-GROUPS = {"c01": "Chapter 1, tensor semantics: layout, contiguity and their cost."}
+GROUPS = {
+    "run": "Measure any experiment by its name.",
+    "c01": "Chapter 1, tensor semantics: layout, contiguity and their cost.",
+}
 
 
 def build(package: Path | None = None) -> typer.Typer:
@@ -35,26 +38,19 @@ def build(package: Path | None = None) -> typer.Typer:
     claims.add(app)
 
     act = partial(measure.measure, package=package)
-    run = typer.Typer(help="Measure any experiment by its name.", no_args_is_help=True)
-    groups: dict[tuple[str, ...], typer.Typer] = {(): app, ("run",): run}
-    app.add_typer(run, name="run", epilog=STATUSES)
+    groups = {"": app}
     for experiment in signatures.experiments(package).values():
         call = generated.callback(experiment, measure.OPTIONS, act)
         for typed in filter(None, (f"run {experiment.name}", experiment.command)):
-            *path, name = typed.split()
+            group, _, name = typed.rpartition(" ")
+            if group not in groups:
+                groups[group] = typer.Typer(help=GROUPS.get(group), no_args_is_help=True)
+                app.add_typer(groups[group], name=group, epilog=STATUSES)
             example = generated.example(typed, experiment)
             # Its own panel, so that --help tells what is measured from the commands about it.
             panel = {"rich_help_panel": "Experiments"}
-            _group(groups, tuple(path)).command(name, epilog=example, **panel)(call)
+            groups[group].command(name, epilog=example, **panel)(call)
     return app
-
-
-def _group(groups: dict[tuple[str, ...], typer.Typer], path: tuple[str, ...]) -> typer.Typer:
-    if path not in groups:
-        parent = _group(groups, path[:-1])
-        groups[path] = typer.Typer(help=GROUPS.get(path[-1]), no_args_is_help=True)
-        parent.add_typer(groups[path], name=path[-1], epilog=STATUSES)
-    return groups[path]
 
 
 def _print_version(wanted: bool) -> None:

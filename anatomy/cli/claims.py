@@ -45,9 +45,15 @@ def add(app: typer.Typer) -> None:
         if (check or write) and (verdict or topic):
             raise BadParameter("--check and --write take all claims: leave out --verdict, --topic.")
         root = recording.default_root()
+        known = ledger.judged_machines(root)
+        if not known:
+            make = "Make some: pytorch-gpu-anatomy record"
+            raise RecordingError(f"There are no recordings to judge by in {root}. {make}")
+        if machine is not None and machine not in known:
+            raise UnknownName("machine with recordings", machine, known)
         found = {
             slug: ledger.results(Showing(root=root, machine=slug), [slug])
-            for slug in _machines(root, machine)
+            for slug in ([machine] if machine else known)
         }
         if write:
             for slug, results in found.items():
@@ -76,17 +82,6 @@ def add(app: typer.Typer) -> None:
             say("\n".join(typed))
             raise typer.Exit(1)
         say("No figure on these pages was typed by hand.")
-
-
-def _machines(root: Path, machine: str | None) -> list[str]:
-    known = ledger.judged_machines(root)
-    if not known:
-        raise RecordingError(
-            f"There are no recordings to judge by in {root}. Make some: pytorch-gpu-anatomy record"
-        )
-    if machine is not None and machine not in known:
-        raise UnknownName("machine with recordings", machine, known)
-    return [machine] if machine else known
 
 
 def _check(root: Path, found: dict[str, list[claims.Result]]) -> None:

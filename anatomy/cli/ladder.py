@@ -56,7 +56,9 @@ def _steps_of(op: str, rows: Sequence[Row]) -> Table:
         "a step takes": _time,
         "speed-up": lambda row: _speedup(row, "ratio"),
         "over the rung before": lambda row: _speedup(row, "ratio_before"),
-        "rate": _rate,
+        "rate": lambda row: _if_measured(
+            row, "flops", lambda flops: units.rate(flops / row["median_s"], "FLOP/s")
+        ),
         "of the ceiling": lambda row: _if_measured(row, "share_of_ceiling", units.percent),
         "peak memory": lambda row: _if_measured(row, "total_peak_bytes", units.byte_count),
         "kernels": lambda row: _if_measured(row, "kernels_per_call", lambda count: f"{count:.0f}"),
@@ -83,12 +85,6 @@ def _speedup(row: Row, column: str) -> str | None:
     ends = (None, None) if units.missing(low) or units.missing(high) else (1 / high, 1 / low)
     word = row.get(WORDS[column == "ratio_before"])
     return units.ratio_range(1 / ratio, *ends) + (" ?" if word == "undecided" else "")
-
-
-def _rate(row: Row) -> str | None:
-    if _unmeasured(row) or units.missing(row.get("flops")):
-        return None
-    return units.rate(row["flops"] / row["median_s"], "FLOP/s")
 
 
 def _if_measured(row: Row, column: str, printed: Callable[[float], str]) -> str | None:

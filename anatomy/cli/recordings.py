@@ -155,9 +155,8 @@ def _show(experiment: Signature, params: Mapping[str, Any], options: Mapping[str
     root = _root()
     slug = _machine(options["machine"], root, experiment)
     wanted = experiment.bind(**params)
-    there = [
-        each for each in recording.all_recordings(root, slug) if each.experiment == experiment.name
-    ]
+    every = recording.all_recordings(root, slug)
+    there = [each for each in every if each.experiment == experiment.name]
     found = next((each for each in there if each.params == wanted), None)
     if found is None:
         raise RecordingError(_no_such_recording(experiment, wanted, slug, there))
@@ -213,10 +212,8 @@ def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
 def _root() -> Path:
     root = recording.default_root()
     if not root.is_dir():
-        raise RecordingError(
-            f"There are no recordings yet: {root.name}/ does not exist. Make some: "
-            "pytorch-gpu-anatomy record"
-        )
+        told = f"There are no recordings yet: {root.name}/ does not exist."
+        raise RecordingError(f"{told} Make some: pytorch-gpu-anatomy record")
     return root
 
 
@@ -236,10 +233,8 @@ def _machine(machine: str | None, root: Path, experiment: Signature) -> str:
         return shown
     if len(known) == 1:
         return known[0]
-    raise BadParameter(
-        f"{experiment.name} is recorded on several machines ({', '.join(known) or 'none'}); "
-        "name one with --machine."
-    )
+    where = f"several machines ({', '.join(known) or 'none'})"
+    raise BadParameter(f"{experiment.name} is recorded on {where}; name one with --machine.")
 
 
 def _shown_machine() -> str | None:
