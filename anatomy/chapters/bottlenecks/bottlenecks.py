@@ -79,23 +79,35 @@ def _examined(
     if workload.without:
         calls["without"] = workload.without
     told = compare(
-        calls, quantity="step_wall", op=workload.name, device=where, budget_s=budget_s,
-        settle_cap_s=min(0.5, budget_s), profile=False,
-    )  # fmt: skip
+        calls,
+        quantity="step_wall",
+        op=workload.name,
+        device=where,
+        budget_s=budget_s,
+        settle_cap_s=min(0.5, budget_s),
+        profile=False,
+    )
     found = diagnose(
-        workload.step or workload.call, inputs=workload.inputs, device=str(where),
-        name=workload.name, settle_cap_s=0,  # it has just run
-    )  # fmt: skip
+        workload.step or workload.call,
+        inputs=workload.inputs,
+        device=str(where),
+        name=workload.name,
+        settle_cap_s=0,  # it has just run
+    )
     verdict, quantities = found.verdict, found.quantities
     columns = {
         "expected": workload.expected,
-        "found": verdict.cause, "second": verdict.second, "certain": verdict.certain,
+        "found": verdict.cause,
+        "second": verdict.second,
+        "certain": verdict.certain,
         "seed_says": bottleneck.three_kinds(quantities) if where.type == "cuda" else None,
-        "kernel_count": quantities.kernels, **quantities.shares(),
+        "kernel_count": quantities.kernels,
+        **quantities.shares(),
         "saving": verdict.savings.get(verdict.cause),
-        "diagnosed_s": quantities.period_s, "profiled_s": quantities.profiled_s,
+        "diagnosed_s": quantities.period_s,
+        "profiled_s": quantities.profiled_s,
         "report": str(found).splitlines(),
-    }  # fmt: skip
+    }
     control = told.table.role == "control"
     table = told.table.astype(object)
     for name, value in columns.items():

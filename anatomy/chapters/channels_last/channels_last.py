@@ -59,9 +59,13 @@ MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
     "channels_last.map", page="axioms/channels-last.md", command="channels-last", timeout_s=400
 )
 def map(
-    device: str = "cuda:0", dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
-    scale: float = 1.0, iters: int = 12, budget_s: float = 0.6, full: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+    device: str = "cuda:0",
+    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
+    scale: float = 1.0,
+    iters: int = 12,
+    budget_s: float = 0.6,
+    full: bool = False,
+) -> pd.DataFrame:
     """Compare single convolutions in NCHW and channels_last, by number format, batch and channels.
 
     Args:
@@ -105,9 +109,16 @@ def map(
 
 
 def _layer(
-    layer: tuple[int, ...], phase: str, dtype: str, batch: int, scale: float, where: torch.device,
-    told: Mapping[str, object], iters: int, budget_s: float,
-) -> pd.DataFrame:  # fmt: skip
+    layer: tuple[int, ...],
+    phase: str,
+    dtype: str,
+    batch: int,
+    scale: float,
+    where: torch.device,
+    told: Mapping[str, object],
+    iters: int,
+    budget_s: float,
+) -> pd.DataFrame:
     before, after, kernel, stride, full_side = layer
     side = scaled(full_side, scale)
     kind = tensors.storage(dtype)
@@ -149,9 +160,16 @@ def _layer(
     flops = 2 * out.numel() * before * kernel * kernel * passes
     with convolutions_in(dtype), torch.inference_mode(phase == "inference"):
         table = compare(
-            calls, reference=exact, allowed=ALLOWED_LAYER[dtype], quantity="gpu_warm",
-            op=told["op"], device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
-        ).table  # fmt: skip
+            calls,
+            reference=exact,
+            allowed=ALLOWED_LAYER[dtype],
+            quantity="gpu_warm",
+            op=told["op"],
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=SETTLE_S,
+        ).table
     labels = {name: value for name, value in told.items() if name != "op"}
     return _with_uses(table).assign(direct_flops=flops, **labels)
 
@@ -172,9 +190,15 @@ def _with_uses(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _conversion(
-    layer: tuple[int, ...], dtype: str, batch: int, scale: float, where: torch.device,
-    told: Mapping[str, object], iters: int, budget_s: float,
-) -> pd.DataFrame:  # fmt: skip
+    layer: tuple[int, ...],
+    dtype: str,
+    batch: int,
+    scale: float,
+    where: torch.device,
+    told: Mapping[str, object],
+    iters: int,
+    budget_s: float,
+) -> pd.DataFrame:
     side = scaled(layer[-1], scale)
     x = torch.randn(batch, layer[0], side, side, dtype=tensors.storage(dtype), device=where)
     last = x.contiguous(memory_format=MEMORY[LAST])
@@ -185,23 +209,36 @@ def _conversion(
                 WAYS[1]: lambda: x.contiguous(memory_format=MEMORY[LAST]),
                 WAYS[2]: last.contiguous,
             },
-            reference=x.double, allowed=agreement.ALLOWED[torch.float64],  # a copy loses nothing
-            quantity="gpu_warm", op=told["op"],
+            reference=x.double,
+            allowed=agreement.ALLOWED[torch.float64],  # a copy loses nothing
+            quantity="gpu_warm",
+            op=told["op"],
             bytes=formulas.copy_bytes(x.numel(), x.element_size()),
-            device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
-        ).table  # fmt: skip
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=SETTLE_S,
+        ).table
     return table.assign(**{name: value for name, value in told.items() if name != "op"})
 
 
 @experiment(
-    "channels_last.network", page="axioms/channels-last.md", command="channels-last-network",
+    "channels_last.network",
+    page="axioms/channels-last.md",
+    command="channels-last-network",
     timeout_s=400,
-)  # fmt: skip
+)
 def network(
-    device: str = "cuda:0", width: int = 64, side: int = 224,
-    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all", scale: float = 1.0,
-    short: bool = False, iters: int = 12, budget_s: float = 1.2, full: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+    device: str = "cuda:0",
+    width: int = 64,
+    side: int = 224,
+    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
+    scale: float = 1.0,
+    short: bool = False,
+    iters: int = 12,
+    budget_s: float = 1.2,
+    full: bool = False,
+) -> pd.DataFrame:
     """Compare a residual network built as ResNet-50 in NCHW and channels_last.
 
     Args:
@@ -250,9 +287,16 @@ def _phases(dtype: str, batch: int, batches: Sequence[int]) -> tuple[str, ...]:
 
 
 def _network(
-    base: nn.Module, images: Tensor, phase: str, dtype: str, tuned: bool, where: torch.device,
-    told: Mapping[str, object], iters: int, budget_s: float,
-) -> pd.DataFrame:  # fmt: skip
+    base: nn.Module,
+    images: Tensor,
+    phase: str,
+    dtype: str,
+    tuned: bool,
+    where: torch.device,
+    told: Mapping[str, object],
+    iters: int,
+    budget_s: float,
+) -> pd.DataFrame:
     kind = tensors.storage(dtype)
 
     def step(layout: torch.memory_format, kind: torch.dtype, converting: bool = False) -> Callable:
@@ -284,10 +328,18 @@ def _network(
             call()
         peaks = {name: memory.peak(call, where) for name, call in calls.items()}
         table = compare(
-            calls, reference=lambda: exactly, allowed=ALLOWED_NETWORK[dtype], quantity="step_wall",
-            op=told["op"], device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
-            profile=False, watch=patient_stopwatch(where),
-        ).table  # fmt: skip
+            calls,
+            reference=lambda: exactly,
+            allowed=ALLOWED_NETWORK[dtype],
+            quantity="step_wall",
+            op=told["op"],
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=SETTLE_S,
+            profile=False,
+            watch=patient_stopwatch(where),
+        ).table
     for name, found in peaks.items():
         there = table.variant.str.removesuffix(" (again)") == name
         for column, value in memory.columns(found).items():
@@ -302,9 +354,11 @@ def _told(what: str, phase: str, dtype: str, batch: int, tuned: bool = False) ->
 
 
 def _guarded(
-    told: Mapping[str, object], where: torch.device, quantity: str,
+    told: Mapping[str, object],
+    where: torch.device,
+    quantity: str,
     measure: Callable[[], pd.DataFrame],
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """The table of one cell, or rows in its place that say why there is none."""
     try:
         return measure()

@@ -42,9 +42,11 @@ def network(width: int, blocks: tuple[int, ...], images: Tensor) -> nn.Sequentia
     gives `width` channels; each stage has so many `blocks`, doubles the channels, halves the sides.
     """
     layers: list[nn.Module] = [
-        nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+        nn.Conv2d(3, width, 7, 2, 3, bias=False),
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
         nn.MaxPool2d(3, 2, 1),
-    ]  # fmt: skip
+    ]
     channels = width
     with torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay as they were
         torch.manual_seed(0)

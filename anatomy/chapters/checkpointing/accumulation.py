@@ -30,9 +30,13 @@ ROUNDINGS = 4  # a sum of up to eight gradients is rounded more often than a pro
     "accumulation.gradients", page="axioms/checkpointing.md", command="accumulation", timeout_s=120
 )
 def gradients(
-    device: str = "cuda:0", width: int = 128, layers: int = 2, vocabulary: int = 512,
-    batch: int = 16, sequence: int = 64,
-) -> pd.DataFrame:  # fmt: skip
+    device: str = "cuda:0",
+    width: int = 128,
+    layers: int = 2,
+    vocabulary: int = 512,
+    batch: int = 16,
+    sequence: int = 64,
+) -> pd.DataFrame:
     """Compare accumulated gradients with those of the full batch, by how the losses are weighted.
 
     Args:
@@ -140,10 +144,16 @@ def _distance(found: Tensor, wanted: Tensor) -> float:
 
 @experiment("accumulation.steps", page="axioms/checkpointing.md", command="accumulation-steps")
 def steps(
-    device: str = "cuda:0", dtype: Literal["bf16", "fp32", "tf32"] = "bf16", width: int = 1024,
-    layers: int = 4, batch: int = 32, sequence: int = 1024, full: bool = False, iters: int = 12,
+    device: str = "cuda:0",
+    dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
+    width: int = 1024,
+    layers: int = 4,
+    batch: int = 32,
+    sequence: int = 1024,
+    full: bool = False,
+    iters: int = 12,
     budget_s: float = 8.0,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Weigh time against memory of one batch in several micro-batches, beside checkpointing it.
 
     Args:
@@ -175,9 +185,15 @@ def steps(
 
 
 def _cell(
-    width: int, layers: int, batch: int, length: int, dtype: str, where: torch.device, iters: int,
+    width: int,
+    layers: int,
+    batch: int,
+    length: int,
+    dtype: str,
+    where: torch.device,
+    iters: int,
     budget_s: float,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """One cell: memory first, then times; rows without times where that is impossible."""
     kind, tokens = formats.storage(dtype), batch * length
     op = f"train {batch} sequences of {length}"
@@ -197,11 +213,18 @@ def _cell(
                 calls[name]()  # what the first call loads and allocates for good is not the step's
                 costs[name] = memory.columns(memory.peak(calls[name], where))
             table = compare(
-                calls, allowed=ROUNDINGS * ALLOWED[kind], quantity="step_wall", op=op,
+                calls,
+                allowed=ROUNDINGS * ALLOWED[kind],
+                quantity="step_wall",
+                op=op,
                 flops=3 * layers * models.layer_flops(width, tokens, length),
-                limit=f"matmul {dtype}", device=where, iters=iters, budget_s=budget_s,
-                settle_cap_s=min(SETTLE_CAP_S, budget_s), profile=False,
-            ).table  # fmt: skip
+                limit=f"matmul {dtype}",
+                device=where,
+                iters=iters,
+                budget_s=budget_s,
+                settle_cap_s=min(SETTLE_CAP_S, budget_s),
+                profile=False,
+            ).table
         except (RuntimeError, DisagreementError) as error:
             refused = [
                 {"op": op, "variant": name, "role": "variant", "quantity": "step_wall"}

@@ -35,8 +35,10 @@ def kernel(
         processes, because a difference of 2 % needs them.
     """
     where, kind, size = (
-        formats.torch_device(device), formats.storage(dtype), formats.itemsize(dtype)
-    )  # fmt: skip
+        formats.torch_device(device),
+        formats.storage(dtype),
+        formats.itemsize(dtype),
+    )
     more = max(m + 1, round(MORE * m))
     host.require_bytes(where, 2 * (m + more) * k * size + 16 * more * k, "two softmaxes")
     kind = formats.storage(dtype)
@@ -51,13 +53,18 @@ def kernel(
     }
     tables = [
         compare(
-            calls, reference=exact, quantity=quantity, op="softmax",
+            calls,
+            reference=exact,
+            quantity=quantity,
+            op="softmax",
             bytes={
                 name: formulas.copy_bytes(t.numel(), size)
                 for name, t in zip(calls, (x, y), strict=True)
             },
-            limit="copy", device=where, keep_samples=True,
+            limit="copy",
+            device=where,
+            keep_samples=True,
         ).table
         for quantity in ("gpu_cold", "gpu_warm")
-    ]  # fmt: skip
+    ]
     return pd.concat(tables, ignore_index=True)

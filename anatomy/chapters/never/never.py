@@ -224,14 +224,21 @@ def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFram
         calls[name] = _loss_and_first(model, x)
         exact[name] = _in_double(model, x)
     table = _measured(
-        "initialization", calls, where, iters, reference=exact, allowed=ALLOWED_GRADIENTS,
-        quantity="gpu_warm", budget_s=LONG_BUDGET_S, profile=True,
+        "initialization",
+        calls,
+        where,
+        iters,
+        reference=exact,
+        allowed=ALLOWED_GRADIENTS,
+        quantity="gpu_warm",
+        budget_s=LONG_BUDGET_S,
+        profile=True,
         # Forward once and backward twice, a multiplication and an addition each; the first
         # layer's input needs no gradient.
         flops=2 * tokens * width**2 * (3 * INITIALIZED[2] - 1),
         # Of the products: what is returned first is the loss, which is float32.
         limit=f"matmul {formats.number_format(_kind(where))}",
-    )  # fmt: skip
+    )
     return table.assign(width=width, tokens=tokens)
 
 

@@ -212,6 +212,11 @@ def _overhead(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> 
 
 
 EXPLAINED: dict[str, Callable[..., Shortfalls]] = {
-    "spread-": _spread, "worst-": _spread, "bias": _bias, "coverage-": _coverage,
-    "false-positives": _verdicts, "power": _verdicts, "overhead": _overhead,
-}  # fmt: skip
+    "spread-": _spread,
+    "worst-": _spread,
+    "bias": _bias,
+    "coverage-": _coverage,
+    "false-positives": _verdicts,
+    "power": _verdicts,
+    "overhead": _overhead,
+}

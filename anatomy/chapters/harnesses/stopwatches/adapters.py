@@ -79,9 +79,15 @@ def quick(watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Cal
     settling, since the settle load has just run, and without a profile.
     """
     found = compare(
-        calls, quantity=quantity, device=watch.device, budget_s=budget_s, precision=0.0,
-        settle_cap_s=0.0, profile=False, watch=watch,
-    )  # fmt: skip
+        calls,
+        quantity=quantity,
+        device=watch.device,
+        budget_s=budget_s,
+        precision=0.0,
+        settle_cap_s=0.0,
+        profile=False,
+        watch=watch,
+    )
     return found.table.to_dict("records")
 
 
@@ -90,9 +96,11 @@ def _do_bench(budget_s: float, call: Call) -> dict[str, Figure]:
 
     budget_ms = budget_s * 1e3
     found = do_bench(
-        call, warmup=WARM_UP_SHARE * budget_ms, rep=(1 - WARM_UP_SHARE) * budget_ms,
+        call,
+        warmup=WARM_UP_SHARE * budget_ms,
+        rep=(1 - WARM_UP_SHARE) * budget_ms,
         return_mode="all",
-    )  # fmt: skip
+    )
     # One run gives both figures: they differ in nothing but the last line of do_bench.
     return {
         "do_bench mean": Figure(fmean(found) * 1e-3, len(found)),
@@ -123,9 +131,11 @@ def _inductor(watch: Stopwatch, budget_s: float) -> Callable[[Call], dict[str, F
             fixed_s = watch.wall([partial(short, memory_warmup_iters=INDUCTOR_WARM_UPS)])
             iterations[call] = max(1, int((budget_s - fixed_s) / each_s))
         found_ms = benchmarker.benchmark_gpu(
-            call, memory_warmup_iters=INDUCTOR_WARM_UPS, benchmark_iters=iterations[call],
+            call,
+            memory_warmup_iters=INDUCTOR_WARM_UPS,
+            benchmark_iters=iterations[call],
             max_benchmark_duration=FOREVER_MS,
-        )  # fmt: skip
+        )
         return {"inductor": Figure(found_ms * 1e-3, iterations[call])}
 
     return run

@@ -188,9 +188,11 @@ def columns(rounds: Sequence[Reference]) -> dict[str, Any]:
     each = [found.seconds for found in rounds]
     last = rounds[-1]
     return {
-        "median_s": median(each), "low_s": min(each), "high_s": max(each),
+        "median_s": median(each),
+        "low_s": min(each),
+        "high_s": max(each),
         "rounds_s": [float(f"{seconds:.6g}") for seconds in each],
         "samples": sum(len(found.values) for found in rounds),
         "busy_s": median(found.busy_s for found in rounds) or None,
         "kernels_per_call": last.kernels_per_call or None,
-    }  # fmt: skip
+    }
