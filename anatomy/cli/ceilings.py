@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -11,7 +10,7 @@ from anatomy.cli.output import table
 from anatomy.figures import curves, rooflines
 from anatomy.judge import limits, rows
 from anatomy.judge.rows import Row
-from anatomy.record import reading, recording
+from anatomy.record import recording
 from anatomy.record.recording import Recording
 from anatomy.table import units
 from anatomy.table.errors import RecordingError
@@ -102,7 +101,7 @@ def _measured(slug: str, fresh: Recording | None) -> dict[str, limits.Ceiling]:
     if fresh is not None:
         source = f"{slug}/{limits.EXPERIMENT}, {fresh.data['started_at'][:10]}"
         return limits.measured((row, source) for row in fresh.rows)
-    known = reading.ceilings(_root(), slug)
+    known = recording.ceilings(recording.local_root(), slug)
     return {each.name: each for each in known if each.kind == "measured"}
 
 
@@ -165,11 +164,5 @@ def _floors(found: list[Row]) -> Iterator[Table | str]:
 
 def _recorded(slug: str, name: str) -> Recording | None:
     with suppress(RecordingError):
-        return recording.find(_root(), slug, name)
+        return recording.find(recording.local_root(), slug, name)
     return None
-
-
-def _root() -> Path:
-    with suppress(RecordingError):  # outside a checkout there may be nothing measured
-        return recording.default_root()
-    return Path("recordings")

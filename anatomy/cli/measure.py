@@ -10,7 +10,7 @@ from anatomy.cli import ceilings, ladder, options, text
 from anatomy.cli.options import Format
 from anatomy.cli.output import as_csv, say, show, tidy
 from anatomy.judge import limits, replication
-from anatomy.record import reading, recording
+from anatomy.record import recording
 from anatomy.record.recording import Recording
 from anatomy.record.signatures import Signature
 from anatomy.table.errors import RecordingError
@@ -109,7 +109,4 @@ def _measured(experiment, params, given, package, folder=None) -> Recording:
 
 def known_ceilings(machine: str) -> limits.Ceilings | None:
     """The ceilings of the machine, where there is a folder that may have them."""
-    try:
-        return reading.ceilings(recording.default_root(), machine)
-    except RecordingError:
-        return reading.ceilings(Path("recordings"), machine)
+    return recording.ceilings(recording.local_root(), machine)

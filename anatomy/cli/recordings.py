@@ -14,7 +14,7 @@ from anatomy.cli import targets as calls
 from anatomy.cli.options import DataFormat, Format, FormatOption, MachineOption
 from anatomy.cli.output import as_csv, say, say_data, show, table, tidy
 from anatomy.judge import limits
-from anatomy.record import reading, recording, signatures
+from anatomy.record import recording, signatures
 from anatomy.record.recording import Recording
 from anatomy.record.showing import shown_machine
 from anatomy.record.signatures import Signature
@@ -164,7 +164,7 @@ def _show(
     elif format is Format.CSV:
         say(as_csv(tidy([found])))
     else:
-        ceilings = reading.ceilings(root, slug)
+        ceilings = recording.ceilings(root, slug)
         notes = "\n".join(f"  - {note}" for note in text.notes(found))
         end = [f"Notes:\n{notes}"] if notes else []
         show(text.provenance(found), *text.tables(found, ceilings), *end)

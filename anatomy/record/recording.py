@@ -1,9 +1,6 @@
-"""The file in which measuring and reading meet: its key, its form, saving and loading it.
-
-A recording is the table that an experiment returned with everything needed to trust it:
-RECORDINGS/MACHINE/EXPERIMENT/KEY.json, in the form that `provenance.canonical` gives it. It carries
-the hash of its own content, so that a number changed by hand is noticed.
-"""
+"""Recordings: the table that an experiment returned with everything needed to trust it, kept as
+RECORDINGS/MACHINE/EXPERIMENT/KEY.json. Rows are read through `Recording.rows` alone: judged, with
+the machine's ceilings."""
 
 import json
 import os
@@ -12,7 +9,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,9 +17,13 @@ from typing import Any
 import pandas as pd
 
 from anatomy import judge
+from anatomy.judge import limits
+from anatomy.judge.comparisons import Circumstances
+from anatomy.judge.limits import Ceilings
 from anatomy.record import signatures
 from anatomy.record.provenance import schema
 from anatomy.record.provenance.canonical import (
+    DIGITS,
     compacted,
     content_sha,
     expanded,
@@ -31,7 +32,7 @@ from anatomy.record.provenance.canonical import (
     restored,
     shared,
 )
-from anatomy.table.errors import RecordingError
+from anatomy.table.errors import AnatomyError, RecordingError
 
 LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
@@ -67,9 +68,12 @@ class Recording:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The rows with all that follows from them; what was not measured is None."""
-        from anatomy.record.reading import rows_of  # it reads the recording of a machine's ceilings
-
-        return rows_of(self)
+        kept = self.data["rows"]
+        columns = judge.following(kept, circumstances(self.data, self.path))
+        return [
+            row | {name: _rounded(value) for name, value in more.items()}
+            for row, more in zip(kept, columns, strict=True)
+        ]
 
     @cached_property
     def noise_floor(self) -> dict[str, float]:
@@ -85,6 +89,13 @@ class Recording:
     def table(self) -> pd.DataFrame:
         """The same rows as a table of its own; what was not measured is null."""
         return pd.DataFrame(self.rows)
+
+
+def _rounded(value: Any) -> Any:
+    """A number, or a list of them, with as many digits as a file would keep."""
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
@@ -300,3 +311,52 @@ def default_root() -> Path:
         "This is no checkout of the project, so there is no folder of recordings. Go to a "
         "checkout, or name a folder of recordings in the environment as ANATOMY_RECORDINGS."
     )
+
+
+def local_root() -> Path:
+    """`default_root`, or outside of a checkout ./recordings, where `pytorch-gpu-anatomy limits
+    --save recordings` puts a machine's ceilings."""
+    with suppress(RecordingError):
+        return default_root()
+    return Path("recordings")
+
+
+def circumstances(data: dict, path: Path | None = None) -> Circumstances:
+    """What the fields of a recording say of how its rows were measured; the folder of recordings
+    that its file, `path`, is in may hold the machine's ceilings."""
+    machine = data["machine"]
+
+    @cache  # many rows may ask
+    def known() -> Ceilings | None:
+        if data["experiment"] == limits.EXPERIMENT:  # they can't be held against themselves
+            return Ceilings(machine["slug"], limits.from_datasheet(machine.get("gpu")))
+        return known_ceilings(machine["slug"], path.parents[2] if path else None)
+
+    return Circumstances(data["experiment"], machine, data.get("method") or {}, known)
+
+
+def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:
+    """As `ceilings`, by default of `local_root`, but None where a recording can't be read."""
+    with suppress(AnatomyError):
+        return ceilings(root or local_root(), slug)
+    return None
+
+
+def ceilings(root: Path, machine: str) -> Ceilings:
+    """Ceilings of a machine: measured where recorded, the maker's for the rest.
+
+    Of the rows of one ceiling the best counts. A machine of several GPUs, such as `nvidia-h200-x4`,
+    has the ceilings of one. RecordingError where a recording of them can't be used.
+    """
+    one = machine if of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
+    recorded = [
+        load(file) for file in sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json"))
+    ]
+    gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
+    rows = [
+        (row, f"{one}/{limits.EXPERIMENT}/{each.path.name}")
+        for each in recorded
+        for row in each.rows
+    ]
+    datasheet = limits.from_datasheet(gpu) or limits.from_datasheet(one)
+    return Ceilings(machine, datasheet | limits.measured(rows))

@@ -1,8 +1,6 @@
-"""What the functions that pages call know without being told, while a page is rendered.
-
-That is the page and line they stand on, the machine whose recordings the site shows, and whether
-the page is being rendered or only asked what it will show. Its blocks are run here, for both.
-"""
+"""What the functions that pages call know without being told: the page and line they stand on, the
+machine whose recordings the site shows, and whether the page is rendered or only asked what it will
+show. Its blocks are run here, for both."""
 
 import io
 import os
@@ -16,15 +14,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from anatomy.judge import limits
-from anatomy.record import reading, recording, signatures
+from anatomy.record import recording, signatures
 from anatomy.record.provenance.freshness import Freshness, freshness
 from anatomy.table.errors import AnatomyError, UnknownName
-
-if TYPE_CHECKING:
-    from anatomy.figures.text.frontmatter import Fronts
 
 # Folder of the built site that holds the raw files, laid out as the folder of recordings.
 PUBLISHED = "recordings"
@@ -76,7 +71,7 @@ class Showing:
     asked: list[Asked] = field(default_factory=list)  # what has been noted
     shown: list[Asked] = field(default_factory=list)  # all of it, known before rendering
     pages: Mapping[str, str] = field(default_factory=dict)  # address of every page by its source
-    fronts: "Fronts | None" = None  # front matter of every page, in order; None outside a build
+    fronts: Mapping[str, Any] | None = None  # front matter by page, in order; None outside a build
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # variables of blocks
     _used: Counter = field(default_factory=Counter)
     found: dict[tuple, Found] = field(default_factory=dict)  # also by earlier pages of the build
@@ -125,7 +120,7 @@ class Showing:
         if self.collecting:
             return None
         if self._ceilings is None:
-            self._ceilings = reading.ceilings(self.root, self.machine)
+            self._ceilings = recording.ceilings(self.root, self.machine)
         return self._ceilings
 
     def unique(self, name: str) -> str:

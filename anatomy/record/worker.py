@@ -25,7 +25,7 @@ import pandas as pd
 
 from anatomy import judge
 from anatomy.machine import host, versions
-from anatomy.record import declare, reading
+from anatomy.record import declare, recording
 from anatomy.table import columns, units
 from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 
@@ -81,7 +81,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
         },
     }
     # What follows from the rows is computed when they are read, and not kept.
-    rows = judge.kept(rows, reading.circumstances(known))
+    rows = judge.kept(rows, recording.circumstances(known))
     return known | {
         "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
         "software": versions.installed(),
