@@ -1,9 +1,6 @@
-"""The decorator that makes a function an experiment, and the list of those that are loaded.
-
-What an experiment declares is read from its source by `anatomy.record.signatures`, without
-importing it; this half imports it. The decorator's arguments must therefore be literals, and the
-function must give every parameter a type and a default.
-"""
+"""The decorator that makes a function an experiment, and those that are loaded. `signatures` reads
+what it declares from the source, so its arguments must be literals, and every parameter of the
+function needs a type and a default."""
 
 import importlib
 import sys
@@ -70,11 +67,9 @@ def experiment(
 
 
 def load(name: str, root: Path | None = None) -> Callable[..., pd.DataFrame]:
-    """Import the module of an experiment, and torch with it, and return its function.
-
-    `root` is the folder of another package that has it; its parent joins `sys.path`. Raises
-    UnknownName where there is none such, and AnatomyError where importing did not register it.
-    """
+    """Import the module of an experiment, and torch with it, and return its function. `root` is the
+    folder of another package that has it; its parent joins `sys.path`. Raises UnknownName where
+    there is none such, and AnatomyError where importing did not register it."""
     declared = signatures.signature(name, root)
     if root is not None and (above := str(Path(root).resolve().parent)) not in sys.path:
         sys.path.insert(0, above)

@@ -135,10 +135,9 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
     """Write the fields of a recording, whole or not at all, and return the file.
 
     `rows` may be a DataFrame; `schema` and `content_sha` are filled in. The experiment's
-    `defaults`, by default those that its source declares, decide the file's name.
-
-    Raises RecordingError where a field is missing or malformed, a text tells who or where, or the
-    disk refused. An older file is then as it was, and no half-written one is left.
+    `defaults`, by default those that its source declares, decide the file's name. Raises
+    RecordingError where a field is missing or malformed, a text tells who or where, or the disk
+    refused.
     """
     name = recording.get("experiment")
     try:
@@ -184,11 +183,8 @@ def write_whole(target: Path, text: str) -> None:
 
 
 def load(path: Path) -> Recording:
-    """Read a recording and check all of it.
-
-    Raises RecordingError where it can't be read, is cut off, was edited, is no recording, or is one
-    of a newer schema. The message names the command that makes it anew.
-    """
+    """Read a recording and check all of it; RecordingError, with the command that makes it anew,
+    where it can't be read, is cut off, was edited, is no recording, or is one of a newer schema."""
     path = Path(path)
     place = _place(path)
     try:
@@ -242,10 +238,8 @@ def _place(path: Path) -> str:
 
 def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | None:
     """The recording of one call on one machine, or None; parameters left out are the defaults.
-
     Raises UnknownName or BadParameter for a call that is not possible, and RecordingError where
-    there is a recording and it can't be used.
-    """
+    there is a recording and it can't be used."""
     declared = signatures.signature(name)
     wanted = declared.bind(**params)
     expected = path(root, machine, name, key(wanted, declared.defaults))
@@ -343,11 +337,9 @@ def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:
 
 
 def ceilings(root: Path, machine: str) -> Ceilings:
-    """Ceilings of a machine: measured where recorded, the maker's for the rest.
-
-    Of the rows of one ceiling the best counts. A machine of several GPUs, such as `nvidia-h200-x4`,
-    has the ceilings of one. RecordingError where a recording of them can't be used.
-    """
+    """Ceilings of a machine: the best measured ones where recorded, the maker's for the rest; of a
+    machine of several GPUs, such as `nvidia-h200-x4`, those of one. RecordingError where a
+    recording of them can't be used."""
     one = machine if of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
     recorded = [
         load(file) for file in sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json"))

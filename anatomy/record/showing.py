@@ -85,11 +85,9 @@ class Showing:
         return f"{self.page}:{self.line}" if self.page else "here"
 
     def find(self, name: str, /, **params: Any) -> Found:
-        """The recording of one call; while collecting, it is only noted and never looked for.
-
-        It is the shown machine's. A call on a CPU has it from a CPU: this host's where a GPU host
-        builds and has one, else the first that has. Raises what `recording.find` does.
-        """
+        """The recording of one call, of the shown machine; while collecting, it is only noted. A
+        call on a CPU has it from a CPU: this host's where a GPU host builds and has one, else the
+        first that has. Raises what `recording.find` does."""
         wanted = _signature(name).bind(**params)
         self.asked.append(Asked(name, wanted, self.place))
         if self.collecting:
@@ -112,10 +110,8 @@ class Showing:
 
     @property
     def ceilings(self) -> limits.Ceilings | None:
-        """The machine's ceilings, which every share is of; None while collecting.
-
-        Whoever asks for them shows them, so their recording is noted as the page's.
-        """
+        """The machine's ceilings, which every share is of; None while collecting. Whoever asks for
+        them shows them, so their recording is noted as the page's."""
         self.find(limits.EXPERIMENT)
         if self.collecting:
             return None
@@ -150,10 +146,8 @@ class Showing:
         return posixpath.relpath(inside or ".", here or ".")
 
     def run(self, code: str, line: int, session: str = "") -> str:
-        """Run one block of the page, whose fence opens at `line`, and return what it printed.
-
-        Blocks of one page with one session name share their variables. PageError where it fails.
-        """
+        """Run one block of the page, whose fence opens at `line`, and return what it printed;
+        blocks of one `session` share their variables. PageError where it fails."""
         self.line = line
         filename = f"<{self.page}:{line}>"
         names = self.sessions.setdefault(session, {}) if session else {}

@@ -1,8 +1,5 @@
-"""Experiments as their source declares them, read by ast and never imported.
-
-The half of the package that reads must not load torch, yet pages, commands and parameter tables
-need every experiment's name, parameters, defaults and help, which stand there as literals.
-"""
+"""Experiments as their source declares them, read by ast and never imported: pages, commands and
+tables need their names, parameters, defaults and help without loading torch."""
 
 import ast
 import re
@@ -124,9 +121,7 @@ class Signature:
 
     def bind(self, /, **given: Any) -> dict[str, Any]:
         """All parameters: those given, converted to their types, and the defaults of the rest.
-
-        Raises UnknownName for a parameter that there is not, and BadParameter as `convert` does.
-        """
+        Raises UnknownName for a parameter that there is not, and BadParameter as `convert` does."""
         known = {parameter.name: parameter for parameter in self.parameters}
         kind = f"parameter of {self.name} called"
         asked = [(lookup(kind, name, known), value) for name, value in given.items()]

@@ -1,9 +1,6 @@
-"""One experiment in a process of its own: `python -m anatomy.record.worker`, of the recorder.
-
-What to measure comes as JSON on standard input; what came of it goes as JSON into the file that it
-names. Standard output is left to the experiment, which may print, crash, or run out of memory
-without touching another experiment's CUDA context, allocator or result.
-"""
+"""One experiment in a process of its own: `python -m anatomy.record.worker`, of the recorder. The
+task comes as JSON on standard input, the outcome goes as JSON into the file that it names. An
+experiment may print, crash, or run out of memory without touching another one's CUDA context."""
 
 import ctypes
 import json
@@ -45,12 +42,10 @@ OWN_FOLDERS = {"chapters", "experiments"}
 
 
 def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Run one experiment and return the fields of its recording that this process knows.
-
-    `spec` has `experiment`, all its `params`, `package` (folder of another package that has it, or
-    None), `spawned` (time.time() at the start of this process) and `allow_foreign`. Raises Busy
-    where another process computes on the card, and what the experiment refuses.
-    """
+    """Run one experiment and return the fields of its recording that this process knows. `spec` has
+    `experiment`, `params`, `package` (folder of another package, or None), `spawned` (time.time()
+    at the start of this process) and `allow_foreign`. Raises Busy where another process computes on
+    the card, and what the experiment refuses."""
     name, params = spec["experiment"], spec["params"]
     device = params.get("device", "cpu")
     host.require_device(device)
@@ -93,12 +88,9 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
-    """The rows of a table as plain JSON values; NaN, NaT, NA and infinities become None.
-
-    A table whose attribute `sparse` is set has rows of several kinds, each with a few of the
-    columns: there a row leaves out what it lacks. MeasurementError where it is no table, is empty,
-    or holds something JSON has no word for.
-    """
+    """The rows of a table as plain JSON values; NaN, NaT, NA and infinities become None, and are
+    left out where its attribute `sparse` says that rows are of several kinds. MeasurementError
+    where it is no table, is empty, or holds something JSON has no word for."""
     if not isinstance(table, pd.DataFrame):
         raise MeasurementError(f"{name} returned a {type(table).__name__}, not a DataFrame.")
     if table.empty:

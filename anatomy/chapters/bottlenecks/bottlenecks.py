@@ -1,8 +1,5 @@
-"""Workloads whose bottleneck is known by construction, put to the classifier of `diagnose`.
-
-Where what holds one back can be taken out without changing the result, the same work without it is
-measured beside it: what the cause costs is then a measurement and not an opinion.
-"""
+"""Workloads whose bottleneck is known by construction, put to `diagnose`; where it can be taken out
+without changing the result, the same work without it is measured beside it."""
 
 from functools import partial
 from typing import Any
@@ -41,8 +38,8 @@ def confusion(device: str = "cuda:0", scale: float = 1.0, budget_s: float = 1.0)
         budget_s: Seconds of timing for each workload, warm-up and diagnosis apart.
 
     Returns:
-        An `op` in step_wall for each workload: itself, as control, with what `diagnose` says of it
-        and the shares that this rests on; and, where its bottleneck can be taken out, `without`.
+        An `op` in step_wall for each workload: itself, as control, with what `diagnose` says of it;
+        and, where its bottleneck can be taken out, `without`.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, budget_s=budget_s)

@@ -1,9 +1,7 @@
-"""channels_last: in which number formats and shapes convolutions are faster on it.
-
-An image tensor (B, C, H, W) lies in memory as NCHW, channel after channel, or as NHWC, which
-PyTorch calls channels_last: all channels of a pixel side by side. Shape and result are the same.
-Tensor cores want the second, so a library that is given the first may convert it in every call.
-"""
+"""channels_last: in which number formats and shapes convolutions are faster on it. An image tensor
+(B, C, H, W) lies in memory channel after channel (NCHW), or with all channels of a pixel side by
+side; tensor cores want the second, and a library that is given the first may convert it in every
+call."""
 
 import copy
 import functools
@@ -74,9 +72,8 @@ def map(
         budget_s: Seconds of one comparison, settling apart.
 
     Returns:
-        One comparison per cell, its `op` such as `C=64 inference bf16 N=64`, in gpu_warm: which
-        kernels run depends on the layout, what it costs to launch them does not. Cells of phase
-        `conversion` copy an input into the other layout; their control is a plain copy.
+        One comparison per cell, its `op` such as `C=64 inference bf16 N=64`, in gpu_warm. Cells of
+        phase `conversion` copy an input into the other layout; their control is a plain copy.
     """
     where = tensors.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
@@ -252,9 +249,9 @@ def network(
             as many.
 
     Returns:
-        One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall: what a loop
-        over batches takes, launches included. Training is forward and backward without an
-        optimizer. The coarse map has the largest batch in bf16 alone, with `cudnn_benchmark` too.
+        One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall. Training is
+        forward and backward without an optimizer. The coarse map has the largest batch in bf16
+        alone.
     """
     where = tensors.torch_device(device)
     demands.positive(width=width, side=side, scale=scale, iters=iters, budget_s=budget_s)
@@ -378,11 +375,8 @@ def _guarded(
 
 @contextmanager
 def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
-    """Convolutions and products round float32 to TF32 if `dtype` is `tf32`, and else do not.
-
-    If `tuned`, cuDNN tries its algorithms at the first call instead of guessing. These switches are
-    global to the process, and are put back afterwards.
-    """
+    """Convolutions and products round float32 to TF32 if `dtype` is `tf32`, and else do not; if
+    `tuned`, cuDNN tries its algorithms at the first call. The switches are put back afterwards."""
     cudnn = torch.backends.cudnn
     before = cudnn.allow_tf32, cudnn.benchmark
     cudnn.allow_tf32, cudnn.benchmark = dtype == "tf32", tuned

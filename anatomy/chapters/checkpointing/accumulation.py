@@ -1,6 +1,5 @@
 """Gradient accumulation: whether many small steps give the gradient of a large one, by how their
-losses are weighted and how the tokens are spread over them; and what it costs.
-"""
+losses are weighted and how the tokens are spread over them; and what it costs."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -48,9 +47,8 @@ def gradients(
 
     Returns:
         One row per `dtype`, `lengths`, `steps` and `variant`, by what each micro-batch's mean loss
-        is multiplied: 1 / steps, its share of all tokens, or nothing. `mixed` lengths are between
-        an eighth and all of T in random order. `gradient_error` is ||g - g_full|| / ||g_full||,
-        with the full batch in the same format.
+        is multiplied: 1 / steps, its share of all tokens, or nothing. `gradient_error` is ||g -
+        g_full|| / ||g_full||, with the full batch in the same format.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -123,8 +121,7 @@ def _accumulated(
     model: nn.Sequential, inputs: Tensor, labels: Tensor, steps: int, way: str
 ) -> Tensor:
     """The gradient of all parameters in one vector of float64, summed over so many micro-batches in
-    the model's format, as `backward` does it.
-    """
+    the model's format, as `backward` does it."""
     model.zero_grad(set_to_none=True)
     everything = int((labels != PADDING).sum())
     for some, wanted in zip(inputs.chunk(steps), labels.chunk(steps), strict=True):
@@ -166,9 +163,9 @@ def steps(
         budget_s: Seconds of one cell, settling apart.
 
     Returns:
-        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2`, `4` and `8
-        steps`, whose gradients add up in `.grad`; `every layer checkpointed`, the full batch again.
-        Times are step_wall of all steps, forward and backward, no optimizer.
+        One row per cell and variant: `full batch`; `2`, `4` and `8 steps`; `every layer
+        checkpointed`, the full batch again. Times are step_wall of all steps, forward and backward,
+        no optimizer.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -247,9 +244,8 @@ def _beside(costs: dict, control: dict) -> dict[str, float | None]:
 def accumulated(
     forward: Layer, parameters: Sequence[Tensor], chunks: Sequence[Tensor]
 ) -> Callable[[], tuple[Tensor, ...]]:
-    """A call that adds up the gradients of equal micro-batches (B / steps, T, C), and returns
-    the loss and them.
-    """
+    """A call that adds up the gradients of equal micro-batches (B / steps, T, C), and returns the
+    loss and them."""
 
     def call() -> tuple[Tensor, ...]:
         total = 0.0

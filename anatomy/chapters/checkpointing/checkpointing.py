@@ -1,8 +1,6 @@
 """Activation checkpointing: what a step keeps for its backward pass, and what it computes again.
-
-Variants differ in where a checkpoint begins and ends. Between the two nothing is kept but the
-input, and the backward pass runs that part forward a second time.
-"""
+Between the beginning and the end of a checkpoint nothing is kept but the input, and the backward
+pass runs that part forward a second time."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -93,11 +91,10 @@ def frontier(
         budget_s: Seconds of the deepest cell, settling apart; others have a third.
 
     Returns:
-        One row per cell and `granularity`: `none` keeps everything; `every layer`, `every second
-        layer`, `first half` (of the layers), `segments` (of the square root of the depth in layers)
-        and `whole model` make a checkpoint of each of these; `halves of a layer` of attention and
-        of the perceptron by itself; `selective` keeps the results of products and attention. Times
-        are step_wall: forward and backward, no optimizer; their `flops` count no repetition.
+        One row per cell and `granularity`: `none` keeps everything; `every layer`, `segments` (of
+        the square root of the depth in layers) and so on make a checkpoint of each; `selective`
+        keeps the results of products and attention. Times are step_wall: forward and backward, no
+        optimizer; their `flops` count no repetition.
     """
     where = formats.torch_device(device)
     demands.width(width)

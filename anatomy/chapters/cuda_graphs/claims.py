@@ -36,8 +36,7 @@ def _replays(*tables: Table) -> list[Row]:
 @claim(MAP, TRAINING)
 def cuda_graphs_are_faster(chains: Table, steps: Table) -> Finding:
     """In every cell, whatever its kernels' duration, the replay is at least 1.5 times as fast on
-    the wall.
-    """
+    the wall."""
     replays = _replays(chains, steps)
     kinds = [{"kernels": kernel_class(r.get("kernel_s")), "work": r["work"]} for r in replays]
     rows = zip(kinds, replays, strict=True)

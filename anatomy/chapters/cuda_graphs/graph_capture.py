@@ -1,8 +1,6 @@
-"""CUDA graphs: how short kernels must be for replaying a recorded list to beat launching them.
-
-What a graph can save is the host's part of each launch. So times are `step_wall`: on the GPU's own
-clock, with all dispatch hidden, there would be nothing to save.
-"""
+"""CUDA graphs: how short kernels must be for replaying a recorded list to beat launching them. A
+graph saves the host's part of each launch, so times are `step_wall`: on the GPU's own clock there
+would be nothing to save."""
 
 import functools
 import gc
@@ -56,8 +54,7 @@ def map(
 
     Returns:
         One comparison per cell, its `op` such as `pointwise 1048576` or `products 256`; the
-        smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`. Rows of op
-        `first call ...` have what the capture cost.
+        smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`.
     """
     where = formats.torch_device(device)
     demands.positive(links=links, scale=scale, iters=iters)

@@ -1,6 +1,5 @@
 """One figure from its raw samples to its verdict: a softmax, beside one with two percent more rows.
-It is what the page on measuring explains with.
-"""
+It is what the page on measuring explains with."""
 
 from typing import Literal
 

@@ -1,13 +1,10 @@
-"""What rung 3's compiler makes of a step: graphs, kernels and who made them, and what that saves.
+"""What rung 3's compiler makes of a step. The rows of a table are of several kinds, by `part`:
 
-The rows of a table are of several kinds, by `part`:
-
-* `time`: a comparison in step_wall of op `forward and backward`; `2 amp bf16`, which is not
-  compiled, is the control, or `3 default`; `3 reduce-overhead` replays CUDA graphs, and its kernels
-  are those of the step that launches them one by one.
+* `time`: a comparison in step_wall of op `forward and backward`; the control is `2 amp bf16`, not
+  compiled, or `3 default`. The kernels of `3 reduce-overhead` are those launched one by one.
 * `breaks`: what torch._dynamo.explain and fullgraph=True say of `training step` and `forward pass`.
-* `code`: each kernel that the generated code of a `mode` calls, one line for each call. Mode
-  `elementwise on a CPU` is another small function, compiled for the CPU.
+* `code`: each kernel that the generated code of a `mode` calls, one line for each call; mode
+  `elementwise on a CPU` is another small function.
 * `kernel`: each kernel that the profiler saw in one step of a `mode`, a library's choices too.
 
 Graph breaks, kernels and the code for the CPU are asked for where the control is not compiled.

@@ -75,11 +75,9 @@ def profiled(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any]:
 
 
 def read(events: Sequence[Any], steps: int = STEPS) -> dict[str, Any]:
-    """Seconds of one step by kind, from the events of a profile of so many.
-
-    `busy_s` is the time in which any kernel ran; `kernel_seconds` holds [name, kind, launches,
-    seconds], the longest first; `backend` is whose attention that is, where the names tell.
-    """
+    """Seconds of one step by kind, from the events of a profile of so many. `busy_s` is the time in
+    which any kernel ran; `kernel_seconds` holds [name, kind, launches, seconds], the longest first;
+    `backend` is whose attention that is, where the names tell."""
     # A kernel's name alone may stand for several operators, so each launch is counted by its own.
     launches: Counter = Counter()  # (name, kind) -> launches
     seconds: Counter = Counter()

@@ -105,13 +105,11 @@ ROWS = {FORWARD: (0, 1), "backward": (2, 1)}
 
 def formula(way: str, direction: str, heads: int, sequence: int, width: int) -> tuple[int, ...]:
     """Bytes read and written if no cache held anything from one operator to the next, and how often
-    the scores, all of them, are read or written. `heads` are those of all sequences together.
+    the scores are read or written; `heads` are those of all sequences together. A fused attention's
+    k and v are taken to lie in a cache after the first block of queries.
 
-    A fused attention reads k and v once for every block of queries; after the first time they are
-    taken to lie in a cache.
-
-    Source: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section 3.2, for what is read and
-    written; the operators are those that PyTorch launches.
+    Source: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section 3.2; the operators are those
+    that PyTorch launches.
     """
     scores, vectors, rows = heads * sequence**2, heads * sequence * width * ITEM, heads * sequence
     read = written = times = 0
@@ -264,12 +262,8 @@ def launches(text: str) -> Iterator[Launch]:
 
 def by_cell(found: Sequence[Launch], done: Sequence[int]) -> dict[int, Row]:
     """Counts of each of the calls `done`: what lies between its two marks in the launches, and what
-    was written after it. MeasurementError: the marks are not where they belong.
-
-    Of a call's repeats the one with the median sum counts, but `dram_low_bytes` and
-    `dram_high_bytes` are of all. Its `written_bytes` include `late_bytes`, which left the cache
-    after the call.
-    """
+    was written after it, `late_bytes`. Of a call's repeats the one with the median sum counts, but
+    the lowest and highest are of all. MeasurementError: the marks are not where they belong."""
     parts: list[list[Launch]] = []
     for launch in found:
         if traffic_calls.MARK in launch[0]:

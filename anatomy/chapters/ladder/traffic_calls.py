@@ -1,10 +1,7 @@
-"""Attention called once and again while a profiler counts each kernel's bytes of device memory.
-
-The profiler starts this file as a script and sees kernels in the order of their launch, so a kernel
-that nothing else launches, the *mark*, stands between the calls. Before a call the L2 cache is
-emptied by reading something larger; and after it too, or what a call wrote last, which lies in the
-cache until something else wants its place, would never be counted.
-"""
+"""Attention called once and again while a profiler counts each kernel's bytes of device memory. It
+starts this file as a script and sees kernels in the order of their launch, so a kernel that nothing
+else launches, the *mark*, stands between the calls. The L2 cache is emptied before a call, and
+after it too, or what the call wrote last would never be counted."""
 
 import json
 import sys

@@ -1,6 +1,5 @@
-"""The list of what never to do: each entry is run beside what one would do instead, and its cost is
-given for one use: one trip to the CPU, one element of a loop, one line of a log.
-"""
+"""The list of what never to do: each entry beside what one would do instead, and its cost for one
+use: one trip to the CPU, one element of a loop, one line of a log."""
 
 import copy
 from collections.abc import Callable
@@ -48,9 +47,8 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
         iters: Least number of timed samples of each.
 
     Returns:
-        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 in a process that
-        has not run such a thing before; and `warm`, the median of as many calls a second later. All
-        other ops are comparisons. The row `DataParallel` has a note: it needs more than one GPU.
+        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 of a fresh
+        process, and `warm`, the median of as many a second later. All other ops are comparisons.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -97,8 +95,7 @@ def _measured(
 
 def per_use(table: pd.DataFrame, uses: dict[str, float]) -> pd.DataFrame:
     """Add to a comparison what one use takes more than the control, block by block, where a variant
-    has so many `uses` in a call.
-    """
+    has so many `uses` in a call."""
     base = np.asarray(table[table.role == "control"].iloc[0].blocks_s)
     found = []
     for row in table.itertuples():

@@ -95,14 +95,10 @@ def _scaled(model, x, kind, factor) -> tuple[Tensor, float]:
 
 
 def counted(found: Tensor, exact: Tensor, kind: torch.dtype, scale: float = 1.0) -> dict:
-    """What became of gradients computed as `kind` and times `scale`; `exact` is float64 without
-    `scale`.
-
-    `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0 here;
-    `subnormal`: below the smallest normal number of the format, where digits are lost; `overflow`:
-    infinite or NaN here. `error`: ||found - exact|| / ||exact||, null where one overflows.
-    `typical`: the median size of the exact ones.
-    """
+    """What became of gradients computed as `kind` and times `scale`; `exact` is float64 without it.
+    Counted are those that are not 0 in float64, up to its rounding; of these `underflow` are 0
+    here, `subnormal` below the format's smallest normal number, `overflow` infinite or NaN. `error`
+    is ||found - exact|| / ||exact||, null where one overflows; `typical` the median exact size."""
     there = exact.abs() > NOISE * exact.abs().max()
     computed = found.double()
     finite = computed.isfinite()

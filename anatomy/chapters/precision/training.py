@@ -266,9 +266,8 @@ def _address(tensor: Tensor) -> int:
 def scaler_waits(
     width: int, count: int, where: torch.device, iters: int, budget_s: float
 ) -> pd.DataFrame:
-    """Host time of a step with a loss scale and without, by optimizer. PyTorch's default AdamW
-    waits until the host knows whether a gradient overflowed; the fused one reads that on the GPU.
-    """
+    """Host time of a step with a loss scale and without: PyTorch's default AdamW waits until the
+    host knows whether a gradient overflowed, the fused one reads that on the GPU."""
     op, quantity = f"host C={width} T={count}", "host_enqueue"
     labels = {
         f"{name}, {'fused' if fused else 'default'} AdamW": (name, fused)

@@ -1,10 +1,7 @@
-"""Python code as a text that is equal for two pieces of code exactly when they run alike.
-
-`normalised` leaves out what only words or places code: comments, docstrings, annotations of
-functions, the `@experiment` decorator, the texts of errors and warnings, the names of local
-variables. What a name of the module stands for is told by its caller, who knows the package.
-`ast.dump` won't do: it prints fields that came with later versions of Python.
-"""
+"""Python code as a text that is equal for two pieces of code exactly when they run alike. Left out
+is what only words or places code: comments, docstrings, annotations of functions, the `@experiment`
+decorator, texts of errors and warnings, names of local variables. `ast.dump` won't do: it prints
+fields that came with later versions of Python."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
@@ -318,10 +315,8 @@ def _sees_locals(node: ast.AST) -> bool:
 
 
 def bound_names(statements: Iterable[ast.AST]) -> frozenset[str]:
-    """Names that statements bind in their own scope, but for those that an import binds.
-
-    The variable of a comprehension is not among them: outside it, the name may mean the module's.
-    """
+    """Names that statements bind in their own scope, but for those that an import binds, and the
+    variable of a comprehension: outside it, the name may mean the module's."""
     found: set[str] = set()
     for node in _in_one_scope(statements):
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):

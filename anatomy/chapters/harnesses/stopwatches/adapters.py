@@ -1,6 +1,5 @@
 """Each harness behind one form: a callable in, the figures it reports out. Every one is called as
-its documentation says, with its own knob set to the budget.
-"""
+its documentation says, with its own knob set to the budget."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -76,8 +75,7 @@ def ours(watch: Stopwatch, budget_s: float, quantity: str, call: Call) -> dict[s
 
 def quick(watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Call]) -> list[dict]:
     """The rows of a comparison that measures for the whole of `budget_s`, narrow or not, without
-    settling, since the settle load has just run, and without a profile.
-    """
+    settling, since the settle load has just run, and without a profile."""
     found = compare(
         calls,
         quantity=quantity,

@@ -1,6 +1,5 @@
 """One process of the comparison. What is drawn is decided by its number alone, so one that died can
-be run again as it was.
-"""
+be run again as it was."""
 
 import re
 from collections import Counter, defaultdict
@@ -156,8 +155,7 @@ class Process:
 
     def _tell_the_truth(self, blocks: Mapping[tuple[str, str], Mapping[Any, tuple]]) -> None:
         """Put beside each of our estimates what the rest of the process says of the same thing;
-        with its own blocks, its interval would be asked about itself.
-        """
+        with its own blocks, its interval would be asked about itself."""
         for row in self.rows:
             if row["part"] == "estimate" and row.get("variant") == "compare" and "note" not in row:
                 runs = blocks[row["op"], row["quantity"]]
