@@ -1,6 +1,5 @@
-"""Recordings: the table that an experiment returned with everything needed to trust it, kept as
-RECORDINGS/MACHINE/EXPERIMENT/KEY.json. Rows are read through `Recording.rows` alone: judged, with
-the machine's ceilings."""
+"""Recordings: the table that an experiment returned, with all it takes to trust it, in
+RECORDINGS/MACHINE/EXPERIMENT/KEY.json. Rows are read, judged, through `Recording.rows` alone."""
 
 import json
 import os
@@ -337,9 +336,8 @@ def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:
 
 
 def ceilings(root: Path, machine: str) -> Ceilings:
-    """Ceilings of a machine: the best measured ones where recorded, the maker's for the rest; of a
-    machine of several GPUs, such as `nvidia-h200-x4`, those of one. RecordingError where a
-    recording of them can't be used."""
+    """Ceilings of a machine: the best measured where recorded, the maker's for the rest; of several
+    GPUs, as in `nvidia-h200-x4`, those of one. RecordingError where one can't be used."""
     one = machine if of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
     recorded = [
         load(file) for file in sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json"))

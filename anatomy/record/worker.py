@@ -165,8 +165,7 @@ def _account(device: str) -> dict[str, Any]:
 
 
 def _failure(error: Exception) -> dict[str, str]:
-    """A failure as the recorder wants it: the error's name, its sentence, and, where nobody
-    foresaw it, the traceback."""
+    """A failure for the recorder: its name, a sentence, and, if unforeseen, the traceback."""
     kind, message, trace = type(error), str(error), ""
     # A size that no integer holds is a TypeError where it fails on the way into torch.
     torchs = isinstance(error, RuntimeError | TypeError)

@@ -1,7 +1,6 @@
 """channels_last: in which number formats and shapes convolutions are faster on it. An image tensor
 (B, C, H, W) lies in memory channel after channel (NCHW), or with all channels of a pixel side by
-side; tensor cores want the second, and a library that is given the first may convert it in every
-call."""
+side. Tensor cores want the second; a library that is given the first may convert it each time."""
 
 import copy
 import functools

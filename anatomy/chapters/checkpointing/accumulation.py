@@ -244,8 +244,7 @@ def _beside(costs: dict, control: dict) -> dict[str, float | None]:
 def accumulated(
     forward: Layer, parameters: Sequence[Tensor], chunks: Sequence[Tensor]
 ) -> Callable[[], tuple[Tensor, ...]]:
-    """A call that adds up the gradients of equal micro-batches (B / steps, T, C), and returns the
-    loss and them."""
+    """A call that adds up gradients of equal micro-batches (B / steps, T, C): the loss and them."""
 
     def call() -> tuple[Tensor, ...]:
         total = 0.0

@@ -1,6 +1,5 @@
-"""CUDA graphs: how short kernels must be for replaying a recorded list to beat launching them. A
-graph saves the host's part of each launch, so times are `step_wall`: on the GPU's own clock there
-would be nothing to save."""
+"""CUDA graphs: how short kernels must be for replaying a recorded list to beat launching them. What
+a graph saves is the host's part of each launch, which the GPU's own clock does not see."""
 
 import functools
 import gc

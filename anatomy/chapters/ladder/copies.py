@@ -46,8 +46,7 @@ def require_sizes(width: int, **others: float) -> None:
 
 
 def own_copy(rung: str, where: torch.device) -> ModuleType:
-    """A rung's script, executed anew for a device that it would else choose; errors as
-    `rungs.load`."""
+    """A rung's script, executed anew for a device; errors as `rungs.load`."""
     script = rungs.load.__wrapped__(rung)  # the plain one keeps a script for all who ask
     script.DEVICE = where.type
     return script

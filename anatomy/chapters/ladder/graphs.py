@@ -50,9 +50,8 @@ PASS = re.compile(r"AOT ID: \['\d+_(\w+)'\]")
 def measure(
     ways: Sequence[Way], size: Size, where: torch.device, backend: str, budget_s: float
 ) -> pd.DataFrame:
-    """The table of these ways of one step: the control first, those with CUDA graphs last.
-    AnatomyError: the control can't be timed; BadParameter and OutOfMemory: a size is not possible,
-    or too large."""
+    """The table of these ways of one step, the control first, those with CUDA graphs last. Errors
+    are AnatomyError, where the control can't be timed, BadParameter and OutOfMemory."""
     copies.require_sizes(**size.columns, budget_s=budget_s)
     host.require_bytes(where, regimes.need_bytes(size), f"A step at width {size.width}")
     structure = EAGER in ways
@@ -152,8 +151,7 @@ def _breaks(size: Size, x: Tensor, target: Tensor) -> list[dict]:
 
 
 def graph_breaks(function: Callable, given: Sequence[Tensor | None]) -> dict:
-    """Graphs and breaks of a function, and whether fullgraph=True takes it; no kernel is
-    compiled."""
+    """Graphs and breaks of a function, and whether fullgraph=True takes it; nothing is compiled."""
     import torch._dynamo  # takes seconds, which listing experiments should not
 
     found = torch._dynamo.explain(function)(*given)
@@ -220,8 +218,7 @@ def code_kept() -> Iterator[list[str]]:
 
 
 def kernels_called(code: str) -> list[dict]:
-    """What the code of one graph launches, who made that, and the direction that the graph is
-    of."""
+    """What the code of one graph launches, who made that, and in which direction of the step."""
     found = PASS.search(code)
     counted = Counter(
         (match, maker) for pattern, maker in CALLS.items() for match in pattern.findall(code)

@@ -101,9 +101,8 @@ def require_memory(task: Task, where: torch.device) -> None:
 
 
 def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
-    """The table of all ways; one that can't run here, or is void, is a row that says why.
-    AnatomyError: rung 0 can't be timed; BadParameter: a size is not possible; OutOfMemory: the
-    models do not fit."""
+    """The table of all ways; one that can't run here, or is void, is a row that says why. Errors
+    are AnatomyError, where rung 0 can't be timed, BadParameter and OutOfMemory."""
     sizes = {name: size for name, size in task.columns.items() if name != "context"}
     copies.require_sizes(**sizes, budget_s=budget_s)
     require_memory(task, where)

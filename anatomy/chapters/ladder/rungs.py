@@ -148,8 +148,7 @@ def answer(way: Way, model: nn.Module, call: Call, x: Tensor, target: Tensor) ->
 
 
 def strays(found: Answer, wanted: Answer) -> tuple[float, float]:
-    """Relative errors of the loss, and of all gradients in norm. AnatomyError: it is another
-    model."""
+    """Relative errors of the loss, and of all gradients in norm; AnatomyError for another model."""
     shapes = [tuple(g.shape) for g in found.gradients]
     if shapes != [tuple(g.shape) for g in wanted.gradients]:
         raise AnatomyError(f"Its parameters have other shapes than rung 0's: {shapes[:8]}.")

@@ -209,8 +209,7 @@ def counters(wanted: Sequence[Row], where: torch.device, limit_s: float) -> dict
             ),
             encoding="utf-8",
         )
-        # The file is run by itself: whatever the package imports would be loaded under the
-        # profiler too.
+        # Run by itself: what the package imports would be loaded under the profiler too.
         script = inspect.getsourcefile(traffic_calls.main)
         command = [profiler, "--profile-from-start", "off", "--log-file", str(log), "--csv"]
         command += ["--page", "raw", "--print-units", "base", "--print-kernel-base", "function"]
@@ -243,8 +242,7 @@ def complaint(text: str) -> str:
 
 
 def launches(text: str) -> Iterator[Launch]:
-    """The launches in the profiler's report; AnatomyError where it has no table or no such
-    counters."""
+    """The launches in the profiler's report; AnatomyError without a table or such counters."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:

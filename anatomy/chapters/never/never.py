@@ -94,8 +94,7 @@ def _measured(
 
 
 def per_use(table: pd.DataFrame, uses: dict[str, float]) -> pd.DataFrame:
-    """Add to a comparison what one use takes more than the control, block by block, where a variant
-    has so many `uses` in a call."""
+    """Add what one use takes more than the control, block by block, where a variant has `uses`."""
     base = np.asarray(table[table.role == "control"].iloc[0].blocks_s)
     found = []
     for row in table.itertuples():
@@ -230,8 +229,7 @@ def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFram
         quantity="gpu_warm",
         budget_s=LONG_BUDGET_S,
         profile=True,
-        # Forward once and backward twice, a multiplication and an addition each; the first
-        # layer's input needs no gradient.
+        # Forward once and backward twice; the first layer's input needs no gradient.
         flops=2 * tokens * width**2 * (3 * INITIALIZED[2] - 1),
         # Of the products: what is returned first is the loss, which is float32.
         limit=f"matmul {formats.number_format(_kind(where))}",

@@ -66,8 +66,7 @@ def product(x: Tensor, w: Tensor, x_scale: Tensor, w_scale: Tensor, bias=None) -
 def products(
     sides: list[Side], where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
-    """One table for each size, of sides that are multiples of 16, and quantity, and what compiling
-    took."""
+    """A table for each size (sides are multiples of 16) and quantity, and what compiling took."""
     why = without_fp8(where)
     for m, n, k in sides:
         x = torch.randn(m, k, device=where).to(torch.bfloat16)  # (M, K)
@@ -164,8 +163,7 @@ def _of_the_kernel(call: Callable[[], Tensor], x: Tensor, w: Tensor, scale: Tens
 def _compared(
     op, calls, absent, *, quantities, exact, allowed, against, flops, told, where, iters, budget_s
 ) -> Iterator[pd.DataFrame]:
-    """First calls of what is compiled, then the comparison in each quantity; what fails says
-    why."""
+    """First calls of what is compiled, then the comparisons; what fails says why."""
     absent, there, first = dict(absent), {}, []
     for name, call in calls.items():
         try:

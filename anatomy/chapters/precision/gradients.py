@@ -1,6 +1,5 @@
-"""What a number format does to values: gradients that vanish, and activations that overflow.
-Nothing is timed, and all is computed from fixed numbers: only the order in which a GPU adds can
-change it."""
+"""What a number format does to values: gradients that vanish, activations that overflow. All is
+computed from fixed numbers: only the order in which a GPU adds can change it."""
 
 import copy
 from collections.abc import Iterator
@@ -70,8 +69,7 @@ def _normal(shape: tuple[int, ...], where: torch.device) -> Tensor:
 
 
 def _gradients(model: nn.Module, x: Tensor, kind: torch.dtype | None, factor: float) -> Tensor:
-    """Gradients of all linear layers, for `factor` times the mean squared output, autocast to
-    `kind`."""
+    """Gradients of all linear layers, for `factor` times the mean squared output, in `kind`."""
     linear = [m for m in model.modules() if isinstance(m, nn.Linear)]
     parameters = [p for module in linear for p in module.parameters()]
     low = kind in (torch.float16, torch.bfloat16)

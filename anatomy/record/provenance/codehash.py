@@ -45,12 +45,9 @@ def present(root: Path) -> Layout:
 def code_hash(
     name: str, parameters: Mapping[str, Any] | None = None, *, root: Path | None = None
 ) -> CodeHash:
-    """Hash of the experiment `name`: all code that it reaches, its files and its parameters.
-
-    `root` is the folder of its package, by default this one. Raises UnknownName or BadParameter for
-    a call that is not possible, and AnatomyError where a declared file is missing, or one does not
-    parse.
-    """
+    """Hash of the experiment `name`, of the package in `root`: all code that it reaches, its files
+    and its parameters. Raises UnknownName or BadParameter for a call that is not possible, and
+    AnatomyError where a declared file is missing, or one does not parse."""
     root = Path(root or signatures.PACKAGE).resolve()
     declared = signatures.signature(name, root)
     module = declared.module.partition(".")[2]

@@ -58,9 +58,8 @@ def bias(figures: ArrayLike, reference: float) -> float:
 
 
 def share(outcomes: Sequence[bool]) -> Share:
-    """How many of `outcomes` are true, with the exact interval of their probability, which covers
-    with 95 % or more if they are independent. Source: Clopper and Pearson 1934, Biometrika 26,
-    404-413."""
+    """How many of `outcomes` are true, with the exact interval of their probability (95 % or more
+    if they are independent). Source: Clopper and Pearson 1934, Biometrika 26, 404-413."""
     hits, count = sum(bool(outcome) for outcome in outcomes), len(outcomes)
     if not count:
         return Share(0, 0, float("nan"), 0.0, 1.0)

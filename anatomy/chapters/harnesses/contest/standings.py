@@ -202,9 +202,8 @@ def asked(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(estimates: pd.DataFrame) -> pd.DataFrame:
-    """How often equals were told apart (`kind` same), and a true 2 % was found (effect), by
-    `variant` and by what counted: `verdict`, `verdict of 3 processes`, `interval` (it excludes 1)
-    or `1% apart`."""
+    """How often equals were told apart (`kind` same), and a true 2 % found (effect), by `variant`
+    and what counted: `verdict`, `verdict of 3 processes`, `interval` (excludes 1), `1% apart`."""
     rows = []
 
     def add(variant: str, kind: str, by: str, outcomes: Iterable[bool]) -> None:

@@ -20,8 +20,7 @@ Row = dict[str, Any]
 
 def judged(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """Every target with the figure that decides it: `says`, the target in words; `found` in `unit`,
-    with `low` and `high` where it has an interval; `met`, None while open; `detail`, where it
-    stands."""
+    with `low` and `high` where it has an interval; `met`, None while open; `detail`."""
     spreads = standings.spreads(estimates, reference)
     rows = [
         *_spread_targets(spreads, "gpu_cold", "do_bench"),

@@ -14,11 +14,9 @@ from anatomy.measure.stopwatch import Stopwatch
 
 # do_bench's own defaults stand in this ratio: 25 ms of warm-up to 100 ms of measuring.
 WARM_UP_SHARE = 0.2
-# do_bench_cudagraph replays its graph ten times; its default of 20 ms a replay leaves the last
-# third of 0.3 s for the capture.
+# Ten replays of do_bench_cudagraph at its default of 20 ms leave a third of 0.3 s to capture it.
 REPLAY_SHARE = 1 / 15
-# Timer looks for a block that makes its clock negligible by factors of ten, for as long again as
-# it then measures.
+# Timer looks for a block that makes its clock negligible for as long as it then measures.
 AUTORANGE_SHARE = 0.5
 PILOT = 10  # calls with which inductor's benchmarker is asked how long an iteration takes
 INDUCTOR_WARM_UPS = 100  # its default number of cache flushes before the first measured call

@@ -1,5 +1,4 @@
-"""One process of the comparison. What is drawn is decided by its number alone, so one that died can
-be run again as it was."""
+"""One process of the comparison. Its number alone decides what is drawn, so it can be run again."""
 
 import re
 from collections import Counter, defaultdict

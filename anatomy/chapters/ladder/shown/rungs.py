@@ -26,8 +26,7 @@ ALLOWED = {
     "gradient_error": {"fp32": 2**-12, "tf32": 2**-7, "fp16": 2**-7, "bf16": 2**-5, "fp8": 2**-2},
     "output_error": {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-8, "bf16": 2**-5, "fp8": 2**-3},
 }
-# Column -> what its kernels do, in the order in which they are drawn. The last is the rest of the
-# step, in which no kernel runs.
+# Column -> what its kernels do, in the order drawn; the last is the rest, without a kernel.
 KINDS = {
     "product_s": "matrix products",
     "attention_s": "attention",
