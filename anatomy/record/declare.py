@@ -30,14 +30,11 @@ def experiment(
 ) -> Callable[[Function], Function]:
     """Register a function as an experiment, and leave it as it is: tests call it directly.
 
-    All arguments but the name are for `signatures`, which reads them where they are written.
-
     It returns one tidy table with the columns of `compare`, if it times anything, and its own; what
-    a column means, columns.toml of its chapter says. What can't be measured has a row all the same,
-    whose `note` says why. It raises BadParameter where an argument is not possible, DeviceError
-    where the device is not there, and OutOfMemory where what it can't do without does not fit. Its
-    docstring says what is compared with what, and what goes beyond this; parameters that many have
-    are explained once, in `signatures.SHARED_HELP`.
+    a column means, columns.toml of its chapter says. What can't be measured has a row whose `note`
+    says why. It raises BadParameter where an argument is not possible, DeviceError where the device
+    is not there, and OutOfMemory where what it can't do without does not fit. Its docstring says
+    what is compared with what; parameters that many have, `signatures.SHARED_HELP` explains.
 
     Args:
         name: `topic.what`, as pages and commands write it.

@@ -38,12 +38,10 @@ def ask(
     spec: Mapping[str, Any], *, timeout_s: float, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
-
     After `timeout_s` seconds it is killed with all its children. Raises what the experiment
     refused, by the same name; OutOfMemory also where it was killed for its memory; and
     MeasurementError where it took too long, crashed, or failed in a way it did not foresee. The
-    error's `output` is the end of what it printed.
-    """
+    error's `output` is the end of what it printed."""
     with _temporary_folder() as folder:
         result = Path(folder) / "result.json"
         task = {**spec, "result": str(result), "recorder": os.getpid(), "spawned": time.time()}
@@ -70,11 +68,9 @@ def script_run(
     heard: Callable[[str], None] | None = None,
 ) -> Iterator[Path]:
     """Run a reader's script, a file and its arguments, in a fresh process; give the file with what
-    it found, which `variable` names in its environment, and which may not be there.
-
-    Errors call the script `name`. `heard` is called with each line that it prints, from another
-    thread. All else is as for `ask`; a status other than 0 is a MeasurementError too.
-    """
+    it found, which `variable` names in its environment, and which may not be there. Errors call the
+    script `name`. `heard` is called with each line that it prints, from another thread. All else is
+    as for `ask`; a status other than 0 is a MeasurementError too."""
     with _temporary_folder() as folder:
         file = Path(folder) / "found"
         own = {"PYTHONUNBUFFERED": "1", variable: str(file), **(environment or {})}

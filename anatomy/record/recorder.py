@@ -82,13 +82,11 @@ def plan(
     package: Path | None = None,
     processes: int | None = None,
 ) -> list[Item]:
-    """What is to be recorded and how each of it stands, ceilings first, nothing twice.
-
-    `shown` are (experiment, parameters) or (experiment, parameters, place); `here` is this GPU host
-    as `machine.host.here` tells it. With `slug` that machine's recordings are looked at, and of
-    what runs on a CPU any CPU's; else this host's. `package` is the folder of another package that
-    has the experiments; `processes`, how many to measure each in, is by default what it declares.
-    """
+    """What is to be recorded and how each of it stands, ceilings first, nothing twice. `shown` are
+    (experiment, parameters) or (experiment, parameters, place); `here` is this GPU host as
+    `machine.host.here` tells it. With `slug` that machine's recordings are looked at, and of what
+    runs on a CPU any CPU's; else this host's. `package` is the folder of another package that has
+    the experiments; `processes`, how many to measure each in, is by default what it declares."""
     wanted: dict[str, tuple[str, dict, dict[str, None]]] = {}
     for name, params, *places in shown:
         full = signatures.signature(name, package).bind(**params)
@@ -208,12 +206,10 @@ def record(
     package: Path | None = None,
 ) -> Outcome:
     """Measure what is not current, and in mode `remeasure` everything; save each recording at once.
-
     What fails costs itself alone. What does not fit into the budget is left for the next call: an
     item that took longer last time is not begun, and one that overruns is ended. Raises DeviceError
     where something needs a GPU and there is none, Busy where another process measures here, and
-    RecordingError where the disk refuses: nothing more could be kept.
-    """
+    RecordingError where the disk refuses: nothing more could be kept."""
     todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
     on_gpu = [item for item in todo if not recording.on_cpu(item.params)]
     if on_gpu and not host.gpu_present():

@@ -98,11 +98,9 @@ def _rounded(value: Any) -> Any:
 
 
 def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """File name (without .json) of a recording: the parameters that are not the default.
-
-    `default` if all are; else `dtype=bf16,m=2048`, sorted, safe on every file system. A hash is
-    added where shortening, or a character that no file name may hold, would lose the difference.
-    """
+    """File name (without .json) of a recording: the parameters that are not the default. `default`
+    if all are; else `dtype=bf16,m=2048`, sorted, safe on every file system. A hash is added where
+    shortening, or a character that no file name may hold, would lose the difference."""
     given = {name: value for name, value in parameters.items() if value != defaults.get(name)}
     if not given:
         return "default"
@@ -131,13 +129,10 @@ def path(root: Path, machine: str, experiment: str, key: str) -> Path:
 
 
 def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None = None) -> Path:
-    """Write the fields of a recording, whole or not at all, and return the file.
-
-    `rows` may be a DataFrame; `schema` and `content_sha` are filled in. The experiment's
-    `defaults`, by default those that its source declares, decide the file's name. Raises
-    RecordingError where a field is missing or malformed, a text tells who or where, or the disk
-    refused.
-    """
+    """Write the fields of a recording, whole or not at all, and return the file. `rows` may be a
+    DataFrame; `schema` and `content_sha` are filled in. The experiment's `defaults`, by default
+    those that its source declares, decide the file's name. Raises RecordingError where a field is
+    missing or malformed, a text tells who or where, or the disk refused."""
     name = recording.get("experiment")
     try:
         data = plain_fields(recording)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from anatomy.chapters.channels_last import residual
@@ -104,17 +104,8 @@ def map(
     return joined(tables, ("uses",))
 
 
-def _layer(
-    layer: tuple[int, ...],
-    phase: str,
-    dtype: str,
-    batch: int,
-    scale: float,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-    budget_s: float,
-) -> pd.DataFrame:
+def _layer(layer, phase, dtype, batch, scale, where, told, iters, budget_s) -> pd.DataFrame:
+    """One convolution of `LAYERS` in both layouts; `told` are the coordinates of its rows."""
     before, after, kernel, stride, full_side = layer
     side = scaled(full_side, scale)
     kind = tensors.storage(dtype)
@@ -185,16 +176,8 @@ def _with_uses(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _conversion(
-    layer: tuple[int, ...],
-    dtype: str,
-    batch: int,
-    scale: float,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-    budget_s: float,
-) -> pd.DataFrame:
+def _conversion(layer, dtype, batch, scale, where, told, iters, budget_s) -> pd.DataFrame:
+    """Copies of the input of one convolution of `LAYERS` into the other layout."""
     side = scaled(layer[-1], scale)
     x = torch.randn(batch, layer[0], side, side, dtype=tensors.storage(dtype), device=where)
     last = x.contiguous(memory_format=MEMORY[LAST])
@@ -282,17 +265,8 @@ def _phases(dtype: str, batch: int, batches: Sequence[int]) -> tuple[str, ...]:
     return PHASES[:1] if batch == batches[0] != batches[-1] else PHASES
 
 
-def _network(
-    base: nn.Module,
-    images: Tensor,
-    phase: str,
-    dtype: str,
-    tuned: bool,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-    budget_s: float,
-) -> pd.DataFrame:
+def _network(base, images, phase, dtype, tuned, where, told, iters, budget_s) -> pd.DataFrame:
+    """The network `base` on `images` (B, 3, H, W) in both layouts; if `tuned`, cuDNN searches."""
     kind = tensors.storage(dtype)
 
     def step(layout: torch.memory_format, kind: torch.dtype, converting: bool = False) -> Callable:

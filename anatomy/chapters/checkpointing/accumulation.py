@@ -181,16 +181,7 @@ def steps(
     return pd.concat(tables, ignore_index=True)
 
 
-def _cell(
-    width: int,
-    layers: int,
-    batch: int,
-    length: int,
-    dtype: str,
-    where: torch.device,
-    iters: int,
-    budget_s: float,
-) -> pd.DataFrame:
+def _cell(width, layers, batch, length, dtype, where, iters, budget_s) -> pd.DataFrame:
     """One cell: memory first, then times; rows without times where that is impossible."""
     kind, tokens = formats.storage(dtype), batch * length
     op = f"train {batch} sequences of {length}"

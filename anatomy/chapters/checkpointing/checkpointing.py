@@ -171,14 +171,7 @@ def _halves(layer: models.Block) -> tuple[Layer, Layer]:
     )
 
 
-def _measured(
-    cell: Cell,
-    dtype: str,
-    where: torch.device,
-    iters: int,
-    budget_s: float,
-    names: Sequence[str] | None = None,
-) -> pd.DataFrame:
+def _measured(cell, dtype, where, iters, budget_s, names=None) -> pd.DataFrame:
     """One cell: its memory first, then its times; rows without times where that is impossible."""
     kind = formats.storage(dtype)
     place = {"width": cell.width, "depth": cell.depth, "tokens": cell.tokens, "dtype": dtype}

@@ -1,7 +1,7 @@
 """What running a part twice changes beside the gradients, each beside the same step run once."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -47,16 +47,7 @@ class _Seen:
     raised: str | None
 
 
-def _trap(
-    inside: Callable[[], nn.Module],
-    width: int,
-    batch: int,
-    where: torch.device,
-    how: dict | None,
-    *,
-    by_grad: bool,
-    wants: bool,
-) -> _Seen:
+def _trap(inside, width, batch, where, how, *, by_grad, wants) -> _Seen:
     """One step of two linear layers with `inside` between them, checkpointed as `how` says."""
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(0)

@@ -51,8 +51,7 @@ def cuda_graphs_are_faster(chains: Table, steps: Table) -> Finding:
 def cuda_graphs_memory_neutral(steps: Table, pools: Table) -> Finding:
     """What the allocator holds with the graph lies within 10 % of what it holds without.
 
-    Of a training step all that is reserved counts, of forward passes what comes on top of the
-    model. Bytes are counted, not timed: they have no interval.
+    Of a training step all reserved bytes count, of forward passes what comes on top of the model.
     """
     cases = Cases()
     for row in _replays(steps):

@@ -3,7 +3,7 @@ a graph saves is the host's part of each launch, which the GPU's own clock does 
 
 import functools
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 import torch
@@ -71,15 +71,7 @@ def map(
     return joined(tables, COSTS)
 
 
-def _chain(
-    work: str,
-    size: int,
-    links: int,
-    where: torch.device,
-    told: Mapping[str, object],
-    quantities: Sequence[str],
-    iters: int,
-) -> pd.DataFrame:
+def _chain(work, size, links, where, told, quantities, iters) -> pd.DataFrame:
     """One chain, eager and captured. Its links allocate their results, as ordinary code does."""
     if work == "pointwise":
         host.require_bytes(where, size * 2 * 16, f"a chain over {size} elements and its check")
@@ -170,15 +162,8 @@ def training(
     return joined(tables, COSTS)
 
 
-def _step(
-    width: int,
-    tokens: int,
-    layers: int,
-    sequence: int,
-    where: torch.device,
-    told: Mapping[str, object],
-    iters: int,
-) -> pd.DataFrame:
+def _step(width, tokens, layers, sequence, where, told, iters) -> pd.DataFrame:
+    """One training step of a transformer, eager and captured; `told` are its coordinates."""
     model = models.transformer(width, layers, where, torch.bfloat16)
     parameters = list(model.parameters())
     x = torch.randn(tokens // sequence, sequence, width, dtype=torch.bfloat16, device=where)

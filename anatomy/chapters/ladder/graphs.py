@@ -22,13 +22,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anatomy.chapters.ladder import comparison, copies, gates, kernels, regimes, rungs
-from anatomy.chapters.ladder.rungs import TRAINING, Answer, Call, Way
+from anatomy.chapters.ladder.rungs import TRAINING, Call, Way
 from anatomy.chapters.ladder.steps import Size
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.patient import patient_stopwatch
-from anatomy.measure.stopwatch import Stopwatch
 from anatomy.parts.compiled import reason_of
 
 OP, QUANTITY = "forward and backward", "step_wall"
@@ -71,15 +70,7 @@ def measure(
     return table
 
 
-def _steps(
-    ways: Sequence[Way],
-    size: Size,
-    x: Tensor,
-    target: Tensor,
-    wanted: Answer,
-    watch: Stopwatch,
-    budget_s: float,
-) -> list[dict]:
+def _steps(ways, size, x, target, wanted, watch, budget_s) -> list[dict]:
     """The comparison, the generated code, and the kernels of what launches them one by one."""
     where = watch.device
     calls, told, kept, rows = {}, {}, [], []

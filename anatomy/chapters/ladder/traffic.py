@@ -106,11 +106,8 @@ ROWS = {FORWARD: (0, 1), "backward": (2, 1)}
 def formula(way: str, direction: str, heads: int, sequence: int, width: int) -> tuple[int, ...]:
     """Bytes read and written if no cache held anything from one operator to the next, and how often
     the scores are read or written; `heads` are those of all sequences together. A fused attention's
-    k and v are taken to lie in a cache after the first block of queries.
-
-    Source: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section 3.2; the operators are those
-    that PyTorch launches.
-    """
+    k and v are taken to lie in a cache after the first block of queries. Source: Dao et al. 2022,
+    FlashAttention, arXiv:2205.14135, section 3.2; the operators are those that PyTorch launches."""
     scores, vectors, rows = heads * sequence**2, heads * sequence * width * ITEM, heads * sequence
     read = written = times = 0
     for part in (FORWARD,) if direction == FORWARD else (FORWARD, "backward"):

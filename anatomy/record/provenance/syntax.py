@@ -50,16 +50,11 @@ def normalised(
     refer: Refer = lambda chain, called: ".".join(chain),
     package: str = "",
 ) -> str:
-    """The text of a statement at the top level of a module.
-
-    Args:
-        own_name: The name that it defines, which does not count; other names that it binds at the
-            top level then count by their order. By default all count: a script is run as it is.
-        refer: Given a dotted name that is not local, and whether it is called right there, gives
-            the text that stands for it.
-        package: Name of the package: a text that reads like one of its modules, `package.module`,
-            may be imported by that name, and is referred to as `(NAMED_MODULE, "module")`.
-    """
+    """The text of a statement at the top level of a module. `own_name`, which it defines, does not
+    count, and other names that it binds count by their order; without one all count, as of a
+    script. `refer` gives the text for a dotted name that is not local, and is told whether it is
+    called right there. A text that reads like a module of `package` is referred to as
+    `(NAMED_MODULE, "module")`."""
     return _Writer(own_name, refer, package).text(statement, ())
 
 

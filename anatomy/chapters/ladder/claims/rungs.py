@@ -66,8 +66,7 @@ def _products(kernels: list[list]) -> list[str]:
 def baseline_has_no_cublas(*tables: Table) -> Finding:
     """At every width no product of rung 0 is a kernel of cuBLAS, and those of rung 1 are.
 
-    A product is a kernel that multiplies matrices, attention's apart. Those of cuBLAS are told by
-    their names: PyTorch's own are in its namespace. In rung 1 one of them is enough.
+    A product is a kernel that multiplies matrices, attention's apart; of rung 1 one is enough.
     """
     cases, seen = Cases(), dict[str, str]()
     for table in tables:
@@ -111,8 +110,7 @@ def tf32_for_fp32(*tables: Table) -> Finding:
 def amp_is_fp16(*tables: Table) -> Finding:
     """At every width a step with AdamW under autocast is faster in fp16 than in bf16.
 
-    Autocast does both. fp16 needs its loss scaled, which is part of the step; so where bf16 is as
-    fast, or faster, it is the format to take. The evidence has the step without AdamW as well.
+    fp16 needs its loss scaled, which is part of the step: bf16 is the one to take where as fast.
     """
     cases, alone = Cases(), Cases()
     for table in tables:
@@ -151,8 +149,7 @@ def every_step_is_faster(*tables: Table) -> Finding:
 def baseline_makes_intermediates(*tables: Table) -> Finding:
     """Attention written out takes over 5 % more peak memory than fused, in bf16, at every width.
 
-    That is rung 1 over rung 2, which differ in nothing else; rung 0 writes the same tensors out in
-    float32. The peak is that of one step on top of the weights.
+    That is rung 1 over rung 2, which differ in nothing else; the peak is on top of the weights.
     """
     cases = Cases()
     for table in tables:
@@ -190,8 +187,7 @@ def triton_for_the_mlp(*tables: Table) -> Finding:
 def whole_block_fused(*tables: Table) -> Finding:
     """In rung 3 a layer's forward pass and its backward pass are one kernel each, at every width.
 
-    Counted are all kernels of a step over twice its layers; what only clears or copies memory is
-    left out. The few of the loss are among them, so less than two is one.
+    All kernels but clears and copies over twice the layers; with the loss, less than two is one.
     """
     cases = Cases()
     for table in tables:
@@ -219,9 +215,8 @@ def _launched(row: Row) -> int | None:
 def compile_avoids_launches(*tables: Table) -> Finding:
     """In rung 3 CUDA graphs, which launch all kernels at once, make no step faster.
 
-    Were the overhead of launches gone by fusing alone, there would be nothing left for them. A step
-    that they don't make faster says so only where launches could be waited for: it can't where the
-    host queues the step in less than half the time that its kernels run.
+    Were launches free by fusing alone, nothing would be left for graphs. It can't be told where the
+    host queues a step in less than half the time that its kernels run: no launch is waited for.
     """
     cases, taken, counts = Cases(), [], []
     for table in tables:
@@ -270,10 +265,9 @@ def cpp_backend(table: Table) -> Finding:
 def dram_access_falls(table: Table) -> Finding:
     """Bytes of attention written out, over those of the fused one, are 5 within 10 %, everywhere.
 
-    The bytes are those that the card's counters saw, from the least of the repeats to the most.
-    The counters miss the copies of the scores that a mask makes; the upper end has them in full, as
-    if no cache helped. Where the counters could not be read, the bytes that the operators read and
-    write count instead, and the evidence says so.
+    Bytes are those of the card's counters, from the least of the repeats to the most; the copies of
+    the scores that a mask makes, which they miss, are in the upper end in full. Where they could
+    not be read, what the operators read and write counts instead.
     """
     cases, measured, counted, fewer = Cases(), [], [], 0
     for op in table.distinct("op"):
