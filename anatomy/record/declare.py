@@ -1,6 +1,5 @@
-"""The decorator that makes a function an experiment, and those that are loaded. `signatures` reads
-what it declares from the source, so its arguments must be literals, and every parameter of the
-function needs a type and a default."""
+"""The decorator that makes a function an experiment. `signatures` reads it from the source, so its
+arguments must be literals, and every parameter of the function needs a type and a default."""
 
 import importlib
 import sys

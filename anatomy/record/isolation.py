@@ -67,10 +67,9 @@ def script_run(
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> Iterator[Path]:
-    """Run a reader's script, a file and its arguments, in a fresh process; give the file with what
-    it found, which `variable` names in its environment, and which may not be there. Errors call the
-    script `name`. `heard` is called with each line that it prints, from another thread. All else is
-    as for `ask`; a status other than 0 is a MeasurementError too."""
+    """Run a reader's script, a file and its arguments, in a fresh process; give the file that
+    `variable` names in its environment, if it wrote one. Errors call it `name`; `heard` gets each
+    line that it prints, in another thread. A status other than 0 is a MeasurementError too."""
     with _temporary_folder() as folder:
         file = Path(folder) / "found"
         own = {"PYTHONUNBUFFERED": "1", variable: str(file), **(environment or {})}

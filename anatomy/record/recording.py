@@ -232,8 +232,8 @@ def _place(path: Path) -> str:
 
 def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | None:
     """The recording of one call on one machine, or None; parameters left out are the defaults.
-    Raises UnknownName or BadParameter for a call that is not possible, and RecordingError where
-    there is a recording and it can't be used."""
+    Raises UnknownName or BadParameter for an impossible call, RecordingError where it can't be
+    used."""
     declared = signatures.signature(name)
     wanted = declared.bind(**params)
     expected = path(root, machine, name, key(wanted, declared.defaults))

@@ -1,6 +1,5 @@
-"""What the functions that pages call know without being told: the page and line they stand on, the
-machine whose recordings the site shows, and whether the page is rendered or only asked what it will
-show. Its blocks are run here, for both."""
+"""What the functions that pages call know without being told: page and line, machine, and whether
+the page is rendered or only asked what it will show. Its blocks are run here, for both."""
 
 import io
 import os

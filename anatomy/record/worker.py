@@ -43,9 +43,8 @@ OWN_FOLDERS = {"chapters", "experiments"}
 
 def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Run one experiment and return the fields of its recording that this process knows. `spec` has
-    `experiment`, `params`, `package` (folder of another package, or None), `spawned` (time.time()
-    at the start of this process) and `allow_foreign`. Raises Busy where another process computes on
-    the card, and what the experiment refuses."""
+    `experiment`, `params`, `package` (another one's folder, or None), `spawned` (time.time() at the
+    start) and `allow_foreign`. Raises Busy where another process computes on the card."""
     name, params = spec["experiment"], spec["params"]
     device = params.get("device", "cpu")
     host.require_device(device)

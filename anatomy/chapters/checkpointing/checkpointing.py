@@ -1,6 +1,5 @@
-"""Activation checkpointing: what a step keeps for its backward pass, and what it computes again.
-Between the beginning and the end of a checkpoint nothing is kept but the input, and the backward
-pass runs that part forward a second time."""
+"""Activation checkpointing: of the part of a step between the beginning and the end of a checkpoint
+only the input is kept, and the backward pass runs it forward a second time."""
 
 import gc
 from collections.abc import Callable, Sequence

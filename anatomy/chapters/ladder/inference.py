@@ -1,6 +1,5 @@
-"""Every rung's forward pass, and its step of decoding, held against rung 0 and timed. As in
-`steps`, ways without CUDA graphs come first. A way that replays one shares script and model with
-its twin that does not, and so is compiled only once."""
+"""Every rung's forward pass, and its step of decoding, held against rung 0 and timed. A way that
+replays a CUDA graph shares script and model with its twin that does not: one is compiled."""
 
 import gc
 from collections.abc import Callable, Sequence

@@ -1,6 +1,5 @@
-"""The rungs: scripts under snippets/ladder/, and the gates they pass. Each has the same few
-functions: `build`, `step`, `inference`, `optimizer_of`. They are loaded from their files, so that
-what a page shows is what is measured."""
+"""The rungs and the gates they pass. Their scripts are loaded from snippets/ladder/, so that what a
+page shows is measured: functions `build`, `step`, `inference` and `optimizer_of`."""
 
 import functools
 import importlib.util

@@ -1,6 +1,5 @@
-"""FP8 as code has to use it: the factors must first become FP8, which takes time. A linear layer y
-= x @ w.T is run in bfloat16 and in FP8 (e4m3). The weights w are quantised once, the activations x
-in every call: each tensor is divided by its largest size, and cast."""
+"""A linear layer y = x @ w.T in bfloat16, and in FP8 (e4m3) as code has to use it: w is quantised
+once and x in every call. Each tensor is divided by its largest size, and cast."""
 
 from collections.abc import Callable, Iterator
 

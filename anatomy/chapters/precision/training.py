@@ -1,6 +1,5 @@
-"""One training step in five number formats: forward, backward, AdamW. Its learning rate is 0, so
-that every call computes the same gradients; the optimizer's kernels run all the same. The loss
-scale stays what it is for the same reason."""
+"""One training step in five number formats: forward, backward, AdamW. Its learning rate is 0 and
+the loss scale fixed, so that every call computes the same gradients with the same kernels."""
 
 import copy
 from collections.abc import Iterator, Sequence

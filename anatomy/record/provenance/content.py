@@ -109,9 +109,8 @@ class Definitions(Modules):
         return self._hashes[target]
 
     def _hash_group(self, group: list[Target]) -> None:
-        """Hash definitions that refer to each other in a circle, or a single one: each starts as
-        its own text, and in each round takes in what it refers to. Two circles of n definitions
-        that differ at all do so after 2 n rounds."""
+        """Hash definitions in a circle, or a single one: each starts as its own text, and in each
+        round takes in what it refers to. Circles of n that differ at all do so after 2 n rounds."""
         labels = {target: self.definition(target).text for target in group}
         for _ in 2 * group:
             labels = {

@@ -32,10 +32,9 @@ def freshness(
     package: Path | None = None,
     processes: int | None = None,
 ) -> Freshness:
-    """Compare a `Recording` with the code of a package, and with the GPU host if this is one:
-    `here` has its `slug`, `card`, `torch` and `driver`, and what is None is not held against the
-    recording. `package` is the folder of another one. `processes` is how many fresh ones it must
-    have been measured in, at least; by default as many as the experiment declares."""
+    """Compare a `Recording` with the code of a package, and with the GPU host if this is one, whose
+    `slug`, `card`, `torch` and `driver` are in `here`; what is None is not held against it. It must
+    have been measured in `processes` fresh ones, by default as many as the experiment declares."""
     if recording is None:
         return Freshness("missing", "It has not been measured.")
     try:

@@ -1,7 +1,6 @@
-"""Python code as a text that is equal for two pieces of code exactly when they run alike. Left out
-is what only words or places code: comments, docstrings, annotations of functions, the `@experiment`
-decorator, texts of errors and warnings, names of local variables. `ast.dump` won't do: it prints
-fields that came with later versions of Python."""
+"""Python code as a text that is equal for two pieces of code exactly when they run alike: without
+comments, docstrings, annotations of functions, the `@experiment` decorator, texts of errors and
+warnings, names of locals. `ast.dump` won't do: it prints fields of later versions of Python."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator

@@ -1,6 +1,5 @@
-"""What a workload takes by CUPTI's stamps of when each kernel began and ended: no event, no host
-clock and no subtraction stands between. What comes before a call is in rule 8 of
-`anatomy.chapters.harnesses.harnesses`."""
+"""What a workload takes by CUPTI's stamps of its kernels: no event, no host clock, no subtraction.
+What comes before a call is in rule 8 of `anatomy.chapters.harnesses.harnesses`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

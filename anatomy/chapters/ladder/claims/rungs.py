@@ -1,6 +1,5 @@
-"""What the seed says of its ladder of scripts, put to one training step on rungs like them, at
-several widths, and to the bytes that its attentions move. Kernels, their seconds and memory are
-those of the step without the optimizer."""
+"""What the seed says of its ladder of scripts, put to one training step on rungs like them, without
+the optimizer where kernels and memory are meant, and to the bytes that attentions move."""
 
 import re
 from itertools import product

@@ -1,6 +1,5 @@
-"""The rungs of the ladder as rows. A rung can be run in several ways; the first of them that could
-be measured stands for it. It is held against the rung that its script says it changes (`scripts`),
-and against rung 0, the control."""
+"""The rungs of the ladder as rows. The first way of a rung that could be measured stands for it,
+against the rung that its script says it changes (`scripts`), and against rung 0, the control."""
 
 import fnmatch
 from collections.abc import Mapping, Sequence
@@ -40,8 +39,8 @@ def of(
     table: Sequence[Row], op: str | None = None, variants: Sequence[str] | None = None
 ) -> list[Row]:
     """The rows of one comparison, by default the first one of rungs, without the control's
-    duplicate. `variants` are those wanted, in this order, a pattern for several with a `*`.
-    UnknownName: there is no such comparison or variant."""
+    duplicate; of `variants`, names or patterns with a `*`, in this order. UnknownName where there
+    is none."""
     known = scripts.names()
     op = op or next((row["op"] for row in table if row.get("rung") in known), None)
     every = rows.select(table, op=op)
