@@ -176,7 +176,6 @@ def _experiments(package: str, files: tuple[tuple[str, bytes], ...]) -> dict[str
 
 
 def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signature:
-    """The signature of one decorated function."""
     told = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
     name = scope.value(told.args[0]) if len(told.args) == 1 else None
     if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -216,7 +215,6 @@ def arguments(doc: str) -> dict[str, str]:
 
 
 def _parameter(argument: ast.arg, default: ast.expr, help: str, scope: "_Scope") -> Parameter:
-    """One parameter from its annotation and default."""
     members = _members(argument.annotation, scope)
     types = {member for member in members if isinstance(member, type)}
     choices = tuple(each for each in members if each is not None and not isinstance(each, type))
