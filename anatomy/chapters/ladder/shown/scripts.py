@@ -75,16 +75,15 @@ def code(rung: str) -> list[str]:
     lines = text.splitlines()
     tree = ast.parse(text)
     first = tree.body[1].lineno - 1 if ast.get_docstring(tree) else 0
-    # What times it runs only where the script runs by itself.
-    own = (
-        n.lineno - 1
-        for n in tree.body
-        if isinstance(n, ast.If) and "__name__" in ast.unparse(n.test)
-    )
-    last = next(own, len(lines))
+    last = next((n.lineno - 1 for n in tree.body if _times(n)), len(lines))
     kept = "\n".join(line for line in lines[first:last] if not _MARK.match(line)).rstrip()
     # Where a mark stood alone, its empty lines are one too many.
     return re.sub(r"\n{4,}", "\n\n\n", kept).split("\n")
+
+
+def _times(node: ast.stmt) -> bool:
+    """Whether this is what runs only where the script runs by itself."""
+    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
 
 
 @cache

@@ -90,10 +90,7 @@ def gates(view: View) -> str:
     columns += [
         ("gate", lambda row: tables.chip(rungs.standing(row))),
         ("#parameters", lambda row: _count(row.get("parameters"))),
-        (
-            "#FLOPs, of the formula's",
-            lambda row: _percent(_over(row.get("counted_flops"), row.get("flops")), "%"),
-        ),
+        ("#FLOPs, of the formula's", _counted_flops),
     ]
     left_out = [row for row in view.table if row not in table]
     return _listed(columns, table, "The rungs: errors") + absent(left_out)
@@ -123,6 +120,10 @@ def _listed(columns: Sequence, lines: Sequence[Row], label: str) -> str:
 
 def _of(column: str) -> Callable[[Row], str]:
     return lambda row: tables.cell(row, column)
+
+
+def _counted_flops(row: Row) -> str:
+    return _percent(_over(row.get("counted_flops"), row.get("flops")), "%")
 
 
 def _over(part: float | None, whole: float | None) -> float | None:
