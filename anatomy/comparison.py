@@ -27,7 +27,7 @@ from anatomy.measure.comparison import (
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.record import handover, reading
+from anatomy.record import handover, recording
 
 Each = float | str | Mapping[str, float | str] | None
 
@@ -192,5 +192,5 @@ def _circumstances(raw: RawComparison) -> Circumstances:
     if raw.watch.device.type != "cuda":
         return Circumstances(method=method)
     gpu = host.describe(raw.watch.device)
-    ceilings = reading.known_ceilings(gpu["slug"])
+    ceilings = recording.known_ceilings(gpu["slug"])
     return Circumstances(machine=gpu, method=method, ceilings=lambda: ceilings)

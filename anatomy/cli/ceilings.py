@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -11,7 +10,7 @@ from anatomy.cli.output import table
 from anatomy.figures import curves, rooflines
 from anatomy.judge import limits, rows
 from anatomy.judge.rows import Row
-from anatomy.record import reading, recording
+from anatomy.record import recording
 from anatomy.record.recording import Recording
 from anatomy.table import units
 from anatomy.table.errors import RecordingError
@@ -143,16 +142,10 @@ def _floors(found: list[Row]) -> Iterator[Table | str]:
 
 def _recorded(slug: str, name: str) -> Recording | None:
     with suppress(RecordingError):
-        return recording.find(_folder(), slug, name)
+        return recording.find(recording.local_root(), slug, name)
     return None
 
 
 def known(slug: str) -> limits.Ceilings:
     """The ceilings of a machine, measured and the maker's, as far as they are known."""
-    return reading.ceilings(_folder(), slug)
-
-
-def _folder() -> Path:
-    with suppress(RecordingError):  # outside a checkout there may be nothing measured
-        return recording.default_root()
-    return Path("recordings")
+    return recording.ceilings(recording.local_root(), slug)

@@ -15,7 +15,7 @@ from anatomy.cli import targets as calls
 from anatomy.cli.options import FormatOption, MachineOption
 from anatomy.cli.output import say, say_data, say_recording, show, table, tidy
 from anatomy.judge import limits
-from anatomy.record import reading, recording, signatures
+from anatomy.record import recording, signatures
 from anatomy.record.recording import Recording
 from anatomy.record.showing import shown_machine
 from anatomy.record.signatures import Signature
@@ -165,7 +165,7 @@ def _show(experiment: Signature, params: Mapping[str, Any], options: Mapping[str
         return
     notes = "\n".join(f"  - {note}" for note in text.notes(found))
     end = [f"Notes:\n{notes}"] if notes else []
-    tables = text.tables(found, reading.ceilings(root, slug))
+    tables = text.tables(found, recording.ceilings(root, slug))
     show(text.provenance(found), *tables, *end)
 
 

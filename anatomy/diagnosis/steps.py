@@ -18,7 +18,7 @@ from anatomy.machine import host
 from anatomy.measure import census, stopwatch_for
 from anatomy.measure.comparison import settle
 from anatomy.measure.stopwatch import Stopwatch
-from anatomy.record import reading
+from anatomy.record import recording
 from anatomy.table import intervals, units
 from anatomy.table.errors import BadParameter, MeasurementError
 
@@ -126,7 +126,7 @@ def diagnose(
     counted = op_counts.count(full, watch.device.type)  # last, for it may compile the step anew
     if counted.failed:
         found.append(f"Operations and bytes could not be counted. {counted.failed}")
-    ceilings = reading.known_ceilings(host.describe(watch.device)["slug"]) if on_gpu else None
+    ceilings = recording.known_ceilings(host.describe(watch.device)["slug"]) if on_gpu else None
     least, unknown = _least_times(counted, ceilings) if on_gpu else ({}, "")
     found += [unknown] if unknown else []
     quantities = Quantities(

@@ -78,7 +78,7 @@ def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
         new = [p for p in mine if p.placed and not (p.is_control and repeated)]
         marks += [_mark(point, numbers, wanted, series[place]) for point in new]
         steps += [{"series": series[place], **_at(point)} for point in line(mine)]
-    floor = max((p.row.get("noise_floor") or 0.0 for p in drawn), default=0.0)
+    floor = rows.noise_floor(point.row for point in drawn)
     titles = (payoffs.title(wanted.x), payoffs.title("ratio", [point.row for point in drawn]))
     names = len(marks) <= MOST_NAMED
     arguments = (marks, steps, floor, titles, list(series.values()), names)

@@ -165,7 +165,7 @@ def _chart(cells: dict[Key, Row], down: str, along: str) -> str:
     panels = []
     for op in _members(key[0] for key in cells):
         mine = {key: row for key, row in cells.items() if key[0] == op}
-        floor = max(row.get("noise_floor") or 0.0 for row in mine.values())
+        floor = rows.noise_floor(mine.values())
         if marks := [_mark(key, row) for key, row in mine.items() if row.get("ratio")]:
             panels.append((op, svg.Drawing("matrix", (marks, along, down, floor))))
     if not panels:

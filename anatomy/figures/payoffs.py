@@ -228,7 +228,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
         said.append(f"<li>{tables.code(variant)} {_sentence(line, found, wanted)}</li>")
     counted = wanted.counted
     heads = (rows.heading(wanted.x), title(wanted.value, [cell.row for cell in drawn]))
-    band = 0.0 if counted else max(cell.row.get("noise_floor") or 0.0 for cell in drawn)
+    band = 0.0 if counted else rows.noise_floor(cell.row for cell in drawn)
     drawing = svg.Drawing("loglog.payoff", (points, ranges, ticks, band, heads))
     named = (
         f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}. "

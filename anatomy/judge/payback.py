@@ -8,6 +8,7 @@ import numpy as np
 from anatomy.table import intervals
 from anatomy.table.intervals import Interval
 
+USES = ("uses", "uses_low", "uses_high")  # the columns of the ends of `uses`
 Ends = tuple[float | None, float | None, float | None]
 NEVER_SAID: Ends = (None, None, None)  # where a row does not say it
 # Verdict -> whether a cost pays: yes, not known, and else no.

@@ -113,6 +113,11 @@ def interval_name(rows: Iterable[Row]) -> str:
     return f"envelope of {max(runs)} processes" if runs else "95% interval"
 
 
+def noise_floor(rows: Iterable[Row]) -> float:
+    """The largest noise floor among some rows; 0 where none has one."""
+    return max((row.get("noise_floor") or 0.0 for row in rows), default=0.0)
+
+
 def findings(rows: Iterable[Row]) -> list[Row]:
     """Rows without the variants that are only there as the control of another one."""
     rows = list(rows)

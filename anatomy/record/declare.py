@@ -1,9 +1,5 @@
-"""The decorator that makes a function an experiment, and the list of those that are loaded.
-
-What an experiment declares is read from its source by `anatomy.record.signatures`, without
-importing it; this half imports it. The decorator's arguments must therefore be literals, and the
-function must give every parameter a type and a default.
-"""
+"""The decorator that makes a function an experiment. `signatures` reads it from the source, so its
+arguments must be literals, and every parameter of the function needs a type and a default."""
 
 import importlib
 import sys
@@ -33,14 +29,11 @@ def experiment(
 ) -> Callable[[Function], Function]:
     """Register a function as an experiment, and leave it as it is: tests call it directly.
 
-    All arguments but the name are for `signatures`, which reads them where they are written.
-
     It returns one tidy table with the columns of `compare`, if it times anything, and its own; what
-    a column means, columns.toml of its chapter says. What can't be measured has a row all the same,
-    whose `note` says why. It raises BadParameter where an argument is not possible, DeviceError
-    where the device is not there, and OutOfMemory where what it can't do without does not fit. Its
-    docstring says what is compared with what, and what goes beyond this; parameters that many have
-    are explained once, in `signatures.SHARED_HELP`.
+    a column means, columns.toml of its chapter says. What can't be measured has a row whose `note`
+    says why. It raises BadParameter where an argument is not possible, DeviceError where the device
+    is not there, and OutOfMemory where what it can't do without does not fit. Its docstring says
+    what is compared with what; parameters that many have, `signatures.SHARED_HELP` explains.
 
     Args:
         name: `topic.what`, as pages and commands write it.
@@ -70,11 +63,9 @@ def experiment(
 
 
 def load(name: str, root: Path | None = None) -> Callable[..., pd.DataFrame]:
-    """Import the module of an experiment, and torch with it, and return its function.
-
-    `root` is the folder of another package that has it; its parent joins `sys.path`. Raises
-    UnknownName where there is none such, and AnatomyError where importing did not register it.
-    """
+    """Import the module of an experiment, and torch with it, and return its function. `root` is the
+    folder of another package that has it; its parent joins `sys.path`. Raises UnknownName where
+    there is none such, and AnatomyError where importing did not register it."""
     declared = signatures.signature(name, root)
     if root is not None and (above := str(Path(root).resolve().parent)) not in sys.path:
         sys.path.insert(0, above)

@@ -1,8 +1,5 @@
-"""What `compare` found, handed to a parent that runs the same script in several fresh processes.
-
-`pytorch-gpu-anatomy replicate` names a file in the environment as ANATOMY_REPLICATE; each
-comparison becomes one line of JSON in it, in order. Without that variable nothing happens.
-"""
+"""What `compare` found, handed to a parent that runs the same script in several fresh processes:
+each comparison is one line of JSON in the file that the environment names as ANATOMY_REPLICATE."""
 
 import json
 import os

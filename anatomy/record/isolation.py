@@ -1,8 +1,5 @@
-"""A worker process: started fresh, given a time limit, and ended with everything it started.
-
-An experiment may print, hang, crash, or be killed for its memory. Here each of these becomes one
-sentence, and none of them reaches the process that asked.
-"""
+"""A worker process: started fresh, given a time limit, and ended with everything it started. What
+it prints, or that it hangs, crashes or is killed, becomes one sentence here."""
 
 import contextlib
 import json
@@ -41,13 +38,10 @@ def ask(
     spec: Mapping[str, Any], *, timeout_s: float, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
-
-    After `timeout_s` seconds it is killed with all its children. `environment` has variables set
-    for it beside those of this process. Raises what the experiment refused, by the same name;
-    OutOfMemory also where it was killed for its memory; and MeasurementError where it took too
-    long, crashed, or failed in a way it did not foresee. The error's `output` is the end of what it
-    printed.
-    """
+    After `timeout_s` seconds it is killed with all its children. Raises what the experiment
+    refused, by the same name; OutOfMemory also where it was killed for its memory; and
+    MeasurementError where it took too long, crashed, or failed in a way it did not foresee. The
+    error's `output` is the end of what it printed."""
     with _temporary_folder() as folder:
         result = Path(folder) / "result.json"
         task = {**spec, "result": str(result), "recorder": os.getpid(), "spawned": time.time()}
@@ -73,13 +67,9 @@ def script_run(
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> Iterator[Path]:
-    """Run a reader's script, a file and its arguments, in a fresh process; give what it found.
-
-    That is a file, which `variable` names in its environment, and which may not be there. Errors
-    call the script `name`. `heard` is called with each line that it prints, from another thread.
-    All else is as for `ask`, but without a time limit by default; a status other than 0 is a
-    MeasurementError too.
-    """
+    """Run a reader's script, a file and its arguments, in a fresh process; give the file that
+    `variable` names in its environment, if it wrote one. Errors call it `name`; `heard` gets each
+    line that it prints, in another thread. A status other than 0 is a MeasurementError too."""
     with _temporary_folder() as folder:
         file = Path(folder) / "found"
         own = {"PYTHONUNBUFFERED": "1", variable: str(file), **(environment or {})}

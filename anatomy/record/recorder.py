@@ -1,16 +1,11 @@
-"""Runs experiments in isolated processes, one after the other, and writes their recordings.
+"""Runs experiments in isolated processes, one after the other, and writes their recordings. Nothing
+here imports torch: the worker does.
 
-`plan` says what is missing or stale, `run` measures one experiment, `record` measures all that a
-plan asks for. Nothing here imports torch: the worker does, in a process of its own.
-
-`python -m anatomy.record.recorder` records what it is told on standard input, for a caller that
-has a list already, such as a site build:
+`python -m anatomy.record.recorder` records what standard input lists, such as for a site build, and
+leaves with 0, with 1 if something could not be measured, or the status of what stopped it:
 
     {"shown": [["contiguity.bench", {"dtype": "fp16"}, "benchmarks/page.md:12"], ...],
      "root": "recordings", "mode": "auto", "budget_s": null}
-
-It leaves with status 0 if everything could be measured, 1 if something could not, or that of the
-error that stopped it.
 """
 
 import json
@@ -87,14 +82,11 @@ def plan(
     package: Path | None = None,
     processes: int | None = None,
 ) -> list[Item]:
-    """What is to be recorded and how each of it stands, ceilings first, nothing twice.
-
-    `shown` are (experiment, parameters) or (experiment, parameters, place), as pages show them;
-    `here` is this GPU host as `machine.host.here` tells it. With `slug` that machine's recordings
-    are looked at, and of what runs on a CPU any CPU's, as pages do; else this host's. `package` is
-    the folder of another package that has the experiments. `processes` are fresh ones to measure
-    each in, by default as many as it declares.
-    """
+    """What is to be recorded and how each of it stands, ceilings first, nothing twice. `shown` are
+    (experiment, parameters) or (experiment, parameters, place); `here` is this GPU host as
+    `machine.host.here` tells it. With `slug` that machine's recordings are looked at, and of what
+    runs on a CPU any CPU's; else this host's. `package` is the folder of another package that has
+    the experiments; `processes`, how many to measure each in, is by default what it declares."""
     wanted: dict[str, tuple[str, dict, dict[str, None]]] = {}
     for name, params, *places in shown:
         full = signatures.signature(name, package).bind(**params)
@@ -147,14 +139,11 @@ def run(
 ) -> dict[str, Any]:
     """Measure one experiment in fresh processes and return its recording, not yet saved.
 
-    `params` are those other than the defaults. A process is ended after `timeout_s`, by default
-    what the experiment declares; in `root`, the folder of all recordings, it finds this machine's
-    ceilings. `package` and `processes` are as for `plan`. `tell` is called with what begins when
-    a process does: `toy.fine, process 2 of 3`.
-
-    Raises UnknownName or BadParameter for a call that is not possible, Busy where another process
-    measures here, or computes on the card without `allow_foreign`, and DeviceError, OutOfMemory or
-    MeasurementError where it could not be measured.
+    A process is ended after `timeout_s`, by default what the experiment declares; in `root` it
+    finds this machine's ceilings. `tell` is called when a process begins: `toy.fine, process 2 of
+    3`. Raises UnknownName or BadParameter for a call that is not possible, Busy where another
+    process measures here, or computes on the card without `allow_foreign`, and DeviceError,
+    OutOfMemory or MeasurementError where it could not be measured.
     """
     with isolation.only_recorder():
         return _measure(name, params, allow_foreign, root, package, processes, tell, timeout_s)
@@ -217,14 +206,10 @@ def record(
     package: Path | None = None,
 ) -> Outcome:
     """Measure what is not current, and in mode `remeasure` everything; save each recording at once.
-
     What fails costs itself alone. What does not fit into the budget is left for the next call: an
-    item that took longer last time is not begun, and one that overruns is ended. All processes of
-    an item count together, and of an item that is ended or fails none is kept.
-
-    Raises DeviceError where something needs a GPU and there is none, Busy where another process
-    measures here, and RecordingError where the disk refuses: nothing more could be kept.
-    """
+    item that took longer last time is not begun, and one that overruns is ended. Raises DeviceError
+    where something needs a GPU and there is none, Busy where another process measures here, and
+    RecordingError where the disk refuses: nothing more could be kept."""
     todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
     on_gpu = [item for item in todo if not recording.on_cpu(item.params)]
     if on_gpu and not host.here():
@@ -278,11 +263,8 @@ def describe(device: str) -> dict[str, Any]:
 
 
 def source_state(package: Path | None = None) -> tuple[str | None, bool | None]:
-    """Commit of the measuring code, and whether it differs from that commit.
-
-    From git where the package stands in its own checkout, else from ANATOMY_COMMIT and
-    ANATOMY_DIRTY, else None. Recordings and pages may differ: they do not measure.
-    """
+    """Commit of the measuring code, and whether it differs from that commit: from git where the
+    package stands in its own checkout, else from ANATOMY_COMMIT and ANATOMY_DIRTY, else None."""
     root = (package or signatures.PACKAGE).resolve().parent
     top = _git(root, "rev-parse", "--show-toplevel")
     if top and Path(top).resolve() == root:

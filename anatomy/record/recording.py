@@ -1,9 +1,5 @@
-"""The file in which measuring and reading meet: its key, its form, saving and loading it.
-
-A recording is the table that an experiment returned with everything needed to trust it:
-RECORDINGS/MACHINE/EXPERIMENT/KEY.json, in the form that `provenance.canonical` gives it. It carries
-the hash of its own content, so that a number changed by hand is noticed.
-"""
+"""Recordings: the table that an experiment returned, with all it takes to trust it, in
+RECORDINGS/MACHINE/EXPERIMENT/KEY.json. Rows are read, judged, through `Recording.rows` alone."""
 
 import json
 import os
@@ -12,7 +8,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,9 +16,13 @@ from typing import Any
 import pandas as pd
 
 from anatomy import judge
+from anatomy.judge import limits
+from anatomy.judge.comparisons import Circumstances
+from anatomy.judge.limits import Ceilings
 from anatomy.record import signatures
 from anatomy.record.provenance import schema
 from anatomy.record.provenance.canonical import (
+    DIGITS,
     compacted,
     content_sha,
     expanded,
@@ -31,7 +31,7 @@ from anatomy.record.provenance.canonical import (
     restored,
     shared,
 )
-from anatomy.table.errors import RecordingError
+from anatomy.table.errors import AnatomyError, RecordingError
 
 LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
@@ -67,9 +67,12 @@ class Recording:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The rows with all that follows from them; what was not measured is None."""
-        from anatomy.record.reading import rows_of  # it reads the recording of a machine's ceilings
-
-        return rows_of(self)
+        kept = self.data["rows"]
+        columns = judge.following(kept, circumstances(self.data, self.path))
+        return [
+            row | {name: _rounded(value) for name, value in more.items()}
+            for row, more in zip(kept, columns, strict=True)
+        ]
 
     @cached_property
     def noise_floor(self) -> dict[str, float]:
@@ -87,12 +90,17 @@ class Recording:
         return pd.DataFrame(self.rows)
 
 
-def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """File name (without .json) of a recording: the parameters that are not the default.
+def _rounded(value: Any) -> Any:
+    """A number, or a list of them, with as many digits as a file would keep."""
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
-    `default` if all are; else `dtype=bf16,m=2048`, sorted, safe on every file system. A hash is
-    added where shortening, or a character that no file name may hold, would lose the difference.
-    """
+
+def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """File name (without .json) of a recording: the parameters that are not the default. `default`
+    if all are; else `dtype=bf16,m=2048`, sorted, safe on every file system. A hash is added where
+    shortening, or a character that no file name may hold, would lose the difference."""
     given = {name: value for name, value in parameters.items() if value != defaults.get(name)}
     if not given:
         return "default"
@@ -121,14 +129,10 @@ def path(root: Path, machine: str, experiment: str, key: str) -> Path:
 
 
 def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None = None) -> Path:
-    """Write the fields of a recording, whole or not at all, and return the file.
-
-    `rows` may be a DataFrame; `schema` and `content_sha` are filled in. The experiment's
-    `defaults`, by default those that its source declares, decide the file's name.
-
-    Raises RecordingError where a field is missing or malformed, a text tells who or where, or the
-    disk refused. An older file is then as it was, and no half-written one is left.
-    """
+    """Write the fields of a recording, whole or not at all, and return the file. `rows` may be a
+    DataFrame; `schema` and `content_sha` are filled in. The experiment's `defaults`, by default
+    those that its source declares, decide the file's name. Raises RecordingError where a field is
+    missing or malformed, a text tells who or where, or the disk refused."""
     name = recording.get("experiment")
     try:
         data = plain_fields(recording)
@@ -173,11 +177,8 @@ def write_whole(target: Path, text: str) -> None:
 
 
 def load(path: Path) -> Recording:
-    """Read a recording and check all of it.
-
-    Raises RecordingError where it can't be read, is cut off, was edited, is no recording, or is one
-    of a newer schema. The message names the command that makes it anew.
-    """
+    """Read a recording and check all of it; RecordingError, with the command that makes it anew,
+    where it can't be read, is cut off, was edited, is no recording, or is one of a newer schema."""
     path = Path(path)
     place = _place(path)
     try:
@@ -231,10 +232,8 @@ def _place(path: Path) -> str:
 
 def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | None:
     """The recording of one call on one machine, or None; parameters left out are the defaults.
-
-    Raises UnknownName or BadParameter for a call that is not possible, and RecordingError where
-    there is a recording and it can't be used.
-    """
+    Raises UnknownName or BadParameter for an impossible call, RecordingError where it can't be
+    used."""
     declared = signatures.signature(name)
     wanted = declared.bind(**params)
     expected = path(root, machine, name, key(wanted, declared.defaults))
@@ -300,3 +299,49 @@ def default_root() -> Path:
         "This is no checkout of the project, so there is no folder of recordings. Go to a "
         "checkout, or name a folder of recordings in the environment as ANATOMY_RECORDINGS."
     )
+
+
+def local_root() -> Path:
+    """`default_root`, or outside of a checkout ./recordings, where `pytorch-gpu-anatomy limits
+    --save recordings` puts a machine's ceilings."""
+    with suppress(RecordingError):
+        return default_root()
+    return Path("recordings")
+
+
+def circumstances(data: dict, path: Path | None = None) -> Circumstances:
+    """What the fields of a recording say of how its rows were measured; the folder of recordings
+    that its file, `path`, is in may hold the machine's ceilings."""
+    machine = data["machine"]
+
+    @cache  # many rows may ask
+    def known() -> Ceilings | None:
+        if data["experiment"] == limits.EXPERIMENT:  # they can't be held against themselves
+            return Ceilings(machine["slug"], limits.from_datasheet(machine.get("gpu")))
+        return known_ceilings(machine["slug"], path.parents[2] if path else None)
+
+    return Circumstances(data["experiment"], machine, data.get("method") or {}, known)
+
+
+def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:
+    """As `ceilings`, by default of `local_root`, but None where a recording can't be read."""
+    with suppress(AnatomyError):
+        return ceilings(root or local_root(), slug)
+    return None
+
+
+def ceilings(root: Path, machine: str) -> Ceilings:
+    """Ceilings of a machine: the best measured where recorded, the maker's for the rest; of several
+    GPUs, as in `nvidia-h200-x4`, those of one. RecordingError where one can't be used."""
+    one = machine if of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
+    recorded = [
+        load(file) for file in sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json"))
+    ]
+    gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
+    rows = [
+        (row, f"{one}/{limits.EXPERIMENT}/{each.path.name}")
+        for each in recorded
+        for row in each.rows
+    ]
+    datasheet = limits.from_datasheet(gpu) or limits.from_datasheet(one)
+    return Ceilings(machine, datasheet | limits.measured(rows))

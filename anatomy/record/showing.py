@@ -1,8 +1,5 @@
-"""What the functions that pages call know without being told, while a page is rendered.
-
-That is the page and line they stand on, the machine whose recordings the site shows, and whether
-the page is being rendered or only asked what it will show. Its blocks are run here, for both.
-"""
+"""What the functions that pages call know without being told: page and line, machine, and whether
+the page is rendered or only asked what it will show. Its blocks are run here, for both."""
 
 import io
 import os
@@ -16,15 +13,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from anatomy.judge import limits
-from anatomy.record import reading, recording, signatures
+from anatomy.record import recording, signatures
 from anatomy.record.provenance.freshness import Freshness, freshness
 from anatomy.table.errors import AnatomyError, UnknownName
-
-if TYPE_CHECKING:
-    from anatomy.figures.text.frontmatter import Fronts
 
 # Folder of the built site that holds the raw files, laid out as the folder of recordings.
 PUBLISHED = "recordings"
@@ -76,7 +70,7 @@ class Showing:
     asked: list[Asked] = field(default_factory=list)  # what has been noted
     shown: list[Asked] = field(default_factory=list)  # all of it, known before rendering
     pages: Mapping[str, str] = field(default_factory=dict)  # address of every page by its source
-    fronts: "Fronts | None" = None  # front matter of every page, in order; None outside a build
+    fronts: Mapping[str, Any] | None = None  # front matter by page, in order; None outside a build
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # variables of blocks
     _used: Counter = field(default_factory=Counter)
     found: dict[tuple, Found] = field(default_factory=dict)  # also by earlier pages of the build
@@ -90,11 +84,9 @@ class Showing:
         return f"{self.page}:{self.line}" if self.page else "here"
 
     def find(self, name: str, /, **params: Any) -> Found:
-        """The recording of one call; while collecting, it is only noted and never looked for.
-
-        It is the shown machine's. A call on a CPU has it from a CPU: this host's where a GPU host
-        builds and has one, else the first that has. Raises what `recording.find` does.
-        """
+        """The recording of one call, of the shown machine; while collecting, it is only noted. A
+        call on a CPU has it from a CPU: this host's where a GPU host builds and has one, else the
+        first that has. Raises what `recording.find` does."""
         wanted = _signature(name).bind(**params)
         self.asked.append(Asked(name, wanted, self.place))
         if self.collecting:
@@ -117,15 +109,13 @@ class Showing:
 
     @property
     def ceilings(self) -> limits.Ceilings | None:
-        """The machine's ceilings, which every share is of; None while collecting.
-
-        Whoever asks for them shows them, so their recording is noted as the page's.
-        """
+        """The machine's ceilings, which every share is of; None while collecting. Whoever asks for
+        them shows them, so their recording is noted as the page's."""
         self.find(limits.EXPERIMENT)
         if self.collecting:
             return None
         if self._ceilings is None:
-            self._ceilings = reading.ceilings(self.root, self.machine)
+            self._ceilings = recording.ceilings(self.root, self.machine)
         return self._ceilings
 
     def unique(self, name: str) -> str:
@@ -155,10 +145,8 @@ class Showing:
         return posixpath.relpath(inside or ".", here or ".")
 
     def run(self, code: str, line: int, session: str = "") -> str:
-        """Run one block of the page, whose fence opens at `line`, and return what it printed.
-
-        Blocks of one page with one session name share their variables. PageError where it fails.
-        """
+        """Run one block of the page, whose fence opens at `line`, and return what it printed;
+        blocks of one `session` share their variables. PageError where it fails."""
         self.line = line
         filename = f"<{self.page}:{line}>"
         names = self.sessions.setdefault(session, {}) if session else {}

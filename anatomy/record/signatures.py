@@ -1,8 +1,5 @@
-"""Experiments as their source declares them, read by ast and never imported.
-
-The half of the package that reads must not load torch, yet pages, commands and parameter tables
-need every experiment's name, parameters, defaults and help, which stand there as literals.
-"""
+"""Experiments as their source declares them, read by ast and never imported: pages, commands and
+tables need their names, parameters, defaults and help without loading torch."""
 
 import ast
 import re
@@ -10,12 +7,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from inspect import cleandoc
 from itertools import chain
 from math import isfinite
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
-from anatomy.record.docstrings import arguments, summary
 from anatomy.record.provenance.definitions import Modules
 from anatomy.record.provenance.syntax import DECORATOR, is_experiment
 from anatomy.table.errors import AnatomyError, BadParameter, close_names, lookup
@@ -37,6 +35,9 @@ SHARED_HELP = {
     "full": "Measure a finer map; takes minutes.",
     "backend": "What torch.compile hands its graphs to; eager runs them as they are, for tests.",
 }
+# The Args section of a Google docstring, and the beginning of each of its entries.
+SECTION = re.compile(r"^(?:Args|Arguments):[ \t]*\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
+ENTRY = re.compile(r"^\*{0,2}(\w+)[ \t]*(?:\([^)]*\))?:", re.MULTILINE)
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -124,9 +125,7 @@ class Signature:
 
     def bind(self, /, **given: Any) -> dict[str, Any]:
         """All parameters: those given, converted to their types, and the defaults of the rest.
-
-        Raises UnknownName for a parameter that there is not, and BadParameter as `convert` does.
-        """
+        Raises UnknownName for a parameter that there is not, and BadParameter as `convert` does."""
         known = {parameter.name: parameter for parameter in self.parameters}
         kind = f"parameter of {self.name} called"
         asked = [(lookup(kind, name, known), value) for name, value in given.items()]
@@ -177,7 +176,6 @@ def _experiments(package: str, files: tuple[tuple[str, bytes], ...]) -> dict[str
 
 
 def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signature:
-    """The signature of one decorated function."""
     told = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
     name = scope.value(told.args[0]) if len(told.args) == 1 else None
     if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -203,8 +201,20 @@ def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signat
     return found
 
 
+def summary(doc: str) -> str:
+    """First paragraph of a docstring as one line."""
+    return " ".join(cleandoc(doc).split("\n\n", 1)[0].split())
+
+
+def arguments(doc: str) -> dict[str, str]:
+    """Help of each argument in the Args section, by name, each as one line."""
+    section = SECTION.search(f"{cleandoc(doc)}\n")
+    _, *found = ENTRY.split(dedent(section[1])) if section else [""]
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return {name: " ".join(text.split()) for name, text in pairs}
+
+
 def _parameter(argument: ast.arg, default: ast.expr, help: str, scope: "_Scope") -> Parameter:
-    """One parameter from its annotation and default."""
     members = _members(argument.annotation, scope)
     types = {member for member in members if isinstance(member, type)}
     choices = tuple(each for each in members if each is not None and not isinstance(each, type))
@@ -223,8 +233,8 @@ def _parameter(argument: ast.arg, default: ast.expr, help: str, scope: "_Scope")
 
 
 def _members(annotation: ast.expr, scope: "_Scope") -> list[Any]:
-    """What an annotation is the union of: types (`object` for any other), values of a `Literal`,
-    and None."""
+    """What an annotation is the union of: types (`object` for others), a `Literal`'s values,
+    None."""
     if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
         return _members(annotation.left, scope) + _members(annotation.right, scope)
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):

@@ -1,9 +1,6 @@
-"""One experiment in a process of its own: `python -m anatomy.record.worker`, of the recorder.
-
-What to measure comes as JSON on standard input; what came of it goes as JSON into the file that it
-names. Standard output is left to the experiment, which may print, crash, or run out of memory
-without touching another experiment's CUDA context, allocator or result.
-"""
+"""One experiment in a process of its own: `python -m anatomy.record.worker`, of the recorder. The
+task comes as JSON on standard input, the outcome goes as JSON into the file that it names. An
+experiment may print, crash, or run out of memory without touching another one's CUDA context."""
 
 import ctypes
 import json
@@ -25,7 +22,7 @@ import pandas as pd
 
 from anatomy import judge
 from anatomy.machine import host, versions
-from anatomy.record import declare, reading
+from anatomy.record import declare, recording
 from anatomy.table import columns, units
 from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 
@@ -45,12 +42,9 @@ OWN_FOLDERS = {"chapters", "experiments"}
 
 
 def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Run one experiment and return the fields of its recording that this process knows.
-
-    `spec` has `experiment`, all its `params`, `package` (folder of another package that has it, or
-    None), `spawned` (time.time() at the start of this process) and `allow_foreign`. Raises Busy
-    where another process computes on the card, and what the experiment refuses.
-    """
+    """Run one experiment and return the fields of its recording that this process knows. `spec` has
+    `experiment`, `params`, `package` (another one's folder, or None), `spawned` (time.time() at the
+    start) and `allow_foreign`. Raises Busy where another process computes on the card."""
     name, params = spec["experiment"], spec["params"]
     device = params.get("device", "cpu")
     host.require_device(device)
@@ -81,7 +75,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
         },
     }
     # What follows from the rows is computed when they are read, and not kept.
-    rows = judge.kept(rows, reading.circumstances(known))
+    rows = judge.kept(rows, recording.circumstances(known))
     return known | {
         "started_at": started.isoformat(timespec="seconds").replace("+00:00", "Z"),
         "software": versions.installed(),
@@ -93,12 +87,9 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
-    """The rows of a table as plain JSON values; NaN, NaT, NA and infinities become None.
-
-    A table whose attribute `sparse` is set has rows of several kinds, each with a few of the
-    columns: there a row leaves out what it lacks. MeasurementError where it is no table, is empty,
-    or holds something JSON has no word for.
-    """
+    """The rows of a table as plain JSON values; NaN, NaT, NA and infinities become None, and are
+    left out where its attribute `sparse` says that rows are of several kinds. MeasurementError
+    where it is no table, is empty, or holds something JSON has no word for."""
     if not isinstance(table, pd.DataFrame):
         raise MeasurementError(f"{name} returned a {type(table).__name__}, not a DataFrame.")
     if table.empty:
@@ -173,8 +164,7 @@ def _account(device: str) -> dict[str, Any]:
 
 
 def _failure(error: Exception) -> dict[str, str]:
-    """A failure as the recorder wants it: the error's name, its sentence, and, where nobody
-    foresaw it, the traceback."""
+    """A failure for the recorder: its name, a sentence, and, if unforeseen, the traceback."""
     kind, message, trace = type(error), str(error), ""
     # A size that no integer holds is a TypeError where it fails on the way into torch.
     torchs = isinstance(error, RuntimeError | TypeError)

@@ -4,7 +4,7 @@ import pytest
 
 from anatomy.judge import gates
 from anatomy.judge.limits import Ceiling, Ceilings
-from anatomy.record import reading
+from anatomy.record import recording
 from anatomy.table.errors import RecordingError
 
 CACHE = 60 * 2**20
@@ -72,7 +72,7 @@ def test_a_call_is_bound_by_its_launches_its_gaps_or_its_kernels(known, regime):
 
 def test_a_machine_without_recorded_ceilings_is_no_error(monkeypatch, tmp_path):
     monkeypatch.setenv("ANATOMY_RECORDINGS", str(tmp_path))
-    found = reading.known_ceilings("nvidia-h200")
+    found = recording.known_ceilings("nvidia-h200")
     assert found is None or not found.measured
 
 
@@ -80,8 +80,8 @@ def test_outside_a_checkout_the_folder_here_holds_what_was_measured(monkeypatch,
     monkeypatch.setattr("anatomy.record.recording.default_root", _no_checkout)
     monkeypatch.chdir(tmp_path)
     asked = []
-    monkeypatch.setattr(reading, "ceilings", lambda root, slug: asked.append((root, slug)))
-    reading.known_ceilings("nvidia-h200")
+    monkeypatch.setattr(recording, "ceilings", lambda root, slug: asked.append((root, slug)))
+    recording.known_ceilings("nvidia-h200")
     assert [(str(root), slug) for root, slug in asked] == [("recordings", "nvidia-h200")]
 
 

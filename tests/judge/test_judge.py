@@ -10,7 +10,7 @@ import pytest
 from anatomy import judge, page
 from anatomy.judge import comparisons, limits, merging, rules
 from anatomy.judge.comparisons import Circumstances
-from anatomy.record import reading, recording, worker
+from anatomy.record import recording, worker
 from anatomy.record.recording import Recording
 from anatomy.record.showing import Showing, using
 from anatomy.table import intervals
@@ -36,7 +36,7 @@ def loaded(file: str) -> Recording:
 
 
 def following(rows, found: Recording):
-    return judge.following(rows, reading.circumstances(found.data, found.path))
+    return judge.following(rows, recording.circumstances(found.data, found.path))
 
 
 def poisoned(rows, columns):
@@ -96,7 +96,7 @@ def test_what_a_file_stores_of_it_is_not_read(file):
 @pytest.mark.parametrize("file", FILES)
 def test_what_is_kept_is_all_that_is_needed(file):
     found = loaded(file)
-    known = reading.circumstances(found.data, found.path)
+    known = recording.circumstances(found.data, found.path)
     kept = judge.kept(found.data["rows"], known)
     again = judge.judged(kept, known)
     # As a file gives them back: a row has every column of its table.
@@ -149,7 +149,7 @@ def test_an_older_regime_is_read_as_it_is_stored():
 def test_several_processes_give_what_their_judged_tables_give():
     """Kept, merged and judged on reading, or judged in each process and merged: the same rows."""
     found = loaded("nvidia-h200/contiguity.bench/default.json")
-    known = reading.circumstances(found.data, found.path)
+    known = recording.circumstances(found.data, found.path)
     kept, tables = judge.kept(found.data["rows"], known), []
     for number in range(3):
         table = copy.deepcopy(kept)
@@ -218,7 +218,7 @@ def test_the_clocks_step_widens_an_interval_by_half_of_it():
 def test_a_worker_keeps_what_was_measured(monkeypatch):
     """Of a table of `compare` no judged column reaches the recording."""
     found = loaded("nvidia-h200/compilation.map/default.json")
-    known = reading.circumstances(found.data, found.path)
+    known = recording.circumstances(found.data, found.path)
     kept = judge.kept(found.data["rows"], known)
     for row in kept:
         if row.get("launch_inclusive") is not None:
@@ -232,7 +232,7 @@ def test_a_worker_keeps_what_was_measured(monkeypatch):
 
 def test_rows_are_read_through_one_door():
     """Nothing but the door and what writes a file looks at the rows that a file keeps."""
-    kept = ("reading", "recording", "provenance/canonical", "provenance/schema")
+    kept = ("recording", "provenance/canonical", "provenance/schema")
     may = {f"record/{name}.py" for name in kept}
     found = set()
     for path in sorted((CHECKOUT / "anatomy").rglob("*.py")):
@@ -244,7 +244,7 @@ def test_rows_are_read_through_one_door():
                 and ast.unparse(node.value).split(".")[-1] == "data"
             ):
                 found.add(path.relative_to(CHECKOUT / "anatomy").as_posix())
-    assert found <= may and "record/reading.py" in found
+    assert found <= may and "record/recording.py" in found
 
 
 @pytest.fixture
@@ -318,7 +318,7 @@ def blocks_of(control_s, variant_s=None) -> list[dict]:
 
 def test_ceilings_follow_from_a_recording_that_keeps_no_times(tmp_path):
     found = loaded("nvidia-h200/limits.ceilings/default.json")
-    known = reading.circumstances(found.data, found.path)
+    known = recording.circumstances(found.data, found.path)
     recording.save(found.data | {"rows": judge.kept(found.data["rows"], known)}, tmp_path)
-    assert reading.ceilings(tmp_path, found.machine) == reading.ceilings(ROOT, found.machine)
-    assert reading.ceilings(tmp_path, found.machine).measured
+    assert recording.ceilings(tmp_path, found.machine) == recording.ceilings(ROOT, found.machine)
+    assert recording.ceilings(tmp_path, found.machine).measured

@@ -15,7 +15,7 @@ from anatomy.judge.limits import (
     share,
 )
 from anatomy.record import recording
-from anatomy.record.reading import ceilings
+from anatomy.record.recording import ceilings
 from anatomy.table.errors import RecordingError
 from tests.fakes.toy_recording import made
 

@@ -1,6 +1,6 @@
 """The Args section of a docstring is the help that commands and tables show."""
 
-from anatomy.record.docstrings import arguments, summary
+from anatomy.record.signatures import arguments, summary
 
 DOC = """Time one operation
     on every layout.

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import pytest
 
 from anatomy.record import signatures
-from anatomy.record.docstrings import arguments
+from anatomy.record.signatures import arguments
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 TOY = '''

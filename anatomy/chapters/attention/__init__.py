@@ -1,2 +1,1 @@
-"""Fused attention: what each backend of PyTorch gives over the length, and which PyTorch
-chooses."""
+"""Fused attention: what each backend gives over the length, and which one PyTorch chooses."""

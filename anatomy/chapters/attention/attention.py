@@ -62,8 +62,7 @@ def backends(
     Returns:
         A row in step_wall for each `sequence`, `direction` and `backend`: `manual`, written out, is
         the control; `math`, `efficient`, `flash` and `cudnn` have all others switched off;
-        `default` is the call as it is. Where `manual` can't run, the others have times and no
-        ratios.
+        `default` is the call as it is. Where `manual` can't run, there are no ratios.
     """
     where = formats.torch_device(device)
     demands.positive(heads=heads, head_width=head_width, longest=longest, iters=iters)

@@ -40,9 +40,8 @@ def flash_attention_is_faster(table: Table) -> Finding:
 def flash_attention_memory_linear(table: Table) -> Finding:
     """Peak memory grows with N to the power of 1 in `flash` and of 2 in `manual`, within 0.1.
 
-    The power is fitted over the longer half of the sequences: at the short end other parts of the
-    sum are as large as what grows with the square of N. Bytes are counted, so the interval of a fit
-    holds what is no power law. A line goes through any two points: it takes three to decide.
+    It is fitted over the longer half of the sequences: at the short end other parts are as large as
+    what grows with the square of N. A line goes through any two points: it takes three to decide.
     """
     cases = Cases()
     for backend, claimed in CLAIMED_EXPONENTS.items():

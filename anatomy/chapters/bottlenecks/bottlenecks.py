@@ -1,8 +1,5 @@
-"""Workloads whose bottleneck is known by construction, put to the classifier of `diagnose`.
-
-Where what holds one back can be taken out without changing the result, the same work without it is
-measured beside it: what the cause costs is then a measurement and not an opinion.
-"""
+"""Workloads whose bottleneck is known by construction, put to `diagnose`; where it can be taken out
+without changing the result, the same work without it is measured beside it."""
 
 from functools import partial
 from typing import Any
@@ -41,8 +38,8 @@ def confusion(device: str = "cuda:0", scale: float = 1.0, budget_s: float = 1.0)
         budget_s: Seconds of timing for each workload, warm-up and diagnosis apart.
 
     Returns:
-        An `op` in step_wall for each workload: itself, as control, with what `diagnose` says of it
-        and the shares that this rests on; and, where its bottleneck can be taken out, `without`.
+        An `op` in step_wall for each workload: itself, as control, with what `diagnose` says of it;
+        and, where its bottleneck can be taken out, `without`.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, budget_s=budget_s)
@@ -79,23 +76,35 @@ def _examined(
     if workload.without:
         calls["without"] = workload.without
     told = compare(
-        calls, quantity="step_wall", op=workload.name, device=where, budget_s=budget_s,
-        settle_cap_s=min(0.5, budget_s), profile=False,
-    )  # fmt: skip
+        calls,
+        quantity="step_wall",
+        op=workload.name,
+        device=where,
+        budget_s=budget_s,
+        settle_cap_s=min(0.5, budget_s),
+        profile=False,
+    )
     found = diagnose(
-        workload.step or workload.call, inputs=workload.inputs, device=str(where),
-        name=workload.name, settle_cap_s=0,  # it has just run
-    )  # fmt: skip
+        workload.step or workload.call,
+        inputs=workload.inputs,
+        device=str(where),
+        name=workload.name,
+        settle_cap_s=0,  # it has just run
+    )
     verdict, quantities = found.verdict, found.quantities
     columns = {
         "expected": workload.expected,
-        "found": verdict.cause, "second": verdict.second, "certain": verdict.certain,
+        "found": verdict.cause,
+        "second": verdict.second,
+        "certain": verdict.certain,
         "seed_says": bottleneck.three_kinds(quantities) if where.type == "cuda" else None,
-        "kernel_count": quantities.kernels, **quantities.shares(),
+        "kernel_count": quantities.kernels,
+        **quantities.shares(),
         "saving": verdict.savings.get(verdict.cause),
-        "diagnosed_s": quantities.period_s, "profiled_s": quantities.profiled_s,
+        "diagnosed_s": quantities.period_s,
+        "profiled_s": quantities.profiled_s,
         "report": str(found).splitlines(),
-    }  # fmt: skip
+    }
     control = told.table.role == "control"
     table = told.table.astype(object)
     for name, value in columns.items():

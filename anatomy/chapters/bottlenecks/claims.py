@@ -22,8 +22,7 @@ NOTHING_ELSE = "Nothing of another kind was measured."
 def three_bottlenecks(confusion: Table) -> Finding:
     """No work built to wait, or to want for input, is 10 % faster without that and nothing else.
 
-    Such work is a fourth kind where the same result without the wait, or without the loading,
-    takes at least so much less. A collective needs several GPUs.
+    Such work is a fourth kind where the same result without its cause takes that much less.
     """
     cases, beside = Cases(), Cases()
     others = [each for each in confusion if each.get("expected") not in (None, *THREE)]
@@ -75,8 +74,7 @@ def _names(own: list[Row]) -> str:
 def profile_one_call(profiled: Table) -> Finding:
     """What took longest in the profile of call 1 takes longest in calls 20 to 22 too.
 
-    Of each model, on the host and on the GPU. Where the later calls differ among themselves it is
-    undecided, unless the first call names what none of them names.
+    Of each model, on host and GPU; undecided where only some later calls name what the first did.
     """
     cases = Cases()
     for model in profiled.distinct("model"):

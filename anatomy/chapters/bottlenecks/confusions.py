@@ -19,10 +19,14 @@ JUDGES = {"found": "diagnose", "seed_says": "the seed's three kinds"}
 # The kinds that a judge has a name for, where they are not all.
 NAMEABLE = {"seed_says": (COMPUTE, MEMORY, LAUNCH)}
 SHARES = {
-    "idle_share": "GPU idle", "enqueue_share": "host busy", "sync_share": "waits",
-    "input_share": "input", "transfer_share": "copies", "flop_share": "of peak",
+    "idle_share": "GPU idle",
+    "enqueue_share": "host busy",
+    "sync_share": "waits",
+    "input_share": "input",
+    "transfer_share": "copies",
+    "flop_share": "of peak",
     "byte_share": "of bandwidth",
-}  # fmt: skip
+}
 
 
 def confusion(
@@ -163,6 +167,9 @@ def _shares(table: Sequence[Row], op: str | None) -> str:
 
 
 PARTS = {
-    "score": _score, "matrix": _matrices, "workloads": _workloads, "shares": _shares,
+    "score": _score,
+    "matrix": _matrices,
+    "workloads": _workloads,
+    "shares": _shares,
     "told": _reports,
-}  # fmt: skip
+}

@@ -203,9 +203,13 @@ def _loading(where: torch.device, scale: float) -> Workload:
         return batch @ weight
 
     return Workload(
-        "batches sorted by the host", INPUT, lambda: step(next(stream)), step=step, inputs=batches,
+        "batches sorted by the host",
+        INPUT,
+        lambda: step(next(stream)),
+        step=step,
+        inputs=batches,
         without=lambda: step(ready),
-    )  # fmt: skip
+    )
 
 
 def _transfer(where: torch.device, scale: float) -> Workload:

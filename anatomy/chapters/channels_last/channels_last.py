@@ -1,9 +1,6 @@
-"""channels_last: in which number formats and shapes convolutions are faster on it.
-
-An image tensor (B, C, H, W) lies in memory as NCHW, channel after channel, or as NHWC, which
-PyTorch calls channels_last: all channels of a pixel side by side. Shape and result are the same.
-Tensor cores want the second, so a library that is given the first may convert it in every call.
-"""
+"""channels_last: in which number formats and shapes convolutions are faster on it. An image tensor
+(B, C, H, W) lies in memory channel after channel (NCHW), or with all channels of a pixel side by
+side. Tensor cores want the second; a library that is given the first may convert it each time."""
 
 import copy
 import functools
@@ -14,7 +11,7 @@ from typing import Literal
 
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from anatomy.chapters.channels_last import residual
@@ -59,9 +56,13 @@ MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
     "channels_last.map", page="axioms/channels-last.md", command="channels-last", timeout_s=400
 )
 def map(
-    device: str = "cuda:0", dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
-    scale: float = 1.0, iters: int = 12, budget_s: float = 0.6, full: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+    device: str = "cuda:0",
+    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
+    scale: float = 1.0,
+    iters: int = 12,
+    budget_s: float = 0.6,
+    full: bool = False,
+) -> pd.DataFrame:
     """Compare single convolutions in NCHW and channels_last, by number format, batch and channels.
 
     Args:
@@ -70,9 +71,8 @@ def map(
         budget_s: Seconds of one comparison, settling apart.
 
     Returns:
-        One comparison per cell, its `op` such as `C=64 inference bf16 N=64`, in gpu_warm: which
-        kernels run depends on the layout, what it costs to launch them does not. Cells of phase
-        `conversion` copy an input into the other layout; their control is a plain copy.
+        One comparison per cell, its `op` such as `C=64 inference bf16 N=64`, in gpu_warm. Cells of
+        phase `conversion` copy an input into the other layout; their control is a plain copy.
     """
     where = tensors.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
@@ -104,10 +104,8 @@ def map(
     return joined(tables, ("uses",))
 
 
-def _layer(
-    layer: tuple[int, ...], phase: str, dtype: str, batch: int, scale: float, where: torch.device,
-    told: Mapping[str, object], iters: int, budget_s: float,
-) -> pd.DataFrame:  # fmt: skip
+def _layer(layer, phase, dtype, batch, scale, where, told, iters, budget_s) -> pd.DataFrame:
+    """One convolution of `LAYERS` in both layouts; `told` are the coordinates of its rows."""
     before, after, kernel, stride, full_side = layer
     side = scaled(full_side, scale)
     kind = tensors.storage(dtype)
@@ -149,9 +147,16 @@ def _layer(
     flops = 2 * out.numel() * before * kernel * kernel * passes
     with convolutions_in(dtype), torch.inference_mode(phase == "inference"):
         table = compare(
-            calls, reference=exact, allowed=ALLOWED_LAYER[dtype], quantity="gpu_warm",
-            op=told["op"], device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
-        ).table  # fmt: skip
+            calls,
+            reference=exact,
+            allowed=ALLOWED_LAYER[dtype],
+            quantity="gpu_warm",
+            op=told["op"],
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=SETTLE_S,
+        ).table
     labels = {name: value for name, value in told.items() if name != "op"}
     return _with_uses(table).assign(direct_flops=flops, **labels)
 
@@ -171,10 +176,8 @@ def _with_uses(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _conversion(
-    layer: tuple[int, ...], dtype: str, batch: int, scale: float, where: torch.device,
-    told: Mapping[str, object], iters: int, budget_s: float,
-) -> pd.DataFrame:  # fmt: skip
+def _conversion(layer, dtype, batch, scale, where, told, iters, budget_s) -> pd.DataFrame:
+    """Copies of the input of one convolution of `LAYERS` into the other layout."""
     side = scaled(layer[-1], scale)
     x = torch.randn(batch, layer[0], side, side, dtype=tensors.storage(dtype), device=where)
     last = x.contiguous(memory_format=MEMORY[LAST])
@@ -185,23 +188,36 @@ def _conversion(
                 WAYS[1]: lambda: x.contiguous(memory_format=MEMORY[LAST]),
                 WAYS[2]: last.contiguous,
             },
-            reference=x.double, allowed=agreement.ALLOWED[torch.float64],  # a copy loses nothing
-            quantity="gpu_warm", op=told["op"],
+            reference=x.double,
+            allowed=agreement.ALLOWED[torch.float64],  # a copy loses nothing
+            quantity="gpu_warm",
+            op=told["op"],
             bytes=formulas.copy_bytes(x.numel(), x.element_size()),
-            device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
-        ).table  # fmt: skip
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=SETTLE_S,
+        ).table
     return table.assign(**{name: value for name, value in told.items() if name != "op"})
 
 
 @experiment(
-    "channels_last.network", page="axioms/channels-last.md", command="channels-last-network",
+    "channels_last.network",
+    page="axioms/channels-last.md",
+    command="channels-last-network",
     timeout_s=400,
-)  # fmt: skip
+)
 def network(
-    device: str = "cuda:0", width: int = 64, side: int = 224,
-    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all", scale: float = 1.0,
-    short: bool = False, iters: int = 12, budget_s: float = 1.2, full: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+    device: str = "cuda:0",
+    width: int = 64,
+    side: int = 224,
+    dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
+    scale: float = 1.0,
+    short: bool = False,
+    iters: int = 12,
+    budget_s: float = 1.2,
+    full: bool = False,
+) -> pd.DataFrame:
     """Compare a residual network built as ResNet-50 in NCHW and channels_last.
 
     Args:
@@ -215,9 +231,9 @@ def network(
             as many.
 
     Returns:
-        One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall: what a loop
-        over batches takes, launches included. Training is forward and backward without an
-        optimizer. The coarse map has the largest batch in bf16 alone, with `cudnn_benchmark` too.
+        One comparison per cell, its `op` such as `training bf16 N=32`, in step_wall. Training is
+        forward and backward without an optimizer. The coarse map has the largest batch in bf16
+        alone.
     """
     where = tensors.torch_device(device)
     demands.positive(width=width, side=side, scale=scale, iters=iters, budget_s=budget_s)
@@ -249,10 +265,8 @@ def _phases(dtype: str, batch: int, batches: Sequence[int]) -> tuple[str, ...]:
     return PHASES[:1] if batch == batches[0] != batches[-1] else PHASES
 
 
-def _network(
-    base: nn.Module, images: Tensor, phase: str, dtype: str, tuned: bool, where: torch.device,
-    told: Mapping[str, object], iters: int, budget_s: float,
-) -> pd.DataFrame:  # fmt: skip
+def _network(base, images, phase, dtype, tuned, where, told, iters, budget_s) -> pd.DataFrame:
+    """The network `base` on `images` (B, 3, H, W) in both layouts; if `tuned`, cuDNN searches."""
     kind = tensors.storage(dtype)
 
     def step(layout: torch.memory_format, kind: torch.dtype, converting: bool = False) -> Callable:
@@ -284,10 +298,18 @@ def _network(
             call()
         peaks = {name: memory.peak(call, where) for name, call in calls.items()}
         table = compare(
-            calls, reference=lambda: exactly, allowed=ALLOWED_NETWORK[dtype], quantity="step_wall",
-            op=told["op"], device=where, iters=iters, budget_s=budget_s, settle_cap_s=SETTLE_S,
-            profile=False, watch=patient_stopwatch(where),
-        ).table  # fmt: skip
+            calls,
+            reference=lambda: exactly,
+            allowed=ALLOWED_NETWORK[dtype],
+            quantity="step_wall",
+            op=told["op"],
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=SETTLE_S,
+            profile=False,
+            watch=patient_stopwatch(where),
+        ).table
     for name, found in peaks.items():
         there = table.variant.str.removesuffix(" (again)") == name
         for column, value in memory.columns(found).items():
@@ -302,9 +324,11 @@ def _told(what: str, phase: str, dtype: str, batch: int, tuned: bool = False) ->
 
 
 def _guarded(
-    told: Mapping[str, object], where: torch.device, quantity: str,
+    told: Mapping[str, object],
+    where: torch.device,
+    quantity: str,
     measure: Callable[[], pd.DataFrame],
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """The table of one cell, or rows in its place that say why there is none."""
     try:
         return measure()
@@ -324,11 +348,8 @@ def _guarded(
 
 @contextmanager
 def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
-    """Convolutions and products round float32 to TF32 if `dtype` is `tf32`, and else do not.
-
-    If `tuned`, cuDNN tries its algorithms at the first call instead of guessing. These switches are
-    global to the process, and are put back afterwards.
-    """
+    """Convolutions and products round float32 to TF32 if `dtype` is `tf32`, and else do not; if
+    `tuned`, cuDNN tries its algorithms at the first call. The switches are put back afterwards."""
     cudnn = torch.backends.cudnn
     before = cudnn.allow_tf32, cudnn.benchmark
     cudnn.allow_tf32, cudnn.benchmark = dtype == "tf32", tuned

@@ -2,9 +2,9 @@
 
 from anatomy.judge import payback
 from anatomy.judge.comparisons import comparisons
+from anatomy.judge.payback import USES
 from anatomy.judge.rules import rule
 
-USES = ("uses", "uses_low", "uses_high")
 NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
 
 

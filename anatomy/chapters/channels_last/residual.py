@@ -1,8 +1,5 @@
-"""A residual network of bottleneck blocks in plain PyTorch, as ResNet-50 is built.
-
-Source: He et al. 2016, arXiv:1512.03385, table 1; the stride lies in the 3 x 3 convolution, as in
-the variant that is called v1.5.
-"""
+"""A residual network of bottleneck blocks as ResNet-50 v1.5 is built, the stride in its 3 x 3
+convolutions. Source: He et al. 2016, arXiv:1512.03385, table 1."""
 
 import torch
 from torch import Tensor, nn
@@ -37,14 +34,15 @@ class Bottleneck(nn.Module):
 
 
 def network(width: int, blocks: tuple[int, ...], images: Tensor) -> nn.Sequential:
-    """A network with the same weights each time, where `images` are: (B, 3, H, W) in float32, whose
-    statistics its batch norms have when they do not use those of the batch. The first convolution
-    gives `width` channels; each stage has so many `blocks`, doubles the channels, halves the sides.
-    """
+    """A network with the same weights each time, where `images` (B, 3, H, W) in float32 are; its
+    batch norms have their statistics. The first convolution gives `width` channels; each stage has
+    so many `blocks`, doubles the channels, and halves the sides."""
     layers: list[nn.Module] = [
-        nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+        nn.Conv2d(3, width, 7, 2, 3, bias=False),
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
         nn.MaxPool2d(3, 2, 1),
-    ]  # fmt: skip
+    ]
     channels = width
     with torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay as they were
         torch.manual_seed(0)

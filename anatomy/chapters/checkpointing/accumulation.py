@@ -1,6 +1,5 @@
 """Gradient accumulation: whether many small steps give the gradient of a large one, by how their
-losses are weighted and how the tokens are spread over them; and what it costs.
-"""
+losses are weighted and how the tokens are spread over them; and what it costs."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -30,9 +29,13 @@ ROUNDINGS = 4  # a sum of up to eight gradients is rounded more often than a pro
     "accumulation.gradients", page="axioms/checkpointing.md", command="accumulation", timeout_s=120
 )
 def gradients(
-    device: str = "cuda:0", width: int = 128, layers: int = 2, vocabulary: int = 512,
-    batch: int = 16, sequence: int = 64,
-) -> pd.DataFrame:  # fmt: skip
+    device: str = "cuda:0",
+    width: int = 128,
+    layers: int = 2,
+    vocabulary: int = 512,
+    batch: int = 16,
+    sequence: int = 64,
+) -> pd.DataFrame:
     """Compare accumulated gradients with those of the full batch, by how the losses are weighted.
 
     Args:
@@ -44,9 +47,8 @@ def gradients(
 
     Returns:
         One row per `dtype`, `lengths`, `steps` and `variant`, by what each micro-batch's mean loss
-        is multiplied: 1 / steps, its share of all tokens, or nothing. `mixed` lengths are between
-        an eighth and all of T in random order. `gradient_error` is ||g - g_full|| / ||g_full||,
-        with the full batch in the same format.
+        is multiplied: 1 / steps, its share of all tokens, or nothing. `gradient_error` is ||g -
+        g_full|| / ||g_full||, with the full batch in the same format.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -119,8 +121,7 @@ def _accumulated(
     model: nn.Sequential, inputs: Tensor, labels: Tensor, steps: int, way: str
 ) -> Tensor:
     """The gradient of all parameters in one vector of float64, summed over so many micro-batches in
-    the model's format, as `backward` does it.
-    """
+    the model's format, as `backward` does it."""
     model.zero_grad(set_to_none=True)
     everything = int((labels != PADDING).sum())
     for some, wanted in zip(inputs.chunk(steps), labels.chunk(steps), strict=True):
@@ -140,10 +141,16 @@ def _distance(found: Tensor, wanted: Tensor) -> float:
 
 @experiment("accumulation.steps", page="axioms/checkpointing.md", command="accumulation-steps")
 def steps(
-    device: str = "cuda:0", dtype: Literal["bf16", "fp32", "tf32"] = "bf16", width: int = 1024,
-    layers: int = 4, batch: int = 32, sequence: int = 1024, full: bool = False, iters: int = 12,
+    device: str = "cuda:0",
+    dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
+    width: int = 1024,
+    layers: int = 4,
+    batch: int = 32,
+    sequence: int = 1024,
+    full: bool = False,
+    iters: int = 12,
     budget_s: float = 8.0,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Weigh time against memory of one batch in several micro-batches, beside checkpointing it.
 
     Args:
@@ -156,9 +163,9 @@ def steps(
         budget_s: Seconds of one cell, settling apart.
 
     Returns:
-        One row per cell (`tokens` of the full batch) and variant: `full batch`; `2`, `4` and `8
-        steps`, whose gradients add up in `.grad`; `every layer checkpointed`, the full batch again.
-        Times are step_wall of all steps, forward and backward, no optimizer.
+        One row per cell and variant: `full batch`; `2`, `4` and `8 steps`; `every layer
+        checkpointed`, the full batch again. Times are step_wall of all steps, forward and backward,
+        no optimizer.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -174,10 +181,7 @@ def steps(
     return pd.concat(tables, ignore_index=True)
 
 
-def _cell(
-    width: int, layers: int, batch: int, length: int, dtype: str, where: torch.device, iters: int,
-    budget_s: float,
-) -> pd.DataFrame:  # fmt: skip
+def _cell(width, layers, batch, length, dtype, where, iters, budget_s) -> pd.DataFrame:
     """One cell: memory first, then times; rows without times where that is impossible."""
     kind, tokens = formats.storage(dtype), batch * length
     op = f"train {batch} sequences of {length}"
@@ -197,11 +201,18 @@ def _cell(
                 calls[name]()  # what the first call loads and allocates for good is not the step's
                 costs[name] = memory.columns(memory.peak(calls[name], where))
             table = compare(
-                calls, allowed=ROUNDINGS * ALLOWED[kind], quantity="step_wall", op=op,
+                calls,
+                allowed=ROUNDINGS * ALLOWED[kind],
+                quantity="step_wall",
+                op=op,
                 flops=3 * layers * models.layer_flops(width, tokens, length),
-                limit=f"matmul {dtype}", device=where, iters=iters, budget_s=budget_s,
-                settle_cap_s=min(SETTLE_CAP_S, budget_s), profile=False,
-            ).table  # fmt: skip
+                limit=f"matmul {dtype}",
+                device=where,
+                iters=iters,
+                budget_s=budget_s,
+                settle_cap_s=min(SETTLE_CAP_S, budget_s),
+                profile=False,
+            ).table
         except (RuntimeError, DisagreementError) as error:
             refused = [
                 {"op": op, "variant": name, "role": "variant", "quantity": "step_wall"}
@@ -224,9 +235,7 @@ def _beside(costs: dict, control: dict) -> dict[str, float | None]:
 def accumulated(
     forward: Layer, parameters: Sequence[Tensor], chunks: Sequence[Tensor]
 ) -> Callable[[], tuple[Tensor, ...]]:
-    """A call that adds up the gradients of equal micro-batches (B / steps, T, C), and returns
-    the loss and them.
-    """
+    """A call that adds up gradients of equal micro-batches (B / steps, T, C): the loss and them."""
 
     def call() -> tuple[Tensor, ...]:
         total = 0.0

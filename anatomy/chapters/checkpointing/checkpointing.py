@@ -1,8 +1,5 @@
-"""Activation checkpointing: what a step keeps for its backward pass, and what it computes again.
-
-Variants differ in where a checkpoint begins and ends. Between the two nothing is kept but the
-input, and the backward pass runs that part forward a second time.
-"""
+"""Activation checkpointing: of the part of a step between the beginning and the end of a checkpoint
+only the input is kept, and the backward pass runs it forward a second time."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -32,10 +29,12 @@ NONE = "none"  # the ordinary way, which the others are compared with
 # attention, which take most of the operations. All else is computed again.
 SAVED = (
     *("mm", "addmm", "bmm", "baddbmm"),
-    "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
-    "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_fused_attention_overrideable",
-)  # fmt: skip
+)
 # In cells other than the deepest: what is on the frontier there, and what people use.
 BRIEF = (NONE, "every layer", "every second layer", "halves of a layer", "selective")
 # A shallower cell has one of so many parts of the deepest one's seconds. Asking how long each step
@@ -69,10 +68,16 @@ class Cell:
     "checkpointing.frontier", page="axioms/checkpointing.md", command="checkpointing", timeout_s=900
 )
 def frontier(
-    device: str = "cuda:0", dtype: Literal["bf16", "fp32", "tf32"] = "bf16", width: int = 2048,
-    depth: int = 8, batch: int = 8, sequence: int = 1024, full: bool = False, iters: int = 12,
+    device: str = "cuda:0",
+    dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
+    width: int = 2048,
+    depth: int = 8,
+    batch: int = 8,
+    sequence: int = 1024,
+    full: bool = False,
+    iters: int = 12,
     budget_s: float = 12.0,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Weigh the time of a training step against its memory, by where the checkpoints are.
 
     Args:
@@ -85,11 +90,10 @@ def frontier(
         budget_s: Seconds of the deepest cell, settling apart; others have a third.
 
     Returns:
-        One row per cell and `granularity`: `none` keeps everything; `every layer`, `every second
-        layer`, `first half` (of the layers), `segments` (of the square root of the depth in layers)
-        and `whole model` make a checkpoint of each of these; `halves of a layer` of attention and
-        of the perceptron by itself; `selective` keeps the results of products and attention. Times
-        are step_wall: forward and backward, no optimizer; their `flops` count no repetition.
+        One row per cell and `granularity`: `none` keeps everything; `every layer`, `segments` (of
+        the square root of the depth in layers) and so on make a checkpoint of each; `selective`
+        keeps the results of products and attention. Times are step_wall: forward and backward, no
+        optimizer; their `flops` count no repetition.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -166,10 +170,7 @@ def _halves(layer: models.Block) -> tuple[Layer, Layer]:
     )
 
 
-def _measured(
-    cell: Cell, dtype: str, where: torch.device, iters: int, budget_s: float,
-    names: Sequence[str] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+def _measured(cell, dtype, where, iters, budget_s, names=None) -> pd.DataFrame:
     """One cell: its memory first, then its times; rows without times where that is impossible."""
     kind = formats.storage(dtype)
     place = {"width": cell.width, "depth": cell.depth, "tokens": cell.tokens, "dtype": dtype}
@@ -200,12 +201,17 @@ def _measured(
                 table = compare(
                     calls,
                     allowed=ALLOWED[kind],  # the loss too: it stands on activations of that format
-                    quantity="step_wall", op=cell.op, flops=useful, limit=f"matmul {dtype}",
-                    device=where, iters=iters, budget_s=budget_s,
+                    quantity="step_wall",
+                    op=cell.op,
+                    flops=useful,
+                    limit=f"matmul {dtype}",
+                    device=where,
+                    iters=iters,
+                    budget_s=budget_s,
                     settle_cap_s=min(SETTLE_CAP_S, budget_s),
                     profile=False,  # thousands of kernels a step, whose names nobody reads
                     watch=patient_stopwatch(where),
-                ).table  # fmt: skip
+                ).table
             except (RuntimeError, DisagreementError, MeasurementError) as error:
                 refused += [(name, why(error)) for name in calls]
         else:
@@ -260,9 +266,11 @@ def held(forward: Callable[[], Tensor], where: torch.device) -> int | None:
 
 def _over(costs: dict, control: dict) -> dict[str, float | None]:
     pairs = {
-        "memory_ratio": "peak_bytes", "total_memory_ratio": "total_peak_bytes",
-        "activation_ratio": "activation_bytes", "product_ratio": "run_flops",
-    }  # fmt: skip
+        "memory_ratio": "peak_bytes",
+        "total_memory_ratio": "total_peak_bytes",
+        "activation_ratio": "activation_bytes",
+        "product_ratio": "run_flops",
+    }
     return {
         name: costs[column] / control[column] if costs[column] and control[column] else None
         for name, column in pairs.items()
@@ -279,9 +287,11 @@ def why(error: Exception) -> str:
 
 
 @experiment(
-    "checkpointing.traps", page="axioms/checkpointing.md", command="checkpointing-traps",
+    "checkpointing.traps",
+    page="axioms/checkpointing.md",
+    command="checkpointing-traps",
     timeout_s=120,
-)  # fmt: skip
+)
 def traps(device: str = "cuda:0", width: int = 64, batch: int = 8) -> pd.DataFrame:
     """See what running a part of the model twice does beside the gradients.
 

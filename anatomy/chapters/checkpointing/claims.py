@@ -1,10 +1,6 @@
-"""What the axioms say of activation checkpointing and of gradient accumulation.
-
-A peak of memory is a count of the allocator and the same in every run, so it has no interval; two
-peaks that are closer than `SAME_MEMORY` count as equal, for it hands memory out in whole pieces.
-The accumulated gradients follow from fixed random numbers: an error is a number and not a sample,
-so what decides is the rounding of the number format, which the recording holds beside it.
-"""
+"""What the axioms say of activation checkpointing and of gradient accumulation. Peaks of memory are
+counted and have no interval; two that are closer than `SAME_MEMORY` count as equal. Errors of
+accumulated gradients follow from fixed random numbers, so the rounding of the format decides."""
 
 from collections.abc import Callable
 from functools import partial
@@ -70,8 +66,7 @@ def checkpointing_memory(frontier: Table) -> Finding:
 @claim(FRONTIER)
 def checkpoint_at_layers(frontier: Table) -> Finding:
     """No other granularity needs as little memory as layer by layer and is faster, or is as fast
-    and needs less.
-    """
+    and needs less."""
     cases = Cases()
     for row in frontier.select(role="variant"):
         if row["variant"] in (NONE, BY_LAYER):
@@ -100,8 +95,7 @@ def _not_dominated(memory: float, verdict: str) -> bool | None:
 
 def _exactness(gradients: Table, way: str, by: str, printed: Callable) -> tuple[Cases, str]:
     """Whether the gradient of one way is that of the full batch, in each of its cases; and the
-    largest error in words, by a column such as the lengths of sequences.
-    """
+    largest error in words, by a column such as the lengths of sequences."""
     cases, largest = Cases(), {}
     for row in gradients.select(variant=way):
         with cases.at(lengths=LENGTHS[row["lengths"]], dtype=row["dtype"]) as case:
@@ -114,8 +108,7 @@ def _exactness(gradients: Table, way: str, by: str, printed: Callable) -> tuple[
 @claim(GRADIENTS)
 def divide_loss_by_steps(gradients: Table) -> Finding:
     """The sum of gradients of mean losses over the number of steps is that of the full batch, as
-    far as the number format allows, for equal and unequal lengths of sequences.
-    """
+    far as the number format allows, for equal and unequal lengths of sequences."""
     printed = partial(units.percent, digits=2)
     cases, largest = _exactness(gradients, "loss / steps", "lengths", printed)
     return cases.finding(f"Largest error of the gradient, by lengths of sequences: {largest}.")
@@ -129,8 +122,7 @@ def divide_loss_by_steps(gradients: Table) -> Finding:
 )
 def weighted_by_tokens_is_exact(gradients: Table) -> Finding:
     """The sum of gradients of mean losses times the share of tokens is that of the full batch, as
-    far as the number format allows.
-    """
+    far as the number format allows."""
     cases, largest = _exactness(gradients, "weighted by tokens", "dtype", "{:.1e}".format)
     return cases.finding(f"Largest error of the gradient, by number format: {largest}.")
 
@@ -144,8 +136,7 @@ def weighted_by_tokens_is_exact(gradients: Table) -> Finding:
 )
 def accumulation_before_checkpointing(steps: Table) -> Finding:
     """Some number of micro-batches needs no more memory than checkpointing every layer of the full
-    batch, and is faster.
-    """
+    batch, and is faster."""
     cases = Cases()
     for op in steps.distinct("op"):
         base = steps.row(CHECKPOINTED, op=op)

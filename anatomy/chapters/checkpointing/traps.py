@@ -1,7 +1,7 @@
 """What running a part twice changes beside the gradients, each beside the same step run once."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,14 +20,19 @@ def rows(where: torch.device, width: int, batch: int) -> Iterator[dict]:
         for name, inside, how, by_grad, wants in (
             ("plain", nn.GELU, safe, False, False),
             ("dropout", nn.Dropout, safe, False, False),
-            ("dropout, state not kept",
-                nn.Dropout, safe | {"preserve_rng_state": False}, False, False),
+            (
+                "dropout, state not kept",
+                nn.Dropout,
+                safe | {"preserve_rng_state": False},
+                False,
+                False,
+            ),
             ("batch norm", partial(nn.BatchNorm1d, width), safe, False, False),
             ("reentrant", nn.GELU, old, False, True),
             ("reentrant, input without gradient", nn.GELU, old, False, False),
             ("reentrant, autograd.grad", nn.GELU, old, True, True),
             ("autograd.grad", nn.GELU, safe, True, False),
-        ):  # fmt: skip
+        ):
             step = partial(_trap, inside, width, batch, where, by_grad=by_grad, wants=wants)
             yield {"variant": name} | _against(step(None), step(how))
 
@@ -42,10 +47,7 @@ class _Seen:
     raised: str | None
 
 
-def _trap(
-    inside: Callable[[], nn.Module], width: int, batch: int, where: torch.device, how: dict | None,
-    *, by_grad: bool, wants: bool,
-) -> _Seen:  # fmt: skip
+def _trap(inside, width, batch, where, how, *, by_grad, wants) -> _Seen:
     """One step of two linear layers with `inside` between them, checkpointed as `how` says."""
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(0)
@@ -82,6 +84,10 @@ def _against(without: _Seen, found: _Seen) -> dict:
         ]
         error = (sum(e for e, _ in square) / sum(n for _, n in square)) ** 0.5
     return {
-        "forwards": found.forwards, "gradient_error": error, "gradients_missing": missing,
-        "updates": found.updates, "updates_without": without.updates, "raised": found.raised,
-    }  # fmt: skip
+        "forwards": found.forwards,
+        "gradient_error": error,
+        "gradients_missing": missing,
+        "updates": found.updates,
+        "updates_without": without.updates,
+        "raised": found.raised,
+    }

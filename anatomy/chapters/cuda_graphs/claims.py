@@ -36,8 +36,7 @@ def _replays(*tables: Table) -> list[Row]:
 @claim(MAP, TRAINING)
 def cuda_graphs_are_faster(chains: Table, steps: Table) -> Finding:
     """In every cell, whatever its kernels' duration, the replay is at least 1.5 times as fast on
-    the wall.
-    """
+    the wall."""
     replays = _replays(chains, steps)
     kinds = [{"kernels": kernel_class(r.get("kernel_s")), "work": r["work"]} for r in replays]
     rows = zip(kinds, replays, strict=True)
@@ -52,8 +51,7 @@ def cuda_graphs_are_faster(chains: Table, steps: Table) -> Finding:
 def cuda_graphs_memory_neutral(steps: Table, pools: Table) -> Finding:
     """What the allocator holds with the graph lies within 10 % of what it holds without.
 
-    Of a training step all that is reserved counts, of forward passes what comes on top of the
-    model. Bytes are counted, not timed: they have no interval.
+    Of a training step all reserved bytes count, of forward passes what comes on top of the model.
     """
     cases = Cases()
     for row in _replays(steps):

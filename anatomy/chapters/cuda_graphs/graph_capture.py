@@ -1,12 +1,9 @@
-"""CUDA graphs: how short kernels must be for replaying a recorded list to beat launching them.
-
-What a graph can save is the host's part of each launch. So times are `step_wall`: on the GPU's own
-clock, with all dispatch hidden, there would be nothing to save.
-"""
+"""CUDA graphs: how short kernels must be for replaying a recorded list to beat launching them. What
+a graph saves is the host's part of each launch, which the GPU's own clock does not see."""
 
 import functools
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 import torch
@@ -45,9 +42,8 @@ COSTS = ("kernel_s", "replays", "pool_bytes", "peak_bytes", "reserved_bytes")
 
 @experiment("graph_capture.map", page="axioms/cuda-graphs.md", command="graph-capture")
 def map(
-    device: str = "cuda:0", links: int = 20, scale: float = 1.0, iters: int = 12,
-    full: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+    device: str = "cuda:0", links: int = 20, scale: float = 1.0, iters: int = 12, full: bool = False
+) -> pd.DataFrame:
     """Find out how long a kernel may be for a CUDA graph of it to pay.
 
     Args:
@@ -57,8 +53,7 @@ def map(
 
     Returns:
         One comparison per cell, its `op` such as `pointwise 1048576` or `products 256`; the
-        smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`. Rows of op
-        `first call ...` have what the capture cost.
+        smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`.
     """
     where = formats.torch_device(device)
     demands.positive(links=links, scale=scale, iters=iters)
@@ -76,10 +71,7 @@ def map(
     return joined(tables, COSTS)
 
 
-def _chain(
-    work: str, size: int, links: int, where: torch.device, told: Mapping[str, object],
-    quantities: Sequence[str], iters: int,
-) -> pd.DataFrame:  # fmt: skip
+def _chain(work, size, links, where, told, quantities, iters) -> pd.DataFrame:
     """One chain, eager and captured. Its links allocate their results, as ordinary code does."""
     if work == "pointwise":
         host.require_bytes(where, size * 2 * 16, f"a chain over {size} elements and its check")
@@ -119,18 +111,29 @@ def _chain(
 
     with torch.inference_mode():
         return compared(
-            over, x, where, told, quantities, reference=exact, allowed=ALLOWED_CHAIN, iters=iters,
+            over,
+            x,
+            where,
+            told,
+            quantities,
+            reference=exact,
+            allowed=ALLOWED_CHAIN,
+            iters=iters,
             flops=flops,
-        )  # fmt: skip
+        )
 
 
 @experiment(
     "graph_capture.training", page="axioms/cuda-graphs.md", command="graph-capture-training"
 )
 def training(
-    device: str = "cuda:0", layers: int = 2, sequence: int = 256, scale: float = 1.0,
-    iters: int = 12, full: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+    device: str = "cuda:0",
+    layers: int = 2,
+    sequence: int = 256,
+    scale: float = 1.0,
+    iters: int = 12,
+    full: bool = False,
+) -> pd.DataFrame:
     """Capture the forward and backward pass of a transformer as one graph.
 
     Args:
@@ -159,25 +162,30 @@ def training(
     return joined(tables, COSTS)
 
 
-def _step(
-    width: int, tokens: int, layers: int, sequence: int, where: torch.device,
-    told: Mapping[str, object], iters: int,
-) -> pd.DataFrame:  # fmt: skip
+def _step(width, tokens, layers, sequence, where, told, iters) -> pd.DataFrame:
+    """One training step of a transformer, eager and captured; `told` are its coordinates."""
     model = models.transformer(width, layers, where, torch.bfloat16)
     parameters = list(model.parameters())
     x = torch.randn(tokens // sequence, sequence, width, dtype=torch.bfloat16, device=where)
     return compared(
-        lambda start: models.gradients_of(model, parameters, start), x, where, told, WALL,
-        allowed=ALLOWED_STEP, iters=iters,
+        lambda start: models.gradients_of(model, parameters, start),
+        x,
+        where,
+        told,
+        WALL,
+        allowed=ALLOWED_STEP,
+        iters=iters,
         flops=3 * layers * models.layer_flops(width, tokens, sequence),  # backward is twice forward
         limit="matmul bf16",
-    )  # fmt: skip
+    )
 
 
 @experiment(
-    "graph_capture.pools", page="axioms/cuda-graphs.md", command="graph-capture-pools",
+    "graph_capture.pools",
+    page="axioms/cuda-graphs.md",
+    command="graph-capture-pools",
     timeout_s=200,
-)  # fmt: skip
+)
 def pools(
     device: str = "cuda:0", width: int = 1024, layers: int = 2, sequence: int = 256
 ) -> pd.DataFrame:

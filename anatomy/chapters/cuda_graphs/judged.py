@@ -8,9 +8,11 @@ REPLAYS = ("replays", "replays_low", "replays_high")
 
 
 @rule(
-    "graph_capture.map", "graph_capture.training", columns=REPLAYS,
+    "graph_capture.map",
+    "graph_capture.training",
+    columns=REPLAYS,
     source="capture_s over what blocks_s of a replay save against the eager call's, on the wall",
-)  # fmt: skip
+)
 def paid_back(rows, known):
     """Replays after which the capture has paid: seconds on the wall alone pay back what it cost."""
     for place, row, eager in controlled(rows):

@@ -1,3 +1,2 @@
 """How good this package's stopwatch is, beside the public ones: `stopwatches` runs the comparison,
-`contest` judges it from recordings alone. `worked_example` has one figure from samples to verdict.
-"""
+`contest` judges its recordings. `worked_example` has one figure from samples to verdict."""

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ from anatomy.chapters.harnesses.contest import scoreboard
 from anatomy.cli import options
 from anatomy.cli.output import as_csv, say, show, table
 from anatomy.record import recording
-from anatomy.table.errors import MeasurementError, RecordingError
+from anatomy.table.errors import MeasurementError
 
 # Seconds of a process on a fast card, until one was recorded: no budget should cut one short.
 EXPECTED_S = {"harnesses.estimates": 165.0, "harnesses.reference": 60.0}
@@ -44,7 +43,7 @@ def add(app: typer.Typer) -> None:
         from anatomy.machine import host
         from anatomy.record import recorder
 
-        root, here, calls = save or _root(), host.here(), scoreboard.calls(device)
+        root, here, calls = save or recording.local_root(), host.here(), scoreboard.calls(device)
         items = recorder.plan(calls, root, here)
         done = None
         if not plan:
@@ -63,12 +62,6 @@ def add(app: typer.Typer) -> None:
             print(f"{missing}; the same command goes on with them.", file=sys.stderr)
         if done and done.failed:
             raise MeasurementError(f"{len(done.failed)} processes could not be measured.")
-
-
-def _root() -> Path:
-    with suppress(RecordingError):  # outside of a checkout
-        return recording.default_root()
-    return Path("recordings")
 
 
 def _print(board: scoreboard.Board, format: str) -> None:

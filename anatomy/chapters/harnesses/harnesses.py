@@ -69,9 +69,12 @@ ROUNDS = 3
 
 @experiment("harnesses.estimates", page="how-we-measure.md", timeout_s=480, on_request=True)
 def estimates(
-    process: int = 0, device: str = "cuda:0", replicates: int = 3, budget_s: float = 0.3,
+    process: int = 0,
+    device: str = "cuda:0",
+    replicates: int = 3,
+    budget_s: float = 0.3,
     scale: float = 1.0,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Let every harness estimate every workload in one process; pairs and effects come behind.
 
     Args:

@@ -1,6 +1,5 @@
 """One figure from its raw samples to its verdict: a softmax, beside one with two percent more rows.
-It is what the page on measuring explains with.
-"""
+It is what the page on measuring explains with."""
 
 from typing import Literal
 
@@ -35,8 +34,10 @@ def kernel(
         processes, because a difference of 2 % needs them.
     """
     where, kind, size = (
-        formats.torch_device(device), formats.storage(dtype), formats.itemsize(dtype)
-    )  # fmt: skip
+        formats.torch_device(device),
+        formats.storage(dtype),
+        formats.itemsize(dtype),
+    )
     more = max(m + 1, round(MORE * m))
     host.require_bytes(where, 2 * (m + more) * k * size + 16 * more * k, "two softmaxes")
     kind = formats.storage(dtype)
@@ -51,13 +52,18 @@ def kernel(
     }
     tables = [
         compare(
-            calls, reference=exact, quantity=quantity, op="softmax",
+            calls,
+            reference=exact,
+            quantity=quantity,
+            op="softmax",
             bytes={
                 name: formulas.copy_bytes(t.numel(), size)
                 for name, t in zip(calls, (x, y), strict=True)
             },
-            limit="copy", device=where, keep_samples=True,
+            limit="copy",
+            device=where,
+            keep_samples=True,
         ).table
         for quantity in ("gpu_cold", "gpu_warm")
-    ]  # fmt: skip
+    ]
     return pd.concat(tables, ignore_index=True)

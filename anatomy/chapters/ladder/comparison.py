@@ -85,11 +85,8 @@ def without_culprits(
     measured: Callable[[dict[str, Call]], pd.DataFrame], calls: Mapping[str, Call], control: str
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """The table of `measured`, without the calls for which it raises, and why each of these is left
-    out.
-
-    Whom an error names goes; if it names nobody, ways with CUDA graphs go first and then compiled
-    ones, which have most that can fail. Without `control` there is no comparison.
-    """
+    out. Whom an error names goes; if it names nobody, ways with CUDA graphs go first and then
+    compiled ones, which have most that can fail. Without `control` there is no comparison."""
     left, absent = dict(calls), {}
     while True:
         try:

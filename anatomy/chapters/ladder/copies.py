@@ -46,8 +46,7 @@ def require_sizes(width: int, **others: float) -> None:
 
 
 def own_copy(rung: str, where: torch.device) -> ModuleType:
-    """A rung's script, executed anew for a device that it would else choose; errors as
-    `rungs.load`."""
+    """A rung's script, executed anew for a device; errors as `rungs.load`."""
     script = rungs.load.__wrapped__(rung)  # the plain one keeps a script for all who ask
     script.DEVICE = where.type
     return script
@@ -78,9 +77,9 @@ def require_possible(way: rungs.Way, where: torch.device) -> None:
 
 
 def set_up(way: rungs.Way, make: Callable, calls: int, watch: Any) -> tuple[Callable, float]:
-    """What `make` makes, called so many times, and the seconds that all of it took: some ways
-    compile and capture when they are made, others when called. AnatomyError: torch.compile was to
-    use CUDA graphs and left them out, or a switch of the process has moved."""
+    """What `make` makes, called so many times, and the seconds of both: some ways compile when
+    made. AnatomyError: torch.compile left its CUDA graphs out, or a switch of the process has
+    moved."""
     made: list[Callable] = []
     switches, skipped = gates.switches(), gates.skipped_graphs()
 

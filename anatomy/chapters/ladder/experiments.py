@@ -49,12 +49,10 @@ def training(
         budget_s: Seconds of timed blocks for each comparison.
 
     Returns:
-        Two comparisons in step_wall, one row for each way of each rung, named like `2 amp bf16`;
-        the control is rung 0. Op `forward and backward` has all ways, op `with AdamW` those that
-        count. `loss_error` and `gradient_error`, the gates, are against rung 0 in float32. With
-        CUDA graphs memory is null, and kernels are those of the same step without. Ops `ceiling
-        bf16` and the like, in gpu_warm: what the card multiplies at best. Op `first call`: seconds
-        of compiling an addition, before all else.
+        Two comparisons in step_wall, a row for each way of each rung, named like `2 amp bf16`; the
+        control is rung 0. Op `forward and backward` has all ways, op `with AdamW` those that count;
+        ops `ceiling bf16` and the like, in gpu_warm, are the card's best products. With CUDA graphs
+        memory is null, and kernels are those of the same step without.
     """
     where = formats.torch_device(device)
     copies.require_sizes(width, layers=layers, sequence=sequence, iters=iters, budget_s=budget_s)
@@ -164,10 +162,8 @@ def inference(
 
     Returns:
         One comparison in step_wall, op `forward`, with the rows of `ladder.training`; the control
-        is rung 0, the gate `output_error`. `setup_s` is the seconds until the third call has
-        returned, and `uses` the calls after which they are paid back over rung 0. Rung 5 in fp8 has
-        put its weights into 8 bits before. Rows of op `first call` hold `setup_s` as one sample,
-        and `compiler, first call` an addition compiled before all else.
+        is rung 0. `uses` are the calls after which `setup_s`, the seconds of the first three, is
+        paid back over rung 0. Rung 5 in fp8 has put its weights into 8 bits before.
     """
     task = ladder_inference.Task("forward", width, layers, batch, sequence)
     return ladder_inference.measure(task, formats.torch_device(device), backend, budget_s)
@@ -192,8 +188,8 @@ def decoding(
 
     Returns:
         As `ladder.inference`, op `decoding`. Keys and values are kept in the number format of the
-        products, or in bfloat16 where that is FP8. `bytes`, these and the weights, is what a step
-        must read. Weights count as they are stored: a way that casts them in every step moves more.
+        products, or in bfloat16 where that is FP8; `bytes` is these and the weights as they are
+        stored.
     """
     demands.positive(context=context)
     task = ladder_inference.Task("decoding", width, layers, 1, 1, context)
@@ -220,8 +216,6 @@ def regimes(
         A comparison in step_wall for each cell, of a training step (forward, loss, backward) of one
         layer. Control: `3 default`, compiled bf16. Variants: `5 bf16`, `5 fp8` and `5 fp8 delayed`,
         each one CUDA graph, the first two also `without a graph`; `4 current`, and it `in a graph`.
-        `setup_s` is of the first three calls, and for a graph also of those that compiled what it
-        replays; its kernels are launched one by one, where they were.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, budget_s=budget_s)

@@ -1,13 +1,10 @@
-"""What rung 3's compiler makes of a step: graphs, kernels and who made them, and what that saves.
+"""What rung 3's compiler makes of a step. The rows of a table are of several kinds, by `part`:
 
-The rows of a table are of several kinds, by `part`:
-
-* `time`: a comparison in step_wall of op `forward and backward`; `2 amp bf16`, which is not
-  compiled, is the control, or `3 default`; `3 reduce-overhead` replays CUDA graphs, and its kernels
-  are those of the step that launches them one by one.
+* `time`: a comparison in step_wall of op `forward and backward`; the control is `2 amp bf16`, not
+  compiled, or `3 default`. The kernels of `3 reduce-overhead` are those launched one by one.
 * `breaks`: what torch._dynamo.explain and fullgraph=True say of `training step` and `forward pass`.
-* `code`: each kernel that the generated code of a `mode` calls, one line for each call. Mode
-  `elementwise on a CPU` is another small function, compiled for the CPU.
+* `code`: each kernel that the generated code of a `mode` calls, one line for each call; mode
+  `elementwise on a CPU` is another small function.
 * `kernel`: each kernel that the profiler saw in one step of a `mode`, a library's choices too.
 
 Graph breaks, kernels and the code for the CPU are asked for where the control is not compiled.
@@ -25,13 +22,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anatomy.chapters.ladder import comparison, copies, gates, kernels, regimes, rungs
-from anatomy.chapters.ladder.rungs import TRAINING, Answer, Call, Way
+from anatomy.chapters.ladder.rungs import TRAINING, Call, Way
 from anatomy.chapters.ladder.steps import Size
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.patient import patient_stopwatch
-from anatomy.measure.stopwatch import Stopwatch
 from anatomy.parts.compiled import reason_of
 
 OP, QUANTITY = "forward and backward", "step_wall"
@@ -53,9 +49,8 @@ PASS = re.compile(r"AOT ID: \['\d+_(\w+)'\]")
 def measure(
     ways: Sequence[Way], size: Size, where: torch.device, backend: str, budget_s: float
 ) -> pd.DataFrame:
-    """The table of these ways of one step: the control first, those with CUDA graphs last.
-    AnatomyError: the control can't be timed; BadParameter and OutOfMemory: a size is not possible,
-    or too large."""
+    """The table of these ways of one step, the control first, those with CUDA graphs last. Errors
+    are AnatomyError, where the control can't be timed, BadParameter and OutOfMemory."""
     copies.require_sizes(**size.columns, budget_s=budget_s)
     host.require_bytes(where, regimes.need_bytes(size), f"A step at width {size.width}")
     structure = EAGER in ways
@@ -75,15 +70,7 @@ def measure(
     return table
 
 
-def _steps(
-    ways: Sequence[Way],
-    size: Size,
-    x: Tensor,
-    target: Tensor,
-    wanted: Answer,
-    watch: Stopwatch,
-    budget_s: float,
-) -> list[dict]:
+def _steps(ways, size, x, target, wanted, watch, budget_s) -> list[dict]:
     """The comparison, the generated code, and the kernels of what launches them one by one."""
     where = watch.device
     calls, told, kept, rows = {}, {}, [], []
@@ -155,8 +142,7 @@ def _breaks(size: Size, x: Tensor, target: Tensor) -> list[dict]:
 
 
 def graph_breaks(function: Callable, given: Sequence[Tensor | None]) -> dict:
-    """Graphs and breaks of a function, and whether fullgraph=True takes it; no kernel is
-    compiled."""
+    """Graphs and breaks of a function, and whether fullgraph=True takes it; nothing is compiled."""
     import torch._dynamo  # takes seconds, which listing experiments should not
 
     found = torch._dynamo.explain(function)(*given)
@@ -223,8 +209,7 @@ def code_kept() -> Iterator[list[str]]:
 
 
 def kernels_called(code: str) -> list[dict]:
-    """What the code of one graph launches, who made that, and the direction that the graph is
-    of."""
+    """What the code of one graph launches, who made that, and in which direction of the step."""
     found = PASS.search(code)
     counted = Counter(
         (match, maker) for pattern, maker in CALLS.items() for match in pattern.findall(code)

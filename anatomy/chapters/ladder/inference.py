@@ -1,6 +1,5 @@
-"""Every rung's forward pass, and its step of decoding, held against rung 0 and timed. As in
-`steps`, ways without CUDA graphs come first. A way that replays one shares script and model with
-its twin that does not, and so is compiled only once."""
+"""Every rung's forward pass, and its step of decoding, held against rung 0 and timed. A way that
+replays a CUDA graph shares script and model with its twin that does not: one is compiled."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -101,9 +100,8 @@ def require_memory(task: Task, where: torch.device) -> None:
 
 
 def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
-    """The table of all ways; one that can't run here, or is void, is a row that says why.
-    AnatomyError: rung 0 can't be timed; BadParameter: a size is not possible; OutOfMemory: the
-    models do not fit."""
+    """The table of all ways; one that can't run here, or is void, is a row that says why. Errors
+    are AnatomyError, where rung 0 can't be timed, BadParameter and OutOfMemory."""
     sizes = {name: size for name, size in task.columns.items() if name != "context"}
     copies.require_sizes(**sizes, budget_s=budget_s)
     require_memory(task, where)

@@ -2,10 +2,10 @@
 
 from anatomy.judge import payback
 from anatomy.judge.comparisons import comparisons, controlled
+from anatomy.judge.payback import USES
 from anatomy.judge.rules import rule
 from anatomy.table import intervals
 
-USES = ("uses", "uses_low", "uses_high")
 BEFORE = ("ratio_before", "ratio_before_low", "ratio_before_high", "verdict_before")
 SHARE = ("share_of_ceiling", "share_of_ceiling_low", "share_of_ceiling_high")
 CEILING = "ceiling "

@@ -32,8 +32,7 @@ BATCHED = ("aten::bmm", "aten::baddbmm")
 
 
 def kind_of(kernel: str, operator: str = "", shapes: Sequence[Any] = ()) -> str:
-    """One of `KINDS`, by a kernel's name, the operator that launched it and the shapes of its
-    inputs."""
+    """One of `KINDS`, by a kernel's name, and the operator that launched it with its inputs."""
     if MOVE.match(kernel):
         return "other"
     if kernel.startswith("triton_"):  # named after the operators whose inputs it makes
@@ -48,8 +47,7 @@ def kind_of(kernel: str, operator: str = "", shapes: Sequence[Any] = ()) -> str:
 
 
 def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any] | None:
-    """Seconds of kernels of one warm step by kind, as `read` gives them; None where there is no
-    GPU."""
+    """Seconds of kernels of one warm step by kind, as `read` gives them; None without a GPU."""
     if watch.device.type != "cuda":
         return None
     watch.drain()
@@ -65,8 +63,7 @@ def seconds_by_kind(call: Callable[[], object], watch: Stopwatch) -> dict[str, A
 
 
 def profiled(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any]:
-    """As `seconds_by_kind`, or nothing and a warning: a profiler that fails costs these figures
-    alone."""
+    """As `seconds_by_kind`, or nothing and a warning: only these figures are lost."""
     try:
         return seconds_by_kind(call, watch) or {}
     except Exception as error:
@@ -75,11 +72,9 @@ def profiled(call: Callable[[], object], watch: Stopwatch) -> dict[str, Any]:
 
 
 def read(events: Sequence[Any], steps: int = STEPS) -> dict[str, Any]:
-    """Seconds of one step by kind, from the events of a profile of so many.
-
-    `busy_s` is the time in which any kernel ran; `kernel_seconds` holds [name, kind, launches,
-    seconds], the longest first; `backend` is whose attention that is, where the names tell.
-    """
+    """Seconds of one step by kind, from the events of a profile of so many. `busy_s` is the time in
+    which any kernel ran; `kernel_seconds` holds [name, kind, launches, seconds], the longest first;
+    `backend` is whose attention that is, where the names tell."""
     # A kernel's name alone may stand for several operators, so each launch is counted by its own.
     launches: Counter = Counter()  # (name, kind) -> launches
     seconds: Counter = Counter()

@@ -1,6 +1,5 @@
-"""Where FP8 pays: training steps over the model's width and the tokens of a step. In a small cell
-the GPU waits for its host, and faster products save nothing; a CUDA graph launches all kernels at
-once. In a large cell the products set the pace."""
+"""Where FP8 pays: training steps over width and tokens. In a small cell the GPU waits for its host,
+unless a CUDA graph launches all kernels at once; in a large one the products set the pace."""
 
 from types import ModuleType
 from typing import Any

@@ -1,6 +1,5 @@
-"""The rungs: scripts under snippets/ladder/, and the gates they pass. Each has the same few
-functions: `build`, `step`, `inference`, `optimizer_of`. They are loaded from their files, so that
-what a page shows is what is measured."""
+"""The rungs and the gates they pass. Their scripts are loaded from snippets/ladder/, so that what a
+page shows is measured: functions `build`, `step`, `inference` and `optimizer_of`."""
 
 import functools
 import importlib.util
@@ -148,8 +147,7 @@ def answer(way: Way, model: nn.Module, call: Call, x: Tensor, target: Tensor) ->
 
 
 def strays(found: Answer, wanted: Answer) -> tuple[float, float]:
-    """Relative errors of the loss, and of all gradients in norm. AnatomyError: it is another
-    model."""
+    """Relative errors of the loss, and of all gradients in norm; AnatomyError for another model."""
     shapes = [tuple(g.shape) for g in found.gradients]
     if shapes != [tuple(g.shape) for g in wanted.gradients]:
         raise AnatomyError(f"Its parameters have other shapes than rung 0's: {shapes[:8]}.")

@@ -105,14 +105,9 @@ ROWS = {FORWARD: (0, 1), "backward": (2, 1)}
 
 def formula(way: str, direction: str, heads: int, sequence: int, width: int) -> tuple[int, ...]:
     """Bytes read and written if no cache held anything from one operator to the next, and how often
-    the scores, all of them, are read or written. `heads` are those of all sequences together.
-
-    A fused attention reads k and v once for every block of queries; after the first time they are
-    taken to lie in a cache.
-
-    Source: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section 3.2, for what is read and
-    written; the operators are those that PyTorch launches.
-    """
+    the scores are read or written; `heads` are those of all sequences together. A fused attention's
+    k and v are taken to lie in a cache after the first block of queries. Source: Dao et al. 2022,
+    FlashAttention, arXiv:2205.14135, section 3.2; the operators are those that PyTorch launches."""
     scores, vectors, rows = heads * sequence**2, heads * sequence * width * ITEM, heads * sequence
     read = written = times = 0
     for part in (FORWARD,) if direction == FORWARD else (FORWARD, "backward"):
@@ -211,8 +206,7 @@ def counters(wanted: Sequence[Row], where: torch.device, limit_s: float) -> dict
             ),
             encoding="utf-8",
         )
-        # The file is run by itself: whatever the package imports would be loaded under the
-        # profiler too.
+        # Run by itself: what the package imports would be loaded under the profiler too.
         script = inspect.getsourcefile(traffic_calls.main)
         command = [profiler, "--profile-from-start", "off", "--log-file", str(log), "--csv"]
         command += ["--page", "raw", "--print-units", "base", "--print-kernel-base", "function"]
@@ -245,8 +239,7 @@ def complaint(text: str) -> str:
 
 
 def launches(text: str) -> Iterator[Launch]:
-    """The launches in the profiler's report; AnatomyError where it has no table or no such
-    counters."""
+    """The launches in the profiler's report; AnatomyError without a table or such counters."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -264,12 +257,8 @@ def launches(text: str) -> Iterator[Launch]:
 
 def by_cell(found: Sequence[Launch], done: Sequence[int]) -> dict[int, Row]:
     """Counts of each of the calls `done`: what lies between its two marks in the launches, and what
-    was written after it. MeasurementError: the marks are not where they belong.
-
-    Of a call's repeats the one with the median sum counts, but `dram_low_bytes` and
-    `dram_high_bytes` are of all. Its `written_bytes` include `late_bytes`, which left the cache
-    after the call.
-    """
+    was written after it, `late_bytes`. Of a call's repeats the one with the median sum counts, but
+    the lowest and highest are of all. MeasurementError: the marks are not where they belong."""
     parts: list[list[Launch]] = []
     for launch in found:
         if traffic_calls.MARK in launch[0]:

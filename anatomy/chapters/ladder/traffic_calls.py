@@ -1,10 +1,6 @@
-"""Attention called once and again while a profiler counts each kernel's bytes of device memory.
-
-The profiler starts this file as a script and sees kernels in the order of their launch, so a kernel
-that nothing else launches, the *mark*, stands between the calls. Before a call the L2 cache is
-emptied by reading something larger; and after it too, or what a call wrote last, which lies in the
-cache until something else wants its place, would never be counted.
-"""
+"""Attention called once and again by a script under a profiler that counts each kernel's bytes. It
+sees kernels in the order of their launch, so one that nothing else launches, the *mark*, stands
+between calls. The L2 cache is emptied before and after, or the last writes would not be counted."""
 
 import json
 import sys

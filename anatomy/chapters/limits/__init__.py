@@ -1,2 +1,1 @@
-"""What a machine gives at best: ceilings, and bandwidth over working-set size; and what asking
-costs."""
+"""What a machine gives at best, bandwidth over working-set size, and what asking costs."""

@@ -1,7 +1,6 @@
-"""Limits: what this machine gives at best, sustained, so that every other figure has a measure. A
-datasheet's peak is a clock times a width; what a card sustains depends on its power budget, its
-memory and its libraries. So it is the best rate over several shapes, with random numbers (zeros
-draw less power and run faster), after the clocks have settled."""
+"""Limits: what this machine gives at best, sustained. A datasheet's peak is a clock times a width,
+so it is the best rate over several shapes, with random numbers (zeros draw less power and run
+faster), after the clocks have settled."""
 
 import pandas as pd
 import torch
@@ -93,9 +92,8 @@ def floors(device: str = "cuda:0", iters: int = 100) -> pd.DataFrame:
         iters: Least number of timed samples of each.
 
     Returns:
-        One row per operation (`launch`, `wait`, `graph`), quantity and variant. In `host_enqueue` a
-        row is the host's time until the call returns, from an empty queue; in `step_wall` and
-        `gpu_warm` the period of back-to-back calls, the host's and the GPU's.
+        One row per operation (`launch`, `wait`, `graph`), quantity and variant; `host_enqueue` is
+        the host's time until the call returns, from an empty queue, the others the period of calls.
     """
     return _joined(list(limits_floors.costs(formats.torch_device(device), iters)))
 

@@ -4,7 +4,6 @@ from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, answe
 from anatomy.claims.findings import NEAR
 from anatomy.claims.needs import CEILINGS, best
 from anatomy.claims.table import Table, quotient, time_of
-from anatomy.judge.rows import Row
 from anatomy.table import units
 
 # Card that the figures of the seed's Day 14 are of; the page calls it by its name elsewhere.
@@ -54,14 +53,11 @@ def hbm_bandwidth(ceilings: Table) -> Finding:
 @claim(Need("limits.bandwidth"))
 def l2_bandwidth(bandwidth: Table) -> Finding:
     """The best read of a set that fits the cache lies within 10 % of it, on the card meant."""
-    fits = [row for row in bandwidth if _fits(row, bandwidth.machine.get("l2_bytes"))]
+    cache = bandwidth.machine.get("l2_bytes") or 0
+    sizes = ((row, row.get("working_set_bytes") or row.get("bytes") or 0) for row in bandwidth)
+    fits = [row for row, size in sizes if 0 < size <= cache]
     inside = Table(fits or bandwidth.rows, bandwidth.params)
     return _bandwidth(bandwidth, best(inside, "read", "bytes"), 6e12)
-
-
-def _fits(row: Row, cache_bytes: int | None) -> bool:
-    size = row.get("working_set_bytes") or row.get("bytes")
-    return bool(cache_bytes and size and size <= cache_bytes)
 
 
 @claim(Need("limits.floors"))

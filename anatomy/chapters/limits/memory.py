@@ -22,10 +22,9 @@ WRITTEN = 1.2345  # no zeros, which some hardware treats apart and which draw le
 
 
 def moved(sets: list[int], op: str, where: torch.device, iters: int, **given: Any) -> pd.DataFrame:
-    """Time one operation, `copy`, `read` or `write`, over working sets of several sizes in bytes,
-    in all its ways, interleaved. Each size, a multiple of `STEP_BYTES`, is all that one call
-    touches: of a copy half is read and half is written. `given` are further arguments of `compare`.
-    """
+    """Time one operation over working sets of several sizes in bytes, in all its ways, interleaved.
+    Each size, a multiple of `STEP_BYTES`, is all that one call touches: of a copy half is read and
+    half is written. `given` are further arguments of `compare`."""
     calls, references, ways, bytes_ = {}, {}, {}, {}
     for size in sets:
         for way, (call, exact) in WAYS[op](size // ITEM_BYTES, where).items():

@@ -39,8 +39,7 @@ def _of(costs: Table, entry: str, variants: tuple[str, ...]) -> list[Row]:
 def never_ping_pong(costs: Table) -> Finding:
     """Each of the three is slower than what one would do instead, in every case measured.
 
-    No ratio sums them up: that of a loop is of its length, and that of a trip of what lies beside
-    it. What one use costs stands beside the verdict.
+    No ratio sums them up, so what one use costs stands beside the verdict.
     """
     cases, seen = Cases(), []
     for entry, variants in ENTRIES.items():

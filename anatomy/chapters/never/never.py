@@ -1,6 +1,5 @@
-"""The list of what never to do: each entry is run beside what one would do instead, and its cost is
-given for one use: one trip to the CPU, one element of a loop, one line of a log.
-"""
+"""The list of what never to do: each entry beside what one would do instead, and its cost for one
+use: one trip to the CPU, one element of a loop, one line of a log."""
 
 import copy
 from collections.abc import Callable
@@ -48,9 +47,8 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
         iters: Least number of timed samples of each.
 
     Returns:
-        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 in a process that
-        has not run such a thing before; and `warm`, the median of as many calls a second later. All
-        other ops are comparisons. The row `DataParallel` has a note: it needs more than one GPU.
+        Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 of a fresh
+        process, and `warm`, the median of as many a second later. All other ops are comparisons.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -96,9 +94,7 @@ def _measured(
 
 
 def per_use(table: pd.DataFrame, uses: dict[str, float]) -> pd.DataFrame:
-    """Add to a comparison what one use takes more than the control, block by block, where a variant
-    has so many `uses` in a call.
-    """
+    """Add what one use takes more than the control, block by block, where a variant has `uses`."""
     base = np.asarray(table[table.role == "control"].iloc[0].blocks_s)
     found = []
     for row in table.itertuples():
@@ -224,14 +220,20 @@ def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFram
         calls[name] = _loss_and_first(model, x)
         exact[name] = _in_double(model, x)
     table = _measured(
-        "initialization", calls, where, iters, reference=exact, allowed=ALLOWED_GRADIENTS,
-        quantity="gpu_warm", budget_s=LONG_BUDGET_S, profile=True,
-        # Forward once and backward twice, a multiplication and an addition each; the first
-        # layer's input needs no gradient.
+        "initialization",
+        calls,
+        where,
+        iters,
+        reference=exact,
+        allowed=ALLOWED_GRADIENTS,
+        quantity="gpu_warm",
+        budget_s=LONG_BUDGET_S,
+        profile=True,
+        # Forward once and backward twice; the first layer's input needs no gradient.
         flops=2 * tokens * width**2 * (3 * INITIALIZED[2] - 1),
         # Of the products: what is returned first is the loss, which is float32.
         limit=f"matmul {formats.number_format(_kind(where))}",
-    )  # fmt: skip
+    )
     return table.assign(width=width, tokens=tokens)
 
 

@@ -134,8 +134,7 @@ def bf16_needs_no_scaling(gradients: Table) -> Finding:
 def fp16_for_inference(inference: Table, gradients: Table) -> Finding:
     """Against bf16, fp16 is no slower and closer to float64, at every size.
 
-    Its range stands beside that and decides nothing: the block whose outputs fp16 can't hold was
-    made so on purpose. Whether a model has such outputs is a question to the model.
+    Its range stands beside that and decides nothing: that block's outputs were made so on purpose.
     """
     cases = Cases()
     for cell in _cells(inference, "forward "):

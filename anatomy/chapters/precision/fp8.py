@@ -1,6 +1,5 @@
-"""FP8 as code has to use it: the factors must first become FP8, which takes time. A linear layer y
-= x @ w.T is run in bfloat16 and in FP8 (e4m3). The weights w are quantised once, the activations x
-in every call: each tensor is divided by its largest size, and cast."""
+"""A linear layer y = x @ w.T in bfloat16, and in FP8 (e4m3) as code has to use it: w is quantised
+once and x in every call. Each tensor is divided by its largest size, and cast."""
 
 from collections.abc import Callable, Iterator
 
@@ -66,8 +65,7 @@ def product(x: Tensor, w: Tensor, x_scale: Tensor, w_scale: Tensor, bias=None) -
 def products(
     sides: list[Side], where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
-    """One table for each size, of sides that are multiples of 16, and quantity, and what compiling
-    took."""
+    """A table for each size (sides are multiples of 16) and quantity, and what compiling took."""
     why = without_fp8(where)
     for m, n, k in sides:
         x = torch.randn(m, k, device=where).to(torch.bfloat16)  # (M, K)
@@ -164,8 +162,7 @@ def _of_the_kernel(call: Callable[[], Tensor], x: Tensor, w: Tensor, scale: Tens
 def _compared(
     op, calls, absent, *, quantities, exact, allowed, against, flops, told, where, iters, budget_s
 ) -> Iterator[pd.DataFrame]:
-    """First calls of what is compiled, then the comparison in each quantity; what fails says
-    why."""
+    """First calls of what is compiled, then the comparisons; what fails says why."""
     absent, there, first = dict(absent), {}, []
     for name, call in calls.items():
         try:

@@ -1,6 +1,5 @@
-"""What a number format does to values: gradients that vanish, and activations that overflow.
-Nothing is timed, and all is computed from fixed numbers: only the order in which a GPU adds can
-change it."""
+"""What a number format does to values: gradients that vanish, activations that overflow. All is
+computed from fixed numbers: only the order in which a GPU adds can change it."""
 
 import copy
 from collections.abc import Iterator
@@ -70,8 +69,7 @@ def _normal(shape: tuple[int, ...], where: torch.device) -> Tensor:
 
 
 def _gradients(model: nn.Module, x: Tensor, kind: torch.dtype | None, factor: float) -> Tensor:
-    """Gradients of all linear layers, for `factor` times the mean squared output, autocast to
-    `kind`."""
+    """Gradients of all linear layers, for `factor` times the mean squared output, in `kind`."""
     linear = [m for m in model.modules() if isinstance(m, nn.Linear)]
     parameters = [p for module in linear for p in module.parameters()]
     low = kind in (torch.float16, torch.bfloat16)
@@ -95,14 +93,10 @@ def _scaled(model, x, kind, factor) -> tuple[Tensor, float]:
 
 
 def counted(found: Tensor, exact: Tensor, kind: torch.dtype, scale: float = 1.0) -> dict:
-    """What became of gradients computed as `kind` and times `scale`; `exact` is float64 without
-    `scale`.
-
-    `gradients`: how many are not 0 in float64, up to its rounding. Of these `underflow`: 0 here;
-    `subnormal`: below the smallest normal number of the format, where digits are lost; `overflow`:
-    infinite or NaN here. `error`: ||found - exact|| / ||exact||, null where one overflows.
-    `typical`: the median size of the exact ones.
-    """
+    """What became of gradients computed as `kind` and times `scale`; `exact` is float64 without it.
+    Counted are those that are not 0 in float64, up to its rounding; of these `underflow` are 0
+    here, `subnormal` below the format's smallest normal number, `overflow` infinite or NaN. `error`
+    is ||found - exact|| / ||exact||, null where one overflows; `typical` the median exact size."""
     there = exact.abs() > NOISE * exact.abs().max()
     computed = found.double()
     finite = computed.isfinite()

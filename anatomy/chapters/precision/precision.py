@@ -39,9 +39,8 @@ def training(
 
     Returns:
         One row per width, tokens and way (`fp32`, the control; `tf32`; `amp fp16`; `amp bf16`;
-        `bf16`), in step_wall. Memory is null on a CPU. Errors are against float64; `error` is the
-        largest of any single weight matrix. Rows of an op `host ...` give the host's time of a step
-        with a loss scale and without it, by optimizer.
+        `bf16`), in step_wall. Errors are against float64. Rows of an op `host ...` give the host's
+        time of a step with a loss scale and without it, by optimizer.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -65,10 +64,9 @@ def gradients(device: str = "cuda:0", width: int = 128, tokens: int = 256) -> pd
         tokens: Length of the one sequence.
 
     Returns:
-        No times. Rows of op `finfo`: the limits of each format. Rows of op `gradients ordinary`,
-        `gradients small` and `gradients large`, which differ in a factor on the loss: what the
-        format makes of the gradients. Rows of op `overflow`: a block whose output is beyond fp16's
-        largest number.
+        No times. Rows of op `finfo`: the limits of each format. `gradients ordinary`, `small` and
+        `large`, by a factor on the loss: what the format makes of the gradients. `overflow`: a
+        block whose output is beyond fp16's largest number.
     """
     where = formats.torch_device(device)
     demands.width(width)
@@ -92,9 +90,8 @@ def fp8(
 
     Returns:
         One row per size and variant, in step_wall and gpu_warm; `bf16` is the control. `error` is
-        against float64 with the factors as they were before quantising. Rows of op `mlp ...` are a
-        transformer's perceptron, where the compiled FP8 one has the compiled bf16 one as its
-        control. Rows of op `first call` are what compiling took.
+        against float64 before quantising. Rows of op `mlp ...` are a transformer's perceptron,
+        where the compiled FP8 one has the compiled bf16 one as its control.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)

@@ -1,6 +1,5 @@
-"""One training step in five number formats: forward, backward, AdamW. Its learning rate is 0, so
-that every call computes the same gradients; the optimizer's kernels run all the same. The loss
-scale stays what it is for the same reason."""
+"""One training step in five number formats: forward, backward, AdamW. Its learning rate is 0 and
+the loss scale fixed, so that every call computes the same gradients with the same kernels."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -266,9 +265,8 @@ def _address(tensor: Tensor) -> int:
 def scaler_waits(
     width: int, count: int, where: torch.device, iters: int, budget_s: float
 ) -> pd.DataFrame:
-    """Host time of a step with a loss scale and without, by optimizer. PyTorch's default AdamW
-    waits until the host knows whether a gradient overflowed; the fused one reads that on the GPU.
-    """
+    """Host time of a step with a loss scale and without: PyTorch's default AdamW waits until the
+    host knows whether a gradient overflowed, the fused one reads that on the GPU."""
     op, quantity = f"host C={width} T={count}", "host_enqueue"
     labels = {
         f"{name}, {'fused' if fused else 'default'} AdamW": (name, fused)

@@ -62,7 +62,7 @@ def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Sp
     Cited figures of somebody else for the same variants are hollow and have no interval.
     """
     table = _measured(table, "ratio")
-    floor = _floor(table)
+    floor = rows.noise_floor(table)
     data = []
     for row in table:
         colour, shape = MARKS.get(row.get("verdict"), (MUTED, "circle"))
@@ -94,7 +94,7 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
     The row without alignment is the control, drawn as a rule with its interval. Ratios have the
     noise band around 1 in its place, and rates the machine's ceiling beside it.
     """
-    floor = _floor(table)
+    floor = rows.noise_floor(table)
     control = next((str(row["variant"]) for row in table if row.get("role") == "control"), "1")
     if column not in rows.INTERVALS:
         raise UnknownName("column with an interval", column, rows.INTERVALS)
@@ -153,10 +153,6 @@ def _measured(table: Sequence[Row], column: str) -> list[Row]:
     if not (found := has(column)):
         raise UnknownName("column with values to draw", column, filter(has, rows.INTERVALS))
     return found
-
-
-def _floor(table: Sequence[Row]) -> float:
-    return max((row.get("noise_floor") or 0.0 for row in table), default=0.0)
 
 
 def _limit_name(row: Row) -> str:

@@ -1,8 +1,5 @@
-"""The one form in which a recording is written, whatever types the experiment used.
-
-It is plain JSON with sorted fields, floats rounded, counts whole, and rows one a line, so that
-measuring the same gives the same bytes and git shows which rows moved.
-"""
+"""The one form in which a recording is written, whatever types the experiment used: plain JSON with
+sorted fields, floats rounded, counts whole, and rows one a line, so that git shows which moved."""
 
 import json
 from collections import Counter

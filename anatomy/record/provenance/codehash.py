@@ -1,20 +1,16 @@
 """A hash of the code that makes a number, by content, the same on every Python from 3.11 on.
 
-A recording is stale when the code that measured it has changed, and only then: not when a file
-was touched or moved, a helper renamed, an error reworded, or another experiment in the same file
-edited. So the hash is taken definition by definition. A definition hashes to its normalised syntax
-(`syntax`), in which each name of this package is replaced by the hash of what it names;
-the statements that run when a reached module is imported count with what is in it. Names and
-places of modules and helpers therefore do not count; names of parameters, methods and columns do.
+A recording is stale when the code that measured it has changed, and only then. So the hash is taken
+definition by definition: of the normalised syntax (`syntax`), in which each name of this package is
+replaced by the hash of what it names. Statements that run when a reached module is imported count
+with what is in it. Names and places of modules and helpers do not count; names of parameters,
+methods and columns do.
 
-Three edges are not followed. Behind a name of the measuring room stands METHOD, one id for how a
-number is taken. What words, keeps or judges numbers makes none: it stands in `Layout.unfollowed`.
-And what another package is, is told by its dotted name.
-
-A name that is used in a way that can't be followed (a module passed as a value, `getattr`) counts
-as a use of everything in that module: hashing too much costs a measurement, too little the truth.
-For the same reason functions that are handed on as values count with their names where code that
-is reached reads a `__name__`: it may become the name of a row.
+Not followed are the measuring room, for which METHOD's id stands, what words, keeps or judges
+numbers (`Layout.unfollowed`), and other packages. A name used in a way that can't be followed (a
+module passed as a value, `getattr`) counts as all of that module, and where reached code reads a
+`__name__`, functions handed on as values count with theirs: hashing too much costs a measurement,
+too little the truth.
 """
 
 import json
@@ -49,13 +45,9 @@ def present(root: Path) -> Layout:
 def code_hash(
     name: str, parameters: Mapping[str, Any] | None = None, *, root: Path | None = None
 ) -> CodeHash:
-    """Hash of the experiment `name`: all code that it reaches, its files and its parameters.
-
-    Files are told from the checkout. `root` is the folder of its package, by default this one;
-    parameters that are not given are the defaults. Raises UnknownName or BadParameter for a call
-    that is not possible, and AnatomyError where a file that the experiment declares is missing, or
-    one does not parse.
-    """
+    """Hash of the experiment `name`, of the package in `root`: all code that it reaches, its files
+    and its parameters. Raises UnknownName or BadParameter for a call that is not possible, and
+    AnatomyError where a declared file is missing, or one does not parse."""
     root = Path(root or signatures.PACKAGE).resolve()
     declared = signatures.signature(name, root)
     module = declared.module.partition(".")[2]

@@ -13,10 +13,8 @@ CALLABLE = (*FUNCTIONS, ast.ClassDef)
 
 @dataclass(frozen=True)
 class Layout:
-    """Which parts of a package stand for the method, and which make no number.
-
-    A part is a module, a package with all in it, or one definition as `module:name`.
-    """
+    """Which parts of a package stand for the method, and which make no number; a part is a module,
+    a package with all in it, or one definition as `module:name`."""
 
     method: tuple[str, ...]  # the measuring room
     unfollowed: tuple[str, ...]  # what words, keeps or judges numbers
@@ -111,11 +109,8 @@ class Definitions(Modules):
         return self._hashes[target]
 
     def _hash_group(self, group: list[Target]) -> None:
-        """Hash definitions that refer to each other in a circle, or a single one.
-
-        Each starts as its own text, and in each round takes in what it refers to. Two circles of
-        n definitions that differ at all do so after 2 n rounds.
-        """
+        """Hash definitions in a circle, or a single one: each starts as its own text, and in each
+        round takes in what it refers to. Circles of n that differ at all do so after 2 n rounds."""
         labels = {target: self.definition(target).text for target in group}
         for _ in 2 * group:
             labels = {

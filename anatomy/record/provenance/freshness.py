@@ -32,13 +32,9 @@ def freshness(
     package: Path | None = None,
     processes: int | None = None,
 ) -> Freshness:
-    """Compare a `Recording` with the code of a package, and with the GPU host if this is one.
-
-    `here` has `slug`, `card`, `torch` and `driver` of the host; what a value of None can't tell is
-    not held against the recording. `package` is the package's folder, by default this one's.
-    `processes` are fresh ones it must have been measured in, at least, by default as many as the
-    experiment declares: more than that prove more, and are current too.
-    """
+    """Compare a `Recording` with the code of a package, and with the GPU host if this is one, whose
+    `slug`, `card`, `torch` and `driver` are in `here`; what is None is not held against it. It must
+    have been measured in `processes` fresh ones, by default as many as the experiment declares."""
     if recording is None:
         return Freshness("missing", "It has not been measured.")
     try:

@@ -1,19 +1,16 @@
-"""The method's id: one name for how every number here is taken, kept in METHOD.json.
-
-A recording depends on the measuring room through this id alone, so that the room can be mended
-without a GPU as long as it does the same. Three things say whether it does:
+"""The method's id: one name for how every number here is taken, kept in METHOD.json. A recording
+depends on the measuring room through it alone, so that the room can be mended without a GPU as long
+as these stay as they were:
 
 * the constants of the room and of what it reaches, by name, with all defaults of parameters;
-* the hot path, one module whose syntax counts as it stands, since a virtual clock can't see what
-  the host does between two readings; names of local variables and comments are free;
-* golden traces: all that the room asks of a virtual GPU in some fifty scenarios, and what it makes
-  of the answers. A test, or `python3 make.py method`, runs them; they need torch and no GPU.
+* the syntax of the hot path, since a virtual clock can't see what the host does between readings;
+* golden traces: what the room asks of a virtual GPU in some fifty scenarios, and what it makes of
+  the answers. A test, or `python3 make.py method`, runs them.
 
-The first two are compared here. For the third the file keeps a hash of all code that was there when
-the traces were last compared. Code that differs from it may be harmless and is not known to be: its
-id is another one, and recordings are stale, until `make.py method -- --verify` has seen the same
-traces. Only `--raise --because ...` makes a new method, which every timed recording must then be
-measured with. Both seal the file.
+The file keeps a hash of all code that the traces were last compared with. Other code has an id of
+its own, and recordings are stale, until `make.py method -- --verify` has seen the same traces. Only
+`--raise --because ...` makes a new method, which every timed recording must then be measured with.
+Both seal the file.
 """
 
 import ast

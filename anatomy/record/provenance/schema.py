@@ -1,9 +1,5 @@
-"""What a recording must hold, and what it must never hold.
-
-`check` looks at every field that the package relies on; `scrub` looks for what would tell a
-stranger who measured, where, or on which card. Both raise `ValueError` with the place and the
-reason alone: who calls them knows the file and the command that mends it.
-"""
+"""What a recording must hold (`check`), and what would tell a stranger who measured, where, or on
+which card (`scrub`). Both raise ValueError with the place and the reason alone."""
 
 import getpass
 import re
@@ -57,10 +53,8 @@ OF_KIND |= {columns.FLAG: FLAG, columns.LIST: LIST}
 
 
 def check(data: Any) -> None:
-    """Raise ValueError unless `data` is a recording of this schema.
-
-    The schema's own number is looked at first, so that a file of a newer version is called that.
-    """
+    """Raise ValueError unless `data` is a recording of this schema; the schema's number is looked
+    at first, so that a file of a newer version is called that."""
     if not isinstance(data, dict) or "schema" not in data or "experiment" not in data:
         raise ValueError("it is no recording: it has no schema and experiment")
     version = data["schema"]

@@ -1,10 +1,6 @@
-"""Python code as a text that is equal for two pieces of code exactly when they run alike.
-
-`normalised` leaves out what only words or places code: comments, docstrings, annotations of
-functions, the `@experiment` decorator, the texts of errors and warnings, the names of local
-variables. What a name of the module stands for is told by its caller, who knows the package.
-`ast.dump` won't do: it prints fields that came with later versions of Python.
-"""
+"""Python code as a text that is equal for two pieces of code exactly when they run alike: without
+comments, docstrings, annotations of functions, the `@experiment` decorator, texts of errors and
+warnings, names of locals. `ast.dump` won't do: it prints fields of later versions of Python."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
@@ -53,16 +49,11 @@ def normalised(
     refer: Refer = lambda chain, called: ".".join(chain),
     package: str = "",
 ) -> str:
-    """The text of a statement at the top level of a module.
-
-    Args:
-        own_name: The name that it defines, which does not count; other names that it binds at the
-            top level then count by their order. By default all count: a script is run as it is.
-        refer: Given a dotted name that is not local, and whether it is called right there, gives
-            the text that stands for it.
-        package: Name of the package: a text that reads like one of its modules, `package.module`,
-            may be imported by that name, and is referred to as `(NAMED_MODULE, "module")`.
-    """
+    """The text of a statement at the top level of a module. `own_name`, which it defines, does not
+    count, and other names that it binds count by their order; without one all count, as of a
+    script. `refer` gives the text for a dotted name that is not local, and is told whether it is
+    called right there. A text that reads like a module of `package` is referred to as
+    `(NAMED_MODULE, "module")`."""
     return _Writer(own_name, refer, package).text(statement, ())
 
 
@@ -318,10 +309,8 @@ def _sees_locals(node: ast.AST) -> bool:
 
 
 def bound_names(statements: Iterable[ast.AST]) -> frozenset[str]:
-    """Names that statements bind in their own scope, but for those that an import binds.
-
-    The variable of a comprehension is not among them: outside it, the name may mean the module's.
-    """
+    """Names that statements bind in their own scope, but for those that an import binds, and the
+    variable of a comprehension: outside it, the name may mean the module's."""
     found: set[str] = set()
     for node in _in_one_scope(statements):
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):

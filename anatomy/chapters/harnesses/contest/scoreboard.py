@@ -206,7 +206,12 @@ def _cost(board: Board, quantity: str) -> Sheet:
 
 
 PARTS: dict[str, Callable[[Board, str], Sheet]] = {
-    "targets": _targets, "misses": _misses, "spread": _spread, "bias": _bias,
-    "coverage": _coverage, "errors": _errors, "cost": _cost,
-}  # fmt: skip
+    "targets": _targets,
+    "misses": _misses,
+    "spread": _spread,
+    "bias": _bias,
+    "coverage": _coverage,
+    "errors": _errors,
+    "cost": _cost,
+}
 BY_QUANTITY = ("spread", "bias")  # parts that are a table for each quantity

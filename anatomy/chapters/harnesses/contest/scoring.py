@@ -25,11 +25,8 @@ class Share:
 
 
 def spread(figures: ArrayLike) -> float:
-    """Distance from the 2.5 % to the 97.5 % quantile of a harness's figures, in their unit.
-
-    It is no share of their median: a clock that adds the same to every figure would look steadier
-    for it. Who wants a share divides all harnesses' spreads by one and the same time.
-    """
+    """Distance from the 2.5 % to the 97.5 % quantile of a harness's figures, in their unit: as a
+    share of their median, a clock that adds the same to every figure would look steadier for it."""
     found = _positive(figures)
     if len(found) < 2:
         raise MeasurementError(f"A spread needs two figures or more; got {len(found)}.")
@@ -38,12 +35,9 @@ def spread(figures: ArrayLike) -> float:
 
 
 def spread_ratio(ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike]) -> tuple[float, ...]:
-    """Our spread over theirs and the ends of its 95 % interval, from each process's figures.
-
-    Runs of one process resemble each other, so processes are resampled as a whole; both harnesses
-    ran in each, so it is drawn for both. The ratio is infinite where their spread is 0 and ours is
-    not, and 1 where both are 0.
-    """
+    """Our spread over theirs and the ends of its 95 % interval, from each process's figures. Runs
+    of one process resemble each other, so processes are resampled as a whole, for both harnesses
+    alike. The ratio is infinite where only their spread is 0, and 1 where both are."""
     if not ours or len(ours) != len(theirs):
         raise MeasurementError(
             f"Spreads are compared process by process, but there are {len(ours)} and {len(theirs)}."
@@ -64,11 +58,8 @@ def bias(figures: ArrayLike, reference: float) -> float:
 
 
 def share(outcomes: Sequence[bool]) -> Share:
-    """How many of `outcomes` are true, with the exact interval of their probability: it covers with
-    95 % or more for any probability, if the outcomes are independent.
-
-    Source: C. J. Clopper and E. S. Pearson 1934, Biometrika 26, 404-413.
-    """
+    """How many of `outcomes` are true, with the exact interval of their probability (95 % or more
+    if they are independent). Source: Clopper and Pearson 1934, Biometrika 26, 404-413."""
     hits, count = sum(bool(outcome) for outcome in outcomes), len(outcomes)
     if not count:
         return Share(0, 0, float("nan"), 0.0, 1.0)

@@ -1,6 +1,5 @@
 """Why a target is missed: at each place where it is, a sentence with what was measured and what
-follows from it, and nothing that a recording could contradict.
-"""
+follows from it, and nothing that a recording could contradict."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -148,8 +147,7 @@ def _witness(row: Any) -> str:
 
 def _clocks(row: Any, records: pd.Series | None) -> str:
     """Whether the card ran at another clock where the kernels of a row were recorded; the highest
-    of all `records`, in MHz, is what it does where nothing holds it back.
-    """
+    of all `records`, in MHz, is what it does where nothing holds it back."""
     ours, there = row.sm_clock_mhz, row.reference_mhz
     if units.missing(there):
         return ""
@@ -212,6 +210,11 @@ def _overhead(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> 
 
 
 EXPLAINED: dict[str, Callable[..., Shortfalls]] = {
-    "spread-": _spread, "worst-": _spread, "bias": _bias, "coverage-": _coverage,
-    "false-positives": _verdicts, "power": _verdicts, "overhead": _overhead,
-}  # fmt: skip
+    "spread-": _spread,
+    "worst-": _spread,
+    "bias": _bias,
+    "coverage-": _coverage,
+    "false-positives": _verdicts,
+    "power": _verdicts,
+    "overhead": _overhead,
+}

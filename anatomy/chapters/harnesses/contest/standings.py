@@ -97,12 +97,9 @@ def gathered(recordings: Sequence[Recording]) -> pd.DataFrame:
 
 
 def spreads(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """The spread of every harness on every workload, and ours beside it.
-
-    Columns: `op`, `quantity`, `variant`, `median_s` of all runs, `runs`, `spread_s` in seconds,
-    `per_s`, the time that it is shown as a share of, and `spread`, that share; for the others
-    `ratio`, our spread over theirs, with `ratio_low` and `ratio_high`.
-    """
+    """The spread of every harness on every workload: `runs`, `median_s` of all, `spread_s` in
+    seconds, `per_s`, the time that it is shown as a share of, and `spread`, that share; for the
+    others `ratio`, our spread over theirs, with its interval."""
     truths = _truths(reference)
     rows = []
     for (op, quantity), group in figures(estimates).groupby(PLACE, sort=False):
@@ -133,12 +130,9 @@ def _per(op: str, quantity: str, group: pd.DataFrame, truths: Mapping) -> float:
 
 
 def own_noise(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """What our stopwatch moves by itself, and what else moves it, by rule 8.
-
-    Columns: `op`, `quantity`, `own_s`, the spread of the successive figures of a long run, and
-    `across_s`, that of as many figures from different processes, in seconds; `own` and `across`,
-    as the shares that `spreads` gives; NaN where only one process was recorded.
-    """
+    """What our stopwatch moves by itself, and what else moves it, by rule 8: `own_s`, the spread of
+    successive figures, and `across_s`, that of as many from different processes, in seconds; `own`
+    and `across`, as the shares that `spreads` gives; NaN where only one process was recorded."""
     truths = _truths(reference)
     cells = dict(list(figures(estimates).groupby(PLACE)))
 
@@ -161,11 +155,9 @@ def own_noise(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 
 def biases(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """How far every harness's median figure lies from the reference, where there is one.
-
-    Columns: those of `_references`; `variant`, `median_s`, `bias` as a share of the reference,
-    `off_s` in seconds, and `within`, whether rule 2 is kept; `sm_clock_mhz` in the estimates.
-    """
+    """How far every harness's median figure lies from the reference, where there is one: the
+    columns of `_references`, `bias` as a share of the reference, `off_s` in seconds, `within`,
+    whether rule 2 is kept, and `sm_clock_mhz` in the estimates."""
     cells = figures(estimates).groupby([*PLACE, "variant"], sort=False)
     table = cells[["median_s", "sm_clock_mhz"]].median().reset_index()
     table = table.merge(_references(reference).reset_index(), on=PLACE)
@@ -178,8 +170,7 @@ def biases(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 def coverages(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """How many of our 95 % intervals hold what they should, by `kind`, one of `COVERED`, and
-    `quantity`; `all` stands for the cold and the warm GPU times, which the targets are about.
-    """
+    `quantity`; `all` stands for the cold and the warm GPU times, which the targets are about."""
     table = asked(estimates, reference)
     on_gpu = table[table.quantity != "step_wall"].assign(quantity="all")
     held = dict(list(pd.concat([on_gpu, table]).groupby(["kind", "quantity"]).held))
@@ -194,8 +185,7 @@ def coverages(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 def asked(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """Every 95 % interval of ours beside what it should hold: `kind`, one of `COVERED`, `op`,
-    `quantity`, `low_s`, `high_s`, `truth_s`, `held`.
-    """
+    `quantity`, `low_s`, `high_s`, `truth_s`, `held`."""
     found = figures(estimates)
     ours = found[found.variant == OURS]
     truths = _truths(reference)
@@ -212,12 +202,8 @@ def asked(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(estimates: pd.DataFrame) -> pd.DataFrame:
-    """How often equals were told apart, and how often a true 2 % was found.
-
-    Columns: `variant`, the harness; `kind`, `same` or `effect`; `by`, what counted: `verdict`,
-    `verdict of 3 processes`, `interval` (it excludes 1) or `1% apart`; hits, count, share, low,
-    high.
-    """
+    """How often equals were told apart (`kind` same), and a true 2 % found (effect), by `variant`
+    and what counted: `verdict`, `verdict of 3 processes`, `interval` (excludes 1), `1% apart`."""
     rows = []
 
     def add(variant: str, kind: str, by: str, outcomes: Iterable[bool]) -> None:
@@ -249,8 +235,7 @@ def compared(estimates: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 def threes(pairs: pd.DataFrame) -> pd.DataFrame:
     """What threes of processes say of a pair, their blocks' ratios put together: `op`, `quantity`,
-    `ratio` with `ratio_low` and `ratio_high`, `noise_floor`, `verdict`.
-    """
+    `ratio` with `ratio_low` and `ratio_high`, `noise_floor`, `verdict`."""
     rows = []
     for place, cell in pairs.groupby(PLACE):
         # An effect is measured in every replicate, an A/A pair once in a process.
@@ -286,12 +271,9 @@ def part(estimates: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _references(reference: pd.DataFrame) -> pd.DataFrame:
-    """What the reference's processes say of each workload and quantity.
-
-    Columns: `reference_s`, with the lowest and the highest round of all processes as
-    `reference_low` and `reference_high`; what our stopwatch reads there with the profiler off and
-    on, `events_s` and `events_profiled_s`; the clock there, `reference_mhz`. NaN: not recorded.
-    """
+    """What the reference's processes say of each workload and quantity: `reference_s` with the
+    lowest and the highest round of all; what our stopwatch reads there with the profiler off and
+    on, `events_s` and `events_profiled_s`; the clock there, `reference_mhz`. NaN: not recorded."""
     types = dict.fromkeys(PLACE, str) | dict.fromkeys(_TIMES, float)
     known = reference.reindex(columns=list(types)).astype(types)
     for end in ("low_s", "high_s"):

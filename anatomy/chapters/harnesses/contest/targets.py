@@ -19,12 +19,8 @@ Row = dict[str, Any]
 
 
 def judged(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Every target with the figure that decides it.
-
-    Columns: `target`, a short name; `says`, the target in words; `found`, its figure, with `low`
-    and `high` where it has an interval; `unit`, "workloads", "figures", "x", "%" or "s"; `met`,
-    None while open; `detail`, a sentence on where it stands.
-    """
+    """Every target with the figure that decides it: `says`, the target in words; `found` in `unit`,
+    with `low` and `high` where it has an interval; `met`, None while open; `detail`."""
     spreads = standings.spreads(estimates, reference)
     rows = [
         *_spread_targets(spreads, "gpu_cold", "do_bench"),
@@ -64,8 +60,7 @@ def _spread_targets(table: pd.DataFrame, quantity: str, who: str) -> tuple[Row, 
 
 def closest(table: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """Of each workload in `standings.spreads` the rival's way that spreads least, so the largest of
-    our shares of one; for a quantity that has a target.
-    """
+    our shares of one; for a quantity that has a target."""
     rivals = table[(table.quantity == quantity) & table.variant.isin(standings.TARGETED[quantity])]
     most = rivals.dropna(subset=["ratio"]).sort_values("ratio").groupby("op", sort=False).tail(1)
     return most.sort_index()  # the workloads in their order

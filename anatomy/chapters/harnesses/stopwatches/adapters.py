@@ -1,6 +1,5 @@
 """Each harness behind one form: a callable in, the figures it reports out. Every one is called as
-its documentation says, with its own knob set to the budget.
-"""
+its documentation says, with its own knob set to the budget."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,11 +14,9 @@ from anatomy.measure.stopwatch import Stopwatch
 
 # do_bench's own defaults stand in this ratio: 25 ms of warm-up to 100 ms of measuring.
 WARM_UP_SHARE = 0.2
-# do_bench_cudagraph replays its graph ten times; its default of 20 ms a replay leaves the last
-# third of 0.3 s for the capture.
+# Ten replays of do_bench_cudagraph at its default of 20 ms leave a third of 0.3 s to capture it.
 REPLAY_SHARE = 1 / 15
-# Timer looks for a block that makes its clock negligible by factors of ten, for as long again as
-# it then measures.
+# Timer looks for a block that makes its clock negligible for as long as it then measures.
 AUTORANGE_SHARE = 0.5
 PILOT = 10  # calls with which inductor's benchmarker is asked how long an iteration takes
 INDUCTOR_WARM_UPS = 100  # its default number of cache flushes before the first measured call
@@ -76,12 +73,17 @@ def ours(watch: Stopwatch, budget_s: float, quantity: str, call: Call) -> dict[s
 
 def quick(watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Call]) -> list[dict]:
     """The rows of a comparison that measures for the whole of `budget_s`, narrow or not, without
-    settling, since the settle load has just run, and without a profile.
-    """
+    settling, since the settle load has just run, and without a profile."""
     found = compare(
-        calls, quantity=quantity, device=watch.device, budget_s=budget_s, precision=0.0,
-        settle_cap_s=0.0, profile=False, watch=watch,
-    )  # fmt: skip
+        calls,
+        quantity=quantity,
+        device=watch.device,
+        budget_s=budget_s,
+        precision=0.0,
+        settle_cap_s=0.0,
+        profile=False,
+        watch=watch,
+    )
     return found.table.to_dict("records")
 
 
@@ -90,9 +92,11 @@ def _do_bench(budget_s: float, call: Call) -> dict[str, Figure]:
 
     budget_ms = budget_s * 1e3
     found = do_bench(
-        call, warmup=WARM_UP_SHARE * budget_ms, rep=(1 - WARM_UP_SHARE) * budget_ms,
+        call,
+        warmup=WARM_UP_SHARE * budget_ms,
+        rep=(1 - WARM_UP_SHARE) * budget_ms,
         return_mode="all",
-    )  # fmt: skip
+    )
     # One run gives both figures: they differ in nothing but the last line of do_bench.
     return {
         "do_bench mean": Figure(fmean(found) * 1e-3, len(found)),
@@ -123,9 +127,11 @@ def _inductor(watch: Stopwatch, budget_s: float) -> Callable[[Call], dict[str, F
             fixed_s = watch.wall([partial(short, memory_warmup_iters=INDUCTOR_WARM_UPS)])
             iterations[call] = max(1, int((budget_s - fixed_s) / each_s))
         found_ms = benchmarker.benchmark_gpu(
-            call, memory_warmup_iters=INDUCTOR_WARM_UPS, benchmark_iters=iterations[call],
+            call,
+            memory_warmup_iters=INDUCTOR_WARM_UPS,
+            benchmark_iters=iterations[call],
             max_benchmark_duration=FOREVER_MS,
-        )  # fmt: skip
+        )
         return {"inductor": Figure(found_ms * 1e-3, iterations[call])}
 
     return run

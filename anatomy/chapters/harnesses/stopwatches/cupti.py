@@ -1,8 +1,5 @@
-"""What a workload takes by the driver's own record: when each of its kernels began and ended.
-
-CUPTI stamps kernels on the device; no event, no host clock and no subtraction stands between. What
-the calls and the card are brought to before is in rule 8 of `anatomy.chapters.harnesses.harnesses`.
-"""
+"""What a workload takes by CUPTI's stamps of its kernels: no event, no host clock, no subtraction.
+What comes before a call is in rule 8 of `anatomy.chapters.harnesses.harnesses`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -82,8 +79,7 @@ def cold(call: Call, watch: Stopwatch) -> Reference:
 
 def _calls(group: list[Kernel], count: int, flushing: int) -> list[list[Kernel]]:
     """The kernels of each of `count` calls in a group, by their start, of flush, call, flush, call,
-    where a flush has `flushing` kernels; MeasurementError if they do not divide into so many.
-    """
+    where a flush has `flushing` kernels; MeasurementError if they do not divide into so many."""
     each, rest = divmod(len(group), count)
     if rest or each <= flushing:
         raise MeasurementError(
@@ -130,8 +126,7 @@ def warm(call: Call, watch: Stopwatch) -> Reference:
 
 def witnessed(call: Call, watch: Stopwatch, quantity: str) -> dict[str, float]:
     """What the stopwatch reads of a call with the profiler off, and on: whether that changes it.
-    They take turns, so that a card that warms up shows in neither alone.
-    """
+    They take turns, so that a card that warms up shows in neither alone."""
     sampler = prepare(watch, [call], quantity)
     count = WITNESSED if sampler.way == "alone" else WITNESSED // 4
     off, on = [median(sampler.take(count))], []
@@ -156,8 +151,7 @@ def wall(call: Call, watch: Stopwatch) -> Reference:
 
 def _warmed(watch: Stopwatch, act: Callable[[int], None], each_s: float, launches: int) -> int:
     """Warm up by steps of `act`, of `each_s` seconds and so many `launches` each, but for the last
-    ones; returns how many are left to be recorded.
-    """
+    ones; returns how many are left to be recorded."""
     recorded = max(1, min(int(WARM_UP_S / each_s), RECORDED // launches))
     stretch = max(1, int(STRETCH_S / each_s))
     begun = watch.now()
@@ -188,9 +182,11 @@ def columns(rounds: Sequence[Reference]) -> dict[str, Any]:
     each = [found.seconds for found in rounds]
     last = rounds[-1]
     return {
-        "median_s": median(each), "low_s": min(each), "high_s": max(each),
+        "median_s": median(each),
+        "low_s": min(each),
+        "high_s": max(each),
         "rounds_s": [float(f"{seconds:.6g}") for seconds in each],
         "samples": sum(len(found.values) for found in rounds),
         "busy_s": median(found.busy_s for found in rounds) or None,
         "kernels_per_call": last.kernels_per_call or None,
-    }  # fmt: skip
+    }

@@ -1,6 +1,4 @@
-"""One process of the comparison. What is drawn is decided by its number alone, so one that died can
-be run again as it was.
-"""
+"""One process of the comparison. Its number alone decides what is drawn, so it can be run again."""
 
 import re
 from collections import Counter, defaultdict
@@ -108,9 +106,15 @@ class Process:
                 self._add("estimate", op, each.quantity, each.name, replicate=replicate, note=note)
             for name, figure in (figures or {}).items():
                 self._add(
-                    "estimate", op, each.quantity, name, replicate=replicate, place=place,
-                    cost_s=cost_s, **_columns(figure),
-                )  # fmt: skip
+                    "estimate",
+                    op,
+                    each.quantity,
+                    name,
+                    replicate=replicate,
+                    place=place,
+                    cost_s=cost_s,
+                    **_columns(figure),
+                )
                 if figure.blocks_s:
                     blocks[op, each.quantity][replicate] = figure.blocks_s
 
@@ -138,14 +142,19 @@ class Process:
             return
         for name, figure in after.items():
             self._add(
-                "effect", op, harness.quantity, name, replicate=0, cost_s=cost_s + cost_too_s,
-                ratio=figure.seconds / before[name].seconds, **_columns(figure),
-            )  # fmt: skip
+                "effect",
+                op,
+                harness.quantity,
+                name,
+                replicate=0,
+                cost_s=cost_s + cost_too_s,
+                ratio=figure.seconds / before[name].seconds,
+                **_columns(figure),
+            )
 
     def _tell_the_truth(self, blocks: Mapping[tuple[str, str], Mapping[Any, tuple]]) -> None:
         """Put beside each of our estimates what the rest of the process says of the same thing;
-        with its own blocks, its interval would be asked about itself.
-        """
+        with its own blocks, its interval would be asked about itself."""
         for row in self.rows:
             if row["part"] == "estimate" and row.get("variant") == "compare" and "note" not in row:
                 runs = blocks[row["op"], row["quantity"]]
@@ -167,9 +176,15 @@ class Process:
         for index, figure in enumerate(found):
             others = [block for other in found if other is not figure for block in other.blocks_s]
             self._add(
-                "long", op, quantity, "compare", replicate=index, cost_s=cost_s / (1 + SUCCESSIVE),
-                rest_s=median(others) if others else None, **_columns(figure),
-            )  # fmt: skip
+                "long",
+                op,
+                quantity,
+                "compare",
+                replicate=index,
+                cost_s=cost_s / (1 + SUCCESSIVE),
+                rest_s=median(others) if others else None,
+                **_columns(figure),
+            )
 
     def _overhead(self, op: str, calls: tuple[Call, Call]) -> None:
         """What a whole comparison of two kernels costs that have run before, by its defaults."""
@@ -178,10 +193,13 @@ class Process:
             for part in (None, "overhead"):  # the first call in a process starts the profiler
                 found, cost_s, note = self._timed(
                     lambda q=quantity: compare(
-                        both, quantity=q, device=self.watch.device, settle_cap_s=0.0,
+                        both,
+                        quantity=q,
+                        device=self.watch.device,
+                        settle_cap_s=0.0,
                         watch=self.watch,
                     )
-                )  # fmt: skip
+                )
                 if part:
                     told = {"note": note} if note else _overhead_columns(found.table)
                     self._add(part, op, quantity, "compare", replicate=0, cost_s=cost_s, **told)
@@ -235,9 +253,12 @@ def _short(value: Any) -> Any:
 
 def _columns(figure: Figure) -> Row:
     return {
-        "median_s": figure.seconds, "low_s": figure.low_s, "high_s": figure.high_s,
-        "samples": figure.samples, **figure.more,
-    }  # fmt: skip
+        "median_s": figure.seconds,
+        "low_s": figure.low_s,
+        "high_s": figure.high_s,
+        "samples": figure.samples,
+        **figure.more,
+    }
 
 
 def _overhead_columns(table) -> Row:

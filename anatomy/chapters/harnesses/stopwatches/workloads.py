@@ -1,9 +1,6 @@
-"""What is timed: ten workloads from one element to a training step, and two pairs 2 % apart.
-
-They span what makes timing hard: kernels shorter than an event pair, data that fits in the cache
-or does not, power-limited products, chains whose launches take as long as their kernels. Every
-callable returns the same from call to call, so that `compare` can check it.
-"""
+"""What is timed: ten workloads from one element to a training step, and two pairs 2 % apart:
+kernels shorter than an event pair, data that fits the cache or does not, power-limited products,
+launch-bound chains. Each returns the same from call to call, so that `compare` can check it."""
 
 from collections.abc import Callable
 

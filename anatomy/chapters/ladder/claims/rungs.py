@@ -1,5 +1,5 @@
-"""What the seed says of its ladder of scripts, put to one training step on rungs like them, at
-several widths. Kernels, their seconds and memory are those of the step without the optimizer."""
+"""What the seed says of its ladder of scripts, put to one training step on rungs like them, without
+the optimizer where kernels and memory are meant, and to the bytes that attentions move."""
 
 import re
 from itertools import product
@@ -36,6 +36,13 @@ NO_KERNELS = "no kernels were listed: that takes an NVIDIA GPU"
 NO_PRODUCTS = f"no kernel of {BASELINE} is known to be a product"
 NO_ACCOUNT = "only a GPU's allocator keeps an account of its memory"
 NAMED = 6  # at the most, of the rungs that are not faster, in the evidence
+TRAFFIC = Need("ladder.traffic")
+# The two ways to write attention out: as the ladder's rung 1 does, and with the fewest operators.
+WRITTEN_OUT = ("written out", "written out, all in bf16")
+FUSED_ATTENTION, CLAIMED = "fused", 5.0
+# The mask is filled into a copy of the scores, and the counters see kernels alone: a copy is none.
+# How often one reads and writes them, in the way that has a mask.
+COPIED = {"forward": 2, "forward and backward": 4}
 
 
 def _width(table: Table) -> str:
@@ -58,8 +65,7 @@ def _products(kernels: list[list]) -> list[str]:
 def baseline_has_no_cublas(*tables: Table) -> Finding:
     """At every width no product of rung 0 is a kernel of cuBLAS, and those of rung 1 are.
 
-    A product is a kernel that multiplies matrices, attention's apart. Those of cuBLAS are told by
-    their names: PyTorch's own are in its namespace. In rung 1 one of them is enough.
+    A product is a kernel that multiplies matrices, attention's apart; of rung 1 one is enough.
     """
     cases, seen = Cases(), dict[str, str]()
     for table in tables:
@@ -103,8 +109,7 @@ def tf32_for_fp32(*tables: Table) -> Finding:
 def amp_is_fp16(*tables: Table) -> Finding:
     """At every width a step with AdamW under autocast is faster in fp16 than in bf16.
 
-    Autocast does both. fp16 needs its loss scaled, which is part of the step; so where bf16 is as
-    fast, or faster, it is the format to take. The evidence has the step without AdamW as well.
+    fp16 needs its loss scaled, which is part of the step: bf16 is the one to take where as fast.
     """
     cases, alone = Cases(), Cases()
     for table in tables:
@@ -143,8 +148,7 @@ def every_step_is_faster(*tables: Table) -> Finding:
 def baseline_makes_intermediates(*tables: Table) -> Finding:
     """Attention written out takes over 5 % more peak memory than fused, in bf16, at every width.
 
-    That is rung 1 over rung 2, which differ in nothing else; rung 0 writes the same tensors out in
-    float32. The peak is that of one step on top of the weights.
+    That is rung 1 over rung 2, which differ in nothing else; the peak is on top of the weights.
     """
     cases = Cases()
     for table in tables:
@@ -182,8 +186,7 @@ def triton_for_the_mlp(*tables: Table) -> Finding:
 def whole_block_fused(*tables: Table) -> Finding:
     """In rung 3 a layer's forward pass and its backward pass are one kernel each, at every width.
 
-    Counted are all kernels of a step over twice its layers; what only clears or copies memory is
-    left out. The few of the loss are among them, so less than two is one.
+    All kernels but clears and copies over twice the layers; with the loss, less than two is one.
     """
     cases = Cases()
     for table in tables:
@@ -211,9 +214,8 @@ def _launched(row: Row) -> int | None:
 def compile_avoids_launches(*tables: Table) -> Finding:
     """In rung 3 CUDA graphs, which launch all kernels at once, make no step faster.
 
-    Were the overhead of launches gone by fusing alone, there would be nothing left for them. A step
-    that they don't make faster says so only where launches could be waited for: it can't where the
-    host queues the step in less than half the time that its kernels run.
+    Were launches free by fusing alone, nothing would be left for graphs. It can't be told where the
+    host queues a step in less than half the time that its kernels run: no launch is waited for.
     """
     cases, taken, counts = Cases(), [], []
     for table in tables:
@@ -256,3 +258,54 @@ def cpp_backend(table: Table) -> Finding:
         case(codes["CPU"] == "cpp")
     seen = ", ".join(f"{code or units.NOT_MEASURED} for a {name}" for name, code in codes.items())
     return cases.finding(f"torch.compile writes {seen}: the device decides, not the user.")
+
+
+@claim(TRAFFIC)
+def dram_access_falls(table: Table) -> Finding:
+    """Bytes of attention written out, over those of the fused one, are 5 within 10 %, everywhere.
+
+    Bytes are those of the card's counters, from the least of the repeats to the most; the copies of
+    the scores that a mask makes, which they miss, are in the upper end in full. Where they could
+    not be read, what the operators read and write counts instead.
+    """
+    cases, measured, counted, fewer = Cases(), [], [], 0
+    for op in table.distinct("op"):
+        fused = table.row(FUSED_ATTENTION, op=op)
+        for way in WRITTEN_OUT:
+            row = table.row(way, op=op)
+            where = {name: row[name] for name in ("direction", "sequence", "heads")}
+            ratio = _by_counters(row, fused)
+            (measured if ratio else counted).append(row)
+            fewer += ratio is not None and ratio.low > 1
+            ratio = ratio or Measured.counted(row["formula_over_fused"])
+            with cases.at(way=way, **where) as case:
+                case(ratio.near(CLAIMED), ratio)
+    parts = []
+    if measured:
+        seen = between(row["over_fused"] for row in measured)
+        on_paper = between(row["formula_over_fused"] for row in measured)
+        parts.append(
+            f"The fused one moves fewer bytes in {fewer} of {len(measured)} cases. By the card's "
+            f"counters attention written out moves {seen} the bytes of the fused one; on paper, "
+            f"where no cache helps, it is {on_paper}."
+        )
+    if counted:
+        on_paper = between(row["formula_over_fused"] for row in counted)
+        parts.append(
+            f"In {len(counted)} cases the counters were not read; by the operators' inputs and "
+            f"outputs it is {on_paper} the bytes."
+        )
+    return cases.finding(" ".join(parts))
+
+
+def _by_counters(row: Row, fused: Row) -> Measured | None:
+    """The ratio that the counters saw, from the lowest repeat to the highest and the copies."""
+    if units.missing(row.get("dram_bytes")) or units.missing(fused.get("dram_bytes")):
+        return None
+    masked = row["variant"] == WRITTEN_OUT[0]
+    copied = COPIED[row["direction"]] * row["score_bytes"] if masked else 0
+    return Measured(
+        row["dram_bytes"] / fused["dram_bytes"],
+        row["dram_low_bytes"] / fused["dram_high_bytes"],
+        (row["dram_high_bytes"] + copied) / fused["dram_low_bytes"],
+    )

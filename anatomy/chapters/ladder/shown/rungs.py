@@ -1,6 +1,5 @@
-"""The rungs of the ladder as rows. A rung can be run in several ways; the first of them that could
-be measured stands for it. It is held against the rung that its script says it changes (`scripts`),
-and against rung 0, the control."""
+"""The rungs of the ladder as rows. The first way of a rung that could be measured stands for it,
+against the rung that its script says it changes (`scripts`), and against rung 0, the control."""
 
 import fnmatch
 from collections.abc import Mapping, Sequence
@@ -26,8 +25,7 @@ ALLOWED = {
     "gradient_error": {"fp32": 2**-12, "tf32": 2**-7, "fp16": 2**-7, "bf16": 2**-5, "fp8": 2**-2},
     "output_error": {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-8, "bf16": 2**-5, "fp8": 2**-3},
 }
-# Column -> what its kernels do, in the order in which they are drawn. The last is the rest of the
-# step, in which no kernel runs.
+# Column -> what its kernels do, in the order drawn; the last is the rest, without a kernel.
 KINDS = {
     "product_s": "matrix products",
     "attention_s": "attention",
@@ -41,8 +39,8 @@ def of(
     table: Sequence[Row], op: str | None = None, variants: Sequence[str] | None = None
 ) -> list[Row]:
     """The rows of one comparison, by default the first one of rungs, without the control's
-    duplicate. `variants` are those wanted, in this order, a pattern for several with a `*`.
-    UnknownName: there is no such comparison or variant."""
+    duplicate; of `variants`, names or patterns with a `*`, in this order. UnknownName where there
+    is none."""
     known = scripts.names()
     op = op or next((row["op"] for row in table if row.get("rung") in known), None)
     every = rows.select(table, op=op)

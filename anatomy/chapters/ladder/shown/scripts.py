@@ -19,8 +19,7 @@ _MARK = re.compile(r"^\s*# --8<-- \[(start|end):\w+\]\s*$")
 
 @cache
 def before(rung: str) -> str | None:
-    """The script that a rung changes, by its first lines, or None. UnknownName: there is no such
-    one."""
+    """The script that a rung changes, by its first lines, or None; UnknownName without a script."""
     docstring = ast.get_docstring(ast.parse(_text(rung))) or ""
     found = _BEFORE.search(docstring)
     if not found:
@@ -38,8 +37,7 @@ def names() -> list[str]:
 
 @cache
 def ways(rung: str) -> tuple[str, ...]:
-    """The ways that a script can be run in, the one that counts first; UnknownName without a
-    script."""
+    """The ways that a script can be run in, the first counts; UnknownName without a script."""
     for node in ast.parse(_text(rung)).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "WAYS":
             return tuple(_texts(node.value))
