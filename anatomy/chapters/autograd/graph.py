@@ -32,13 +32,6 @@ def census(
 ) -> pd.DataFrame:
     """Walk the backward graph of a transformer layer, with attention written out and fused.
 
-    Args:
-        dtype: Number format of weights and input; fp32 products do not use TF32.
-        batch: Sequences B.
-        seq: Tokens T of each sequence.
-        dmodel: Width C of a token; a multiple of nhead.
-        nhead: Attention heads H.
-
     Returns:
         Rows of several kinds, without times. `graph ...`: the nodes of a layer or a part of it, for
         each way to attend. `gradients WAY`: each gradient, checked against float64 where that fits.
@@ -78,11 +71,6 @@ def nodes(
     """See what every node of a transformer layer's backward graph holds, launches and takes.
 
     Args:
-        dtype: Number format of weights and input; fp32 products do not use TF32.
-        batch: Sequences B.
-        seq: Tokens T of each sequence.
-        dmodel: Width C of a token; a multiple of nhead.
-        nhead: Attention heads H.
         repeats: Backward passes that are profiled.
 
     Returns:
@@ -121,14 +109,9 @@ def costs(
     """Time fused attention against attention written out, and what a view costs on the way back.
 
     Args:
-        dtype: Number format; fp32 products do not use TF32.
-        batch: Sequences B.
-        dmodel: Width C of a token; a multiple of nhead.
-        nhead: Attention heads H.
         longest: Longest sequence T; the others are fourths of it, down to 128.
         side: Side of the square matrix that single shape operations are tried on.
         scale: Factor on the number of views in a chain.
-        budget_s: Seconds of timed blocks for each comparison.
         full: Measure more lengths, by halves; takes minutes.
 
     Returns:
@@ -166,13 +149,6 @@ def traced(
 ) -> pd.DataFrame:
     """See the backward graph that AOTAutograd hands to a compiler, beside autograd's own.
 
-    Args:
-        dtype: Number format; fp32 products do not use TF32.
-        batch: Sequences B.
-        seq: Tokens T of each sequence.
-        dmodel: Width C of a token; a multiple of nhead.
-        nhead: Attention heads H.
-
     Returns:
         A row per way to attend and `stage`, without times: `autograd`, the graph without a
         compiler; `traced`, cut out of a joint one where the forward operations saved something;
@@ -205,13 +181,7 @@ def compiled(
     """See what compiling makes of a training step of the layer, with attention both ways.
 
     Args:
-        dtype: Number format; fp32 products do not use TF32.
-        batch: Sequences B.
-        seq: Tokens T of each sequence.
-        dmodel: Width C of a token; a multiple of nhead.
-        nhead: Attention heads H.
         backend: What torch.compile hands its graphs to; aot_eager runs them as they are, for tests.
-        budget_s: Seconds of timed blocks.
 
     Returns:
         A comparison `step`, in step_wall, of forward and backward pass: `manual`, the control,

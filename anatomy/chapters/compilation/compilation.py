@@ -42,10 +42,6 @@ def map(
 
     Args:
         task: Forward and backward pass (training), or the forward pass alone (inference).
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        scale: Factor on every width and number of tokens.
-        iters: Least number of timed samples of each way.
-        budget_s: Seconds of timed blocks for each cell.
         full: Measure a finer map, and max-autotune in one of its cells; takes many minutes.
 
     Returns:
@@ -74,11 +70,6 @@ def layers(
 ) -> pd.DataFrame:
     """Time layers with little and with much to fuse, where kernels fill the time.
 
-    Args:
-        scale: Factor on widths, numbers of sequences and their lengths.
-        iters: Least number of timed samples of each way.
-        budget_s: Seconds of timed blocks for each cell.
-
     Returns:
         A comparison for each cell, in step_wall, of a training step: `eager`, the control, and
         `compiled`. `layer`: `few kernels` is the map's, `written out` has RMSNorm, rotary embedding
@@ -102,10 +93,6 @@ def breaks(
     budget_s: float = 3.0,
 ) -> pd.DataFrame:
     """Put 0 to 16 graph breaks into a chain of layers, and time what each of them costs.
-
-    Args:
-        scale: Factor on the sides of every matrix.
-        budget_s: Seconds of timed blocks for each chain.
 
     Returns:
         A comparison for each `chain`, in step_wall: `small products` and `large products`, in which
@@ -136,7 +123,6 @@ def recompiles(
     Args:
         backend: What torch.compile hands its graphs to; eager only traces them, for tests.
         lengths: How many different lengths, one call each; at least 2.
-        width: Width C of a token.
 
     Returns:
         One row per `variant`: `automatic` is the default, `static` dynamic=False, `dynamic`
@@ -158,9 +144,6 @@ def recompiles(
 )
 def detection(device: str = "cuda:0") -> pd.DataFrame:
     """Ask torch.compile which of twelve small functions it can trace as one graph.
-
-    Args:
-        device: Where the tensors live, such as cuda:0 or cpu.
 
     Returns:
         One row per function of the script snippets/graph_break_check.py.

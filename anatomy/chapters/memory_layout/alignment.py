@@ -39,8 +39,6 @@ def factorial(
 
     Args:
         op: Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        m: Rows M of A.
         n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 128 bytes; where K is not aligned, it is one less.
 
@@ -90,8 +88,6 @@ def thresholds(
 
     Args:
         op: Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        m: Rows M of A.
         n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 256 bytes; less by up to 128 bytes where K is swept.
 

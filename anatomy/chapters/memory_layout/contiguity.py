@@ -45,9 +45,6 @@ def bench(
     """Time a matrix product, layer_norm and a hand-written layer norm on each layout of A.
 
     Args:
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        m: Rows M of A and of the product.
-        n: Columns N of B and of the product.
         k: Columns K of A and rows of B: the reduction. (The seed calls this n, and N k.)
 
     Returns:

@@ -40,9 +40,6 @@ def payback(
     """Count the uses after which a copy into a better layout has paid for itself.
 
     Args:
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        m: Rows M of A.
-        n: Columns N of B.
         k: Columns K of A, the reduction; the sliced view has one less.
 
     Returns:
@@ -187,9 +184,6 @@ def compiled(
     """See what torch.compile makes of a matrix product whose operand is badly aligned.
 
     Args:
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        m: Rows M of A.
-        n: Columns N of B.
         k: Columns K of A, the reduction, before it is cut.
 
     Returns:

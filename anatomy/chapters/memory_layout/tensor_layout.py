@@ -36,12 +36,6 @@ def report(
 ) -> pd.DataFrame:
     """Report how each layout variant of an M x K matrix lies in memory.
 
-    Args:
-        device: Where the tensors live, such as cuda:0 or cpu.
-        dtype: Number format of the elements; tf32 is stored as float32.
-        m: Rows M of the matrix.
-        k: Columns K of the matrix; the reduction of A @ B.
-
     Returns:
         One row per variant, without times.
     """
@@ -65,12 +59,6 @@ def check(
     k: int = 4096,
 ) -> pd.DataFrame:
     """Ask each layout variant whether a kernel with 16-byte loads can read it as it lies.
-
-    Args:
-        device: Where the tensors live, such as cuda:0 or cpu.
-        dtype: Number format of the elements; tf32 is stored as float32.
-        m: Rows M of the matrix.
-        k: Columns K of the matrix; the reduction of A @ B.
 
     Returns:
         One row per variant, with the answer of the script snippets/alignment_check.py.

@@ -63,7 +63,6 @@ def bench(
         dtype: Number format of the products' factors; fp32 forbids TF32, tf32 allows it.
         iters: Least number of timed iterations of each; of products over 5 ms a quarter of it.
         largest: Side of the largest product; less for a GPU with less memory. A CPU takes 512.
-        full: Measure products of more sizes; takes minutes.
 
     Returns:
         Rows of op `idle`, as host_enqueue: the host's time for one line when the GPU has nothing to
@@ -228,7 +227,6 @@ def training_loop(
         steps: Training steps of each way at the least, timed in pieces.
         every: Steps of one piece, and of the loop that reads its loss now and then.
         scale: Share of the models' width and tokens; less for a small machine.
-        full: Train models of more sizes; takes minutes.
 
     Returns:
         Rows of an op for each `model`, a transformer, as step_wall: pieces of `steps_each` steps,

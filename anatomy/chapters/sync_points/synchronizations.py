@@ -181,7 +181,6 @@ def costs(
 
     Args:
         scale: Share of the tensors' elements that is used, from 1024 on; less for a small machine.
-        iters: Least number of timed samples of each.
 
     Returns:
         Rows of op `readback`, as host_enqueue: the host's time for one line when the GPU has

@@ -50,8 +50,6 @@ def to_device(
     Args:
         device: Where to copy to, such as cuda:0.
         scale: Share of the bytes that is copied; less for a small machine.
-        iters: Least number of timed samples of each.
-        full: Measure more sizes; takes minutes.
 
     Returns:
         Rows of an op for each `direction` and `bytes`, for each way of memory (`pinned`) and call
