@@ -1,7 +1,5 @@
-"""Attention in the ways that PyTorch has it, and its exact result, block of queries by block.
-
-`manual` is attention as one writes it down; the others are `F.scaled_dot_product_attention`, which
-has several implementations, its *backends*, and by default chooses one of them for each call.
+"""Attention in the ways that PyTorch has it, and its exact result. `manual` is written down; the
+others are backends of `F.scaled_dot_product_attention`, which by default chooses one itself.
 """
 
 import re
@@ -98,11 +96,9 @@ def problem(size: Size, where: torch.device) -> Problem:
 
 
 def calls(given: Problem, ordinary: Mapping[str, bool]) -> dict[str, Call]:
-    """Each way as a call that returns the output, and with `grad` the gradients of q, k and v.
-
-    A backend is chosen by PyTorch's own switches, as `torch.nn.attention.sdpa_kernel` does it; that
-    context costs more host time than a short kernel takes, and would be timed with it. Every way
-    but `manual` throws all four switches. Call them within `switches_kept`.
+    """Each way as a call that returns the output, and with `grad` the gradients of q, k and v; to
+    be called within `switches_kept`. Every way but `manual` throws PyTorch's own switches: the
+    context `sdpa_kernel` costs more host time than a short kernel takes, and would be timed.
     """
 
     def fused(on: Mapping[str, bool]) -> Callable[[], Tensor]:
@@ -220,10 +216,8 @@ def refusal(name: str, act: Callable[[], object], where: torch.device) -> str:
 
 
 def reason_for(name: str, texts: list[str]) -> str:
-    """PyTorch's own reason for not running a backend, out of its warnings; empty without one.
-
-    It goes through all backends, a headline before the reasons of each, and of the others it says
-    no more than that they are switched off.
+    """PyTorch's own reason for not running a backend, out of its warnings, where each backend's
+    headline stands before its reasons; empty without one.
     """
     wanted, reasons = False, []
     for text in map(_first_line, texts):
@@ -250,10 +244,9 @@ def _described(device: torch.device) -> str:
 def form(
     row: Mapping[str, Any], heads: int, sequence: int, where: torch.device
 ) -> tuple[Callable[[], None], Callable[[], int]]:
-    """A call, and another that gives PyTorch's number of the backend that it would choose for it.
-
-    `row` has `dtype`, `head_width`, `queries` (how many), `gradients`, `causal` and `mask`;
-    `sequence` is the number of keys.
+    """A call, and another that gives PyTorch's number of the backend that it would choose for it;
+    `row` has `dtype`, `head_width`, `queries`, `gradients`, `causal` and `mask`; `sequence` is the
+    number of keys.
     """
     kind = formats.storage(row["dtype"])
     q, k, v = (

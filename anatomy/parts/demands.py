@@ -1,6 +1,5 @@
-"""Numbers that an experiment can't take, refused before anything is allocated or timed.
-
-Parameters are given by name. What is wrong is a BadParameter that says what would do.
+"""Numbers that an experiment can't take, refused before anything is allocated: parameters are given
+by name, and the BadParameter says what would do.
 """
 
 from anatomy.machine import host

@@ -1,7 +1,5 @@
-"""A call and its CUDA graph side by side: capture, comparison, memory, and what it cost.
-
-A graph reads its inputs where they lay when it was captured and writes its outputs where they lay
-then, so both are static. What it allocates in between is a pool of its own.
+"""A call and its CUDA graph side by side: capture, comparison, memory, and what it cost. A graph's
+inputs and outputs stay where they lay when it was captured.
 """
 
 import functools
@@ -185,10 +183,9 @@ def guarded(
 
 
 def held_before(where: torch.device) -> int:
-    """Bytes that the allocator holds before a cell makes its tensors.
-
-    The stopwatch's buffers are mostly what that is. They are made now, at the latest: else they
-    would count for the graph of the first cell, and not for its eager call.
+    """Bytes that the allocator holds before a cell makes its tensors. They are mostly the
+    stopwatch's buffers, made now at the latest: else they would count for the first cell's graph
+    alone.
     """
     stopwatch_for(where)
     torch.cuda.empty_cache()

@@ -1,7 +1,5 @@
-"""How much memory one call needs: the allocator's own peak, above what was there before.
-
-It knows every byte that a tensor has, but not what lies beneath it: the CUDA context, the
-libraries' handles, and the workspaces that they take for themselves.
+"""The allocator's peak in one call above what was there before: every byte of a tensor, but neither
+the CUDA context nor workspaces that libraries take for themselves.
 """
 
 from collections.abc import Callable

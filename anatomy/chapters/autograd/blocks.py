@@ -1,6 +1,5 @@
-"""The layer of a GPT whose graph is looked at: attention written out or fused, all else the same.
-
-Its input wants a gradient, as in any layer but the first.
+"""The layer of a GPT whose graph is looked at, with attention written out or fused. Its input wants
+a gradient, as in any layer but the first.
 """
 
 from collections.abc import Mapping
@@ -178,10 +177,9 @@ def outputs(size: Size, model: Layer, scope: str, where: torch.device) -> Tensor
 def step(model: nn.Module, x: Tensor, grad: Tensor, parameters: list[Tensor] | None = None):
     """A call that runs forward and backward, and returns the output and the matrices' gradients.
 
-    The backward pass begins with a random gradient of the size of 1: that of a mean over all
-    outputs would be so small that half of it is lost in fp16. Gradients of vectors are computed,
-    but not returned: as sums over all tokens they can't be checked as closely in 16 bits. A model
-    that is compiled is told the `parameters` of the one behind it.
+    The random gradient has the size of 1: that of a mean would lose half of it in fp16. Gradients
+    of vectors are sums over all tokens, which can't be checked as closely in 16 bits. A compiled
+    model is told the `parameters` of the one behind it.
     """
     wanted = [x, *(parameters or list(model.parameters()))]
     shown = [i for i, each in enumerate(wanted) if each.ndim > 1]

@@ -33,11 +33,10 @@ def census(
     """Walk the backward graph of a transformer layer, with attention written out and fused.
 
     Returns:
-        Rows of several kinds, without times. `graph ...`: the nodes of a layer or a part of it, for
-        each way to attend. `gradients WAY`: each gradient, checked against float64 where that fits.
-        `sizes`: the layer over batch and sequence. `fused node`: which node stands for attention,
-        by number format and mask. `operations`: nodes that a line of code adds. `check`: what the
-        page's own check finds.
+        Rows of several ops, without times. `graph ...`: the nodes of a layer or a part of it, for
+        each way to attend. `gradients WAY`: each gradient against float64. `sizes`: the layer over
+        batch and sequence. `fused node`: which node stands for attention. `operations`: nodes that
+        a line of code adds. `check`: what the page's own check finds.
     """
     where = formats.torch_device(device)
     size = Size(batch, seq, dmodel, nhead, dtype)
@@ -74,9 +73,9 @@ def nodes(
         repeats: Backward passes that are profiled.
 
     Returns:
-        For each graph (`op`: `manual`, `default`) one row per node; its kernels and times are those
-        of its backward function, the times medians over the profiled passes. Rows of op `memory`:
-        what the layer holds for the backward pass.
+        For each graph (`op`: `manual`, `default`) one row per node, with the kernels and the median
+        times of its backward function; and rows of op `memory`: what the layer holds for the
+        backward pass.
     """
     demands.positive(repeats=repeats)
     where = formats.torch_device(device)
@@ -116,10 +115,9 @@ def costs(
 
     Returns:
         Comparisons in step_wall, because what a node costs is mostly the host's work. `attention
-        T=...` and `layer T=...`: forward and backward pass with attention written out (`manual`,
-        the control) and fused by each backend. `views`: the backward pass through chains of views;
-        the longest has `view_s`. `forward of one operation` and `backward of one operation`: single
-        operations on a matrix, beside a view.
+        T=...` and `layer T=...`: forward and backward pass, written out (control) and by each
+        backend. `views`: back through chains of views; the longest has `view_s`. `forward of one
+        operation`, and `backward`: single operations on a matrix, beside a view.
     """
     demands.positive(longest=longest, side=side, scale=scale, iters=iters, budget_s=budget_s)
     where = formats.torch_device(device)
@@ -150,9 +148,9 @@ def traced(
     """See the backward graph that AOTAutograd hands to a compiler, beside autograd's own.
 
     Returns:
-        A row per way to attend and `stage`, without times: `autograd`, the graph without a
-        compiler; `traced`, cut out of a joint one where the forward operations saved something;
-        `traced, recomputing`, cut where least must be kept.
+        A row per way to attend and `stage`: `autograd`, without a compiler; `traced`, cut out of a
+        joint graph where the forward operations saved something; `traced, recomputing`, cut where
+        least must be kept.
     """
     where = formats.torch_device(device)
     size = Size(batch, seq, dmodel, nhead, dtype)
@@ -184,9 +182,9 @@ def compiled(
         backend: What torch.compile hands its graphs to; aot_eager runs them as they are, for tests.
 
     Returns:
-        A comparison `step`, in step_wall, of forward and backward pass: `manual`, the control,
-        `manual, compiled`, `default`, and `default, compiled`, whose control is `default`. Rows of
-        op `first call` hold what compiling took, one sample each.
+        A comparison `step`, in step_wall, of forward and backward pass: `manual`, the control, and
+        `default`, eager and compiled; the control of `default, compiled` is `default`. Rows of op
+        `first call` hold what compiling took, one sample each.
     """
     demands.positive(iters=iters, budget_s=budget_s)
     where = formats.torch_device(device)

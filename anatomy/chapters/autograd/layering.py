@@ -1,7 +1,5 @@
-"""A layout for graphs that flow one way: a layer for each step from the root, a lane for each path.
-
-It is the longest-path layering of Sugiyama's method, with the lanes of a version control's log: a
-graph of autograd is one long chain with short branches, and reads best with it as a straight line.
+"""A layout for graphs that flow one way: the longest-path layering of Sugiyama's method, with the
+lanes of a version control's log, for a graph of autograd is a long chain with short branches.
 """
 
 from collections import Counter

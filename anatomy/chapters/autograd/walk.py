@@ -1,6 +1,5 @@
-"""The graph that autograd builds, walked to its ends: nodes, kinds, edges, and what each one holds.
-
-A node, as `grad_fn` is, turns the gradients of an operation's outputs into those of its inputs.
+"""The graph that autograd builds, walked to its ends: its nodes, which turn the gradients of an
+operation's outputs into those of its inputs, their edges, and what each one holds.
 """
 
 from collections import Counter

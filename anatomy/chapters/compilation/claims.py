@@ -1,7 +1,5 @@
-"""What the seeds say of torch.compile, put to one layer, to chains, and to torch's own answers.
-
-Times are those of a step as the host sees it, for the host's dispatch is part of what compiling
-saves. A cell is one width C and one number of tokens T.
+"""What the seeds say of torch.compile, put to times of a step as the host sees it, whose dispatch
+is part of what compiling saves. A cell is one width C and one number of tokens T.
 """
 
 from collections.abc import Iterable, Mapping
@@ -111,9 +109,8 @@ def compile_always(*tables: Table) -> Finding:
 def compile_memory_neutral(*tables: Table) -> Finding:
     """In every cell a compiled step needs as much memory as an eager one, within 5 %.
 
-    For the defaults that is the peak of the tensors of one call. CUDA graphs keep a pool that no
-    tensor seems to be in, so for reduce-overhead it is what the allocator holds of the card, which
-    is known to a segment.
+    By the peak of the tensors; a pool of CUDA graphs is in none, so reduce-overhead is judged by
+    what the allocator holds of the card, which is known to a segment.
     """
     what = {COMPILED: "peak of the tensors", GRAPHS: "held of the card"}
     cases = Cases()
@@ -168,8 +165,8 @@ def _over_default(table: Table) -> Cases:
 def max_autotune_for_inference(modes: Table) -> Finding:
     """An option that the mode sets is tied to inference by its name, and none to training.
 
-    Options that belong to neither decide nothing: then it is a question of speed. That takes
-    minutes to find out for one layer, and is not measured here.
+    Options that belong to neither decide nothing: it is then a question of speed, not measured
+    here.
     """
     row = modes.row(TUNED)
     for_inference = {"inference": True, "training": False}.get(row["tied_to"])

@@ -1,7 +1,5 @@
-"""Layers with little and with much to fuse, where kernels fill the time, eager and compiled.
-
-The layer of the map has a kernel of its own for a norm, for attention and for a GELU. Many models
-write such things out of elementwise operations instead, or have autocast cast between them.
+"""Layers eager and compiled where kernels fill the time: the map's, with a kernel for each norm,
+attention and GELU, and one that writes these out; in bf16, or under autocast.
 """
 
 import copy

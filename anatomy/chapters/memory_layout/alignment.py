@@ -1,7 +1,5 @@
-"""Alignment: is it the base pointer, the leading dimension or the inner dimension K?
-
-The seed's sliced view moves the base pointer by one element and at the same time makes K odd. Here
-the three are set one by one: the operand lies in a buffer, at any offset and distance of rows.
+"""Is it the base pointer, the leading dimension or the inner dimension K? The seed's sliced view
+moves the base and makes K odd at once; here the three are set one by one.
 """
 
 from typing import Literal
@@ -44,7 +42,7 @@ def factorial(
 
     Returns:
         One row per combination. The control, `aligned`, is contiguous; `base+K` is the seed's
-        sliced view; `padded` has aligned rows that are further apart than they are long.
+        sliced view; rows of `padded` are aligned, and further apart than they are long.
     """
     size = formats.itemsize(dtype)
     pad = ALIGNED_BYTES // size
@@ -92,8 +90,8 @@ def thresholds(
         k: Columns K of A, a multiple of 256 bytes; less by up to 128 bytes where K is swept.
 
     Returns:
-        One row per `factor` and alignment. The control, `aligned`, is contiguous and has a factor
-        of its own. Where K is swept, the rows stay as far apart as in the control.
+        One row per `factor` and alignment; the control, `aligned`, is contiguous. Where K is swept,
+        the rows stay as far apart as in it.
     """
     size = formats.itemsize(dtype)
     pad = ALIGNED_BYTES // size

@@ -1,7 +1,5 @@
-"""Contiguity: the same mathematics on six layouts of one matrix.
-
-A matrix product, PyTorch's own layer norm, and the hand-written chain of elementwise operations and
-reductions that the seed calls 'LayerNorm-ish'.
+"""The same mathematics on six layouts of one matrix: a product, PyTorch's layer norm, and the chain
+of elementwise operations and reductions that the seed calls 'LayerNorm-ish'.
 """
 
 from collections.abc import Callable

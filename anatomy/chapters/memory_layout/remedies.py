@@ -1,8 +1,7 @@
-"""Remedies: what it costs to make a badly laid out matrix a good one, and when that pays.
+"""What it costs to make a badly laid out matrix a good one, and when that pays.
 
-A copy is not one remedy but three. `.contiguous()` closes the gaps and keeps K, so rows of odd
-length lie at odd distances; a padded copy puts rows of the same K at aligned distances; a
-zero-padded product also makes K even, with a row of zeros in B that changes nothing.
+`.contiguous()` keeps K, so rows of odd length lie at odd distances; a padded copy puts them at
+aligned ones; a zero-padded product also makes K even, with a row of zeros in B.
 """
 
 import os
@@ -187,11 +186,10 @@ def compiled(
         k: Columns K of A, the reduction, before it is cut.
 
     Returns:
-        One row per `layout` of A and `way` to run the product: `eager`, the control; `compiled`,
-        with torch.compile's defaults; `compiled, no padding`, with its option shape_padding off.
-        Rows of op `first call` give what the first compiled call cost, as step_wall, without the
-        compiler's caches, one sample each; `compiler` is that of an addition compiled before all
-        others, which pays the imports.
+        One row per `layout` of A and `way`: `eager`, the control; `compiled`; `compiled, no
+        padding`, with the option shape_padding off. Rows of op `first call`, as step_wall: the
+        first compiled call without the compiler's caches, one sample each; `compiler` is an
+        addition compiled before all others, which pays the imports.
     """
     where = formats.torch_device(device)
     size = formats.itemsize(dtype)

@@ -1,7 +1,5 @@
-"""Tensor layout: what shape, strides and offset say about where elements lie.
-
-The seed's five layouts, and a sixth: `contiguous_half` has as many elements as `as_strided_view`,
-half of the others', side by side.
+"""What shape, strides and offset say about where elements lie: the seed's five layouts, and
+`contiguous_half`, which has as many elements as `as_strided_view`, side by side.
 """
 
 import runpy
@@ -36,8 +34,7 @@ def report(
 ) -> pd.DataFrame:
     """Report how each layout variant of an M x K matrix lies in memory.
 
-    Returns:
-        One row per variant, without times.
+    One row per variant, without times.
     """
     where = formats.torch_device(device)
     host.require_bytes(where, 3 * m * k * formats.itemsize(dtype), "the layout variants")
@@ -62,9 +59,6 @@ def check(
 
     Returns:
         One row per variant, with the answer of the script snippets/alignment_check.py.
-
-    Raises:
-        AnatomyError: The script is not there: this is no checkout.
     """
     where = formats.torch_device(device)
     host.require_bytes(where, 3 * m * k * formats.itemsize(dtype), "the layout variants")

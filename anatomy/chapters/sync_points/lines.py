@@ -1,7 +1,5 @@
-"""Lines of code that may make the host wait for the GPU, and lines that look as if they did.
-
-`CANDIDATES` are functions of one set of tensors, asked whether they wait on a GPU, and on a CPU by
-tests whether they run at all; `about` has those that loops are timed with.
+"""Lines of code that may make the host wait for the GPU, and lines that look as if they did:
+`CANDIDATES` are asked whether they do, those of `about` are timed in loops.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,5 @@
-"""Sync points: what a line that waits for the GPU costs an iteration, and of what that consists.
-
-One iteration is a matrix product and one line behind it. What the line takes with nothing to wait
-for is its own price; what it takes behind a product holds the wait as well.
+"""What a line that waits for the GPU costs an iteration: its own price with nothing to wait for,
+and behind a matrix product the wait as well.
 """
 
 import math
@@ -65,13 +63,11 @@ def bench(
         largest: Side of the largest product; less for a GPU with less memory. A CPU takes 512.
 
     Returns:
-        Rows of op `idle`, as host_enqueue: the host's time for one line when the GPU has nothing to
-        do, and for its parts (a wait for nothing, a copy of 16 bytes, Python's formatting of a
-        number), against queueing one small kernel. For each `side` rows of three ops. `product`, as
-        gpu_warm: the product alone on the GPU. `behind SIDE`, as host_enqueue: the host's time to
-        queue one product (control), and to queue it and wait for it. `loop SIDE`, as step_wall: an
-        iteration of a product and nothing (control), or a product and one line. `t.numpy()` of a
-        tensor on a GPU raises an error: its row has the message in `note`.
+        Rows of op `idle`, as host_enqueue: the host's time for a line when the GPU has nothing to
+        do, and for its parts, against queueing one small kernel. For each `side` rows of three ops:
+        `product`, as gpu_warm, alone; `behind SIDE`, as host_enqueue: to queue a product (control),
+        and to queue it and wait; `loop SIDE`, as step_wall: a product and nothing (control), or one
+        line.
     """
     demands.positive(iters=iters, largest=largest)
     where, kind = formats.torch_device(device), formats.storage(dtype)
@@ -229,11 +225,10 @@ def training_loop(
         scale: Share of the models' width and tokens; less for a small machine.
 
     Returns:
-        Rows of an op for each `model`, a transformer, as step_wall: pieces of `steps_each` steps,
-        forward, backward and AdamW. `no readback` is the control; `item each step` reads the loss
-        in every step; `mean each 25 steps` adds the losses up on the GPU and reads their mean once
-        a piece. Rows of op `one step`, as host_enqueue: the host's time to queue a step. The
-        learning rate is 0, so that every piece computes the same.
+        Rows of an op for each `model`, a transformer, as step_wall: pieces of `steps_each` steps
+        with AdamW at a learning rate of 0. The control reads no loss, `item each step` each one;
+        `mean each 25 steps` adds them up on the GPU and reads their mean. Rows of op `one step`, as
+        host_enqueue: the host's time to queue a step.
     """
     demands.positive(steps=steps, every=every, scale=scale)
     where = formats.torch_device(device)
@@ -260,8 +255,8 @@ def timeline(
         steps: Steps that are traced, 5 at the most.
 
     Returns:
-        One row per event of torch.profiler, `variant` its name, in two runs, without a time of our
-        own. A profiler slows the host, so gaps are wider than in a run without it.
+        One row per event of torch.profiler, in two runs. It slows the host, so gaps are wider than
+        without it.
     """
     demands.positive(side=side, kernels_each=kernels_each)
     return trace.traced(formats.torch_device(device), side, kernels_each, steps)
@@ -281,10 +276,7 @@ def found(device: str = "cuda:0") -> pd.DataFrame:
         device: Where to run, such as cuda:0.
 
     Returns:
-        One row per line of snippets/waits_in_a_loop.py that was warned of, without times. A loop
-        without a warning has one row that says so.
-
-    Raises:
-        AnatomyError: The script is not there: this is no checkout.
+        One row per line of snippets/waits_in_a_loop.py that was warned of, or one that says none
+        was.
     """
     return found_in(formats.torch_device(device))

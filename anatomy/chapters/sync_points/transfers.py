@@ -1,7 +1,5 @@
-"""Copies between host and GPU: what they cost the host, when they wait, and when they go wrong.
-
-A GPU copies by itself only from page-locked ("pinned") memory; from pageable memory the driver
-brings the bytes through a pinned buffer. What `non_blocking=True` does depends on that.
+"""Copies between host and GPU: what they cost the host, when they wait, and when they go wrong. A
+GPU copies by itself only from page-locked ("pinned") memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -52,11 +50,10 @@ def to_device(
         scale: Share of the bytes that is copied; less for a small machine.
 
     Returns:
-        Rows of an op for each `direction` and `bytes`, for each way of memory (`pinned`) and call
-        (`non_blocking`), with `pageable`, which waits, as control. In host_enqueue: the host's time
-        until the call returns, with nothing else to do for the GPU. In step_wall: the time of one
-        copy in a row of them. Rows of op `beside a product`, as step_wall: a matrix product and a
-        copy to the GPU in one stream (control), and in two.
+        For each `direction` and `bytes` rows for each way of memory (`pinned`) and call
+        (`non_blocking`), with `pageable` as control: as host_enqueue, the time until the call
+        returns; as step_wall, that of one copy in a row of them. `beside a product`, as step_wall:
+        a product and a copy to the GPU in one stream (control), and in two.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -122,9 +119,8 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
 def ways_of(direction: str, size: int, where: torch.device) -> tuple[dict[str, Call], Call]:
     """The four ways to copy `size` bytes, and what they return in higher precision.
 
-    A copy to the host goes into memory that is there already, for `.to("cpu")` also asks the system
-    for new memory; it returns its source, because what it copied can't be looked at before a
-    synchronization. That is done here; DisagreementError if it brought something else.
+    A copy to the host goes into memory that is there already, and returns its source: what it
+    copied can't be looked at before a synchronization, so it is checked here (DisagreementError).
     """
     x = torch.randn(size // 4, device=where)
     calls: dict[str, Call] = {}
