@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy.numerics import formats
-from anatomy.parts import attention, attention_sizes
+from anatomy.parts import attention
 from anatomy.parts.attention import BACKENDS, SWITCHES, WAYS
 from anatomy.table.errors import BadParameter
 
@@ -202,7 +202,7 @@ def too_large(size: Size, where: torch.device) -> dict[str, str]:
         backward=True,
         causal=True,
     )
-    return attention_sizes.too_large(given, where)
+    return attention.too_large(given, where)
 
 
 def refused(

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.chapters.sync_points import lines, rounds, trace
+from anatomy.chapters.sync_points import lines, trace
 from anatomy.chapters.sync_points import training_loop as sync_points_loop
 from anatomy.chapters.sync_points.judged import NO_WAIT as ASYNC
 from anatomy.chapters.sync_points.judged import predicted
@@ -20,6 +20,7 @@ from anatomy.chapters.sync_points.synchronizations import found_in, with_shares,
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure.patient import patient_stopwatch
+from anatomy.measure.sampling import WALL_BATCH_S
 from anatomy.numerics import formats
 from anatomy.parts import demands
 from anatomy.parts.grid import joined, with_counts
@@ -38,6 +39,16 @@ BUDGET_S, SETTLE_CAP_S = 2.5, 0.3  # seconds of one comparison, and of settling 
 # All elements of a factor have one value: random ones held the card at its power limit, where the
 # clock moved by more than a wait takes. No whole numbers, which `print` would format otherwise.
 VALUES = (0.3, 0.07)
+
+# A product longer than this is repeated a quarter as often as was asked: it varies less, and a
+# table of fifty iterations of 25 ms would take longer than all others together.
+LONG_S, QUARTER = 5e-3, 4
+# A sample ends with a synchronize. If it held one long product alone, the loop without a wait would
+# wait as often as the others; of so many iterations it waits once.
+LONG_ROUNDS = 5
+# So many turns of all loops are the time of their comparison, first calls and blocks together.
+LONG_TURNS = 16
+TIMES = ("median_s", "low_s", "high_s", "p5_s", "p95_s", "p99_s", "enqueue_s")
 
 BEHIND = {lines.SYNC: "queue, synchronize", lines.ITEM: "queue, item"}
 
@@ -172,7 +183,7 @@ def behind_product(
     kernel = table.iloc[0]
     yield table.assign(kernel_s=kernel.median_s)
 
-    samples = rounds.least_samples(iters, kernel.median_s)
+    samples = least_samples(iters, kernel.median_s)
     acts = lines.about(few, sink)
     waits = {BEHIND[name]: lines.then(row, product, acts[name]) for name in BEHIND}
     table = measured({"queue": queue} | waits, "host_enqueue", f"behind {side}", iters=samples)
@@ -185,15 +196,15 @@ def behind_product(
     )
 
     calls = {ASYNC: queue} | {name: lines.then(row, product, act) for name, act in acts.items()}
-    each = rounds.of(kernel.median_s)
+    each = rounds_of(kernel.median_s)
     table = measured(
-        {name: rounds.repeated(call, each) for name, call in calls.items()},
+        {name: repeated(call, each) for name, call in calls.items()},
         "step_wall",
         f"loop {side}",
         iters=math.ceil(samples / each),
-        budget_s=BUDGET_S + rounds.seconds(each, len(calls) * kernel.median_s),
+        budget_s=BUDGET_S + seconds_of(each, len(calls) * kernel.median_s),
     )
-    table = rounds.per_iteration(table, each)
+    table = per_iteration(table, each)
     said = [predicted(name, kernel.median_s, queue_s, alone) for name in table.variant]
     yield with_shares(with_wait(table), kernel).assign(
         operation=table.variant,
@@ -202,6 +213,47 @@ def behind_product(
         predicted_s=said,
         residual_share=table.median_s / pd.Series(said, dtype="float64") - 1,
     )
+
+
+def least_samples(iters: int, kernel_s: float) -> int:
+    """Samples that hold `iters` iterations of `kernel_s` at the least, short ones in batches."""
+    wanted = iters / QUARTER if kernel_s > LONG_S else iters
+    return max(1, math.ceil(wanted * min(1.0, kernel_s / WALL_BATCH_S)))
+
+
+def rounds_of(kernel_s: float) -> int:
+    """Iterations of one call: one, or of a long kernel several."""
+    return LONG_ROUNDS if kernel_s > LONG_S else 1
+
+
+def seconds_of(rounds: int, turn_s: float) -> float:
+    """What comparing loops takes whose one iteration each takes `turn_s`; of short kernels 0."""
+    return LONG_TURNS * rounds * turn_s if rounds > 1 else 0.0
+
+
+def repeated(call: lines.Call, rounds: int) -> lines.Call:
+    """So many iterations as one call, which returns the last one's result."""
+    if rounds == 1:
+        return call
+
+    def several() -> Tensor:
+        for _ in range(rounds):
+            result = call()
+        return result
+
+    return several
+
+
+def per_iteration(table: pd.DataFrame, rounds: int) -> pd.DataFrame:
+    """Times of calls of so many iterations as times of one iteration."""
+    if rounds == 1:
+        return table
+    table = table.assign(
+        blocks_s=[[took / rounds for took in blocks] for blocks in table.blocks_s],
+        method=[f"{method}; a call is {rounds} iterations" for method in table.method],
+    )
+    times = {name: table[name].astype("float64") / rounds for name in TIMES}
+    return table.assign(**times)
 
 
 @experiment(
