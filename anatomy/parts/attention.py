@@ -232,9 +232,7 @@ def refusal(name: str, act: Callable[[], object], where: torch.device) -> str:
 
 
 def reason_for(name: str, texts: list[str]) -> str:
-    """PyTorch's own reason for not running a backend, out of its warnings, where each backend's
-    headline stands before its reasons; empty without one.
-    """
+    """PyTorch's own reason for not running a backend, out of its warnings, or nothing."""
     wanted, reasons = False, []
     for text in map(_first_line, texts):
         if "not used because" in text:

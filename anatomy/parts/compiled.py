@@ -1,6 +1,4 @@
-"""The map of torch.compile: one transformer layer in each cell, run eagerly and compiled. All that
-a cell made is let go after it, so it says the same wherever it stands in the map.
-"""
+"""The map of torch.compile: one transformer layer in each cell, run eagerly and compiled."""
 
 import copy
 import gc

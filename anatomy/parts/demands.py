@@ -1,6 +1,4 @@
-"""Numbers that an experiment can't take, refused before anything is allocated: parameters are given
-by name, and the BadParameter says what would do.
-"""
+"""Numbers that an experiment can't take, refused before anything is allocated or timed."""
 
 from anatomy.machine import host
 from anatomy.parts import models

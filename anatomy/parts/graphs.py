@@ -1,6 +1,4 @@
-"""A call and its CUDA graph side by side: capture, comparison, memory, and what it cost. A graph's
-inputs and outputs stay where they lay when it was captured.
-"""
+"""A call and its CUDA graph side by side: capture, comparison, memory, and what it cost."""
 
 import functools
 import gc

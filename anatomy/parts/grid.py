@@ -174,9 +174,7 @@ def unmeasured(
 
 
 def give_back(where: torch.device) -> None:
-    """Forget all compiled code, and give the memory of what is gone back to the device, so that a
-    cell says the same wherever it stands in a map.
-    """
+    """Forget all compiled code, and give the memory of what is gone back to the device."""
     if "torch._dynamo" in sys.modules:  # else nothing was compiled, and to load it takes seconds
         torch.compiler.reset()
     gc.collect()

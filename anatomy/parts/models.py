@@ -1,6 +1,4 @@
-"""The transformer that the axioms are tried on, one size given by its width: the usual layers of a
-GPT. Experiments change how it is run, never what it computes.
-"""
+"""The transformer that axioms are tried on: a GPT's usual layers, sized by their width."""
 
 from collections.abc import Callable, Sequence
 

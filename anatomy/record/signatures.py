@@ -32,6 +32,7 @@ SHARED_HELP = {
     "budget_s": "Seconds of timed blocks of each comparison.",
     "scale": "Factor on every size; 1 for a GPU, less for a CPU.",
     "dtype": "Number format; tf32 is float32 whose products may use TF32, fp32's do not.",
+    "op": "Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.",
     "m": "Rows M of the matrix A.",
     "n": "Columns N of B.",
     "k": "Columns K of A; the reduction of A @ B.",

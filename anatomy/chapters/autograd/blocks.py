@@ -1,6 +1,4 @@
-"""The layer of a GPT whose graph is looked at, with attention written out or fused. Its input wants
-a gradient, as in any layer but the first.
-"""
+"""The layer of a GPT whose graph is looked at: attention written out or fused, else the same."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -137,9 +135,7 @@ class Layer(nn.Module):
 
 
 def attends(sequence: int, ordinary: Mapping[str, bool]) -> dict[str, nn.Module]:
-    """Each way to attend, to be called in `attention.switches_kept`: written out, by each backend
-    alone, and by the one that PyTorch chooses.
-    """
+    """Each way to attend, to be called in `attention.switches_kept`."""
     alone = {name: Fused({other: other == name for other in BACKENDS}) for name in BACKENDS}
     return {MANUAL: Manual(sequence), **alone, DEFAULT: Fused(ordinary)}
 

@@ -40,8 +40,7 @@ def _by_count(counts: Iterable[tuple[object, str]], between: str = ", ") -> str:
 def attention_nodes_become_one(census: Table) -> Finding:
     """The graph of attention has one node with each backend, alone and with its projections.
 
-    The number is how many nodes written-out attention has for each of fused attention's. Nodes that
-    collect the gradients of weights and inputs are not counted.
+    The number is how many nodes written-out attention has for each of them, collectors apart.
     """
     cases, seen = Cases(), []
     for part in census.distinct("scope"):

@@ -1,6 +1,4 @@
-"""The graph that autograd builds, walked to its ends: its nodes, which turn the gradients of an
-operation's outputs into those of its inputs, their edges, and what each one holds.
-"""
+"""The graph that autograd builds, walked to its ends: its nodes and what each of them holds."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -136,10 +136,7 @@ def _to_a_segment(size: float) -> Measured:
 
 @claim(TRAINING, INFERENCE, MODES)
 def reduce_overhead_for_training(training: Table, inference: Table, modes: Table) -> Finding:
-    """Wherever both were tried, a training step is faster with reduce-overhead than without.
-
-    What it does for inference stands beside it, and decides nothing.
-    """
+    """Wherever both were tried, a training step is faster with reduce-overhead than without."""
     cases = _over_default(training)
     seen, beside = (listed(each.numbers_by("pace")) for each in (cases, _over_default(inference)))
     in_inference = f"In inference {beside}. " if beside else ""

@@ -143,8 +143,7 @@ def recompiles(
 def detection(device: str = "cuda:0") -> pd.DataFrame:
     """Ask torch.compile which of twelve small functions it can trace as one graph.
 
-    Returns:
-        One row per function of the script snippets/graph_break_check.py.
+    One row per function of the script snippets/graph_break_check.py.
     """
     where = formats.torch_device(device)
     if not SCRIPT.exists():

@@ -1,6 +1,4 @@
-"""Layers eager and compiled where kernels fill the time: the map's, with a kernel for each norm,
-attention and GELU, and one that writes these out; in bf16, or under autocast.
-"""
+"""Layers with little and with much to fuse, where kernels fill the time, eager and compiled."""
 
 import copy
 from collections.abc import Sequence

@@ -1,6 +1,4 @@
-"""Is it the base pointer, the leading dimension or the inner dimension K? The seed's sliced view
-moves the base and makes K odd at once; here the three are set one by one.
-"""
+"""The base pointer, the leading dimension and the inner dimension K, each aligned or not."""
 
 from typing import Literal
 
@@ -36,8 +34,6 @@ def factorial(
     """Time one operation with base pointer, leading dimension and K each aligned or not.
 
     Args:
-        op: Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.
-        n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 128 bytes; where K is not aligned, it is one less.
 
     Returns:
@@ -85,8 +81,6 @@ def thresholds(
     """Sweep how far base pointer, leading dimension and K are aligned, one at a time.
 
     Args:
-        op: Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.
-        n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 256 bytes; less by up to 128 bytes where K is swept.
 
     Returns:

@@ -1,6 +1,4 @@
-"""The same mathematics on six layouts of one matrix: a product, PyTorch's layer norm, and the chain
-of elementwise operations and reductions that the seed calls 'LayerNorm-ish'.
-"""
+"""A product, layer norm, and the seed's 'LayerNorm-ish' chain on six layouts of a matrix."""
 
 from collections.abc import Callable
 from typing import Literal

@@ -38,9 +38,6 @@ def payback(
 ) -> pd.DataFrame:
     """Count the uses after which a copy into a better layout has paid for itself.
 
-    Args:
-        k: Columns K of A, the reduction; the sliced view has one less.
-
     Returns:
         One row per layout (`case`), `remedy` and `step`. A `use` row with a remedy has `uses`:
         products after which copying once is cheaper than never, from the same blocks.
@@ -85,9 +82,8 @@ def payback(
 
 
 def _steps(views: dict[str, Tensor], b: Tensor, b_zero: Tensor) -> dict:
-    """For each (case, remedy, step) the call, the exact result, and the columns it works on.
-
-    `b` is (K, N); `b_zero` is (K, N) with a last row of zeros, for the sliced view.
+    """For each (case, remedy, step) the call, the exact result, and the columns it works on; the
+    last row of `b_zero`, which is (K, N) as `b` is, has zeros, for the sliced view.
     """
     steps = {}
 
@@ -181,9 +177,6 @@ def compiled(
     iters: int = 60,
 ) -> pd.DataFrame:
     """See what torch.compile makes of a matrix product whose operand is badly aligned.
-
-    Args:
-        k: Columns K of A, the reduction, before it is cut.
 
     Returns:
         One row per `layout` of A and `way`: `eager`, the control; `compiled`; `compiled, no

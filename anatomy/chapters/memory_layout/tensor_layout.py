@@ -1,6 +1,4 @@
-"""What shape, strides and offset say about where elements lie: the seed's five layouts, and
-`contiguous_half`, which has as many elements as `as_strided_view`, side by side.
-"""
+"""What shape, strides and offset say about where elements lie, in six layouts of one matrix."""
 
 import runpy
 from pathlib import Path
@@ -57,8 +55,7 @@ def check(
 ) -> pd.DataFrame:
     """Ask each layout variant whether a kernel with 16-byte loads can read it as it lies.
 
-    Returns:
-        One row per variant, with the answer of the script snippets/alignment_check.py.
+    One row per variant, with the answer of the script snippets/alignment_check.py.
     """
     where = formats.torch_device(device)
     host.require_bytes(where, 3 * m * k * formats.itemsize(dtype), "the layout variants")
@@ -74,9 +71,7 @@ def check(
 
 
 def layouts(m: int, k: int, dtype: str, device: torch.device) -> dict[str, Tensor]:
-    """The layout variants of a random matrix; each that is not narrowed is (M, K), the transpose of
-    a (K, M) matrix among them, and can be multiplied by the same B (K, N).
-    """
+    """The layouts of a random (M, K) matrix, each of which a B of (K, N) can multiply."""
     kind = formats.storage(dtype)
     a = torch.randn(m, k, dtype=kind, device=device)  # (M, K)
     lying = torch.randn(k, m, dtype=kind, device=device)  # (K, M)

@@ -1,6 +1,4 @@
-"""Lines of code that may make the host wait for the GPU, and lines that look as if they did:
-`CANDIDATES` are asked whether they do, those of `about` are timed in loops.
-"""
+"""Lines of code that may make the host wait for the GPU, and lines that look as if they did."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""What a line that waits for the GPU costs an iteration: its own price with nothing to wait for,
-and behind a matrix product the wait as well.
-"""
+"""What a line that waits for the GPU costs an iteration, and of what that consists."""
 
 import math
 import os
@@ -274,7 +272,6 @@ def training_loop(
     Args:
         steps: Training steps of each way at the least, timed in pieces.
         every: Steps of one piece, and of the loop that reads its loss now and then.
-        scale: Share of the models' width and tokens; less for a small machine.
 
     Returns:
         Rows of an op for each `model`, a transformer, as step_wall: pieces of `steps_each` steps
@@ -301,7 +298,6 @@ def timeline(
     """Trace a few steps of matrix products without a wait, and with `.item()` after each step.
 
     Args:
-        device: Where to run, such as cuda:0.
         side: Rows and columns of the products, which are fp16.
         kernels_each: Products of one step.
         steps: Steps that are traced, 5 at the most.
@@ -324,11 +320,6 @@ def timeline(
 def found(device: str = "cuda:0") -> pd.DataFrame:
     """Run a training loop under PyTorch's debug mode, and say which of its lines it warns of.
 
-    Args:
-        device: Where to run, such as cuda:0.
-
-    Returns:
-        One row per line of snippets/waits_in_a_loop.py that was warned of, or one that says none
-        was.
+    One row per line of snippets/waits_in_a_loop.py that was warned of, or one that says none was.
     """
     return found_in(formats.torch_device(device))

@@ -1,6 +1,4 @@
-"""Hidden synchronizations: which lines make the host wait until the GPU has caught up, and what a
-wait costs a loop.
-"""
+"""Hidden synchronizations: which lines make the host wait for the GPU, and what a wait costs."""
 
 import runpy
 import warnings
@@ -45,12 +43,8 @@ LOOPS = ("careless", "careful")
 def detected(device: str = "cuda:0") -> pd.DataFrame:
     """Ask which lines make the host wait for the GPU: PyTorch's debug mode, and a stopwatch.
 
-    Args:
-        device: Where to run, such as cuda:0.
-
-    Returns:
-        One row per line of code; `waits` says whether it returned only once a kernel of 10 ms
-        before it was over (true) or before (false), three times out of three.
+    One row per line of code; `waits` says whether it returned only once a kernel of 10 ms before it
+    was over (true) or before (false), three times out of three.
     """
     where = formats.torch_device(device)
     if where.type != "cuda":
@@ -319,9 +313,7 @@ def with_wait(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_shares(table: pd.DataFrame, kernel: pd.Series) -> pd.DataFrame:
-    """Add the share of an iteration that a line takes, and the time in which no product runs;
-    `kernel` is the row of the product alone, as gpu_warm.
-    """
+    """Add a line's share of an iteration, and its gap beside `kernel`, the product alone."""
     # (t - control) / t is 1 - 1 / ratio, whose interval is of the same blocks.
     shares = {
         name: [

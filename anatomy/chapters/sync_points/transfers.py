@@ -1,6 +1,4 @@
-"""Copies between host and GPU: what they cost the host, when they wait, and when they go wrong. A
-GPU copies by itself only from page-locked ("pinned") memory.
-"""
+"""Copies between host and GPU: what they cost the host, when they wait, and go wrong."""
 
 from collections.abc import Callable, Iterator
 
@@ -44,10 +42,6 @@ def to_device(
     device: str = "cuda:0", scale: float = 1.0, iters: int = 6, full: bool = False
 ) -> pd.DataFrame:
     """Time copies from the host and back, with pinned memory and without, asked to wait or not.
-
-    Args:
-        device: Where to copy to, such as cuda:0.
-        scale: Share of the bytes that is copied; less for a small machine.
 
     Returns:
         For each `direction` and `bytes` rows for each way of memory (`pinned`) and call
@@ -214,7 +208,6 @@ def hazard(device: str = "cuda:0", elements: int = 1048576) -> pd.DataFrame:
     The GPU is kept busy in front of each copy, so that what happens does not depend on luck.
 
     Args:
-        device: Where to copy to and from, such as cuda:0.
         elements: Elements of the tensor that is copied.
 
     Returns:
