@@ -111,7 +111,6 @@ def costs(
         longest: Longest sequence T; the others are fourths of it, down to 128.
         side: Side of the square matrix that single shape operations are tried on.
         scale: Factor on the number of views in a chain.
-        full: Measure more lengths, by halves; takes minutes.
 
     Returns:
         Comparisons in step_wall, because what a node costs is mostly the host's work. `attention

@@ -40,9 +40,6 @@ def bench(
 ) -> pd.DataFrame:
     """Time a matrix product, layer_norm and a hand-written layer norm on each layout of A.
 
-    Args:
-        k: Columns K of A and rows of B: the reduction. (The seed calls this n, and N k.)
-
     Returns:
         One row per operation, quantity (gpu_warm, gpu_cold) and variant. `as_strided_view` has
         `contiguous_half` as its control, which does the same work; all others have `contiguous`.

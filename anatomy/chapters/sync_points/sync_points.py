@@ -67,7 +67,6 @@ def bench(
     """Time a line that waits: on an idle GPU, and behind matrix products of many sizes.
 
     Args:
-        dtype: Number format of the products' factors; fp32 forbids TF32, tf32 allows it.
         iters: Least number of timed iterations of each; of products over 5 ms a quarter of it.
         largest: Side of the largest product; less for a GPU with less memory. A CPU takes 512.
 

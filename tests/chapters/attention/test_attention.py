@@ -171,7 +171,7 @@ def quick(monkeypatch):
 
 def test_without_attention_written_out_there_are_times_and_no_ratios(quick, monkeypatch):
     monkeypatch.setattr(attention, "DIRECTIONS", ("forward",))
-    monkeypatch.setattr(attention, "too_large", lambda size, where: {"manual": "too large"})
+    monkeypatch.setattr(attention_calls, "too_large", lambda size, where: {"manual": "too large"})
     found = attention.backends(**quick).set_index("variant")
     assert found.loc["manual"].note == "too large"
     assert found.loc["math"].role == "control"
