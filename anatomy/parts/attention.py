@@ -1,6 +1,4 @@
-"""Attention in the ways that PyTorch has it, and its exact result. `manual` is written down; the
-others are backends of `F.scaled_dot_product_attention`, which by default chooses one itself.
-"""
+"""Attention in the ways that PyTorch has it, its exact result, and which sizes of it fit."""
 
 import re
 import warnings

@@ -180,7 +180,7 @@ def or_without_graphs(
 
 def memory_of(way: str, found: memory.Peak | None, held: int) -> dict[str, int | None]:
     """The memory of a way as columns, without what was `held` before its cell; of CUDA graphs only
-    what is reserved, for the account of tensors does not see their pool while they are replayed.
+    what is reserved, for no account of tensors sees their pool.
     """
     told = memory.columns(found)
     if found:

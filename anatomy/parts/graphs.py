@@ -181,10 +181,7 @@ def guarded(
 
 
 def held_before(where: torch.device) -> int:
-    """Bytes that the allocator holds before a cell makes its tensors. They are mostly the
-    stopwatch's buffers, made now at the latest: else they would count for the first cell's graph
-    alone.
-    """
+    """Bytes that the allocator holds before a cell, the stopwatch's buffers among them."""
     stopwatch_for(where)
     torch.cuda.empty_cache()
     return torch.cuda.memory_reserved(where)

@@ -1,6 +1,4 @@
-"""A map is measured cell by cell: what one can't do costs itself alone, and its rows say why in
-their note, such as `out of memory`; a bug ends the run, and names its cell.
-"""
+"""A map is measured cell by cell: what one can't do costs itself alone, and its rows say why."""
 
 import gc
 import sys
@@ -99,8 +97,8 @@ def measure_cells(
 def attempt(
     act: Callable[[], Value], where: torch.device, foreseen: tuple[type[Exception], ...] = ()
 ) -> tuple[Value | None, str]:
-    """What `act` returned and no reason, or None and why; what it left is given back either way.
-    For a cell's single variants too. What nobody foresaw is raised again.
+    """What `act` returned, or None and why, by an error that was foreseen; what it left is given
+    back.
     """
     usable = True
     try:

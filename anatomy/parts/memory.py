@@ -1,6 +1,4 @@
-"""The allocator's peak in one call above what was there before: every byte of a tensor, but neither
-the CUDA context nor workspaces that libraries take for themselves.
-"""
+"""The allocator's peak in one call: bytes of tensors, without what libraries take themselves."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

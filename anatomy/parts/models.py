@@ -66,9 +66,7 @@ def transformer(width: int, layers: int, device: torch.device, dtype: torch.dtyp
 def gradients_of(
     model: Layer, parameters: Sequence[Tensor], x: Tensor
 ) -> Callable[[], tuple[Tensor, ...]]:
-    """A call that runs forward and backward over `x` (B, T, C): the loss, the mean of the squared
-    output in float32, and every gradient. Nothing adds up in `.grad`, which would change the work.
-    """
+    """A call over `x` (B, T, C): loss and all gradients, none of which add up in `.grad`."""
     wanted = list(parameters)
 
     def call() -> tuple[Tensor, ...]:

@@ -1,6 +1,4 @@
-"""What the seeds say of torch.compile, put to times of a step as the host sees it, whose dispatch
-is part of what compiling saves. A cell is one width C and one number of tokens T.
-"""
+"""What the seeds say of torch.compile, put to times of a step as its host sees it."""
 
 from collections.abc import Iterable, Mapping
 from statistics import median
@@ -93,10 +91,7 @@ def compile_doubles_training(*tables: Table) -> Finding:
 
 @claim(TRAINING, INFERENCE, LAYERS)
 def compile_always(*tables: Table) -> Finding:
-    """In every cell, whatever layer, compiling is faster, so that it pays after some steps.
-
-    Where it is the same or slower, no number of steps pays the compilation back.
-    """
+    """In every cell, whatever layer, compiling is faster, so that it pays after some steps."""
     rows = _paced(tables, COMPILED)
     cases = judged(rows, lambda ratio: ratio.says("faster"))
     faster = [row for _, row in rows if row.get("verdict") == "faster"]

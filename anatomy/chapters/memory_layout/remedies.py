@@ -1,7 +1,5 @@
-"""What it costs to make a badly laid out matrix a good one, and when that pays.
-
-`.contiguous()` keeps K, so rows of odd length lie at odd distances; a padded copy puts them at
-aligned ones; a zero-padded product also makes K even, with a row of zeros in B.
+"""What it costs to make a badly laid out matrix a good one, and when that pays: by `.contiguous()`,
+which keeps odd rows at odd distances, a padded copy, or a K made even with zeros in B.
 """
 
 import os
