@@ -5,20 +5,31 @@ from math import isinf
 
 import numpy as np
 
+from anatomy.judge.comparisons import Judged, Row, comparisons, in_columns
 from anatomy.table import intervals
 from anatomy.table.intervals import Interval
 
 USES = ("uses", "uses_low", "uses_high")  # the columns of the ends of `uses`
-Ends = tuple[float | None, float | None, float | None]
-NEVER_SAID: Ends = (None, None, None)  # where a row does not say it
-# Verdict -> whether a cost pays: yes, not known, and else no.
-PAYS = {"faster": True, "undecided": None}
 
 
-def uses(cost: float | Sequence[float], before: Sequence[float], after: Sequence[float]) -> Ends:
+def uses(
+    cost: float | Sequence[float],
+    before: Sequence[float],
+    after: Sequence[float],
+    names: Sequence[str] = USES,
+) -> Row:
     """Uses after which a cost has paid, with the 95 % interval; None where an end is never."""
-    found = intervals.break_even(cost, before, after)
-    return tuple(None if isinf(end) else end for end in (found.median, found.low, found.high))
+    found = in_columns(names, intervals.break_even(cost, before, after))
+    return {name: None if isinf(end) else end for name, end in found.items()}
+
+
+def paid(
+    verdict: str, cost: float | Sequence[float], before: Sequence[float], after: Sequence[float]
+) -> Row:
+    """Whether a cost pays, by the verdict on what it bought, and if so after how many uses."""
+    pays = {"faster": True, "undecided": None}.get(verdict, False)
+    ends = uses(cost, before, after) if pays else dict.fromkeys(USES)
+    return ends | {"pays": pays}
 
 
 def extra(blocks_s: Sequence[float], control_s: Sequence[float], uses: float = 1) -> Interval:
@@ -31,3 +42,16 @@ def slope(counts: Sequence[float], blocks_s: Sequence[Sequence[float]]) -> Inter
     n = np.asarray(counts, dtype=np.float64)
     seconds = np.asarray(blocks_s, dtype=np.float64)  # (variants, blocks)
     return intervals.median_interval(np.polyfit(n, seconds, 1)[0])
+
+
+def slopes(rows: Sequence[Row], count: str, names: Sequence[str]) -> Judged:
+    """The slope over a column `count` of each comparison that has it, on the row with most."""
+    for places in comparisons(rows):
+        used = [rows[place] for place in places if rows[place]["role"] != "again"]
+        used = [row for row in used if row.get(count) is not None]
+        if not used:
+            continue
+        adds = slope([row[count] for row in used], [row["blocks_s"] for row in used])
+        most = max(used, key=lambda row: row[count])
+        for place in places:
+            yield place, in_columns(names, adds) if rows[place] is most else dict.fromkeys(names)

@@ -1,3 +1,1 @@
-"""Parts that experiments of several topics are made of: models, operations and the ways to compare
-them, memory of a call, and maps that are measured cell by cell. No chapter is named here.
-"""
+"""Parts that experiments of several topics are made of. No chapter is named here."""

@@ -1,8 +1,4 @@
-"""Attention in the ways that PyTorch has it, and its exact result, block of queries by block.
-
-`manual` is attention as one writes it down; the others are `F.scaled_dot_product_attention`, which
-has several implementations, its *backends*, and by default chooses one of them for each call.
-"""
+"""Attention in the ways that PyTorch has it, its exact result, and which sizes of it fit."""
 
 import re
 import warnings
@@ -16,7 +12,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend
 
+from anatomy.machine import host
 from anatomy.numerics import agreement, formats
+from anatomy.table import units
 from anatomy.table.errors import DisagreementError
 
 Outputs = Tensor | tuple[Tensor, ...]
@@ -56,6 +54,20 @@ ALLOWED = {
 }
 # Scores of one block of queries in the exact computation: half a GiB of float64.
 BLOCK_SCORES = 2**26
+
+# Shortest sequence of a map; each next one is so many times as long.
+SHORTEST, STEP, FINE_STEP = 128, 4, 2
+# Tensors of N x N scores that are there at once. Written out: the scores, the scaled ones and the
+# probabilities; backward the probabilities and two gradients, and one for safety. In `math` also a
+# mask of the rows without any score, and the probabilities with those rows mended.
+SCORES = {"manual": {"forward": 3, "backward": 4}, "math": {"forward": 4, "backward": 5}}
+# Ways of different sizes of scores can't use each other's freed memory. So that it need not be
+# given back and asked for again within the blocks, none may need more than this share of it.
+MOST_MEMORY = 0.5
+# Tensors of (B, H, N, D) in float64 and in the tensors' format that a comparison holds.
+WIDE_TENSORS, TENSORS = 8, 24
+# Tensors of one block's scores in the exact computation.
+EXACT_SCORES = 6
 
 
 @dataclass(frozen=True)
@@ -98,11 +110,9 @@ def problem(size: Size, where: torch.device) -> Problem:
 
 
 def calls(given: Problem, ordinary: Mapping[str, bool]) -> dict[str, Call]:
-    """Each way as a call that returns the output, and with `grad` the gradients of q, k and v.
-
-    A backend is chosen by PyTorch's own switches, as `torch.nn.attention.sdpa_kernel` does it; that
-    context costs more host time than a short kernel takes, and would be timed with it. Every way
-    but `manual` throws all four switches. Call them within `switches_kept`.
+    """Each way as a call that returns the output, and with `grad` the gradients of q, k and v; to
+    be called within `switches_kept`. Every way but `manual` throws PyTorch's own switches: the
+    context `sdpa_kernel` costs more host time than a short kernel takes, and would be timed.
     """
 
     def fused(on: Mapping[str, bool]) -> Callable[[], Tensor]:
@@ -220,11 +230,7 @@ def refusal(name: str, act: Callable[[], object], where: torch.device) -> str:
 
 
 def reason_for(name: str, texts: list[str]) -> str:
-    """PyTorch's own reason for not running a backend, out of its warnings; empty without one.
-
-    It goes through all backends, a headline before the reasons of each, and of the others it says
-    no more than that they are switched off.
-    """
+    """PyTorch's own reason for not running a backend, out of its warnings, or nothing."""
     wanted, reasons = False, []
     for text in map(_first_line, texts):
         if "not used because" in text:
@@ -250,10 +256,9 @@ def _described(device: torch.device) -> str:
 def form(
     row: Mapping[str, Any], heads: int, sequence: int, where: torch.device
 ) -> tuple[Callable[[], None], Callable[[], int]]:
-    """A call, and another that gives PyTorch's number of the backend that it would choose for it.
-
-    `row` has `dtype`, `head_width`, `queries` (how many), `gradients`, `causal` and `mask`;
-    `sequence` is the number of keys.
+    """A call, and another that gives PyTorch's number of the backend that it would choose for it;
+    `row` has `dtype`, `head_width`, `queries`, `gradients`, `causal` and `mask`; `sequence` is the
+    number of keys.
     """
     kind = formats.storage(row["dtype"])
     q, k, v = (
@@ -282,3 +287,35 @@ def choice(ask: Callable[[], int], ordinary: Mapping[str, bool]) -> str | None:
         return CHOSEN.get(ask())
     except (AttributeError, RuntimeError, TypeError):
         return None
+
+
+def sequences(longest: int, step: int) -> list[int]:
+    """Lengths from `longest` down by `step`, not below `SHORTEST`, in rising order."""
+    found = [longest]
+    while found[-1] // step >= SHORTEST:
+        found.append(found[-1] // step)
+    return found[::-1]
+
+
+def too_large(size: Size, where: torch.device) -> dict[str, str]:
+    """Which ways would need more than a sensible share of the memory that is free, and why."""
+    free = host.free_bytes(where)
+    if free is None:
+        return {}
+    item, pairs = formats.itemsize(size.dtype), size.heads * size.sequence**2
+    # Inputs, results and exact results; in the meantime, the exact computation's own scores.
+    linear = size.heads * size.sequence * size.width * (8 * WIDE_TENSORS + item * TENSORS)
+    reference = EXACT_SCORES * 8 * min(pairs, BLOCK_SCORES)
+    found = {}
+    for name in WAYS:
+        copies = SCORES.get(name, {}).get("backward" if size.backward else "forward", 0)
+        copies += size.causal * bool(copies)  # the scores with those behind the mask filled in
+        # `math` computes 16-bit problems in float32.
+        scores = copies * pairs * (max(item, 4) if name == "math" else item)
+        need = linear + max(scores, reference) + size.causal * size.sequence**2
+        if need > MOST_MEMORY * free:
+            found[name] = (
+                f"would need about {units.byte_count(need)}, more than half of the "
+                f"{units.byte_count(free)} that are free"
+            )
+    return found

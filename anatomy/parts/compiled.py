@@ -1,8 +1,4 @@
-"""The map of torch.compile: one transformer layer in each cell, run eagerly and compiled.
-
-Everything that a cell needs is made for it and let go afterwards, compiled code and the memory
-pools of CUDA graphs included, so that a cell says the same wherever it stands in the map.
-"""
+"""The map of torch.compile: one transformer layer in each cell, run eagerly and compiled."""
 
 import copy
 import gc
@@ -183,10 +179,8 @@ def or_without_graphs(
 
 
 def memory_of(way: str, found: memory.Peak | None, held: int) -> dict[str, int | None]:
-    """The memory of a way as columns, without what was `held` before its cell.
-
-    Of CUDA graphs it is only what is reserved: the account of tensors does not see their pool
-    while they are replayed, so the peak would be far too small.
+    """The memory of a way as columns, without what was `held` before its cell; of CUDA graphs only
+    what is reserved, for no account of tensors sees their pool.
     """
     told = memory.columns(found)
     if found:
@@ -212,9 +206,8 @@ def _call(
 ) -> Call:
     """One step: the output alone, or the loss with the gradients of all matrices.
 
-    The backward pass computes the gradients of the vectors (biases, weights of norms) as well.
-    They are not returned: as sums over all tokens of terms that cancel, they are mostly rounding
-    in 16 bits, and could not be checked.
+    Those of vectors are computed, and not returned: as sums over all tokens of terms that cancel,
+    they are mostly rounding in 16 bits, and could not be checked.
     """
     parameters = list(model.parameters())
     shown = [0, *(1 + i for i, each in enumerate(parameters) if each.ndim > 1)]

@@ -1,7 +1,4 @@
-"""Numbers that an experiment can't take, refused before anything is allocated or timed.
-
-Parameters are given by name. What is wrong is a BadParameter that says what would do.
-"""
+"""Numbers that an experiment can't take, refused before anything is allocated or timed."""
 
 from anatomy.machine import host
 from anatomy.parts import models

@@ -1,8 +1,4 @@
-"""A call and its CUDA graph side by side: capture, comparison, memory, and what it cost.
-
-A graph reads its inputs where they lay when it was captured and writes its outputs where they lay
-then, so both are static. What it allocates in between is a pool of its own.
-"""
+"""A call and its CUDA graph side by side: capture, comparison, memory, and what it cost."""
 
 import functools
 import gc
@@ -185,11 +181,7 @@ def guarded(
 
 
 def held_before(where: torch.device) -> int:
-    """Bytes that the allocator holds before a cell makes its tensors.
-
-    The stopwatch's buffers are mostly what that is. They are made now, at the latest: else they
-    would count for the graph of the first cell, and not for its eager call.
-    """
+    """Bytes that the allocator holds before a cell, the stopwatch's buffers among them."""
     stopwatch_for(where)
     torch.cuda.empty_cache()
     return torch.cuda.memory_reserved(where)

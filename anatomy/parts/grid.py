@@ -1,17 +1,4 @@
-"""A map is measured cell by cell: what one can't do costs itself alone, and says why.
-
-    def layer(cell):
-        x = torch.randn(cell["batch"], 64, 56, 56, device=where)
-        return compare(calls_of(x), quantity="gpu_warm", op=cell["op"], device=where).table
-
-    cells = [{"op": f"layer N={n}", "batch": n} for n in (1, 8, 64)]
-    table = grid.measure_cells(
-        cells, layer, variants=("eager", "compiled"), quantity="gpu_warm", where=where
-    )
-
-If the largest batch does not fit, its two rows have no time, and `out of memory` as their note; a
-bug ends the run, and names its cell.
-"""
+"""A map is measured cell by cell: what one can't do costs itself alone, and its rows say why."""
 
 import gc
 import sys
@@ -110,10 +97,8 @@ def measure_cells(
 def attempt(
     act: Callable[[], Value], where: torch.device, foreseen: tuple[type[Exception], ...] = ()
 ) -> tuple[Value | None, str]:
-    """What `act` returned and no reason, or None and why; what it left is given back either way.
-
-    For a cell's single variants too, where one that fails shall not cost the others. What nobody
-    foresaw is raised again.
+    """What `act` returned, or None and why, by an error that was foreseen; what it left is given
+    back.
     """
     usable = True
     try:
@@ -131,10 +116,8 @@ def attempt(
 
 
 def note_of(error: Exception, foreseen: tuple[type[Exception], ...] = ()) -> str:
-    """An error as a row's note, by its type; empty for one that nobody foresaw.
-
-    An error of the accelerator itself is never foreseen, but for its memory: after it, the process
-    can use the device no more, and whatever came next would fail in its name.
+    """An error as a row's note, by its type; empty for one that nobody foresaw, as one of the
+    accelerator itself is but for its memory: after it, the process can use the device no more.
     """
     kind = kind_of(error)
     if not kind and isinstance(error, foreseen) and not isinstance(error, torch.AcceleratorError):
@@ -189,11 +172,7 @@ def unmeasured(
 
 
 def give_back(where: torch.device) -> None:
-    """Forget all compiled code, and give the memory of what is gone back to the device.
-
-    A cell then says the same wherever it stands in a map: nothing is compiled already, and no
-    memory is held by a CUDA graph or lies in the allocator's cache.
-    """
+    """Forget all compiled code, and give the memory of what is gone back to the device."""
     if "torch._dynamo" in sys.modules:  # else nothing was compiled, and to load it takes seconds
         torch.compiler.reset()
     gc.collect()

@@ -1,8 +1,4 @@
-"""How much memory one call needs: the allocator's own peak, above what was there before.
-
-It knows every byte that a tensor has, but not what lies beneath it: the CUDA context, the
-libraries' handles, and the workspaces that they take for themselves.
-"""
+"""The allocator's peak in one call: bytes of tensors, without what libraries take themselves."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,4 @@
-"""The transformer that the axioms are tried on: plain PyTorch, one size given by its width.
-
-A layer is the usual one of a GPT: attention and a multilayer perceptron, each behind a layer norm
-and inside a residual. Experiments change how it is run, never what it computes.
-"""
+"""The transformer that axioms are tried on: a GPT's usual layers, sized by their width."""
 
 from collections.abc import Callable, Sequence
 
@@ -70,11 +66,7 @@ def transformer(width: int, layers: int, device: torch.device, dtype: torch.dtyp
 def gradients_of(
     model: Layer, parameters: Sequence[Tensor], x: Tensor
 ) -> Callable[[], tuple[Tensor, ...]]:
-    """A call that runs forward and backward over `x` (B, T, C): the loss, and every gradient.
-
-    Nothing is stored in `.grad`: gradients that add up from call to call would change the work.
-    The loss is the mean of the squared output in float32, which any model has.
-    """
+    """A call over `x` (B, T, C): loss and all gradients, none of which add up in `.grad`."""
     wanted = list(parameters)
 
     def call() -> tuple[Tensor, ...]:
@@ -85,10 +77,9 @@ def gradients_of(
 
 
 def layer_flops(width: int, tokens: int, sequence: int) -> int:
-    """Floating-point operations of one layer's forward pass, of its products alone.
-
-    24 C^2 for each token (q, k, v and out 8 C^2, the perceptron 16 C^2) and 4 C T for attention's
-    two products over the sequence of T tokens, of which a causal kernel may skip half.
+    """Floating-point operations of the products of one layer's forward pass: 24 C^2 for each token
+    (q, k, v and out 8 C^2, the perceptron 16 C^2) and 4 C T for attention's two products over T
+    tokens.
 
     Source: Narayanan et al. 2021, arXiv:2104.04473, appendix; Hoffmann et al. 2022,
     arXiv:2203.15556, appendix F, counts alike.

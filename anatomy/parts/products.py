@@ -52,10 +52,7 @@ def products(dtype: str, sides: Sequence[Side], where: torch.device, iters: int)
 
 
 def fp8_products(sides: Sequence[Side], where: torch.device, iters: int) -> pd.DataFrame:
-    """Time products of fp8 factors (e4m3) with a bfloat16 result, in both ways of summing.
-
-    The sides are multiples of 16. Where there is no fp8, it is one row whose `note` says why.
-    """
+    """Time products of e4m3 factors (sides: multiples of 16), in both ways of summing."""
     why = without_fp8(where)
     if why is not None:
         unmeasured = {"op": "matmul fp8", "variant": "e4m3 x e4m3", "limit": "matmul fp8"}

@@ -12,7 +12,6 @@ from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import attention, demands, memory
 from anatomy.parts.attention import ALLOWED, BACKENDS, WAYS, Problem, Size
-from anatomy.parts.attention_sizes import FINE_STEP, SCORES, SHORTEST, STEP, too_large
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 from anatomy.table.errors import MeasurementError
@@ -81,8 +80,8 @@ def lengths(longest: int, full: bool) -> list[int]:
     """The lengths of a map, in rising order: by halves where it is fine, else by fourths."""
     found = [longest]
     while True:
-        step = FINE_STEP if full or found[-1] > FINE_ABOVE else STEP
-        if found[-1] // step < SHORTEST:
+        step = attention.FINE_STEP if full or found[-1] > FINE_ABOVE else attention.STEP
+        if found[-1] // step < attention.SHORTEST:
             return found[::-1]
         found.append(found[-1] // step)
 
@@ -91,7 +90,7 @@ def _measured(
     size: Size, where: torch.device, ordinary: Mapping[str, bool], cell: dict, iters: int
 ) -> pd.DataFrame:
     op = f"{cell['direction']} N={size.sequence}"
-    refused = too_large(size, where)
+    refused = attention.too_large(size, where)
     if len(refused) == len(WAYS):
         return _refused(op, where, refused)
     given = attention.problem(size, where)
@@ -146,7 +145,7 @@ def _work(size: Size, there: Iterable[str]) -> dict[str, Any]:
     return {
         "flops": formulas.attention_flops(*shape, backward=size.backward, causal=size.causal),
         "bytes": formulas.attention_bytes(*shape, item, backward=size.backward),
-        "limit": {n: f"matmul {size.dtype if n in SCORES else fused}" for n in there},
+        "limit": {n: f"matmul {size.dtype if n in attention.SCORES else fused}" for n in there},
     }
 
 

@@ -1,7 +1,4 @@
-"""The layer of a GPT whose graph is looked at: attention written out or fused, all else the same.
-
-Its input wants a gradient, as in any layer but the first.
-"""
+"""The layer of a GPT whose graph is looked at: attention written out or fused, else the same."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy.numerics import formats
-from anatomy.parts import attention, attention_sizes
+from anatomy.parts import attention
 from anatomy.parts.attention import BACKENDS, SWITCHES, WAYS
 from anatomy.table.errors import BadParameter
 
@@ -138,9 +135,7 @@ class Layer(nn.Module):
 
 
 def attends(sequence: int, ordinary: Mapping[str, bool]) -> dict[str, nn.Module]:
-    """Each way to attend, to be called in `attention.switches_kept`: written out, by each backend
-    alone, and by the one that PyTorch chooses.
-    """
+    """Each way to attend, to be called in `attention.switches_kept`."""
     alone = {name: Fused({other: other == name for other in BACKENDS}) for name in BACKENDS}
     return {MANUAL: Manual(sequence), **alone, DEFAULT: Fused(ordinary)}
 
@@ -178,10 +173,9 @@ def outputs(size: Size, model: Layer, scope: str, where: torch.device) -> Tensor
 def step(model: nn.Module, x: Tensor, grad: Tensor, parameters: list[Tensor] | None = None):
     """A call that runs forward and backward, and returns the output and the matrices' gradients.
 
-    The backward pass begins with a random gradient of the size of 1: that of a mean over all
-    outputs would be so small that half of it is lost in fp16. Gradients of vectors are computed,
-    but not returned: as sums over all tokens they can't be checked as closely in 16 bits. A model
-    that is compiled is told the `parameters` of the one behind it.
+    The random gradient has the size of 1: that of a mean would lose half of it in fp16. Gradients
+    of vectors are sums over all tokens, which can't be checked as closely in 16 bits. A compiled
+    model is told the `parameters` of the one behind it.
     """
     wanted = [x, *(parameters or list(model.parameters()))]
     shown = [i for i, each in enumerate(wanted) if each.ndim > 1]
@@ -204,7 +198,7 @@ def too_large(size: Size, where: torch.device) -> dict[str, str]:
         backward=True,
         causal=True,
     )
-    return attention_sizes.too_large(given, where)
+    return attention.too_large(given, where)
 
 
 def refused(

@@ -40,8 +40,7 @@ def _by_count(counts: Iterable[tuple[object, str]], between: str = ", ") -> str:
 def attention_nodes_become_one(census: Table) -> Finding:
     """The graph of attention has one node with each backend, alone and with its projections.
 
-    The number is how many nodes written-out attention has for each of fused attention's. Nodes that
-    collect the gradients of weights and inputs are not counted.
+    The number is how many nodes written-out attention has for each of them, collectors apart.
     """
     cases, seen = Cases(), []
     for part in census.distinct("scope"):
@@ -64,10 +63,7 @@ def attention_nodes_become_one(census: Table) -> Finding:
 
 @claim(COSTS)
 def fused_attention_is_faster(costs: Table) -> Finding:
-    """Forward and backward pass: time of attention written out over that of fused is 2 to 5.
-
-    For attention alone and for the layer that it is a part of, for each length of the sequence.
-    """
+    """Forward and backward pass: time of attention written out over that of fused is 2 to 5."""
     cases = Cases()
     cells = {row["op"]: row for row in costs if row.get("scope")}
     for op, cell in cells.items():
@@ -83,10 +79,7 @@ def fused_attention_is_faster(costs: Table) -> Finding:
 
 @claim(CENSUS)
 def shape_nodes_share(census: Table) -> Finding:
-    """Of the nodes of a layer 45 to 55 % are named after an operation that only changes a shape.
-
-    With attention written out and fused; with the nodes that collect gradients, and without them.
-    """
+    """Of the nodes of a layer 45 to 55 % are named after an operation that only changes a shape."""
     cases, counts = Cases(), []
     for row in census.select(op=f"graph {LAYER}"):
         for ends, with_them in (("not counted", False), ("counted", True)):
@@ -104,10 +97,7 @@ def shape_nodes_share(census: Table) -> Finding:
 
 @claim(COSTS)
 def shape_nodes_cost_nothing(costs: Table) -> Finding:
-    """On the way back a view takes no host time, and no shape operation launches a kernel.
-
-    The host's time is the slope over chains of views; under 20 ns of it count as nothing.
-    """
+    """On the way back a view takes no host time, and no shape operation launches a kernel."""
     slope = next((row for row in costs if not units.missing(row.get("view_s"))), None)
     cases = Cases()
     with cases.at(on="host", operation="view") as case:

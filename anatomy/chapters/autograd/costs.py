@@ -12,7 +12,7 @@ from anatomy.chapters.autograd import blocks
 from anatomy.chapters.autograd.blocks import CORE, LAYER, MANUAL, Size
 from anatomy.comparison import compare
 from anatomy.numerics import formats
-from anatomy.parts import attention, attention_sizes, grid, memory
+from anatomy.parts import attention, grid, memory
 from anatomy.parts.attention import ALLOWED, WAYS
 from anatomy.parts.compiled import cost_per_break, let_go, reason_of
 from anatomy.table import formulas
@@ -59,7 +59,7 @@ def over_length(
     size: Size, ordinary: Mapping[str, bool], settings: Settings, step: int
 ) -> Iterator[pd.DataFrame]:
     """Attention alone and in its layer, for that length and fractions of it by `step`."""
-    for sequence in attention_sizes.sequences(size.sequence, step):
+    for sequence in attention.sequences(size.sequence, step):
         this = Size(size.batch, sequence, size.width, size.heads, size.dtype)
         long = sequence > LAYER_LONGEST
         patient = replace(settings, budget_s=LONG_BUDGETS * settings.budget_s)
@@ -86,7 +86,7 @@ def _core(size: Size, ordinary: Mapping[str, bool], settings: Settings, op: str)
     where = settings.where
     heads, width = size.batch * size.heads, size.width // size.heads
     given_size = attention.Size(heads, size.sequence, width, size.dtype, True, True)
-    refused = attention_sizes.too_large(given_size, where)
+    refused = attention.too_large(given_size, where)
     if len(refused) == len(WAYS):
         return _refused(op, refused)
     given = attention.problem(given_size, where)

@@ -32,19 +32,11 @@ def census(
 ) -> pd.DataFrame:
     """Walk the backward graph of a transformer layer, with attention written out and fused.
 
-    Args:
-        dtype: Number format of weights and input; fp32 products do not use TF32.
-        batch: Sequences B.
-        seq: Tokens T of each sequence.
-        dmodel: Width C of a token; a multiple of nhead.
-        nhead: Attention heads H.
-
     Returns:
-        Rows of several kinds, without times. `graph ...`: the nodes of a layer or a part of it, for
-        each way to attend. `gradients WAY`: each gradient, checked against float64 where that fits.
-        `sizes`: the layer over batch and sequence. `fused node`: which node stands for attention,
-        by number format and mask. `operations`: nodes that a line of code adds. `check`: what the
-        page's own check finds.
+        Rows of several ops, without times. `graph ...`: the nodes of a layer or a part of it, for
+        each way to attend. `gradients WAY`: each gradient against float64. `sizes`: the layer over
+        batch and sequence. `fused node`: which node stands for attention. `operations`: nodes that
+        a line of code adds. `check`: what the page's own check finds.
     """
     where = formats.torch_device(device)
     size = Size(batch, seq, dmodel, nhead, dtype)
@@ -78,17 +70,12 @@ def nodes(
     """See what every node of a transformer layer's backward graph holds, launches and takes.
 
     Args:
-        dtype: Number format of weights and input; fp32 products do not use TF32.
-        batch: Sequences B.
-        seq: Tokens T of each sequence.
-        dmodel: Width C of a token; a multiple of nhead.
-        nhead: Attention heads H.
         repeats: Backward passes that are profiled.
 
     Returns:
-        For each graph (`op`: `manual`, `default`) one row per node; its kernels and times are those
-        of its backward function, the times medians over the profiled passes. Rows of op `memory`:
-        what the layer holds for the backward pass.
+        For each graph (`op`: `manual`, `default`) one row per node, with the kernels and the median
+        times of its backward function; and rows of op `memory`: what the layer holds for the
+        backward pass.
     """
     demands.positive(repeats=repeats)
     where = formats.torch_device(device)
@@ -121,22 +108,15 @@ def costs(
     """Time fused attention against attention written out, and what a view costs on the way back.
 
     Args:
-        dtype: Number format; fp32 products do not use TF32.
-        batch: Sequences B.
-        dmodel: Width C of a token; a multiple of nhead.
-        nhead: Attention heads H.
         longest: Longest sequence T; the others are fourths of it, down to 128.
         side: Side of the square matrix that single shape operations are tried on.
         scale: Factor on the number of views in a chain.
-        budget_s: Seconds of timed blocks for each comparison.
-        full: Measure more lengths, by halves; takes minutes.
 
     Returns:
         Comparisons in step_wall, because what a node costs is mostly the host's work. `attention
-        T=...` and `layer T=...`: forward and backward pass with attention written out (`manual`,
-        the control) and fused by each backend. `views`: the backward pass through chains of views;
-        the longest has `view_s`. `forward of one operation` and `backward of one operation`: single
-        operations on a matrix, beside a view.
+        T=...` and `layer T=...`: forward and backward pass, written out (control) and by each
+        backend. `views`: back through chains of views; the longest has `view_s`. `forward of one
+        operation`, and `backward`: single operations on a matrix, beside a view.
     """
     demands.positive(longest=longest, side=side, scale=scale, iters=iters, budget_s=budget_s)
     where = formats.torch_device(device)
@@ -166,17 +146,10 @@ def traced(
 ) -> pd.DataFrame:
     """See the backward graph that AOTAutograd hands to a compiler, beside autograd's own.
 
-    Args:
-        dtype: Number format; fp32 products do not use TF32.
-        batch: Sequences B.
-        seq: Tokens T of each sequence.
-        dmodel: Width C of a token; a multiple of nhead.
-        nhead: Attention heads H.
-
     Returns:
-        A row per way to attend and `stage`, without times: `autograd`, the graph without a
-        compiler; `traced`, cut out of a joint one where the forward operations saved something;
-        `traced, recomputing`, cut where least must be kept.
+        A row per way to attend and `stage`: `autograd`, without a compiler; `traced`, cut out of a
+        joint graph where the forward operations saved something; `traced, recomputing`, cut where
+        least must be kept.
     """
     where = formats.torch_device(device)
     size = Size(batch, seq, dmodel, nhead, dtype)
@@ -205,18 +178,12 @@ def compiled(
     """See what compiling makes of a training step of the layer, with attention both ways.
 
     Args:
-        dtype: Number format; fp32 products do not use TF32.
-        batch: Sequences B.
-        seq: Tokens T of each sequence.
-        dmodel: Width C of a token; a multiple of nhead.
-        nhead: Attention heads H.
         backend: What torch.compile hands its graphs to; aot_eager runs them as they are, for tests.
-        budget_s: Seconds of timed blocks.
 
     Returns:
-        A comparison `step`, in step_wall, of forward and backward pass: `manual`, the control,
-        `manual, compiled`, `default`, and `default, compiled`, whose control is `default`. Rows of
-        op `first call` hold what compiling took, one sample each.
+        A comparison `step`, in step_wall, of forward and backward pass: `manual`, the control, and
+        `default`, eager and compiled; the control of `default, compiled` is `default`. Rows of op
+        `first call` hold what compiling took, one sample each.
     """
     demands.positive(iters=iters, budget_s=budget_s)
     where = formats.torch_device(device)

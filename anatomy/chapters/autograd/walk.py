@@ -1,7 +1,4 @@
-"""The graph that autograd builds, walked to its ends: nodes, kinds, edges, and what each one holds.
-
-A node, as `grad_fn` is, turns the gradients of an operation's outputs into those of its inputs.
-"""
+"""The graph that autograd builds, walked to its ends: its nodes and what each of them holds."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -21,9 +21,9 @@ def paid_back(rows, known):
             continue
         direct = named[LAST]["blocks_s"]
         for place in places:
-            ends = payback.NEVER_SAID
+            ends = dict.fromkeys(USES)
             if rows[place]["variant"] == LAST and rows[place]["verdict"] == "faster":
                 with_it = zip(named[CONVERTED]["blocks_s"], direct, strict=True)
                 cost = [max(0.0, more - less) for more, less in with_it]
                 ends = payback.uses(cost, named[NCHW]["blocks_s"], direct)
-            yield place, dict(zip(USES, ends, strict=True))
+            yield place, ends

@@ -1,8 +1,4 @@
-"""What the seeds say of torch.compile, put to one layer, to chains, and to torch's own answers.
-
-Times are those of a step as the host sees it, for the host's dispatch is part of what compiling
-saves. A cell is one width C and one number of tokens T.
-"""
+"""What the seeds say of torch.compile, put to times of a step as its host sees it."""
 
 from collections.abc import Iterable, Mapping
 from statistics import median
@@ -95,10 +91,7 @@ def compile_doubles_training(*tables: Table) -> Finding:
 
 @claim(TRAINING, INFERENCE, LAYERS)
 def compile_always(*tables: Table) -> Finding:
-    """In every cell, whatever layer, compiling is faster, so that it pays after some steps.
-
-    Where it is the same or slower, no number of steps pays the compilation back.
-    """
+    """In every cell, whatever layer, compiling is faster, so that it pays after some steps."""
     rows = _paced(tables, COMPILED)
     cases = judged(rows, lambda ratio: ratio.says("faster"))
     faster = [row for _, row in rows if row.get("verdict") == "faster"]
@@ -111,9 +104,8 @@ def compile_always(*tables: Table) -> Finding:
 def compile_memory_neutral(*tables: Table) -> Finding:
     """In every cell a compiled step needs as much memory as an eager one, within 5 %.
 
-    For the defaults that is the peak of the tensors of one call. CUDA graphs keep a pool that no
-    tensor seems to be in, so for reduce-overhead it is what the allocator holds of the card, which
-    is known to a segment.
+    By the peak of the tensors; a pool of CUDA graphs is in none, so reduce-overhead is judged by
+    what the allocator holds of the card, which is known to a segment.
     """
     what = {COMPILED: "peak of the tensors", GRAPHS: "held of the card"}
     cases = Cases()
@@ -139,10 +131,7 @@ def _to_a_segment(size: float) -> Measured:
 
 @claim(TRAINING, INFERENCE, MODES)
 def reduce_overhead_for_training(training: Table, inference: Table, modes: Table) -> Finding:
-    """Wherever both were tried, a training step is faster with reduce-overhead than without.
-
-    What it does for inference stands beside it, and decides nothing.
-    """
+    """Wherever both were tried, a training step is faster with reduce-overhead than without."""
     cases = _over_default(training)
     seen, beside = (listed(each.numbers_by("pace")) for each in (cases, _over_default(inference)))
     in_inference = f"In inference {beside}. " if beside else ""
@@ -168,8 +157,8 @@ def _over_default(table: Table) -> Cases:
 def max_autotune_for_inference(modes: Table) -> Finding:
     """An option that the mode sets is tied to inference by its name, and none to training.
 
-    Options that belong to neither decide nothing: then it is a question of speed. That takes
-    minutes to find out for one layer, and is not measured here.
+    Options that belong to neither decide nothing: it is then a question of speed, not measured
+    here.
     """
     row = modes.row(TUNED)
     for_inference = {"inference": True, "training": False}.get(row["tied_to"])

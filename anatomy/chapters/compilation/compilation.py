@@ -42,18 +42,13 @@ def map(
 
     Args:
         task: Forward and backward pass (training), or the forward pass alone (inference).
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        scale: Factor on every width and number of tokens.
-        iters: Least number of timed samples of each way.
-        budget_s: Seconds of timed blocks for each cell.
         full: Measure a finer map, and max-autotune in one of its cells; takes many minutes.
 
     Returns:
-        A comparison for each cell, in step_wall, because the host's dispatch is what compiling
-        saves in small layers: `eager`, the control; `compiled`, with defaults; `reduce-overhead`,
-        with CUDA graphs, in some cells, whose tensors are in no account of memory but
-        `reserved_bytes`. Rows of op `first call` hold `setup_s`, one sample each; `compiler, first
-        call` is that of an addition compiled before all others, which pays the imports.
+        A comparison for each cell, in step_wall, for the host's dispatch is what compiling saves in
+        small layers: `eager`, the control; `compiled`, with defaults; in some cells
+        `reduce-overhead`, with CUDA graphs, whose memory is in `reserved_bytes` alone. Rows of op
+        `first call` hold `setup_s`, one sample each; `compiler, first call` pays the imports.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
@@ -74,16 +69,10 @@ def layers(
 ) -> pd.DataFrame:
     """Time layers with little and with much to fuse, where kernels fill the time.
 
-    Args:
-        scale: Factor on widths, numbers of sequences and their lengths.
-        iters: Least number of timed samples of each way.
-        budget_s: Seconds of timed blocks for each cell.
-
     Returns:
         A comparison for each cell, in step_wall, of a training step: `eager`, the control, and
-        `compiled`. `layer`: `few kernels` is the map's, `written out` has RMSNorm, rotary embedding
-        and SwiGLU out of elementwise operations. `dtype`: bf16, or autocast to bf16 of weights in
-        float32 (`amp bf16`).
+        `compiled`. `layer`: `few kernels` is the map's, `written out` is made of elementwise
+        operations. `dtype`: bf16, or autocast to it of weights in float32 (`amp bf16`).
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
@@ -103,15 +92,11 @@ def breaks(
 ) -> pd.DataFrame:
     """Put 0 to 16 graph breaks into a chain of layers, and time what each of them costs.
 
-    Args:
-        scale: Factor on the sides of every matrix.
-        budget_s: Seconds of timed blocks for each chain.
-
     Returns:
-        A comparison for each `chain`, in step_wall: `small products` and `large products`, in which
-        no kernel reaches across layers, and `large elementwise`, whose layers one kernel can do
-        together. Variants are the compiled chain with so many breaks, its control the one without
-        any, and `eager`. The row with most breaks has `break_s`.
+        A comparison for each `chain`, in step_wall: in those of products no kernel reaches across
+        layers, in `large elementwise` one could do them all. Variants are the compiled chain with
+        so many breaks, its control without any, and `eager`. The row with most breaks has
+        `break_s`.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
@@ -136,13 +121,12 @@ def recompiles(
     Args:
         backend: What torch.compile hands its graphs to; eager only traces them, for tests.
         lengths: How many different lengths, one call each; at least 2.
-        width: Width C of a token.
 
     Returns:
         One row per `variant`: `automatic` is the default, `static` dynamic=False, `dynamic`
-        dynamic=True, `marked` the default with the length told by mark_dynamic, `static, higher
-        limit` dynamic=False with a recompile limit above the number of lengths. Times are by the
-        host's clock, each once, with no cache from before.
+        dynamic=True, `marked` the default with mark_dynamic, `static, higher limit` has a recompile
+        limit above the number of lengths. Times are the host's, each once, with no cache from
+        before.
     """
     where = formats.torch_device(device)
     demands.positive(width=width)
@@ -159,14 +143,7 @@ def recompiles(
 def detection(device: str = "cuda:0") -> pd.DataFrame:
     """Ask torch.compile which of twelve small functions it can trace as one graph.
 
-    Args:
-        device: Where the tensors live, such as cuda:0 or cpu.
-
-    Returns:
-        One row per function of the script snippets/graph_break_check.py.
-
-    Raises:
-        AnatomyError: The script is not there: this is no checkout.
+    One row per function of the script snippets/graph_break_check.py.
     """
     where = formats.torch_device(device)
     if not SCRIPT.exists():

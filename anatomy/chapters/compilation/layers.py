@@ -1,8 +1,4 @@
-"""Layers with little and with much to fuse, where kernels fill the time, eager and compiled.
-
-The layer of the map has a kernel of its own for a norm, for attention and for a GELU. Many models
-write such things out of elementwise operations instead, or have autocast cast between them.
-"""
+"""Layers with little and with much to fuse, where kernels fill the time, eager and compiled."""
 
 import copy
 from collections.abc import Sequence

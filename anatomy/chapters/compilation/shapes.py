@@ -1,7 +1,4 @@
-"""One compiled function and many lengths: how often it compiles, and what that takes.
-
-The function is a few elementwise operations: how often it compiles does not depend on its size.
-"""
+"""One compiled function of many lengths: how often it compiles, and what that takes."""
 
 from collections.abc import Callable
 

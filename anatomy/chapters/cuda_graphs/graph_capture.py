@@ -49,7 +49,6 @@ def map(
     Args:
         device: Where to run, such as cuda:0; a CPU has no CUDA graphs, and the rows say so.
         links: Kernels in a chain.
-        scale: Factor on every size; 1 for a GPU.
 
     Returns:
         One comparison per cell, its `op` such as `pointwise 1048576` or `products 256`; the

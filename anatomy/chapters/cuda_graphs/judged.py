@@ -16,8 +16,8 @@ REPLAYS = ("replays", "replays_low", "replays_high")
 def paid_back(rows, known):
     """Replays after which the capture has paid: seconds on the wall alone pay back what it cost."""
     for place, row, eager in controlled(rows):
-        ends = payback.NEVER_SAID
+        ends = dict.fromkeys(REPLAYS)
         pays = row["verdict"] == "faster" and row["quantity"] == "step_wall"
         if pays and row.get("capture_s") is not None:
-            ends = payback.uses(row["capture_s"], eager["blocks_s"], row["blocks_s"])
-        yield place, dict(zip(REPLAYS, ends, strict=True))
+            ends = payback.uses(row["capture_s"], eager["blocks_s"], row["blocks_s"], REPLAYS)
+        yield place, ends

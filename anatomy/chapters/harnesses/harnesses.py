@@ -81,7 +81,6 @@ def estimates(
         process: Number of the process, from 0; it turns the orders, and is recorded by itself.
         replicates: Estimates of each workload by each harness.
         budget_s: Wall time of one estimate in seconds, warm-up included.
-        scale: Factor on every size; 1 for a GPU, less for a quick look or a CPU.
 
     Returns:
         One row per figure: `op` is the workload, `variant` the harness, `median_s` its figure.

@@ -2,12 +2,12 @@
 
 from statistics import median
 
-from anatomy.judge.comparisons import RATIOS
+from anatomy.judge.comparisons import RATIOS, TIMES, in_columns
 from anatomy.judge.rules import rule
 from anatomy.table import intervals
 
 
-@rule("harnesses.reference", columns=("median_s", "low_s", "high_s"), source="rounds_s")
+@rule("harnesses.reference", columns=TIMES, source="rounds_s")
 def rounds(rows, known):
     """Median, lowest and highest of the rounds."""
     for place, row in enumerate(rows):
@@ -25,5 +25,5 @@ def pairs(rows, known):
     for place, row in enumerate(rows):
         if each := row.get("block_ratios"):
             ratio = intervals.ratio_interval(each, [1.0] * len(each))
-            found = dict(zip(RATIOS, (ratio.median, ratio.low, ratio.high), strict=True))
-            yield place, found | {"verdict": intervals.verdict(ratio, row.get("noise_floor"))}
+            word = intervals.verdict(ratio, row.get("noise_floor"))
+            yield place, in_columns(RATIOS, ratio) | {"verdict": word}

@@ -45,8 +45,6 @@ def training(
     Args:
         batch: Sequences B of a step; 0 takes 8 up to width 1024 and 4 beyond, so that rung 0 lets
             the others have their time.
-        iters: Least number of timed samples of each way.
-        budget_s: Seconds of timed blocks for each comparison.
 
     Returns:
         Two comparisons in step_wall, a row for each way of each rung, named like `2 amp bf16`; the
@@ -207,10 +205,6 @@ def regimes(
     full: bool = False,
 ) -> pd.DataFrame:
     """Time compiled bf16 and FP8 over the model's width and the tokens of a step.
-
-    Args:
-        scale: Factor on every width and on the tokens of a sequence.
-        budget_s: Seconds of timed blocks for each cell.
 
     Returns:
         A comparison in step_wall for each cell, of a training step (forward, loss, backward) of one

@@ -71,10 +71,8 @@ def over_the_rung_before(rows, known):
             ratio = intervals.ratio_interval(fast, slow)
             word = intervals.verdict(ratio, row["noise_floor"])
             found |= zip(BEFORE, (ratio.median, ratio.low, ratio.high, word), strict=True)
-            found["pays"] = payback.PAYS.get(word, False)
-            if found["pays"]:
-                cost = max(0.0, row["setup_s"] - slower["setup_s"])
-                found |= zip(USES, payback.uses(cost, slow, fast), strict=True)
+            cost = max(0.0, row["setup_s"] - slower["setup_s"])
+            found |= payback.paid(word, cost, slow, fast)
         yield place, found
 
 
@@ -86,10 +84,10 @@ def over_the_rung_before(rows, known):
 def paid_back(rows, known):
     """Calls after which setting a way up is paid back, where it is faster than rung 0."""
     for place, row, control in controlled(rows):
-        ends = payback.NEVER_SAID
+        ends = dict.fromkeys(USES)
         if row["role"] == "variant" and row["verdict"] == "faster":
             ends = payback.uses(row["setup_s"], control["blocks_s"], row["blocks_s"])
-        yield place, dict(zip(USES, ends, strict=True))
+        yield place, ends
 
 
 @rule(

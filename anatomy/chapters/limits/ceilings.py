@@ -30,10 +30,6 @@ TOGETHER, GROUP_S = 7, 3.0
 def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 60) -> pd.DataFrame:
     """Measure the ceilings: copy, read and write bandwidth, and products by number format.
 
-    Args:
-        scale: Factor on every size; 1 for a GPU, less for a quick look or a CPU.
-        iters: Least number of timed samples of each size.
-
     Returns:
         One row per size and way; a ceiling is the largest rate among the rows of one `limit`:
         `copy`, `read`, `write`, `matmul fp16`, and so on.
@@ -64,7 +60,6 @@ def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd
 
     Args:
         scale: Factor on the sizes around the cache; 1 but for a quick look.
-        iters: Least number of timed samples of each size.
 
     Returns:
         One row per operation, size and way, back to back: data stay in the cache as far as they
@@ -89,7 +84,6 @@ def floors(device: str = "cuda:0", iters: int = 100) -> pd.DataFrame:
 
     Args:
         device: A GPU, such as cuda:0; a CPU has none of these costs.
-        iters: Least number of timed samples of each.
 
     Returns:
         One row per operation (`launch`, `wait`, `graph`), quantity and variant; `host_enqueue` is

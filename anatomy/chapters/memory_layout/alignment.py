@@ -1,8 +1,4 @@
-"""Alignment: is it the base pointer, the leading dimension or the inner dimension K?
-
-The seed's sliced view moves the base pointer by one element and at the same time makes K odd. Here
-the three are set one by one: the operand lies in a buffer, at any offset and distance of rows.
-"""
+"""The base pointer, the leading dimension and the inner dimension K, each aligned or not."""
 
 from typing import Literal
 
@@ -38,15 +34,11 @@ def factorial(
     """Time one operation with base pointer, leading dimension and K each aligned or not.
 
     Args:
-        op: Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        m: Rows M of A.
-        n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 128 bytes; where K is not aligned, it is one less.
 
     Returns:
         One row per combination. The control, `aligned`, is contiguous; `base+K` is the seed's
-        sliced view; `padded` has aligned rows that are further apart than they are long.
+        sliced view; rows of `padded` are aligned, and further apart than they are long.
     """
     size = formats.itemsize(dtype)
     pad = ALIGNED_BYTES // size
@@ -89,15 +81,11 @@ def thresholds(
     """Sweep how far base pointer, leading dimension and K are aligned, one at a time.
 
     Args:
-        op: Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        m: Rows M of A.
-        n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 256 bytes; less by up to 128 bytes where K is swept.
 
     Returns:
-        One row per `factor` and alignment. The control, `aligned`, is contiguous and has a factor
-        of its own. Where K is swept, the rows stay as far apart as in the control.
+        One row per `factor` and alignment; the control, `aligned`, is contiguous. Where K is swept,
+        the rows stay as far apart as in it.
     """
     size = formats.itemsize(dtype)
     pad = ALIGNED_BYTES // size

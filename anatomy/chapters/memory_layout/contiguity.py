@@ -1,8 +1,4 @@
-"""Contiguity: the same mathematics on six layouts of one matrix.
-
-A matrix product, PyTorch's own layer norm, and the hand-written chain of elementwise operations and
-reductions that the seed calls 'LayerNorm-ish'.
-"""
+"""A product, layer norm, and the seed's 'LayerNorm-ish' chain on six layouts of a matrix."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -43,12 +39,6 @@ def bench(
     iters: int = 200,
 ) -> pd.DataFrame:
     """Time a matrix product, layer_norm and a hand-written layer norm on each layout of A.
-
-    Args:
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        m: Rows M of A and of the product.
-        n: Columns N of B and of the product.
-        k: Columns K of A and rows of B: the reduction. (The seed calls this n, and N k.)
 
     Returns:
         One row per operation, quantity (gpu_warm, gpu_cold) and variant. `as_strided_view` has

@@ -1,7 +1,5 @@
-"""What the seed says of contiguity, put to the recordings of `contiguity.bench`.
-
-Times are warm and back to back, as the seed's were. `as_strided_view` is compared with a contiguous
-matrix of half the columns, which is the same work; the others with the contiguous matrix.
+"""What the seed says of contiguity, put to warm times, back to back as the seed's were. The control
+of `as_strided_view` has half the columns, which is the same work.
 """
 
 from collections.abc import Iterable

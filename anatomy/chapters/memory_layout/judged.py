@@ -2,9 +2,9 @@
 
 from anatomy.judge import payback
 from anatomy.judge.comparisons import comparisons
+from anatomy.judge.payback import USES
 from anatomy.judge.rules import rule
 
-USES = ("uses", "uses_low", "uses_high")
 UNCHANGED = "none"
 
 
@@ -16,21 +16,13 @@ UNCHANGED = "none"
 def paid_back(rows, known):
     """Products after which copying once is cheaper than never, where the copy is faster."""
     for places in comparisons(rows):
-        blocks = {}
-        for place in places:
-            row = rows[place]
-            # The control's duplicate comes last, and stands for the control.
-            blocks[row["case"], row["remedy"], row["step"]] = row["blocks_s"]
-        for place in places:
-            row = rows[place]
+        members = [rows[place] for place in places]
+        # The control's duplicate comes last, and stands for the control.
+        blocks = {(row["case"], row["remedy"], row["step"]): row["blocks_s"] for row in members}
+        for place, row in zip(places, members, strict=True):
             found = dict.fromkeys((*USES, "pays"))
             if row["remedy"] != UNCHANGED and row["step"] != "copy" and row["role"] != "again":
-                found["pays"] = payback.PAYS.get(row["verdict"], False)
-                if found["pays"]:
-                    ends = payback.uses(
-                        blocks[row["case"], row["remedy"], "copy"],
-                        blocks[row["case"], UNCHANGED, "use"],
-                        row["blocks_s"],
-                    )
-                    found |= dict(zip(USES, ends, strict=True))
+                copy = blocks[row["case"], row["remedy"], "copy"]
+                use = blocks[row["case"], UNCHANGED, "use"]
+                found = payback.paid(row["verdict"], copy, use, row["blocks_s"])
             yield place, found

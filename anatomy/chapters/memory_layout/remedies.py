@@ -1,8 +1,5 @@
-"""Remedies: what it costs to make a badly laid out matrix a good one, and when that pays.
-
-A copy is not one remedy but three. `.contiguous()` closes the gaps and keeps K, so rows of odd
-length lie at odd distances; a padded copy puts rows of the same K at aligned distances; a
-zero-padded product also makes K even, with a row of zeros in B that changes nothing.
+"""What it costs to make a badly laid out matrix a good one, and when that pays: by `.contiguous()`,
+which keeps odd rows at odd distances, a padded copy, or a K made even with zeros in B.
 """
 
 import os
@@ -38,12 +35,6 @@ def payback(
     iters: int = 100,
 ) -> pd.DataFrame:
     """Count the uses after which a copy into a better layout has paid for itself.
-
-    Args:
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        m: Rows M of A.
-        n: Columns N of B.
-        k: Columns K of A, the reduction; the sliced view has one less.
 
     Returns:
         One row per layout (`case`), `remedy` and `step`. A `use` row with a remedy has `uses`:
@@ -89,9 +80,8 @@ def payback(
 
 
 def _steps(views: dict[str, Tensor], b: Tensor, b_zero: Tensor) -> dict:
-    """For each (case, remedy, step) the call, the exact result, and the columns it works on.
-
-    `b` is (K, N); `b_zero` is (K, N) with a last row of zeros, for the sliced view.
+    """For each (case, remedy, step) the call, the exact result, and the columns it works on; the
+    last row of `b_zero`, which is (K, N) as `b` is, has zeros, for the sliced view.
     """
     steps = {}
 
@@ -186,18 +176,11 @@ def compiled(
 ) -> pd.DataFrame:
     """See what torch.compile makes of a matrix product whose operand is badly aligned.
 
-    Args:
-        dtype: Number format; tf32 means float32 tensors whose products may use TF32.
-        m: Rows M of A.
-        n: Columns N of B.
-        k: Columns K of A, the reduction, before it is cut.
-
     Returns:
-        One row per `layout` of A and `way` to run the product: `eager`, the control; `compiled`,
-        with torch.compile's defaults; `compiled, no padding`, with its option shape_padding off.
-        Rows of op `first call` give what the first compiled call cost, as step_wall, without the
-        compiler's caches, one sample each; `compiler` is that of an addition compiled before all
-        others, which pays the imports.
+        One row per `layout` of A and `way`: `eager`, the control; `compiled`; `compiled, no
+        padding`, with the option shape_padding off. Rows of op `first call`, as step_wall: the
+        first compiled call without the compiler's caches, one sample each; `compiler` is an
+        addition compiled before all others, which pays the imports.
     """
     where = formats.torch_device(device)
     size = formats.itemsize(dtype)

@@ -1,8 +1,4 @@
-"""Tensor layout: what shape, strides and offset say about where elements lie.
-
-The seed's five layouts, and a sixth: `contiguous_half` has as many elements as `as_strided_view`,
-half of the others', side by side.
-"""
+"""What shape, strides and offset say about where elements lie, in six layouts of one matrix."""
 
 import runpy
 from pathlib import Path
@@ -36,14 +32,7 @@ def report(
 ) -> pd.DataFrame:
     """Report how each layout variant of an M x K matrix lies in memory.
 
-    Args:
-        device: Where the tensors live, such as cuda:0 or cpu.
-        dtype: Number format of the elements; tf32 is stored as float32.
-        m: Rows M of the matrix.
-        k: Columns K of the matrix; the reduction of A @ B.
-
-    Returns:
-        One row per variant, without times.
+    One row per variant, without times.
     """
     where = formats.torch_device(device)
     host.require_bytes(where, 3 * m * k * formats.itemsize(dtype), "the layout variants")
@@ -66,17 +55,7 @@ def check(
 ) -> pd.DataFrame:
     """Ask each layout variant whether a kernel with 16-byte loads can read it as it lies.
 
-    Args:
-        device: Where the tensors live, such as cuda:0 or cpu.
-        dtype: Number format of the elements; tf32 is stored as float32.
-        m: Rows M of the matrix.
-        k: Columns K of the matrix; the reduction of A @ B.
-
-    Returns:
-        One row per variant, with the answer of the script snippets/alignment_check.py.
-
-    Raises:
-        AnatomyError: The script is not there: this is no checkout.
+    One row per variant, with the answer of the script snippets/alignment_check.py.
     """
     where = formats.torch_device(device)
     host.require_bytes(where, 3 * m * k * formats.itemsize(dtype), "the layout variants")
@@ -92,9 +71,7 @@ def check(
 
 
 def layouts(m: int, k: int, dtype: str, device: torch.device) -> dict[str, Tensor]:
-    """The layout variants of a random matrix; each that is not narrowed is (M, K), the transpose of
-    a (K, M) matrix among them, and can be multiplied by the same B (K, N).
-    """
+    """The layouts of a random (M, K) matrix, each of which a B of (K, N) can multiply."""
     kind = formats.storage(dtype)
     a = torch.randn(m, k, dtype=kind, device=device)  # (M, K)
     lying = torch.randn(k, m, dtype=kind, device=device)  # (K, M)

@@ -1,7 +1,7 @@
 """What never to do: what one use costs, and how a first call compares with warm ones."""
 
 from anatomy.judge import payback
-from anatomy.judge.comparisons import controlled
+from anatomy.judge.comparisons import controlled, in_columns
 from anatomy.judge.rules import rule
 from anatomy.table import intervals
 
@@ -13,11 +13,11 @@ WARM = "warm"
 def one_use(rows, known):
     """What one use takes more than the control; None where a call has no such use."""
     for place, row, control in controlled(rows):
-        ends = payback.NEVER_SAID
+        found = dict.fromkeys(USE)
         if row.get("uses"):
-            each = payback.extra(row["blocks_s"], control["blocks_s"], row["uses"])
-            ends = (each.median, each.low, each.high)
-        yield place, dict(zip(USE, ends, strict=True))
+            extra = payback.extra(row["blocks_s"], control["blocks_s"], row["uses"])
+            found = in_columns(USE, extra)
+        yield place, found
 
 
 @rule(

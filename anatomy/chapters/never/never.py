@@ -44,7 +44,6 @@ def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.Dat
 
     Args:
         scale: Share of the widths, tokens and elements that is used; less for a small machine.
-        iters: Least number of timed samples of each.
 
     Returns:
         Rows of op `first calls ...`, one sample each, as step_wall: calls 1 to 20 of a fresh

@@ -35,7 +35,6 @@ def training(
 
     Args:
         scale: Factor on width and tokens; 1 for a GPU, less for a CPU.
-        iters: Least number of timed samples of each way.
 
     Returns:
         One row per width, tokens and way (`fp32`, the control; `tf32`; `amp fp16`; `amp bf16`;
@@ -84,10 +83,6 @@ def fp8(
 ) -> pd.DataFrame:
     """Time linear layers in FP8 against bf16: factors ready, quantised in each call, and compiled.
 
-    Args:
-        scale: Factor on every size; 1 for a GPU, less for a CPU.
-        full: Measure more sizes; takes minutes.
-
     Returns:
         One row per size and variant, in step_wall and gpu_warm; `bf16` is the control. `error` is
         against float64 before quantising. Rows of op `mlp ...` are a transformer's perceptron,
@@ -118,7 +113,6 @@ def inference(
 
     Args:
         scale: Factor on width and tokens; 1 for a GPU, less for a CPU.
-        iters: Least number of timed samples of each format.
 
     Returns:
         One row per width, tokens and format, in gpu_warm: the host does the same for either format.

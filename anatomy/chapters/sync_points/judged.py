@@ -1,7 +1,7 @@
 """What a wait adds to a step or takes of an iteration, who sets the pace, who noticed the wait."""
 
 from anatomy.judge import payback
-from anatomy.judge.comparisons import TIMES, comparisons, controlled
+from anatomy.judge.comparisons import TIMES, comparisons, controlled, in_columns
 from anatomy.judge.gates import LAUNCH_BOUND_SHARE
 from anatomy.judge.rules import rule
 
@@ -18,8 +18,7 @@ def wait(row, control) -> dict:
     """What a variant takes more than the control, block by block; of another row None."""
     if row["role"] != "variant":
         return dict.fromkeys(WAIT)
-    extra = payback.extra(row["blocks_s"], control["blocks_s"])
-    return dict(zip(WAIT, (extra.median, extra.low, extra.high), strict=True))
+    return in_columns(WAIT, payback.extra(row["blocks_s"], control["blocks_s"]))
 
 
 def pace(control) -> dict:

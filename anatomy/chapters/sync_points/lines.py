@@ -1,8 +1,4 @@
-"""Lines of code that may make the host wait for the GPU, and lines that look as if they did.
-
-`CANDIDATES` are functions of one set of tensors, asked whether they wait on a GPU, and on a CPU by
-tests whether they run at all; `about` has those that loops are timed with.
-"""
+"""Lines of code that may make the host wait for the GPU, and lines that look as if they did."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

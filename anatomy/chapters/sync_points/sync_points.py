@@ -1,8 +1,4 @@
-"""Sync points: what a line that waits for the GPU costs an iteration, and of what that consists.
-
-One iteration is a matrix product and one line behind it. What the line takes with nothing to wait
-for is its own price; what it takes behind a product holds the wait as well.
-"""
+"""What a line that waits for the GPU costs an iteration, and of what that consists."""
 
 import math
 import os
@@ -14,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.chapters.sync_points import lines, rounds, trace
+from anatomy.chapters.sync_points import lines, trace
 from anatomy.chapters.sync_points import training_loop as sync_points_loop
 from anatomy.chapters.sync_points.judged import NO_WAIT as ASYNC
 from anatomy.chapters.sync_points.judged import predicted
@@ -22,6 +18,7 @@ from anatomy.chapters.sync_points.synchronizations import found_in, with_shares,
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure.patient import patient_stopwatch
+from anatomy.measure.sampling import WALL_BATCH_S
 from anatomy.numerics import formats
 from anatomy.parts import demands
 from anatomy.parts.grid import joined, with_counts
@@ -40,6 +37,16 @@ BUDGET_S, SETTLE_CAP_S = 2.5, 0.3  # seconds of one comparison, and of settling 
 # All elements of a factor have one value: random ones held the card at its power limit, where the
 # clock moved by more than a wait takes. No whole numbers, which `print` would format otherwise.
 VALUES = (0.3, 0.07)
+
+# A product longer than this is repeated a quarter as often as was asked: it varies less, and a
+# table of fifty iterations of 25 ms would take longer than all others together.
+LONG_S, QUARTER = 5e-3, 4
+# A sample ends with a synchronize. If it held one long product alone, the loop without a wait would
+# wait as often as the others; of so many iterations it waits once.
+LONG_ROUNDS = 5
+# So many turns of all loops are the time of their comparison, first calls and blocks together.
+LONG_TURNS = 16
+TIMES = ("median_s", "low_s", "high_s", "p5_s", "p95_s", "p99_s", "enqueue_s")
 
 BEHIND = {lines.SYNC: "queue, synchronize", lines.ITEM: "queue, item"}
 
@@ -60,19 +67,15 @@ def bench(
     """Time a line that waits: on an idle GPU, and behind matrix products of many sizes.
 
     Args:
-        dtype: Number format of the products' factors; fp32 forbids TF32, tf32 allows it.
         iters: Least number of timed iterations of each; of products over 5 ms a quarter of it.
         largest: Side of the largest product; less for a GPU with less memory. A CPU takes 512.
-        full: Measure products of more sizes; takes minutes.
 
     Returns:
-        Rows of op `idle`, as host_enqueue: the host's time for one line when the GPU has nothing to
-        do, and for its parts (a wait for nothing, a copy of 16 bytes, Python's formatting of a
-        number), against queueing one small kernel. For each `side` rows of three ops. `product`, as
-        gpu_warm: the product alone on the GPU. `behind SIDE`, as host_enqueue: the host's time to
-        queue one product (control), and to queue it and wait for it. `loop SIDE`, as step_wall: an
-        iteration of a product and nothing (control), or a product and one line. `t.numpy()` of a
-        tensor on a GPU raises an error: its row has the message in `note`.
+        Rows of op `idle`, as host_enqueue: the host's time for a line when the GPU has nothing to
+        do, and for its parts, against queueing one small kernel. For each `side` rows of three ops:
+        `product`, as gpu_warm, alone; `behind SIDE`, as host_enqueue: to queue a product (control),
+        and to queue it and wait; `loop SIDE`, as step_wall: a product and nothing (control), or one
+        line.
     """
     demands.positive(iters=iters, largest=largest)
     where, kind = formats.torch_device(device), formats.storage(dtype)
@@ -177,7 +180,7 @@ def behind_product(
     kernel = table.iloc[0]
     yield table.assign(kernel_s=kernel.median_s)
 
-    samples = rounds.least_samples(iters, kernel.median_s)
+    samples = least_samples(iters, kernel.median_s)
     acts = lines.about(few, sink)
     waits = {BEHIND[name]: lines.then(row, product, acts[name]) for name in BEHIND}
     table = measured({"queue": queue} | waits, "host_enqueue", f"behind {side}", iters=samples)
@@ -190,15 +193,15 @@ def behind_product(
     )
 
     calls = {ASYNC: queue} | {name: lines.then(row, product, act) for name, act in acts.items()}
-    each = rounds.of(kernel.median_s)
+    each = rounds_of(kernel.median_s)
     table = measured(
-        {name: rounds.repeated(call, each) for name, call in calls.items()},
+        {name: repeated(call, each) for name, call in calls.items()},
         "step_wall",
         f"loop {side}",
         iters=math.ceil(samples / each),
-        budget_s=BUDGET_S + rounds.seconds(each, len(calls) * kernel.median_s),
+        budget_s=BUDGET_S + seconds_of(each, len(calls) * kernel.median_s),
     )
-    table = rounds.per_iteration(table, each)
+    table = per_iteration(table, each)
     said = [predicted(name, kernel.median_s, queue_s, alone) for name in table.variant]
     yield with_shares(with_wait(table), kernel).assign(
         operation=table.variant,
@@ -207,6 +210,47 @@ def behind_product(
         predicted_s=said,
         residual_share=table.median_s / pd.Series(said, dtype="float64") - 1,
     )
+
+
+def least_samples(iters: int, kernel_s: float) -> int:
+    """Samples that hold `iters` iterations of `kernel_s` at the least, short ones in batches."""
+    wanted = iters / QUARTER if kernel_s > LONG_S else iters
+    return max(1, math.ceil(wanted * min(1.0, kernel_s / WALL_BATCH_S)))
+
+
+def rounds_of(kernel_s: float) -> int:
+    """Iterations of one call: one, or of a long kernel several."""
+    return LONG_ROUNDS if kernel_s > LONG_S else 1
+
+
+def seconds_of(rounds: int, turn_s: float) -> float:
+    """What comparing loops takes whose one iteration each takes `turn_s`; of short kernels 0."""
+    return LONG_TURNS * rounds * turn_s if rounds > 1 else 0.0
+
+
+def repeated(call: lines.Call, rounds: int) -> lines.Call:
+    """So many iterations as one call, which returns the last one's result."""
+    if rounds == 1:
+        return call
+
+    def several() -> Tensor:
+        for _ in range(rounds):
+            result = call()
+        return result
+
+    return several
+
+
+def per_iteration(table: pd.DataFrame, rounds: int) -> pd.DataFrame:
+    """Times of calls of so many iterations as times of one iteration."""
+    if rounds == 1:
+        return table
+    table = table.assign(
+        blocks_s=[[took / rounds for took in blocks] for blocks in table.blocks_s],
+        method=[f"{method}; a call is {rounds} iterations" for method in table.method],
+    )
+    times = {name: table[name].astype("float64") / rounds for name in TIMES}
+    return table.assign(**times)
 
 
 @experiment(
@@ -227,15 +271,12 @@ def training_loop(
     Args:
         steps: Training steps of each way at the least, timed in pieces.
         every: Steps of one piece, and of the loop that reads its loss now and then.
-        scale: Share of the models' width and tokens; less for a small machine.
-        full: Train models of more sizes; takes minutes.
 
     Returns:
-        Rows of an op for each `model`, a transformer, as step_wall: pieces of `steps_each` steps,
-        forward, backward and AdamW. `no readback` is the control; `item each step` reads the loss
-        in every step; `mean each 25 steps` adds the losses up on the GPU and reads their mean once
-        a piece. Rows of op `one step`, as host_enqueue: the host's time to queue a step. The
-        learning rate is 0, so that every piece computes the same.
+        Rows of an op for each `model`, a transformer, as step_wall: pieces of `steps_each` steps
+        with AdamW at a learning rate of 0. The control reads no loss, `item each step` each one;
+        `mean each 25 steps` adds them up on the GPU and reads their mean. Rows of op `one step`, as
+        host_enqueue: the host's time to queue a step.
     """
     demands.positive(steps=steps, every=every, scale=scale)
     where = formats.torch_device(device)
@@ -256,14 +297,13 @@ def timeline(
     """Trace a few steps of matrix products without a wait, and with `.item()` after each step.
 
     Args:
-        device: Where to run, such as cuda:0.
         side: Rows and columns of the products, which are fp16.
         kernels_each: Products of one step.
         steps: Steps that are traced, 5 at the most.
 
     Returns:
-        One row per event of torch.profiler, `variant` its name, in two runs, without a time of our
-        own. A profiler slows the host, so gaps are wider than in a run without it.
+        One row per event of torch.profiler, in two runs. It slows the host, so gaps are wider than
+        without it.
     """
     demands.positive(side=side, kernels_each=kernels_each)
     return trace.traced(formats.torch_device(device), side, kernels_each, steps)
@@ -279,14 +319,6 @@ def timeline(
 def found(device: str = "cuda:0") -> pd.DataFrame:
     """Run a training loop under PyTorch's debug mode, and say which of its lines it warns of.
 
-    Args:
-        device: Where to run, such as cuda:0.
-
-    Returns:
-        One row per line of snippets/waits_in_a_loop.py that was warned of, without times. A loop
-        without a warning has one row that says so.
-
-    Raises:
-        AnatomyError: The script is not there: this is no checkout.
+    One row per line of snippets/waits_in_a_loop.py that was warned of, or one that says none was.
     """
     return found_in(formats.torch_device(device))

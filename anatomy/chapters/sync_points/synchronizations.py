@@ -1,8 +1,4 @@
-"""Hidden synchronizations: which lines make the host wait for the GPU, and what a wait costs.
-
-A line that needs a value from the GPU makes the host wait until the GPU has caught up, and nothing
-in the line says so. Whether that costs anything depends on what the host would have done meanwhile.
-"""
+"""Hidden synchronizations: which lines make the host wait for the GPU, and what a wait costs."""
 
 import runpy
 import warnings
@@ -47,13 +43,8 @@ LOOPS = ("careless", "careful")
 def detected(device: str = "cuda:0") -> pd.DataFrame:
     """Ask which lines make the host wait for the GPU: PyTorch's debug mode, and a stopwatch.
 
-    Args:
-        device: Where to run, such as cuda:0.
-
-    Returns:
-        One row per line of code (`variant`), without times. `waits` says what was seen: behind a
-        kernel that runs for 10 ms, the line returned only once the kernel was over (true) or before
-        (false), three times out of three.
+    One row per line of code; `waits` says whether it returned only once a kernel of 10 ms before it
+    was over (true) or before (false), three times out of three.
     """
     where = formats.torch_device(device)
     if where.type != "cuda":
@@ -181,14 +172,12 @@ def costs(
 
     Args:
         scale: Share of the tensors' elements that is used, from 1024 on; less for a small machine.
-        iters: Least number of timed samples of each.
 
     Returns:
-        Rows of op `readback`, as host_enqueue: the host's time for one line when the GPU has
-        nothing to do, against queueing one addition. Rows of an op for each `elements` and
-        `kernels_each`, as step_wall: a step of so many additions without a readback (control), with
-        one `.item()` at its end (`item each step`), and with the result of the step before read
-        instead (`item a step late`).
+        Rows of op `readback`, as host_enqueue: one line when the GPU has nothing to do, against
+        queueing one addition. For each `elements` and `kernels_each`, as step_wall: a step of so
+        many additions without a readback (control), with one `.item()` at its end, and with the
+        result of the step before read instead (`item a step late`).
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -324,10 +313,7 @@ def with_wait(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_shares(table: pd.DataFrame, kernel: pd.Series) -> pd.DataFrame:
-    """Add the share of an iteration that a line takes, and the time in which no product runs.
-
-    `kernel` is the row of the product alone, as gpu_warm.
-    """
+    """Add a line's share of an iteration, and its gap beside `kernel`, the product alone."""
     # (t - control) / t is 1 - 1 / ratio, whose interval is of the same blocks.
     shares = {
         name: [

@@ -67,9 +67,8 @@ def still(events: Sequence[Row]) -> tuple[float, float, float]:
 
 
 def chrome_trace(runs: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
-    """The events in the format that chrome://tracing and Perfetto read: a process for each run.
-
-    Source: Google, Trace Event Format: complete events (`X`), times in microseconds.
+    """The events in the format of chrome://tracing and Perfetto, a process for each run. Source:
+    Google, Trace Event Format: complete events (`X`), times in microseconds.
     """
     events: list[dict[str, Any]] = []
     for process, (run, rows_of) in enumerate(runs.items(), start=1):

@@ -118,9 +118,7 @@ def bound_by(table: pd.DataFrame, where: torch.device) -> str | None:
 
 
 def step_of(size: Size, where: torch.device, kind: torch.dtype) -> Call:
-    """One training step that returns its loss. At a learning rate of 0 all of AdamW's arithmetic is
-    done, and no weight moves: what is timed first computes the same as what is timed last.
-    """
+    """One step, which returns its loss; at a learning rate of 0 each computes the same."""
     model = models.transformer(size.width, size.layers, where, kind)
     fused = where.type == "cuda"
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, fused=fused)

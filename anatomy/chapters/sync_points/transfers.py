@@ -1,8 +1,4 @@
-"""Copies between host and GPU: what they cost the host, when they wait, and when they go wrong.
-
-A GPU copies by itself only from page-locked ("pinned") memory; from pageable memory the driver
-brings the bytes through a pinned buffer. What `non_blocking=True` does depends on that.
-"""
+"""Copies between host and GPU: what they cost the host, when they wait, and go wrong."""
 
 from collections.abc import Callable, Iterator
 
@@ -47,18 +43,11 @@ def to_device(
 ) -> pd.DataFrame:
     """Time copies from the host and back, with pinned memory and without, asked to wait or not.
 
-    Args:
-        device: Where to copy to, such as cuda:0.
-        scale: Share of the bytes that is copied; less for a small machine.
-        iters: Least number of timed samples of each.
-        full: Measure more sizes; takes minutes.
-
     Returns:
-        Rows of an op for each `direction` and `bytes`, for each way of memory (`pinned`) and call
-        (`non_blocking`), with `pageable`, which waits, as control. In host_enqueue: the host's time
-        until the call returns, with nothing else to do for the GPU. In step_wall: the time of one
-        copy in a row of them. Rows of op `beside a product`, as step_wall: a matrix product and a
-        copy to the GPU in one stream (control), and in two.
+        For each `direction` and `bytes` rows for each way of memory (`pinned`) and call
+        (`non_blocking`), with `pageable` as control: as host_enqueue, the time until the call
+        returns; as step_wall, that of one copy in a row of them. `beside a product`, as step_wall:
+        a product and a copy to the GPU in one stream (control), and in two.
     """
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters)
@@ -124,9 +113,8 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
 def ways_of(direction: str, size: int, where: torch.device) -> tuple[dict[str, Call], Call]:
     """The four ways to copy `size` bytes, and what they return in higher precision.
 
-    A copy to the host goes into memory that is there already, for `.to("cpu")` also asks the system
-    for new memory; it returns its source, because what it copied can't be looked at before a
-    synchronization. That is done here; DisagreementError if it brought something else.
+    A copy to the host goes into memory that is there already, and returns its source: what it
+    copied can't be looked at before a synchronization, so it is checked here (DisagreementError).
     """
     x = torch.randn(size // 4, device=where)
     calls: dict[str, Call] = {}
@@ -220,7 +208,6 @@ def hazard(device: str = "cuda:0", elements: int = 1048576) -> pd.DataFrame:
     The GPU is kept busy in front of each copy, so that what happens does not depend on luck.
 
     Args:
-        device: Where to copy to and from, such as cuda:0.
         elements: Elements of the tensor that is copied.
 
     Returns:

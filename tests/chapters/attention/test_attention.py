@@ -16,7 +16,6 @@ from anatomy.machine import host
 from anatomy.measure import blocks, sampling
 from anatomy.numerics import formats
 from anatomy.parts import attention as attention_calls
-from anatomy.parts import attention_sizes
 from anatomy.parts.attention import Size
 from anatomy.record import recording
 from anatomy.table import formulas
@@ -141,17 +140,17 @@ def test_the_default_is_what_was_on_before_whatever_ran_last():
 def test_what_would_not_fit_is_a_row_that_says_so(monkeypatch):
     monkeypatch.setattr(host, "free_bytes", lambda where: 139 * GIB)
     long = Size(heads=8, sequence=32768, width=64, dtype="bf16")
-    assert set(attention_sizes.too_large(long, CPU)) == {"math"}
+    assert set(attention_calls.too_large(long, CPU)) == {"math"}
     back = Size(**vars(long) | {"backward": True})
-    refused = attention_sizes.too_large(back, CPU)
+    refused = attention_calls.too_large(back, CPU)
     assert set(refused) == {"math"}
     assert "more than half of the 139 GiB that are free" in refused["math"]
     more = Size(**vars(back) | {"heads": 16})
-    assert set(attention_sizes.too_large(more, CPU)) == {"manual", "math"}
+    assert set(attention_calls.too_large(more, CPU)) == {"manual", "math"}
     monkeypatch.setattr(host, "free_bytes", lambda where: 2**10)
-    assert set(attention_sizes.too_large(SMALL, CPU)) == set(attention_calls.WAYS)
+    assert set(attention_calls.too_large(SMALL, CPU)) == set(attention_calls.WAYS)
     monkeypatch.setattr(host, "free_bytes", lambda where: None)
-    assert attention_sizes.too_large(long, CPU) == {}
+    assert attention_calls.too_large(long, CPU) == {}
 
 
 def test_where_nothing_fits_there_are_reasons_and_no_tensors(monkeypatch):
@@ -172,7 +171,7 @@ def quick(monkeypatch):
 
 def test_without_attention_written_out_there_are_times_and_no_ratios(quick, monkeypatch):
     monkeypatch.setattr(attention, "DIRECTIONS", ("forward",))
-    monkeypatch.setattr(attention, "too_large", lambda size, where: {"manual": "too large"})
+    monkeypatch.setattr(attention_calls, "too_large", lambda size, where: {"manual": "too large"})
     found = attention.backends(**quick).set_index("variant")
     assert found.loc["manual"].note == "too large"
     assert found.loc["math"].role == "control"

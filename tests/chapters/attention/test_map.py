@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from anatomy.chapters.attention import attention
-from anatomy.parts import attention_sizes
+from anatomy.parts.attention import sequences
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from anatomy.parts import attention_sizes
     ],
 )
 def test_lengths_rise_to_the_longest(longest, step, lengths):
-    assert attention_sizes.sequences(longest, step) == lengths
+    assert sequences(longest, step) == lengths
 
 
 @pytest.mark.parametrize(

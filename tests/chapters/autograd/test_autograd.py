@@ -14,7 +14,7 @@ from anatomy.chapters.autograd import graph as autograd_graph
 from anatomy.chapters.autograd import nodes as autograd_nodes
 from anatomy.chapters.autograd.blocks import SCOPES, Fused, Manual, Size
 from anatomy.machine import host
-from anatomy.parts import attention, attention_sizes
+from anatomy.parts import attention
 from anatomy.table.errors import BadParameter
 
 CPU = torch.device("cpu")
@@ -307,7 +307,7 @@ def test_shape_operations_change_no_number():
 
 
 def test_without_attention_written_out_there_are_times_and_no_ratios(monkeypatch):
-    monkeypatch.setattr(attention_sizes, "too_large", lambda size, where: {"manual": "too large"})
+    monkeypatch.setattr(attention, "too_large", lambda size, where: {"manual": "too large"})
     settings = costs.Settings(CPU, 3, 0.02)
     with attention.switches_kept() as ordinary:
         table = costs._core(SMALL, ordinary, settings, "attention T=16")

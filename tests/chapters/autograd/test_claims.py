@@ -6,7 +6,7 @@ import pytest
 
 from anatomy import claims
 from anatomy.chapters.autograd import claims as autograd_claims
-from anatomy.chapters.autograd import layering, nodegraphs
+from anatomy.chapters.autograd import nodegraphs
 from anatomy.figures.charts import layered, svg
 from anatomy.record import recording, showing
 from anatomy.table.errors import UnknownName
@@ -191,7 +191,7 @@ def test_one_graph_stands_for_layers_of_any_size(edited):
 
 def test_the_longest_way_is_a_straight_line_and_each_layer_lies_below_the_last():
     graph = {0: [1, 4], 1: [2], 2: [3], 3: [], 4: [3]}
-    found = layering.layout(graph)
+    found = nodegraphs.layout(graph)
     assert [found.lanes[node] for node in (0, 1, 2, 3)] == [0, 0, 0, 0]
     assert found.lanes[4] == 1 and found.layers == {0: 0, 1: 1, 2: 2, 3: 3, 4: 1}
     assert all(found.layers[a] < found.layers[b] for a, b in found.edges)
@@ -202,7 +202,7 @@ def test_no_two_nodes_lie_on_each_other_and_no_long_edge_runs_through_a_node():
     graph = {n: [] for n in range(12)}
     graph |= {0: [1, 11], 1: [2, 3, 4], 2: [5], 3: [5], 4: [5], 5: [6, 7], 6: [8], 7: [8]}
     graph |= {8: [9, 10], 9: [11]}
-    found = layering.layout(graph)
+    found = nodegraphs.layout(graph)
     places = [(found.lanes[n], found.layers[n]) for n in graph]
     assert len(set(places)) == len(places)
     for (a, b), line in found.edges.items():

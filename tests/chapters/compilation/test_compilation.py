@@ -385,7 +385,7 @@ def test_lengths_are_counted_and_what_fails_says_why(monkeypatch):
     def fail(*_):
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(shapes, "_counted", fail)
+    monkeypatch.setattr(shapes, "_count", fail)
     assert set(shapes.measure(CPU, "eager", 2, 8).note) == {"RuntimeError: no compiler"}
 
 

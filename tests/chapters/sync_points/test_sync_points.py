@@ -17,7 +17,6 @@ from anatomy.chapters.sync_points import (
     trace,
     training_loop,
 )
-from anatomy.chapters.sync_points import rounds as sync_points_rounds
 from anatomy.chapters.sync_points.lines import ITEM
 from anatomy.diagnosis import profiles
 from anatomy.measure import sampling
@@ -50,9 +49,9 @@ def test_a_call_does_its_acts_in_order_and_returns_the_result():
 
 
 def test_iterations_are_counted_and_long_products_take_a_quarter():
-    assert sync_points_rounds.least_samples(50, 2e-6) == 1, "one sample holds thousands of them"
-    assert sync_points_rounds.least_samples(50, 4e-3) == 13
-    assert sync_points_rounds.least_samples(50, 25e-3) == 13 == math.ceil(50 / 4)
+    assert sync_points.least_samples(50, 2e-6) == 1, "one sample holds thousands of them"
+    assert sync_points.least_samples(50, 4e-3) == 13
+    assert sync_points.least_samples(50, 25e-3) == 13 == math.ceil(50 / 4)
 
 
 def test_the_share_of_a_wait_is_of_the_same_blocks_as_its_ratio():
@@ -72,21 +71,21 @@ def test_the_share_of_a_wait_is_of_the_same_blocks_as_its_ratio():
 def test_long_products_are_timed_in_rounds_and_told_by_the_iteration():
     x, taken = torch.ones(1), []
     one = lines.then(x, lambda: taken.append(1))
-    assert sync_points_rounds.repeated(one, 1) is one
-    assert sync_points_rounds.repeated(one, 3)() is x and len(taken) == 3
-    table = pd.DataFrame({name: [4.0, None] for name in sync_points_rounds.TIMES})
+    assert sync_points.repeated(one, 1) is one
+    assert sync_points.repeated(one, 3)() is x and len(taken) == 3
+    table = pd.DataFrame({name: [4.0, None] for name in sync_points.TIMES})
     table = table.assign(blocks_s=[[4.0, 8.0], [2.0]], method="a clock")
-    assert sync_points_rounds.per_iteration(table, 1) is table
-    found = sync_points_rounds.per_iteration(table, 4)
+    assert sync_points.per_iteration(table, 1) is table
+    found = sync_points.per_iteration(table, 4)
     assert found.median_s[0] == found.enqueue_s[0] == 1.0 and math.isnan(found.high_s[1])
     assert found.blocks_s.tolist() == [[1.0, 2.0], [0.5]] and "4 iterations" in found.method[0]
 
 
 def test_only_long_products_are_timed_in_rounds_and_given_time_for_it():
-    assert sync_points_rounds.of(1.4e-3) == 1 and sync_points_rounds.seconds(1, 9.0) == 0
-    rounds = sync_points_rounds.of(25e-3)
+    assert sync_points.rounds_of(1.4e-3) == 1 and sync_points.seconds_of(1, 9.0) == 0
+    rounds = sync_points.rounds_of(25e-3)
     assert rounds * 25e-3 > sampling.SLOW_S, "the stopwatch calls it seldom beforehand"
-    assert sync_points_rounds.seconds(rounds, 1.0) == pytest.approx(16 * rounds)
+    assert sync_points.seconds_of(rounds, 1.0) == pytest.approx(16 * rounds)
 
 
 @pytest.mark.parametrize(("enqueue", "word"), [(5e-6, "host"), (1e-6, "GPU")])
