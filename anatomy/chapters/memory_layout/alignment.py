@@ -34,6 +34,7 @@ def factorial(
     """Time one operation with base pointer, leading dimension and K each aligned or not.
 
     Args:
+        n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 128 bytes; where K is not aligned, it is one less.
 
     Returns:
@@ -81,6 +82,7 @@ def thresholds(
     """Sweep how far base pointer, leading dimension and K are aligned, one at a time.
 
     Args:
+        n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 256 bytes; less by up to 128 bytes where K is swept.
 
     Returns:

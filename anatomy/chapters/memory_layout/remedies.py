@@ -36,6 +36,9 @@ def payback(
 ) -> pd.DataFrame:
     """Count the uses after which a copy into a better layout has paid for itself.
 
+    Args:
+        k: Columns K of A, the reduction; the sliced view has one less.
+
     Returns:
         One row per layout (`case`), `remedy` and `step`. A `use` row with a remedy has `uses`:
         products after which copying once is cheaper than never, from the same blocks.

@@ -269,6 +269,8 @@ def training_loop(
     """Train models of three sizes, reading the loss in no step, in each, and now and then.
 
     Args:
+        scale: Share of the models' width and tokens; less for a small machine.
+        full: Train models of more sizes; takes minutes.
         steps: Training steps of each way at the least, timed in pieces.
         every: Steps of one piece, and of the loop that reads its loss now and then.
 
@@ -297,6 +299,7 @@ def timeline(
     """Trace a few steps of matrix products without a wait, and with `.item()` after each step.
 
     Args:
+        device: Where to run, such as cuda:0; a CPU has nothing to wait for.
         side: Rows and columns of the products, which are fp16.
         kernels_each: Products of one step.
         steps: Steps that are traced, 5 at the most.
@@ -320,5 +323,8 @@ def found(device: str = "cuda:0") -> pd.DataFrame:
     """Run a training loop under PyTorch's debug mode, and say which of its lines it warns of.
 
     One row per line of snippets/waits_in_a_loop.py that was warned of, or one that says none was.
+
+    Args:
+        device: Where to run, such as cuda:0; a CPU has nothing to wait for.
     """
     return found_in(formats.torch_device(device))

@@ -45,6 +45,9 @@ def detected(device: str = "cuda:0") -> pd.DataFrame:
 
     One row per line of code; `waits` says whether it returned only once a kernel of 10 ms before it
     was over (true) or before (false), three times out of three.
+
+    Args:
+        device: Where to run, such as cuda:0; a CPU has nothing to wait for.
     """
     where = formats.torch_device(device)
     if where.type != "cuda":

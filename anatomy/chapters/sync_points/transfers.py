@@ -43,6 +43,10 @@ def to_device(
 ) -> pd.DataFrame:
     """Time copies from the host and back, with pinned memory and without, asked to wait or not.
 
+    Args:
+        device: Where to copy to, such as cuda:0.
+        scale: Share of the bytes that is copied; less for a small machine.
+
     Returns:
         For each `direction` and `bytes` rows for each way of memory (`pinned`) and call
         (`non_blocking`), with `pageable` as control: as host_enqueue, the time until the call
@@ -208,6 +212,7 @@ def hazard(device: str = "cuda:0", elements: int = 1048576) -> pd.DataFrame:
     The GPU is kept busy in front of each copy, so that what happens does not depend on luck.
 
     Args:
+        device: Where to copy to and from, such as cuda:0.
         elements: Elements of the tensor that is copied.
 
     Returns:
