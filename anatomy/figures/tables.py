@@ -281,7 +281,7 @@ def _numeric(table: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> set[
 
 
 def _head(name: str, note: str = "", *, number: bool = False) -> str:
-    small = f' <span class="ci">{note}</span>' if note else ""
+    small = f' <span class="ci">{escape(note)}</span>' if note else ""
     flush = ' class="n"' if number else ""
     return f'<th scope="col"{flush}>{escape(name)}{small}</th>'
 
