@@ -66,7 +66,7 @@ class Building:
         wrong = [f"{name}:{line + offset}: {problem}" for line, problem in fences.problems(text)]
         text = fences.with_places(text, name, offset)
         text, failed = inline.replace(self._showing, text, offset)
-        self._blocks = {f.options["id"]: f for f in fences.find(text) if f.executes}
+        self._blocks = {f.options.get("id", ""): f for f in fences.find(text) if f.executes}
         self._ran.clear()
         return text, wrong + failed
 
