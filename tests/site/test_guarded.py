@@ -11,7 +11,6 @@ from anatomy.record import bounded, signatures
 from anatomy.record.showing import PageError
 from anatomy.site.building import Building
 from anatomy.site.collecting import on_page
-from anatomy.site.preview import Preview
 from anatomy.table.errors import BadParameter, UnknownName
 from tests.fakes import synthetic
 from tests.fakes.sites import CHECKOUT, block
@@ -175,40 +174,3 @@ def test_of_many_names_the_nearest_are_told():
     said = str(UnknownName("experiment", "topic.nmae_1" + "x" * 9999, many))
     assert "The nearest of 99: topic.name_1" in said and len(said) < 500
     assert "Known: a, b." in str(UnknownName("thing", "zzz", ["b", "a"]))
-
-
-def test_a_preview_keeps_the_last_good_pages_and_says_on_them_what_is_wrong(tmp_path):
-    site = tmp_path / "site"
-    site.mkdir()
-    preview = Preview(site)
-    sent = []
-
-    def app(environ, start):
-        body = (site / environ["PATH_INFO"]).read_bytes()
-        kind = "text/html" if environ["PATH_INFO"].endswith("html") else "text/css"
-        start("200 OK", [("Content-Type", kind), ("Content-Length", str(len(body)))])
-        return [body]
-
-    def asked(path: str) -> bytes:
-        body = b"".join(preview.around(app)({"PATH_INFO": path}, lambda *given: sent.append(given)))
-        assert dict(sent[-1][1])["Content-Length"] == str(len(body))
-        return body
-
-    def good():
-        (site / "a.html").write_text("<body class='x'>good</body>")
-        (site / "a.css").write_text("<body>")
-
-    def bad():
-        (site / "a.html").write_text("half")
-        raise ValueError("a.md:3: <b>")
-
-    assert preview.build(good) == "" and asked("a.html") == b"<body class='x'>good</body>"
-    assert "a.md:3: <b>" in preview.build(bad)
-    html = asked("a.html").decode()
-    assert "good</body>" in html and "a.md:3: &lt;b&gt;" in html and 'role="alert"' in html
-    assert asked("a.css") == b"<body>"
-    with pytest.raises(KeyboardInterrupt):
-        preview.build(lambda: (_ for _ in ()).throw(KeyboardInterrupt))
-    assert (site / "a.html").is_file()
-    assert preview.build(good) == "" and asked("a.html") == b"<body class='x'>good</body>"
-    assert [path.name for path in tmp_path.iterdir()] == ["site"]

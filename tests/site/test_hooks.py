@@ -78,6 +78,7 @@ def failing(code: str, options: str = 'exec="on" html="1"') -> str:
 
 
 FAILURES = {
+    "braces": ('# T\n\n```{.python exec="on" html="1"}\nprint(1)\n```\n', 3, "without braces"),
     "a failing block": (failing("x = 1\n1 / x\nundefined"), 10, "NameError: name 'undefined'"),
     "a syntax error": (failing("print(1\nx = "), 8, "SyntaxError"),
     "an end of the build": (failing("raise SystemExit(0)"), 8, "SystemExit(0)"),
@@ -113,7 +114,14 @@ FAILURES = {
         4,
         "it meets 2 rows, and must meet one. Add one of quantity: gpu_warm, gpu_cold.",
     ),
-    "a snippet that is not there": ('# T\n\n```python\n--8<-- "nope.py"\n```\n', None, "nope.py"),
+    "a snippet that is not there": (
+        '# T\n\n```python\n--8<-- "nope.py"\n```\n',
+        4,
+        "Snippet at path 'nope.py' could not be found",
+    ),
+    "snippets on lines of their own": ("# T\n\n--8<--\nnope.py\n--8<--\n", 3, "'nope.py' could"),
+    "a link to no page": ("# T\n\na\n[x](nope.md)\n", 4, "a link 'nope.md', but the target"),
+    "a link to no heading": ("# T\n\n[x](#none)\n", 3, "a link '#none', but there is no such"),
 }
 FAILURES["an unknown row"] = (
     failing(SHOW.replace('op="matmul"', 'rows=["contiguos"]')),
@@ -127,7 +135,7 @@ def test_a_wrong_page_fails_the_build_and_is_named_with_its_line(project, what):
     text, line, says = FAILURES[what]
     built = project.write(index="# Home\n", bad=text).build("--strict")
     assert built.status != 0 and says in built.said, built.said
-    assert "Traceback" not in built.said or line is None, built.said
+    assert "Traceback" not in built.said, built.said
     if line is not None:
         assert f"bad.md:{line}: " in built.said
 
@@ -209,7 +217,7 @@ def test_the_same_recordings_give_the_same_bytes(project):
 
 
 def test_two_builds_at_once_the_second_is_told_so(project):
-    slow = block("import time\ntime.sleep(8)")
+    slow = block("import time\nprint(time.sleep(8))")
     project.write(index=f"# T\n\n{slow}")
     first = subprocess.Popen(
         project.command(),
