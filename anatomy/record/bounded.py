@@ -4,6 +4,7 @@ import faulthandler
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,7 +13,9 @@ from anatomy.table.errors import BadParameter
 VARIABLE = "ANATOMY_BLOCK_SECONDS"
 # What is measured runs in the recorder, before: a block draws, and the slowest takes some seconds.
 LIMIT_S = 120.0
-AGAIN_S = 1.0  # between two reminders to a block that catches the first
+# Between two looks at the clock. They also wake an interpreter that a library's thread has kept
+# from noticing Ctrl-C, and come again to a block that catches the first PageStopped.
+AGAIN_S = 1.0
 GRACE_S = 10.0  # after which code that catches them all, or never comes back to Python, is ended
 
 
@@ -46,8 +49,11 @@ def bounded() -> Iterator[None]:
         yield
         return
     seconds, process, leave = limit_s(), os.getpid(), os._exit
+    end = time.monotonic() + seconds
 
     def late(*_) -> None:
+        if time.monotonic() < end:
+            return
         raise PageStopped(
             f"it was stopped after {seconds:g} s. Pages only show what is recorded, which takes "
             f"seconds; {VARIABLE}={4 * seconds:g} allows more."
@@ -60,7 +66,7 @@ def bounded() -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, late)
     os._exit = left
-    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, AGAIN_S), AGAIN_S)
     faulthandler.dump_traceback_later(seconds + GRACE_S, exit=True, file=2)
     try:
         yield
