@@ -242,31 +242,6 @@ def test_two_builds_at_once_the_second_is_told_so(project):
     assert project.build("--strict").status == 0  # a killed build leaves no lock behind
 
 
-def test_a_preview_follows_the_code_of_the_package(project):
-    """`mkdocs serve` reads the package anew before each build; here an edited copy of it."""
-    code = textwrap.dedent(
-        """
-        import sys
-        from pathlib import Path
-        sys.dont_write_bytecode = True
-        sys.path.insert(0, "copy")
-        from anatomy.table import units
-        from anatomy.site import building
-        assert units.byte_count(1) == "1 B"
-        path = Path("copy/anatomy/table/units.py")
-        path.write_text(path.read_text() + "\\n\\ndef byte_count(n):\\n    return 'edited'\\n")
-        building.forget_modules()
-        from anatomy.table import units
-        print(units.byte_count(1))
-        """
-    )
-    copytree(CHECKOUT / "anatomy", project.folder / "copy" / "anatomy")
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=project.folder, capture_output=True, text=True, timeout=60
-    )
-    assert done.stdout == "edited\n", done.stderr
-
-
 def test_the_process_of_mkdocs_never_imports_torch_or_the_record_half():
     code = textwrap.dedent(
         """

@@ -3,15 +3,18 @@
 import signal
 import socket
 import subprocess
+import sys
+import textwrap
 import time
 import urllib.request
 from html import unescape
+from shutil import copytree
 
 import pytest
 
 from anatomy.site.preview import Preview
 from tests.fakes import synthetic
-from tests.fakes.sites import Project, block
+from tests.fakes.sites import CHECKOUT, Project, block
 
 
 @pytest.fixture
@@ -120,3 +123,28 @@ def test_ctrl_c_ends_a_build_in_a_block(project):
         assert build.wait(60) != 0
     finally:
         build.kill()
+
+
+def test_a_preview_follows_the_code_of_the_package(project):
+    """`mkdocs serve` reads the package anew before each build; here an edited copy of it."""
+    code = textwrap.dedent(
+        """
+        import sys
+        from pathlib import Path
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, "copy")
+        from anatomy.table import units
+        from anatomy.site import building
+        assert units.byte_count(1) == "1 B"
+        path = Path("copy/anatomy/table/units.py")
+        path.write_text(path.read_text() + "\\n\\ndef byte_count(n):\\n    return 'edited'\\n")
+        building.forget_modules()
+        from anatomy.table import units
+        print(units.byte_count(1))
+        """
+    )
+    copytree(CHECKOUT / "anatomy", project.folder / "copy" / "anatomy")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project.folder, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "edited\n", done.stderr
