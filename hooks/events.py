@@ -6,26 +6,38 @@ blocks never get as far as a warning, so neither --strict nor -q changes what a 
 """
 
 import logging
+import re
 import sys
+import time
 from pathlib import Path
 
 import markdown_exec
+from markdown import Markdown
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, get_files
+from pymdownx.snippets import SnippetMissingError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 log = logging.getLogger("mkdocs.plugins.anatomy")
+
+MOST_TOLD = 50  # of what is wrong
+QUIET_S = 5.0  # longest that a build goes on without saying what it does
+SNIPPETS = "pymdownx.snippets"
+# How MkDocs tells of a link that leads nowhere.
+_DEAD = re.compile(r"Doc file '(?P<page>[^']+)' contains an? [\w ]*link '(?P<link>.+?)', ")
 
 _command = "build"
 _lock = None
 _building = None
 _wrong: list[str] = []
+_pages: dict[str, str] = {}  # Markdown of each, front matter included
+_said_at = 0.0
 
 
 def on_startup(command, dirty):
     """Remember whether this is a preview, which writes nothing that another build reads."""
-    global _command
-    _command = command
+    global _command, _said_at
+    _command, _said_at = command, time.monotonic()
     if command == "serve":
         # A file edited twice within a second would be taken for its older bytecode.
         sys.dont_write_bytecode = True
@@ -53,10 +65,12 @@ def on_pre_build(config):
     if _command == "serve":
         _anatomy().forget_modules()
     files = get_files(config).documentation_pages()
-    pages = [(file.src_uri, file.content_string) for file in files]
+    _pages.clear()
+    _pages.update((file.src_uri, file.content_string) for file in files)
+    _say(f"Reading what {len(files)} pages show", at_once=_command == "serve")
     _building = _called(
         lambda: _anatomy().prepare(
-            pages,
+            list(_pages.items()),
             addresses={file.src_uri: file.url for file in files},
             checkout=CHECKOUT,
             shown_machine=config.extra.get("machine"),
@@ -79,6 +93,11 @@ def on_page_markdown(markdown, page, config, files):
     """Check a page's blocks, give them their places, and replace its references."""
     source = page.file.content_string
     offset = source[: source.rindex(markdown)].count("\n") if markdown in source else 0
+    _say(f"Drawing page {list(_pages).index(page.file.src_uri) + 1} of {len(_pages)}")
+    if lacks := [
+        f"{page.file.src_uri}:{line + offset}: {why}" for line, why in _missing(markdown, config)
+    ]:
+        raise _failure([*_wrong, *lacks])
     text, wrong = _called(lambda: _building.page(page.file.src_uri, page.url, markdown, offset))
     _wrong.extend(wrong)
     return text
@@ -86,7 +105,7 @@ def on_page_markdown(markdown, page, config, files):
 
 def on_page_content(html, page, config, files):
     """Remember what the page lacks."""
-    _building.page_done()
+    _wrong.extend(_building.page_done(html))
     return html
 
 
@@ -97,6 +116,63 @@ def on_env(env, config, files):
     for gap in _building.gaps:
         log.info(gap)
     return env
+
+
+def on_serve(server, config, builder):
+    """Have the server go on after an error, with the last good pages."""
+    from anatomy.site.preview import Preview
+
+    preview = Preview(Path(server.root))
+
+    def build():
+        if wrong := preview.build(builder):
+            log.error("%s\nThe last good pages are shown, with this error on them.", wrong)
+
+    server.builder = build
+    server.set_app(preview.around(server.get_app()))
+    return server
+
+
+def _say(doing, *, at_once=False):
+    global _said_at
+    if at_once or time.monotonic() - _said_at > QUIET_S:
+        _said_at = time.monotonic()
+        log.info("%s ...", doing)
+
+
+def _missing(markdown, config):
+    """Line and reason of each snippet that is not there, which Markdown would tell without both."""
+    if SNIPPETS not in config.markdown_extensions:
+        return []
+    reader = Markdown(extensions=[SNIPPETS], extension_configs=config.mdx_configs)
+    lines = markdown.split("\n")
+    marked = [at for at, line in enumerate(lines, 1) if "--8<--" in line]
+
+    def wrong(at, text):
+        try:
+            reader.preprocessors["snippet"].run(text)
+        except SnippetMissingError as error:
+            return [(at, f"{error}.")]
+        return []
+
+    single = [each for at in marked for each in wrong(at, [lines[at - 1]])]
+    # Only the whole page tells of one that is named on lines of its own.
+    return single or (wrong(marked[0], lines) if marked else [])
+
+
+class _Placed(logging.Filter):
+    """Puts `page.md:line` before what MkDocs tells of a link."""
+
+    def filter(self, record):
+        dead = _DEAD.match(str(record.msg))
+        lines = _pages.get(dead["page"], "").split("\n") if dead else []
+        found = [at for at, line in enumerate(lines, 1) if dead["link"] in line]
+        if found:
+            record.msg = f"{dead['page']}:{found[0]}: {record.msg}"
+        return True
+
+
+logging.getLogger("mkdocs.structure.pages").addFilter(_Placed())
 
 
 def _format(**options):
@@ -135,7 +211,9 @@ def _failure(wrong):
     once = list(dict.fromkeys(wrong))
     if len(once) == 1:
         return PluginError(once[0])
-    return PluginError("\n  ".join([f"{len(once)} things are wrong on the pages:", *once]))
+    more = [f"and {len(once) - MOST_TOLD} more."] if len(once) > MOST_TOLD else []
+    told = [f"{len(once)} things are wrong on the pages:", *once[:MOST_TOLD], *more]
+    return PluginError("\n  ".join(told))
 
 
 def _anatomy():

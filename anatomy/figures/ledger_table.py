@@ -123,7 +123,7 @@ def _row(showing: Showing, result: Result) -> str:
         (None, tables.code(result.machine)),
     ]
     markup = "".join(_cell(head, *cell) for head, cell in zip(HEADS, cells, strict=True))
-    return f'<tr id="{ledger_rows.anchor(result)}" {data}>{markup}</tr>'
+    return f'<tr id="{escape(ledger_rows.anchor(result))}" {data}>{markup}</tr>'
 
 
 def _cell(head: str, key: float | None, text: str) -> str:

@@ -281,7 +281,7 @@ def _numeric(table: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> set[
 
 
 def _head(name: str, note: str = "", *, number: bool = False) -> str:
-    small = f' <span class="ci">{note}</span>' if note else ""
+    small = f' <span class="ci">{escape(note)}</span>' if note else ""
     flush = ' class="n"' if number else ""
     return f'<th scope="col"{flush}>{escape(name)}{small}</th>'
 
@@ -299,7 +299,7 @@ def _line(cells: Sequence[Cell], role: str | None = None) -> str:
     (name, _), *others = cells
     classes = {kind: f' class="{kind}"' if kind else "" for _, kind in others}
     inside = "".join(f"<td{classes[kind]}>{text}</td>" for text, kind in others)
-    opened = f'<tr class="{role}">' if role else "<tr>"
+    opened = f'<tr class="{escape(role)}">' if role else "<tr>"
     return f'{opened}<th scope="row">{name}</th>{inside}</tr>'
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from anatomy.judge import limits
 from anatomy.record import recording, signatures
+from anatomy.record.bounded import PageStopped, bounded
 from anatomy.record.provenance.freshness import Freshness, freshness
 from anatomy.table.errors import AnatomyError, UnknownName
 
@@ -154,11 +155,13 @@ class Showing:
         # Only the block's own print is caught: what a package prints belongs to the build's log.
         names |= {"__name__": "__page__", "print": partial(print, file=printed)}
         try:
-            with using(self):
+            with using(self), bounded():
                 exec(compile(code, filename, "exec"), names)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             at = line + _line_of(error, filename)
-            raise PageError(f"{self.page}:{at}: {_in_words(error)}") from error
+            raise PageError(f"{self.page}:{at}: {in_words(error, 'the block')}") from error
         return printed.getvalue()
 
 
@@ -231,9 +234,10 @@ def _line_of(error: BaseException, filename: str) -> int:
     return next((f.lineno or 0 for f in reversed(frames) if f.filename == filename), 0)
 
 
-def _in_words(error: BaseException) -> str:
-    if isinstance(error, AnatomyError):
+def in_words(error: BaseException, what: str) -> str:
+    """Why `what`, a block or a reference, gave no figure."""
+    if isinstance(error, AnatomyError | PageStopped):
         return str(error)
     if isinstance(error, SystemExit):
-        return f"the block ended with SystemExit({error.code!r}); a page block may not end a build."
-    return f"the block failed with {type(error).__name__}: {' '.join(str(error).split())}"
+        return f"{what} ended with SystemExit({error.code!r}); a page block may not end a build."
+    return f"{what} failed with {type(error).__name__}: {' '.join(str(error).split())}"

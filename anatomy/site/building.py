@@ -6,10 +6,12 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,8 @@ from filelock import FileLock, Timeout
 
 from anatomy.claims import ledger
 from anatomy.figures.text import fences, frontmatter, inline, listings
-from anatomy.record import recording
-from anatomy.record.showing import PUBLISHED, Asked, Found, Showing, unique
+from anatomy.record import recording, signatures
+from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
 from anatomy.site import collecting
 from anatomy.table.errors import AnatomyError, BadParameter, Busy
 
@@ -44,6 +46,8 @@ class Building:
     navigation: list[dict] = field(default_factory=list)  # empty where mkdocs.yml has its own `nav`
     gaps: dict[str, None] = field(default_factory=dict)  # what is missing or not current, as told
     _showing: Showing | None = None
+    _blocks: dict[str, fences.Fence] = field(default_factory=dict)  # of the page begun last
+    _ran: set[str] = field(default_factory=set)  # places of those
     _found: dict[tuple, Found] = field(default_factory=dict)
 
     def page(self, name: str, url: str, text: str, offset: int) -> tuple[str, list[str]]:
@@ -62,18 +66,41 @@ class Building:
         wrong = [f"{name}:{line + offset}: {problem}" for line, problem in fences.problems(text)]
         text = fences.with_places(text, name, offset)
         text, failed = inline.replace(self._showing, text, offset)
+        self._blocks = {f.options.get("id", ""): f for f in fences.find(text) if f.executes}
+        self._ran.clear()
         return text, wrong + failed
 
     def block(self, code: str, place: str, session: str = "") -> str:
-        """Run one block of the page begun last; `place` is the id that `page` gave it."""
-        return self._showing.run(code, int(place.rpartition(":")[2]), session)
+        """Run one block of the page begun last; `place` is the id that `page` gave it.
 
-    def page_done(self) -> None:
-        """Remember what of the page was missing or not current."""
+        PageError where it fails, prints nothing, or prints where this project lies.
+        """
+        if place not in self._blocks:
+            raise PageError(f"{self._showing.page}: a block that is printed can't be executed.")
+        self._ran.add(place)
+        printed = self._showing.run(code, int(place.rpartition(":")[2]), session)
+        if not printed and not session and "source" not in self._blocks[place].options:
+            raise PageError(
+                f"{place}: the block prints nothing, so no figure stands there. Print what the "
+                "function returns, or name a session for the blocks that use what it defines."
+            )
+        for folder in {str(signatures.PACKAGE.parent), os.getcwd(), str(Path.home()), sys.prefix}:
+            if re.search(rf"(?<![\w./-]){re.escape(folder)}(?![\w.-])", unescape(printed)):
+                raise PageError(f"{place}: the block prints a path of this machine, {folder}.")
+        return printed
+
+    def page_done(self, html: str) -> list[str]:
+        """Remember what of the page was missing or not current; tell which blocks were not run."""
+        left = [
+            f"{place}: the block was not run: Markdown takes it for ordinary text here."
+            for place in self._blocks
+            if place not in self._ran or re.search(rf"{re.escape(place)}(\"|&quot;) idprefix", html)
+        ]
         for found in self._showing.looked_up() if self._showing else ():
             if not found.freshness.current:
                 gap = f"{found.name}: {found.freshness.state}. {found.freshness.reason}"
                 self.gaps[f"{gap} Mend it: {found.command}"] = None
+        return left
 
     def published(self) -> list[tuple[str, str]]:
         """The raw recordings, and the ledger if it has a page: address in the site, and content."""

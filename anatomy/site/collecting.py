@@ -64,7 +64,8 @@ def on_page(
             try:
                 showing.run(fence.code, fence.line + offset, fence.options.get("session", ""))
             except PageError as error:
-                if isinstance(error.__cause__, AnatomyError | SyntaxError | SystemExit):
+                why = error.__cause__
+                if isinstance(why, AnatomyError | SyntaxError) or not isinstance(why, Exception):
                     wrong.append(str(error))
     wrong += inline.replace(showing, text, offset)[1]  # which notes what references show
     return showing.asked, wrong

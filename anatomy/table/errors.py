@@ -10,6 +10,9 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 Value = TypeVar("Value")
+MOST_LISTED = 20  # known names that a message lists; of more it tells the NEAREST
+NEAREST = 5
+MOST_SAID = 200  # characters of a name that is not known
 
 
 class AnatomyError(Exception):
@@ -39,7 +42,7 @@ class BadParameter(AnatomyError):
 class UnknownName(AnatomyError):
     """A name that is none of the known ones of its kind. Status 2, as for bad usage.
 
-    The message suggests the closest of them and lists them all.
+    The message suggests the closest of them and lists them all, or the nearest of many.
     """
 
     exit_status = 2
@@ -47,11 +50,15 @@ class UnknownName(AnatomyError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, str(name), sorted(known)
         self.suggestions = close_names(self.name, self.known)
-        message = f"There is no {kind} {self.name!r}."
+        message = f"There is no {kind} {self.name[:MOST_SAID]!r}."
         if self.suggestions:
             message += f" Did you mean {self.suggestions[0]!r}?"
-        listed = ", ".join(self.known) if self.known else "none"
-        super().__init__(f"{message} Known: {listed}.")
+        if len(self.known) > MOST_LISTED:
+            nearest = close_names(self.name[:MOST_SAID], self.known, NEAREST, 0.0)
+            listed = f"The nearest of {len(self.known)}: {', '.join(nearest)}."
+        else:
+            listed = f"Known: {', '.join(self.known) or 'none'}."
+        super().__init__(f"{message} {listed}")
 
     def __reduce__(self):
         # The default would rebuild the error from its message alone and fail.
@@ -83,8 +90,8 @@ def lookup(kind: str, name: str, known: Mapping[str, Value]) -> Value:
     return known[name]
 
 
-def close_names(name: str, known: Iterable[str]) -> list[str]:
+def close_names(name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6) -> list[str]:
     """Names close to `name`, best first; letter case and `-` for `_` do not count as far."""
     plain = {known_name.casefold().replace("-", "_"): known_name for known_name in known}
-    found = get_close_matches(name.casefold().replace("-", "_"), plain, n=3, cutoff=0.6)
+    found = get_close_matches(name.casefold().replace("-", "_"), plain, n=most, cutoff=cutoff)
     return [plain[key] for key in found]

@@ -1,5 +1,7 @@
 """References in prose to the comparison of harnesses."""
 
+from html import escape
+
 from anatomy.chapters.harnesses import figures
 from anatomy.chapters.harnesses.contest import scoreboard
 from anatomy.figures.text import spans
@@ -21,7 +23,7 @@ def target(showing: Showing, name: str, spec: str) -> str:
         return spans.gap(*calls)
     one = board.target(name)
     if spec == "found":
-        return spans.literal(scoreboard.found_text(one)) + spans.stale(*calls)
+        return escape(scoreboard.found_text(one)) + spans.stale(*calls)
     if spec == "detail":
-        return spans.literal(one.detail or "") + spans.stale(*calls)
+        return escape(one.detail or "") + spans.stale(*calls)
     return figures.chip(one) + spans.stale(*calls)

@@ -56,7 +56,7 @@ def claims(results: Sequence[Result]) -> str:
     for result in results:
         claim = result.claim
         name = showing.unique(f"claim-{claim.name}")
-        text = f'<span id="{name}">{escape(claim.statement)}</span>'
+        text = f'<span id="{escape(name)}">{escape(claim.statement)}</span>'
         source = f'<span class="source">{escape(claim.place)}</span>' if claim.place else ""
         row = ""
         if claim.row:
@@ -96,7 +96,7 @@ def beside(
     lines = []
     for figure in cited:
         row = ours.get(figure.variant, {})
-        their_time = cite(escape(figure.text), f' title="{figure.place}"')
+        their_time = cite(escape(figure.text), f' title="{escape(figure.place)}"')
         their_ratio = cite("" if figure.variant == control else units.ratio(figure.ratio))
         ratio = "" if row.get("role") == "control" else tables.interval(row, "ratio")
         verdict = tables.chip(row["verdict"]) if row.get("verdict") else ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from html import escape
 
 from anatomy import claims
 from anatomy.claims import ledger, seeds
@@ -21,7 +22,7 @@ def claim(showing: Showing, name: str, spec: str) -> str:
     if showing.collecting:
         return ""
     if spec == "statement":
-        return spans.literal(result.claim.statement)
+        return escape(result.claim.statement)
     if spec == "claimed":
         if not result.claim.number:
             raise BadParameter(f"the claim {result.claim.name} states no number.")
@@ -36,14 +37,14 @@ def claim(showing: Showing, name: str, spec: str) -> str:
         return _measured(result)
     if spec in ("evidence", "condition"):
         text = result.evidence if spec == "evidence" else result.condition
-        return spans.literal(text) + spans.stale(*result.found)
+        return escape(text) + spans.stale(*result.found)
     return tables.chip(result.word, title=result.evidence) + spans.stale(*result.found)
 
 
 def _whole_claim(showing: Showing, result: claims.Result) -> str:
     """One claim in a sentence of a page, as an element that stands in a paragraph."""
-    parts = [f'<q title="{spans.literal(result.claim.place)}">'
-             f"{spans.literal(result.claim.statement)}</q>"]  # fmt: skip
+    parts = [f'<q title="{escape(result.claim.place)}">'
+             f"{escape(result.claim.statement)}</q>"]  # fmt: skip
     if result.claim.number:
         number = spans.figure("cited", result.claim.number, result.claim.place)
         parts.append(f"claimed {number}")
@@ -53,10 +54,10 @@ def _whole_claim(showing: Showing, result: claims.Result) -> str:
         if result.measured is not None:
             parts.append(f"here {_measured(result)}")
         condition = ledger.brief(result.condition, MOST_SAID)
-        where = f" {spans.literal(condition)}" if condition else ""
+        where = f" {escape(condition)}" if condition else ""
         parts.append(tables.chip(result.word, title=result.evidence) + where)
     if address := ledger.link(showing, result):
-        parts.append(f'<a href="{spans.literal(address)}">evidence</a>')
+        parts.append(f'<a href="{escape(address)}">evidence</a>')
     return f'<span class="claim">{" · ".join(parts)}{spans.stale(*result.found)}</span>'
 
 
@@ -128,16 +129,18 @@ def seed(showing: Showing, name: str, spec: str) -> str:
 
 def machine(showing: Showing, name: str, spec: str) -> str:
     """`[[machine:gpu]]`, a field of the machine or software block of what the page shows."""
-    for asked in showing.shown:
-        found = showing.find(asked.name, **asked.params)
+    # A page that shows nothing else has them from the one recording that every machine has.
+    asked = [each[:2] for each in showing.shown] or [(limits.EXPERIMENT, {})]
+    for experiment, params in () if showing.collecting else asked:
+        found = showing.find(experiment, **params)
         if found.recording is not None:
             data = found.recording.data
             known = data["software"] | data["machine"]
             if name not in known:
                 raise UnknownName("field of the machine", name, known)
             if name.endswith("_bytes") and not spec:
-                return spans.literal(units.byte_count(known[name]))
-            return spans.literal(units.format_value(known[name], spec))
+                return escape(units.byte_count(known[name]))
+            return escape(units.format_value(known[name], spec))
     if showing.collecting:
         return ""
     return spans.gap_because(f"nothing recorded on {showing.machine} yet")

@@ -98,8 +98,7 @@ def with_places(text: str, page: str, offset: int = 0) -> str:
         own = fence.options.get("id") or f"block-{number + 1}"
         header = re.sub(r"""[ \t]+id=("[^"]*"|'[^']*')""", "", header)
         added = f' id="{page}:{fence.line + offset}" idprefix="{own}-"'
-        head, brace, tail = header.rpartition("}")
-        lines[fence.line - 1] = head + added + brace + tail if brace else header + added
+        lines[fence.line - 1] = header + added
     return "\n".join(lines)
 
 
@@ -107,7 +106,7 @@ def _fence(line: int, end: int, header: str, code: str, *, closed: bool) -> Fenc
     language, rest = _language(header.strip())
     options, wrong = _options(rest)
     fence = Fence(line, end, language, options, code, wrong)
-    wrong += ([] if closed else ["the fence is never closed."]) + _misused(fence)
+    wrong += ([] if closed else ["the fence is never closed."]) + _misused(fence, header)
     return fence
 
 
@@ -140,7 +139,7 @@ def _options(text: str) -> tuple[dict[str, str], list[str]]:
     return options, wrong
 
 
-def _misused(fence: Fence) -> list[str]:
+def _misused(fence: Fence, header: str) -> list[str]:
     """Options that markdown-exec would pass over in silence."""
     wrong = []
     known = EXEC_OPTIONS | SHOWN_OPTIONS
@@ -153,6 +152,9 @@ def _misused(fence: Fence) -> list[str]:
             wrong.append(f"{key}={value!r} must be one of {', '.join(known[key])}.")
     if fence.executes and fence.language != LANGUAGE:
         wrong.append(f"only {LANGUAGE} blocks are executed, and this one is {fence.language!r}.")
+    if fence.executes and "{" in header.partition("=")[0]:
+        # The Markdown extension takes such a fence for ordinary text, or drops its options.
+        wrong.append('an executed block has its options without braces: ```python exec="on".')
     if fence.executes and "--8<--" in fence.code:
         wrong.append(
             "an executed block may not include a snippet: pages call anatomy.page, and what is "

@@ -27,23 +27,27 @@ from typing import Any
 
 from anatomy.figures.text import facts, fences, paragraphs, spans
 from anatomy.judge import rows
-from anatomy.record.showing import Found, Showing, using
-from anatomy.record.signatures import NAME
+from anatomy.record.bounded import bounded
+from anatomy.record.showing import Found, Showing, in_words, using
+from anatomy.record.signatures import NAME, experiments
 from anatomy.table import columns, units
-from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
+from anatomy.table.errors import BadParameter, UnknownName
 
 # What is not prose, and what is a reference in it (group `body`).
 SKIPPED_OR_REFERENCE = re.compile(
     r"""(?P<comment><!--.*?-->)
     |(?<!`)(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=ticks)(?!`)
     |(?P<escaped>\\\[\[)
-    |\[\[(?P<body>(?:[^\[\]]|\[[^\[\]]*\])+?)\]\]""",
+    |\[\[(?P<body>(?:[^\[\]]|\[[^\[\]]*\])+?)\]\]
+    |(?P<open>\[\[)
+    |(?<![\\!])\[(?P<single>\w+(?::|\.\w+[.(])[^\[\]]+)\](?![\[(:])""",
     re.DOTALL | re.VERBOSE,
 )
 _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 
 
+MOST_SAID = 200  # characters of a reference in what is said of it
 Selector = tuple[str | None, str]  # a column, or None for any that tells rows apart; a value
 
 
@@ -54,15 +58,17 @@ def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str
     for chunk, first, prose in _chunks(text):
 
         def replaced(found: re.Match, chunk: str = chunk, first: int = first) -> str:
-            if not found["body"]:
-                return found[0]
             showing.line = offset + first + chunk.count("\n", 0, found.start())
             try:
-                with using(showing):
-                    return render(showing, found["body"])
-            except AnatomyError as error:
-                wrong.append(f"{showing.place}: [[{_flat(found['body'])}]]: {error}")
+                with using(showing), bounded():
+                    html = _rendered(showing, found)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                said = _flat(found[0])[:MOST_SAID]
+                wrong.append(f"{showing.place}: {said}: {in_words(error, 'the reference')}")
                 return ""
+            return found[0] if html is None else spans.inert(html)
 
         parts.append(SKIPPED_OR_REFERENCE.sub(replaced, chunk) if prose else chunk)
     return "".join(parts), wrong
@@ -83,12 +89,24 @@ def render_text(showing: Showing, text: str) -> str:
     parts, at = [], 0
     for found in SKIPPED_OR_REFERENCE.finditer(text):
         parts.append(linked(text[at : found.start()]))
-        if found["body"]:
-            parts.append(render(showing, found["body"]))
+        if (html := _rendered(showing, found)) is not None:
+            parts.append(html)
         elif found["ticks"]:
             parts.append(f"<code>{escape(found[0].strip('`').strip(), quote=False)}</code>")
         at = found.end()
     return "".join(parts) + linked(text[at:])
+
+
+def _rendered(showing: Showing, found: re.Match) -> str | None:
+    """What stands in a reference's place, None for other text; BadParameter where one is meant."""
+    if found["open"]:
+        raise BadParameter("no ]] closes it. Write \\[[ for two plain brackets.")
+    if single := found["single"]:
+        name = NAME.match(single)
+        known = experiments() if name else facts.references()
+        if (name[0] if name else single.partition(":")[0]) in known:
+            raise BadParameter(f"a reference stands in two brackets: [[{_flat(single)}]].")
+    return render(showing, found["body"]) if found["body"] else None
 
 
 def render(showing: Showing, body: str) -> str:
@@ -96,6 +114,8 @@ def render(showing: Showing, body: str) -> str:
     before, bar, after = _flat(body).rpartition(" | ")
     target, spec = (before, after) if bar else (after, "")
     kind, colon, rest = target.partition(":")
+    if kind not in facts.NEEDED and re.search(r"\d{3}", spec):
+        raise BadParameter(f"a format has numbers of two digits at most; got {spec[:40]!r}.")
     if colon and kind in facts.references():
         return facts.references()[kind](showing, rest.strip(), spec.strip())
     if target == "end" or re.match(r"when\b", target):

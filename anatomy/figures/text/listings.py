@@ -11,6 +11,7 @@ from itertools import count
 
 from anatomy.figures.text import frontmatter
 from anatomy.figures.text.frontmatter import Front, Fronts
+from anatomy.figures.text.spans import Markdown
 from anatomy.record.showing import Showing
 from anatomy.table.errors import BadParameter, UnknownName
 
@@ -63,7 +64,7 @@ def cards(showing: Showing, group: str, spec: str) -> str:
         text = f"**[{name}]({posixpath.basename(page)})**\n\n{front.card.text}"
         text = _rebased(text, page, showing.page)
         lines.append("-   " + text.replace("\n", "\n    ").replace("\n    \n", "\n\n"))
-    return "\n\n".join(lines)
+    return Markdown("\n\n".join(lines))
 
 
 def index(showing: Showing, section: str, spec: str) -> str:
@@ -83,7 +84,7 @@ def index(showing: Showing, section: str, spec: str) -> str:
     lines = [heads, ["---"] * len(heads)]
     for page, front in mine.items():
         lines.append([_rebased(cell, page, showing.page) for cell in front.index.values()])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
 
 
 def unlisted(pages: Mapping[str, str], fronts: Fronts) -> list[str]:

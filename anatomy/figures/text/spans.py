@@ -1,21 +1,33 @@
-"""What is put into a sentence: a recorded value, a cited one, a gap. Markdown leaves it alone."""
+"""What is put into a sentence: a recorded value, a cited one, a gap. It is HTML, escaped as all is;
+`inert` alone keeps Markdown from reading anything into it."""
 
+import re
 from html import escape
 
 from anatomy.record.showing import Found
 
-# Characters that Markdown would read as markup inside the text of a span.
-_MARKDOWN = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_[]{}|~^=+!"})
+# Characters that Markdown would read as markup, in text and inside a tag's quotes alike.
+_MARKDOWN = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_[]{}|~^=+!\n"})
+_QUOTED_OR_TEXT = re.compile(r'"[^"<>]*"(?=[^<>]*>)|[^<>]+(?=<|$)')
+_BEGINS_BLOCK = re.compile(r"[^\w<&]|\d+[.)]")  # a heading, a list, a rule at the start of a line
 
 
-def literal(text: str) -> str:
-    """Text into which neither HTML nor Markdown reads anything."""
-    return escape(text, quote=True).replace("&#x27;", "&#39;").translate(_MARKDOWN)
+class Markdown(str):
+    """What a reference gives for Markdown to read, as if it had been written on the page."""
+
+
+def inert(html: str) -> str:
+    """HTML into which Markdown reads nothing, whatever stands in its text and its attributes."""
+    if isinstance(html, Markdown):
+        return html
+    if _BEGINS_BLOCK.match(html):
+        html = f"&#{ord(html[0])};{html[1:]}"
+    return _QUOTED_OR_TEXT.sub(lambda found: found[0].translate(_MARKDOWN), html)
 
 
 def figure(kind: str, text: str, origin: str) -> str:
     """A figure with its origin on hover; `kind`, its class, is measured, cited or given."""
-    return f'<span class="{kind}" title="{literal(origin)}">{literal(text)}</span>'
+    return f'<span class="{kind}" title="{escape(origin)}">{escape(text)}</span>'
 
 
 def stale(*found: Found) -> str:
@@ -23,7 +35,7 @@ def stale(*found: Found) -> str:
     old = [each for each in found if each.freshness.state not in ("current", "missing")]
     if not old:
         return ""
-    why = literal(f"{old[0].freshness.reason} Mend it: {old[0].command}")
+    why = escape(f"{old[0].freshness.reason} Mend it: {old[0].command}")
     return f'<span class="tag stale" title="{why}">out of date</span>'
 
 
@@ -31,7 +43,7 @@ def gap(*found: Found) -> str:
     """What stands in a sentence in place of a value that was not recorded yet."""
     missing = next((each for each in found if each.recording is None), found[0])
     # The stylesheet shows the command at the first gap of a paragraph, a list or a table only.
-    command = literal(missing.command)
+    command = escape(missing.command)
     return (
         f'<span class="gap-inline" title="{command}">not recorded yet'
         f'<span class="gap-command">: <code>{command}</code></span></span>'
@@ -40,5 +52,5 @@ def gap(*found: Found) -> str:
 
 def gap_because(reason: str, command: str = "") -> str:
     """Why there is no value, in its place, and the command that would mend it."""
-    mend = f": <code>{literal(command)}</code>" if command else ""
-    return f'<span class="gap-inline">{literal(reason)}{mend}</span>'
+    mend = f": <code>{escape(command)}</code>" if command else ""
+    return f'<span class="gap-inline">{escape(reason)}{mend}</span>'

@@ -55,6 +55,9 @@ def test_a_block_that_does_not_ask_for_it_is_not_executed(header):
         ('python exec="on" exec="on"', "exec is given twice"),
         ('python exec="on', "can't be read as options|must be quoted"),
         ("{.python exec=on}", 'exec=on must be quoted: exec="on"'),
+        ('{.python exec="on" html="1"}', "options without braces"),
+        (' {.python exec="on"}', "options without braces"),
+        ('python {exec="on"}', "options without braces"),
     ],
 )
 def test_what_the_extensions_would_swallow_is_a_problem_with_its_line(header, says):
@@ -78,8 +81,8 @@ def test_two_blocks_of_one_page_may_not_share_an_id():
 
 
 def test_each_executed_block_gets_its_place_as_id_and_keeps_its_prefix():
-    text = page('python exec="on" id="mine"') + page('{.python exec="on"}') + page("python")
+    text = page('python exec="on" id="mine"') + page('python exec="on"') + page("python")
     lines = fences.with_places(text, "a/b.md", offset=10).split("\n")
     assert lines[2] == '```python exec="on" id="a/b.md:13" idprefix="mine-"'
-    assert lines[7] == '```{.python exec="on" id="a/b.md:18" idprefix="block-2-"}'
+    assert lines[7] == '```python exec="on" id="a/b.md:18" idprefix="block-2-"'
     assert lines[12] == "```python"

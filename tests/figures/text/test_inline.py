@@ -2,7 +2,7 @@
 
 import json
 import re
-from html import unescape
+from html import escape, unescape
 
 import pytest
 
@@ -230,10 +230,15 @@ def test_text_in_a_sentence_is_text_for_html_and_for_markdown():
     from markdown import markdown
 
     told = '<b>"x"</b> *x* _y_ `z` [1](2) ![i](j) & \\* |'
-    html = markdown(f"word {spans.literal(told)} word")
-    assert unescape(re.sub(r"^<p>word | word</p>$", "", html)) == told
-    assert not set(spans.literal(told)) & set("<>\"'*_`[]")  # it also goes into attributes
-    assert "<b" not in html and "<em>" not in html and "<a" not in html
+    blocks = ("# x", "1. x", "- x", "> x", "    x", "a\n\n    b", "* * *")
+    for text in (told, *blocks, "[a](x onload=y)"):
+        html = markdown(f"word {spans.inert(spans.figure('given', text, text))} word")
+        html = html.replace("&#10;", "\n")
+        assert html.count("<") == 4 and html.count(">") == 4, html
+        parts = re.search('title="(.*)">(.*)</s', html, re.DOTALL).groups()
+        assert [unescape(each) for each in parts] == [text, text]
+        line = markdown(spans.inert(escape(text)))  # where a reference begins a line
+        assert unescape(re.sub("^<p>|</p>$", "", line)) == text
 
 
 def test_captions_take_references_code_and_links():
