@@ -12,6 +12,7 @@ from anatomy.chapters.autograd.blocks import Size
 from anatomy.machine import host
 from anatomy.numerics import formats
 from anatomy.parts import attention, demands
+from anatomy.record.bounds import Count, Length, Scale, Seconds
 from anatomy.record.declare import experiment
 
 
@@ -25,10 +26,10 @@ from anatomy.record.declare import experiment
 def census(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
-    batch: int = 2,
-    seq: int = 128,
-    dmodel: int = 768,
-    nhead: int = 12,
+    batch: Length = 2,
+    seq: Length = 128,
+    dmodel: Length = 768,
+    nhead: Count = 12,
 ) -> pd.DataFrame:
     """Walk the backward graph of a transformer layer, with attention written out and fused.
 
@@ -69,11 +70,11 @@ def _noted(rows: list[dict]) -> pd.DataFrame:
 def nodes(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
-    batch: int = 2,
-    seq: int = 128,
-    dmodel: int = 768,
-    nhead: int = 12,
-    repeats: int = 20,
+    batch: Length = 2,
+    seq: Length = 128,
+    dmodel: Length = 768,
+    nhead: Count = 12,
+    repeats: Count = 20,
 ) -> pd.DataFrame:
     """See what every node of a transformer layer's backward graph holds, launches and takes.
 
@@ -108,14 +109,14 @@ def nodes(
 def costs(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
-    batch: int = 2,
-    dmodel: int = 768,
-    nhead: int = 12,
-    longest: int = 8192,
-    side: int = 4096,
-    scale: float = 1.0,
-    iters: int = 12,
-    budget_s: float = 1.5,
+    batch: Length = 2,
+    dmodel: Length = 768,
+    nhead: Count = 12,
+    longest: Length = 8192,
+    side: Length = 4096,
+    scale: Scale = 1.0,
+    iters: Count = 12,
+    budget_s: Seconds = 1.5,
     full: bool = False,
 ) -> pd.DataFrame:
     """Time fused attention against attention written out, and what a view costs on the way back.
@@ -159,10 +160,10 @@ def costs(
 def traced(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
-    batch: int = 2,
-    seq: int = 128,
-    dmodel: int = 768,
-    nhead: int = 12,
+    batch: Length = 2,
+    seq: Length = 128,
+    dmodel: Length = 768,
+    nhead: Count = 12,
 ) -> pd.DataFrame:
     """See the backward graph that AOTAutograd hands to a compiler, beside autograd's own.
 
@@ -194,13 +195,13 @@ def traced(
 def compiled(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
-    batch: int = 2,
-    seq: int = 128,
-    dmodel: int = 768,
-    nhead: int = 12,
+    batch: Length = 2,
+    seq: Length = 128,
+    dmodel: Length = 768,
+    nhead: Count = 12,
     backend: Literal["inductor", "aot_eager"] = "inductor",
-    iters: int = 12,
-    budget_s: float = 3.0,
+    iters: Count = 12,
+    budget_s: Seconds = 3.0,
 ) -> pd.DataFrame:
     """See what compiling makes of a training step of the layer, with attention both ways.
 
