@@ -35,6 +35,7 @@ def measure(
     Raises:
         AnatomyError: It could not be measured, or not be saved; nothing half-written is left.
     """
+    params = experiment.bind(**params)  # all of it is possible before anything starts
     folder = given["save"]
     if folder is not None:
         _require_folder(folder)

@@ -5,11 +5,13 @@ importing it; this half imports it. The decorator's arguments must therefore be 
 function must give every parameter a type and a default.
 """
 
+import functools
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -31,7 +33,8 @@ def experiment(
     processes: int = signatures.PROCESSES,
     on_request: bool = False,
 ) -> Callable[[Function], Function]:
-    """Register a function as an experiment, and leave it as it is: tests call it directly.
+    """Register a function as an experiment, which then refuses arguments that are not possible
+    wherever it is called.
 
     All arguments but the name are for `signatures`, which reads them where they are written.
 
@@ -63,8 +66,16 @@ def experiment(
                 f"Two experiments are called {name}: in {known.__module__} and in "
                 f"{function.__module__}. Rename one of them."
             )
-        LOADED[name] = function
-        return function
+
+        @functools.wraps(function)
+        def checked(*args: Any, **given: Any) -> pd.DataFrame:
+            package = sys.modules[function.__module__.partition(".")[0]]
+            declared = signatures.signature(name, Path(package.__path__[0]))
+            named = inspect.signature(function).bind(*args, **given).arguments
+            return function(**declared.bind(**named))
+
+        LOADED[name] = checked
+        return checked
 
     return register
 

@@ -68,12 +68,14 @@ def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:
 def ceilings(recordings_root: Path, machine: str) -> Ceilings:
     """Ceilings of a machine: measured where recorded, the maker's for the rest.
 
-    Of the rows of one ceiling the best counts. A machine of several GPUs, such as `nvidia-h200-x4`,
-    has the ceilings of one. RecordingError where a recording of them can't be used.
+    Of the rows of one ceiling the best counts; those of a quick look, below `limits.LEAST_SCALE`,
+    do not. A machine of several GPUs, such as `nvidia-h200-x4`, has the ceilings of one.
+    RecordingError where a recording of them can't be used.
     """
     one = machine if recording.of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
     folder = Path(recordings_root) / one / limits.EXPERIMENT
-    recorded = [recording.load(file) for file in sorted(folder.glob("*.json"))]
+    found = map(recording.load, sorted(folder.glob("*.json")))
+    recorded = [each for each in found if each.params.get("scale", 1) >= limits.LEAST_SCALE]
     gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
     rows = [
         (row, f"{one}/{limits.EXPERIMENT}/{each.path.name}")

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 Value = TypeVar("Value")
+FEW = 8  # names that one reads through rather than searches
 
 
 class AnatomyError(Exception):
@@ -39,7 +40,7 @@ class BadParameter(AnatomyError):
 class UnknownName(AnatomyError):
     """A name that is none of the known ones of its kind. Status 2, as for bad usage.
 
-    The message suggests the closest of them and lists them all.
+    The message suggests the closest of them; it lists them where none is close, or they are few.
     """
 
     exit_status = 2
@@ -50,8 +51,9 @@ class UnknownName(AnatomyError):
         message = f"There is no {kind} {self.name!r}."
         if self.suggestions:
             message += f" Did you mean {self.suggestions[0]!r}?"
-        listed = ", ".join(self.known) if self.known else "none"
-        super().__init__(f"{message} Known: {listed}.")
+        if not self.suggestions or len(self.known) <= FEW:
+            message += f" Known: {', '.join(self.known) or 'none'}."
+        super().__init__(message)
 
     def __reduce__(self):
         # The default would rebuild the error from its message alone and fail.

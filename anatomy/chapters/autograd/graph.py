@@ -1,6 +1,6 @@
 """The autograd graph of one transformer layer: its nodes, what they hold, and what they cost."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import pandas as pd
 
@@ -12,7 +12,7 @@ from anatomy.chapters.autograd.blocks import Size
 from anatomy.machine import host
 from anatomy.numerics import formats
 from anatomy.parts import attention, demands
-from anatomy.record.bounds import Count, Length, Scale, Seconds
+from anatomy.record.bounds import Between, Count, Length, Seconds
 from anatomy.record.declare import experiment
 
 
@@ -114,7 +114,7 @@ def costs(
     nhead: Count = 12,
     longest: Length = 8192,
     side: Length = 4096,
-    scale: Scale = 1.0,
+    scale: Annotated[float, Between(0.1, 16)] = 1.0,  # the chains differ in length
     iters: Count = 12,
     budget_s: Seconds = 1.5,
     full: bool = False,
