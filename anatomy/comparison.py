@@ -7,12 +7,14 @@ of them, the share of a limit, and whether a figure can be true at all.
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
+from numbers import Real
 
 import pandas as pd
 import torch
 
 from anatomy import judge
-from anatomy.judge import printing
+from anatomy.judge import limits, printing
 from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.limits import Ceilings
 from anatomy.machine import host
@@ -28,6 +30,7 @@ from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.record import handover, recording
+from anatomy.table.errors import BadParameter, lookup
 
 Each = float | str | Mapping[str, float | str] | None
 
@@ -126,12 +129,17 @@ def compare(
         The comparison; its `table` is what recordings keep.
 
     Raises:
-        BadParameter: No variants, a control that is none of them, or an unknown quantity.
+        BadParameter: No variants, a control that is none of them, an unknown quantity, or a count
+            that is no number.
+        UnknownName: No machine has such a limit.
         DisagreementError: A variant computes something else.
         MeasurementError: Another process uses the GPU, or blocks were disturbed throughout.
     """
     against = against or {}
     control = known_control(variants, control, [*against.values(), *against])
+    _require_counts(flops=flops, bytes=bytes)
+    for name in filter(None, _several(limit)):
+        lookup("limit", name, dict.fromkeys(limits.known_names()))
     raw = compare_raw(
         variants,
         control=control,
@@ -172,6 +180,17 @@ def compare_patiently(variants, *, device="cuda:0", watch=None, **given) -> Comp
     """As `compare`, for a reader's own code: how long its calls take nobody knows."""
     watch = watch or patient_stopwatch(device)
     return compare(variants, device=device, watch=watch, **given)
+
+
+def _require_counts(**given: Each) -> None:
+    for name, counts in given.items():
+        for count in _several(counts):
+            if not (count is None or (isinstance(count, Real) and 0 <= count < inf)):
+                raise BadParameter(f"{name}={count!r}: it must be a number, 0 or more.")
+
+
+def _several(value: Each) -> list[float | str | None]:
+    return [*value.values()] if isinstance(value, Mapping) else [value]
 
 
 def _of(value: Each, name: str):

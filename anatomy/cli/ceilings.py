@@ -58,6 +58,11 @@ def report(found: Recording) -> Iterator[Table | str]:
         yield from _cache(recorded[rooflines.BANDWIDTH].rows)
     if recorded[rooflines.FLOORS]:
         yield from _floors(recorded[rooflines.FLOORS].rows)
+    if found.params.get("scale", 1) < limits.LEAST_SCALE:
+        yield (
+            f"A quick look: at scale {found.params['scale']:g} these are no limits of the machine, "
+            f"and no share is taken of them; from --scale {limits.LEAST_SCALE:g} on they are."
+        )
     for warning in found.warnings:
         yield f"warning: {warning}"
     option = "" if found.params["device"] == "cuda:0" else f" --device {found.params['device']}"

@@ -69,6 +69,8 @@ def _annotation(parameter: Parameter, is_default: bool) -> Any:
         kind = Literal[parameter.choices]
     elif parameter.choices:
         help = f"{help} One of {', '.join(map(str, parameter.choices))}."
+    if parameter.bounds:
+        help = f"{help} {str(parameter.bounds).capitalize()}."
     dashed = parameter.name.replace("_", "-")
     declared = f"--{dashed}/--no-{dashed}" if parameter.type is bool else f"--{dashed}"
     shown = True if is_default or parameter.default is None else str(parameter.default)

@@ -35,6 +35,7 @@ def measure(
     experiment: Signature, params: dict[str, Any], given: dict[str, Any], package: Path | None
 ) -> None:
     """Measure one experiment in an isolated process, and print what came of it."""
+    params = experiment.bind(**params)  # all of it is possible before anything starts
     folder, is_text = given["save"], given["format"] == "text"
     if folder is not None:
         _require_folder(folder)

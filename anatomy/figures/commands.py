@@ -78,4 +78,5 @@ def _took(showing: Showing, found: Found) -> str:
 def _values(parameter: Parameter) -> str:
     if parameter.choices:
         return " ".join(map(tables.code, parameter.choices))
-    return {int: "whole number", float: "number", str: "text", bool: "on or off"}[parameter.type]
+    kind = {int: "whole number", float: "number", str: "text", bool: "on or off"}[parameter.type]
+    return f"{kind} {parameter.bounds}" if parameter.bounds else kind

@@ -19,6 +19,9 @@ TABLE = Path(__file__).with_name("limits.toml")
 EXPERIMENT = "limits.ceilings"
 # Ceilings of the memory: bytes both ways, read alone, or written alone.
 DRAM = ("copy", "read", "write")
+# Below this factor on its sizes, a recording of the ceilings is a quick look and gives none: its
+# memory fits the cache, and its products are too small to keep a card busy.
+LEAST_SCALE = 0.5
 MATMUL = "matmul "  # prefix of the ceiling of a product; the number format follows
 
 
@@ -129,6 +132,12 @@ def ridge(ceilings: Ceilings, matmul: str) -> float | None:
     """FLOP per byte from which on a call is compute-bound; None where a ceiling is not known."""
     found = bound(1.0, 1.0, ceilings, matmul)
     return found.memory_s / found.compute_s if found else None
+
+
+def known_names() -> list[str]:
+    """The names of all ceilings that a machine may have."""
+    formats = dict.fromkeys(each for sheet in datasheets().values() for each in sheet.flops_per_s)
+    return [*DRAM, *(MATMUL + each for each in formats)]
 
 
 @cache

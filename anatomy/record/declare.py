@@ -1,11 +1,13 @@
 """The decorator that makes a function an experiment. `signatures` reads it from the source, so its
 arguments must be literals, and every parameter of the function needs a type and a default."""
 
+import functools
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -27,7 +29,8 @@ def experiment(
     processes: int = signatures.PROCESSES,
     on_request: bool = False,
 ) -> Callable[[Function], Function]:
-    """Register a function as an experiment, and leave it as it is: tests call it directly.
+    """Register a function as an experiment, which then refuses arguments that are not possible
+    wherever it is called.
 
     It returns one tidy table with the columns of `compare`, if it times anything, and its own; what
     a column means, columns.toml of its chapter says. What can't be measured has a row whose `note`
@@ -56,8 +59,16 @@ def experiment(
                 f"Two experiments are called {name}: in {known.__module__} and in "
                 f"{function.__module__}. Rename one of them."
             )
-        LOADED[name] = function
-        return function
+
+        @functools.wraps(function)
+        def checked(*args: Any, **given: Any) -> pd.DataFrame:
+            package = sys.modules[function.__module__.partition(".")[0]]
+            declared = signatures.signature(name, Path(package.__path__[0]))
+            named = inspect.signature(function).bind(*args, **given).arguments
+            return function(**declared.bind(**named))
+
+        LOADED[name] = checked
+        return checked
 
     return register
 

@@ -155,7 +155,6 @@ def _measure(
     """`run`, for a caller that holds the right to measure, and has `within_s` seconds for it."""
     declared = signatures.signature(name, package)
     full = declared.bind(**params)
-    host.parse_device(full.get("device", "cpu"))  # a wrong name need not wait for torch
     versions.require_torch()
     code = code_hash(name, full, root=package)
     commit, dirty = source_state(package)

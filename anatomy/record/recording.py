@@ -332,11 +332,11 @@ def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:
 
 def ceilings(root: Path, machine: str) -> Ceilings:
     """Ceilings of a machine: the best measured where recorded, the maker's for the rest; of several
-    GPUs, as in `nvidia-h200-x4`, those of one. RecordingError where one can't be used."""
+    GPUs, as in `nvidia-h200-x4`, those of one. RecordingError where one can't be used. A quick
+    look, below `limits.LEAST_SCALE`, does not count."""
     one = machine if of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
-    recorded = [
-        load(file) for file in sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json"))
-    ]
+    found = map(load, sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json")))
+    recorded = [each for each in found if each.params.get("scale", 1) >= limits.LEAST_SCALE]
     gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
     rows = [
         (row, f"{one}/{limits.EXPERIMENT}/{each.path.name}")

@@ -3,6 +3,7 @@ tables need their names, parameters, defaults and help without loading torch."""
 
 import ast
 import re
+import reprlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from anatomy.machine import host
+from anatomy.record.bounds import Between
 from anatomy.record.provenance.definitions import Modules
 from anatomy.record.provenance.syntax import DECORATOR, is_experiment
 from anatomy.table.errors import AnatomyError, BadParameter, close_names, lookup
@@ -48,6 +51,11 @@ SHARED_HELP = {
 # The Args section of a Google docstring, and the beginning of each of its entries.
 SECTION = re.compile(r"^(?:Args|Arguments):[ \t]*\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
 ENTRY = re.compile(r"^\*{0,2}(\w+)[ \t]*(?:\([^)]*\))?:", re.MULTILINE)
+# What pages and commands call something of their own, so that no parameter of that name would reach
+# an experiment. (`op` and `quantity` do, see `anatomy.record.showing.selectors`.)
+TAKEN = {"allow_foreign", "format", "help", "machine", "processes", "save", "timeout"}
+TAKEN |= {"beyond", "by", "caption", "chart", "columns", "experiment", "fit", "options", "rows"}
+TAKEN |= {"series", "table", "unfold", "value", "variant", "variants", "where", "x", "y"}
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -61,6 +69,7 @@ class Parameter:
     choices: tuple | None = None  # the values of a `Literal`
     help: str = ""  # from the docstring's Args section, with its unit, or from `SHARED_HELP`
     optional: bool = False  # None is a value too, as in `int | None`
+    bounds: Between | None = None  # of a number, as its annotation has them
 
     def convert(self, value: Any) -> Any:
         """`value`, which may be text from a command line, as this parameter's type; BadParameter,
@@ -74,9 +83,12 @@ class Parameter:
             for choice in self.choices:
                 if str(choice) == value or (type(choice) is type(value) and choice == value):
                     return choice
-            near = close_names(str(value), [str(choice) for choice in self.choices])
+            names = [str(choice) for choice in self.choices]
+            near = close_names(_shortened(value).strip("'"), names)
             hint = f" Did you mean {near[0]}?" if near else ""
         elif self.type is str and isinstance(value, str):
+            if self.name == "device":
+                host.parse_device(value)
             return value
         elif self.type is bool and isinstance(value, bool | str):
             if (word := str(value).strip().casefold()) in FLAGS:
@@ -84,15 +96,25 @@ class Parameter:
         elif self.type in (int, float) and not isinstance(value, bool):
             with suppress(ValueError, TypeError, OverflowError):
                 number = self.type(value)
-                if isfinite(number) and (isinstance(value, str) or number == value):
+                whole = isfinite(number) and (isinstance(value, str) or number == value)
+                if whole and (self.bounds is None or number in self.bounds):
                     return number
-        raise BadParameter(f"{self.name}={value!r}: {self._wanted()}.{hint}")
+        raise BadParameter(f"{self.name}={_shortened(value)}: {self._wanted()}.{hint}")
 
     def _wanted(self) -> str:
         if self.choices is not None:
             return f"it must be one of {', '.join(str(choice) for choice in self.choices)}"
         kinds = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-        return f"it must be {kinds[self.type]}{' or none' if self.optional else ''}"
+        within = f" {self.bounds}" if self.bounds else ""
+        return f"it must be {kinds[self.type]}{within}{' or none' if self.optional else ''}"
+
+
+def _shortened(value: Any) -> str:
+    """A value for a message, which may be of any type and size."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # Python prints no whole number of thousands of digits
+        return "a number too long to print"
 
 
 @dataclass(frozen=True)
@@ -195,6 +217,10 @@ def _read(node: ast.FunctionDef, decorator: ast.expr, scope: "_Scope") -> Signat
     doc = ast.get_docstring(node) or ""
     helps = SHARED_HELP | arguments(doc)
     plain = node.args
+    for argument in plain.args + plain.kwonlyargs:
+        if argument.arg in TAKEN:
+            what = f"{name} has a parameter called {argument.arg}, which pages and commands take"
+            raise scope.error(argument, f"{what} for themselves; choose another name")
     if plain.vararg or plain.kwarg or plain.posonlyargs:
         raise scope.error(node, f"{name} must name every parameter (no *args, **kwargs or /)")
     defaults = [None] * (len(plain.args) - len(plain.defaults)) + plain.defaults + plain.kw_defaults
@@ -227,24 +253,29 @@ def arguments(doc: str) -> dict[str, str]:
 def _parameter(argument: ast.arg, default: ast.expr, help: str, scope: "_Scope") -> Parameter:
     members = _members(argument.annotation, scope)
     types = {member for member in members if isinstance(member, type)}
-    choices = tuple(each for each in members if each is not None and not isinstance(each, type))
+    bounds = next((each for each in members if isinstance(each, Between)), None)
+    no_choice = (type, Between, type(None))
+    choices = tuple(each for each in members if not isinstance(each, no_choice))
     kinds = types or {type(choice) for choice in choices}
     if len(kinds) != 1 or not kinds <= {*TYPES.values()} or (types and choices):
         raise scope.error(
             argument,
             f"the type of {argument.arg}, {ast.unparse(argument.annotation)}, is none of int, "
-            "float, str, bool, Literal[...] of one type, or one of these with | None",
+            "float, str, bool, Literal[...] of one type, Annotated[int or float, Between(least, "
+            "most)], or one of these with | None",
         )
     value, kind = scope.value(default), kinds.pop()
     possible = None in members if value is None else type(value) is kind
-    if not possible or (choices and value is not None and value not in choices):
+    if possible and value is not None:
+        possible = value in (choices or bounds or (value,))
+    if not possible:
         raise scope.error(argument, f"the default {value!r} of {argument.arg} is not of its type")
-    return Parameter(argument.arg, kind, value, choices or None, help, None in members)
+    return Parameter(argument.arg, kind, value, choices or None, help, None in members, bounds)
 
 
 def _members(annotation: ast.expr, scope: "_Scope") -> list[Any]:
-    """What an annotation is the union of: types (`object` for others), a `Literal`'s values,
-    None."""
+    """What an annotation is the union of: types (`object` for any other), values of a `Literal`,
+    bounds of a number, and None."""
     if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
         return _members(annotation.left, scope) + _members(annotation.right, scope)
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
@@ -258,6 +289,11 @@ def _members(annotation: ast.expr, scope: "_Scope") -> list[Any]:
         if name == "Literal":
             values = scope.value(annotation.slice)
             return list(values) if isinstance(values, tuple) else [values]
+        if name == "Annotated":
+            kind, *told = annotation.slice.elts
+            return _members(kind, scope) + [each for one in told for each in _members(one, scope)]
+    if isinstance(annotation, ast.Call) and ast.unparse(annotation.func).endswith("Between"):
+        return [Between(*map(scope.value, annotation.args))]
     name = ast.unparse(annotation)
     if isinstance(annotation, ast.Name) and name not in TYPES and (found := scope.definition(name)):
         return _members(*found)

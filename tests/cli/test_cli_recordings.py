@@ -12,6 +12,7 @@ from anatomy.cli import targets
 from anatomy.machine import host
 from anatomy.record import recording, signatures
 from anatomy.record.provenance.codehash import SCHEME, code_hash
+from anatomy.record.recording import Recording
 from anatomy.table import columns
 from anatomy.table.errors import RecordingError
 from tests.fakes.toy_recording import made
@@ -271,6 +272,9 @@ def test_limits_stand_beside_what_the_maker_states(tmp_path, monkeypatch):
     assert found["copy"]["measured"] == 4e12 and found["copy"]["datasheet"] == 4.8e12
     assert found["matmul fp16"]["measured"] is None
     assert found["matmul fp16"]["datasheet"] > 9e14
+    quick = Recording(told | {"params": {"device": "cuda:0", "scale": 0.01}})
+    said = [each for each in ceilings.report(quick) if isinstance(each, str)]
+    assert any("A quick look: at scale 0.01 these are no limits of the machine" in s for s in said)
 
 
 def test_export_says_what_each_column_means(run):

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from anatomy.judge.limits import (
+    LEAST_SCALE,
     Ceiling,
     Ceilings,
     bound,
@@ -163,6 +164,15 @@ def test_a_measured_ceiling_is_the_best_row_and_the_makers_figure_fills_the_gaps
     assert "H200" in found.get("matmul bf16").source
     assert found.measured
     assert {ceiling.name for ceiling in found} >= {"copy", "read", "matmul fp8", "matmul tf32"}
+
+
+def test_a_quick_look_gives_no_ceilings(tmp_path):
+    save(tmp_path, ROWS, scale=0.01)  # its copies stay in the cache
+    assert not ceilings(tmp_path, "nvidia-h200").measured
+    save(tmp_path, [ROWS[1] | {"bytes": 1e6}], scale=1.0)
+    assert ceilings(tmp_path, "nvidia-h200").get("copy").source.endswith("/scale=1.0.json")
+    save(tmp_path, ROWS, scale=LEAST_SCALE)
+    assert ceilings(tmp_path, "nvidia-h200").get("copy").value == 4.2e12
 
 
 def test_of_several_recordings_the_best_row_counts(tmp_path):

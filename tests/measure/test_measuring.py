@@ -9,7 +9,12 @@ import torch
 from anatomy.comparison import compare
 from anatomy.measure import blocks, sampling
 from anatomy.measure.clock import Flush
-from anatomy.table.errors import BadParameter, DisagreementError, MeasurementError
+from anatomy.table.errors import (
+    BadParameter,
+    DisagreementError,
+    MeasurementError,
+    UnknownName,
+)
 from tests.fakes.fake_stopwatch import CLOCK_S, Fake, FakeStopwatch
 
 QUIET = {"profile": False, "iters": 12, "op": "toy"}
@@ -303,12 +308,17 @@ def test_an_unsteady_callable_is_measured_and_warned_about():
         ({"control": "b"}, "control 'b' is not among the variants a"),
         ({"against": {"a": "c"}}, "control 'c' is not among the variants a"),
         ({"quantity": "time"}, "quantity='time' is none of gpu_cold"),
+        ({"flops": "many"}, "flops='many': it must be a number, 0 or more"),
+        ({"flops": {"a": -1}}, "flops=-1: it must be a number, 0 or more"),
+        ({"bytes": float("inf")}, "bytes=inf: it must be a number, 0 or more"),
+        ({"limit": "matmul fp61"}, "no limit 'matmul fp61'. Did you mean 'matmul fp16'"),
+        ({"limit": {"a": "copies"}}, "no limit 'copies'. Did you mean 'copy'"),
     ],
 )
 def test_a_question_that_cannot_be_asked_is_refused(arguments, message):
     watch = FakeStopwatch()
     variants = arguments.pop("variants", {"a": Fake(watch, 1e-3)})
-    with pytest.raises((BadParameter, MeasurementError), match=message):
+    with pytest.raises((BadParameter, UnknownName), match=message):
         compare(variants, watch=watch, **QUIET | arguments)
 
 

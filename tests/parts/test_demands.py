@@ -1,4 +1,4 @@
-"""Sizes that nothing can be measured at are refused by name, before anything is allocated."""
+"""Sizes that do not go together, or do not fit, are refused before anything is allocated."""
 
 import pytest
 import torch
@@ -7,40 +7,18 @@ from anatomy.chapters.precision.precision import _widths
 from anatomy.machine import host
 from anatomy.parts import demands, models
 from anatomy.parts.compiled import cells
-from anatomy.record import signatures, worker
+from anatomy.record import worker
 from anatomy.record.declare import load
 from anatomy.table.errors import BadParameter, OutOfMemory
-
-AXIOMS = {
-    name: each
-    for name, each in signatures.experiments().items()
-    if (each.page or "").startswith("axioms")
-}
-NUMBERS = [
-    (name, parameter.name, parameter.type)
-    for name, each in AXIOMS.items()
-    for parameter in each.parameters
-    if parameter.type in (int, float)
-]
-
-
-@pytest.mark.parametrize("value", [0, -1])
-@pytest.mark.parametrize(("name", "parameter", "kind"), NUMBERS)
-def test_no_axiom_is_measured_at_a_size_of_nothing(name, parameter, kind, value, monkeypatch):
-    monkeypatch.setattr(torch, "randn", None)  # nothing is made first
-    with pytest.raises(BadParameter, match=rf"^{parameter}={kind(value)}\b"):
-        load(name)(device="cpu", **{parameter: kind(value)})
 
 
 @pytest.mark.parametrize(
     ("name", "params", "says"),
     [
         ("accumulation.gradients", {"width": 100}, "try width=128"),
-        ("accumulation.gradients", {"vocabulary": 1}, "2 or more; with one token"),
         ("accumulation.gradients", {"batch": 4}, "multiple of 8; try batch=8"),
         ("accumulation.steps", {"batch": 12}, "multiple of 8; try batch=16"),
         ("checkpointing.frontier", {"width": 200}, "multiple of 64; try width=192"),
-        ("checkpointing.traps", {"batch": 1}, "2 or more; batch norm"),
         ("precision.gradients", {"width": 65}, "try width=64"),
     ],
 )
@@ -52,11 +30,11 @@ def test_a_size_that_does_not_divide_names_one_that_does(name, params, says):
 @pytest.mark.parametrize(
     ("name", "params"),
     [
-        ("accumulation.gradients", {"width": 64 * 10**9}),
-        ("accumulation.steps", {"layers": 10**9}),
-        ("checkpointing.frontier", {"depth": 10**9}),
-        ("graph_capture.training", {"layers": 10**9}),
-        ("precision.gradients", {"width": 64 * 10**9}),
+        ("accumulation.gradients", {"width": 2**20}),
+        ("accumulation.steps", {"layers": 10**5}),
+        ("checkpointing.frontier", {"depth": 10**5}),
+        ("graph_capture.training", {"layers": 10**5}),
+        ("precision.gradients", {"width": 2**20}),
     ],
 )
 def test_a_model_that_can_not_fit_is_refused_before_its_layers_are_made(name, params, monkeypatch):
@@ -64,23 +42,6 @@ def test_a_model_that_can_not_fit_is_refused_before_its_layers_are_made(name, pa
     monkeypatch.setattr(models, "transformer", None)
     with pytest.raises(OutOfMemory, match=r"A transformer of .* needs"):
         load(name)(device="cpu", **params)
-
-
-@pytest.mark.parametrize(
-    ("name", "parameter"),
-    [
-        *(("sync_points.bench", each) for each in ("iters", "largest")),
-        *(("sync_points.training_loop", each) for each in ("steps", "every", "scale")),
-        *(("sync_points.timeline", each) for each in ("side", "kernels_each", "steps")),
-        *(("autograd_graph.costs", each) for each in ("longest", "side", "scale", "iters")),
-        ("autograd_graph.nodes", "repeats"),
-        ("autograd_graph.compiled", "iters"),
-    ],
-)
-@pytest.mark.parametrize("value", [0, -1])
-def test_a_chapter_is_not_measured_at_a_size_of_nothing_either(name, parameter, value):
-    with pytest.raises(BadParameter, match=rf"^{parameter}={value}\b"):
-        load(name)(device="cpu", **{parameter: value})
 
 
 @pytest.mark.parametrize("scale", [1 / 64, 0.2, 0.3, 0.7, 1.0])

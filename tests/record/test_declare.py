@@ -1,4 +1,4 @@
-"""The decorator: it registers, and changes nothing."""
+"""The decorator: it registers, and refuses what the function can't take."""
 
 import inspect
 import runpy
@@ -6,11 +6,18 @@ import runpy
 import pytest
 
 from anatomy.record import declare, signatures
-from anatomy.table.errors import AnatomyError, UnknownName
+from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 
-def test_a_toy_is_loaded_as_the_function_that_it_is(toylab):
-    assert len(declare.load("toy.fine", toylab)(size=2)) == 4  # no wrapper around it
+def test_a_toy_that_is_loaded_is_the_function_and_takes_only_what_it_declares(toylab):
+    fine = declare.load("toy.fine", toylab)
+    assert len(fine(size=2)) == len(fine("cpu", size="2")) == 4
+    assert fine.__doc__.startswith("Return three rows")
+    assert "size" in inspect.signature(fine).parameters
+    with pytest.raises(BadParameter, match=r"toy\.fine: size=0: it must be a whole number from"):
+        fine(size=0)
+    with pytest.raises(TypeError, match="an unexpected keyword argument 'sizes'"):
+        fine(sizes=2)
 
 
 def test_what_the_decorator_is_told_is_what_was_read(toylab, monkeypatch):

@@ -93,7 +93,7 @@ def test_what_fails_costs_itself_alone(toylab, tmp_path, capfd):
         ("toy.is_careful", {}),
         ("toy.has_a_bug", {}),
         ("toy.returns_a_list", {}),
-        ("toy.fine", {"size": 0}),
+        ("toy.thrice", {"fails_in": 1}),
         ("toy.fine", {}),
     )
     assert [file.parent.name for file in done.saved] == ["toy.fine"]
@@ -102,7 +102,7 @@ def test_what_fails_costs_itself_alone(toylab, tmp_path, capfd):
         "toy.is_careful",
         "toy.has_a_bug",
         "toy.returns_a_list",
-        "toy.fine size=0",
+        "toy.thrice fails_in=1",
     ]
     assert len(list(tmp_path.rglob("*.json"))) == 1
     assert "5 could not be measured:\n  toy.crashes: It crashed (SIGSEGV)" in done.report()

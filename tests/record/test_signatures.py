@@ -10,21 +10,25 @@ from importlib.util import find_spec
 
 import pytest
 
+from anatomy import page
+from anatomy.cli import measure
 from anatomy.record import signatures
+from anatomy.record.bounds import Between
 from anatomy.record.signatures import arguments
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 TOY = '''
 """A topic."""
 import nothing_of_that_name  # importing this module would fail
-from typing import Literal, Optional, TypeAlias
-from toys.kinds import Speed as Pace
+from typing import Annotated, Literal, Optional, TypeAlias
+from anatomy.record.bounds import Between
+from toys.kinds import Share, Speed as Pace
 from .nested import HOW
 
 Dtype: TypeAlias = Literal["fp16", "bf16"]
 Size = Literal[1, 2, 4]
 DEVICE = "cuda:0"
-TIMES = 5
+TIMES = MOST = 5
 
 
 @experiment(
@@ -47,7 +51,8 @@ def measure(
     seed: int | None = None,
     tag: Optional[str] = "x",
     quoted: "int" = TIMES,
-    low: int = -1,
+    low: Annotated[int, Between(-5, MOST)] = -1,
+    above: Share | None = None,
     *,
     both: Literal["a", "b"] | None = None,
 ):
@@ -94,7 +99,8 @@ def toys(tmp_path):
         tmp_path,
         experiments__topic=TOY,
         experiments__nested="from typing import Literal\nHOW = Literal['eager', 'compiled']\n",
-        kinds="from typing import Literal\nSpeed = Literal['slow', 'fast']\n",
+        kinds="from typing import Literal\nSpeed = Literal['slow', 'fast']\n"
+        "Share = Annotated[float, bounds.Between(0.000001, 1000)]\n",
     )
 
 
@@ -137,8 +143,11 @@ def test_parameters_have_type_default_choices_and_help(toys):
         "tag": (str, "x", None, True),
         "quoted": (int, 5, None, False),
         "low": (int, -1, None, False),
+        "above": (float, None, None, True),
         "both": (str, None, ("a", "b"), True),
     }
+    bounds = {name: str(p.bounds) for name, p in by_name.items() if p.bounds}
+    assert bounds == {"low": "from -5 to 5", "above": "from 0.000001 to 1,000"}
     assert by_name["m"].help == "Rows M of A."
     assert by_name["dtype"].help == "Number format, of both operands."
     assert signatures.signature("topic.measure", toys).summary == "Measure a toy in two lines."
@@ -153,7 +162,8 @@ def test_an_edited_file_is_read_again(toys):
 
 def test_an_edited_file_of_choices_is_read_again(toys):
     assert signatures.signature("topic.measure", toys).bind()["pace"] == "slow"
-    (toys / "kinds.py").write_text("from typing import Literal\nSpeed = Literal['slow', 'swift']\n")
+    kinds = toys / "kinds.py"
+    kinds.write_text(kinds.read_text().replace("fast", "swift"))
     assert signatures.signature("topic.measure", toys).bind(pace="swift")["pace"] == "swift"
 
 
@@ -174,6 +184,17 @@ def test_an_edited_file_of_choices_is_read_again(toys):
         ("def f(m: int = 'a'): ...", "the default 'a' of m is not of its type"),
         ("def f(m: int = 1.5): ...", "the default 1.5 of m is not of its type"),
         ("def f(m: int = True): ...", "the default True of m is not of its type"),
+        ("def f(m: Annotated[int, Between(1, 9)] = 0): ...", "the default 0 of m is not of its ty"),
+        (
+            "def f(m: Annotated[int, Above(1)] = 1): ...",
+            "the type of m, Annotated.* is none of int",
+        ),
+        ("def f(m: Annotated[int, Between(1, len(x))] = 1): ...", r"len\(x\) is not a literal"),
+        (
+            "def f(rows: int = 1): ...",
+            "bad.f has a parameter called rows, which pages and commands",
+        ),
+        ("def f(columns: int = 1): ...", "called columns, which .*; choose another name"),
         ("def f(m: ", r"toys/experiments/bad.py:2 does not parse"),
     ],
 )
@@ -220,7 +241,8 @@ def test_an_unknown_experiment_comes_back_with_the_closest(toys):
         ({"seed": "none", "tag": None}, {"seed": None, "tag": None}),
         ({"both": "none"}, {"both": None}),
         ({"device": "cpu"}, {"device": "cpu"}),
-        ({"device": "none"}, {"device": "none"}),
+        ({"low": "-5"}, {"low": -5}),
+        ({"above": 0.5}, {"above": 0.5}),
     ],
 )
 def test_binding_gives_all_parameters_with_their_types(toys, given, expected):
@@ -251,6 +273,11 @@ def test_binding_gives_all_parameters_with_their_types(toys, given, expected):
         ({"cold": "perhaps"}, "cold='perhaps': it must be true or false"),
         ({"cold": 1}, "cold=1: it must be true or false"),
         ({"device": 0}, "device=0: it must be text"),
+        ({"device": "gpu"}, "topic.measure: device='gpu' is not a device. Use cuda:0"),
+        ({"low": 6}, "topic.measure: low=6: it must be a whole number from -5 to 5"),
+        ({"above": "0"}, "above='0': it must be a number from 0.000001 to 1,000 or none"),
+        ({"m": 10**5000}, "m=a number too long to print"),
+        ({"dtype": "fp16" * 999}, r"dtype='fp16fp16fp16.*fp16': it must"),
         ({"seed": "x"}, "seed='x': it must be a whole number or none"),
     ],
 )
@@ -290,6 +317,7 @@ def test_ast_and_inspect_agree(name):
     function = getattr(importlib.import_module(declared.module), declared.function)
     seen = inspect.signature(function).parameters
     hints = typing.get_type_hints(function)
+    annotated = typing.get_type_hints(function, include_extras=True)
     helps = signatures.SHARED_HELP | arguments(inspect.getdoc(function))
     assert declared.defaults == {each: p.default for each, p in seen.items()}
     for parameter in declared.parameters:
@@ -297,7 +325,19 @@ def test_ast_and_inspect_agree(name):
         assert parameter.optional == (type(None) in kinds)
         kinds -= {type(None)}
         assert set(parameter.choices or {parameter.type}) == kinds
+        said = typing.get_args(annotated[parameter.name])[1:]
+        assert parameter.bounds == next((one for one in said if isinstance(one, Between)), None)
         assert parameter.help == helps[parameter.name]
+
+
+def test_no_parameter_is_kept_by_a_page_function_or_a_command():
+    kept = {"help", "machine", *measure.OPTIONS}
+    for function in filter(inspect.isfunction, vars(page).values()):
+        taken = inspect.signature(function).parameters.values()
+        if any(each.kind is each.VAR_KEYWORD for each in taken):
+            kept |= {each.name for each in taken if each.kind is not each.VAR_KEYWORD}
+    handed_on = {"op", "quantity"}
+    assert kept - handed_on == signatures.TAKEN
 
 
 def _kinds(hint):

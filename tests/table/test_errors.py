@@ -10,13 +10,21 @@ from anatomy.table.errors import AnatomyError, UnknownName, close_names
 NAMES = ["contiguity.bench", "tensor_layout.report", "limits.ceilings"]
 
 
-def test_an_unknown_name_comes_back_with_the_closest_and_all():
+def test_an_unknown_name_comes_back_with_the_closest_and_all_where_they_are_few():
     error = UnknownName("experiment", "contiguty.bench", NAMES)
     assert str(error) == (
         "There is no experiment 'contiguty.bench'. Did you mean 'contiguity.bench'? "
         "Known: contiguity.bench, limits.ceilings, tensor_layout.report."
     )
     assert error.suggestions[0] == "contiguity.bench"
+
+
+def test_of_many_names_only_the_closest_is_said():
+    many = [*NAMES, *(f"topic{n}.bench" for n in range(50))]
+    assert str(UnknownName("experiment", "contiguty.bench", many)) == (
+        "There is no experiment 'contiguty.bench'. Did you mean 'contiguity.bench'?"
+    )
+    assert "Known: contiguity.bench, limits.ceilings, " in str(UnknownName("page", "zzz", many))
 
 
 def test_a_name_like_no_other_gets_no_suggestion():

@@ -12,6 +12,7 @@ from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import attention, demands, memory
 from anatomy.parts.attention import ALLOWED, BACKENDS, WAYS, Problem, Size
+from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 from anatomy.table.errors import MeasurementError
@@ -42,12 +43,12 @@ FORMS = {
 def backends(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
-    heads: int = 8,
-    head_width: int = 64,
-    longest: int = 32768,
+    heads: Count = 8,
+    head_width: Length = 64,
+    longest: Length = 32768,
     causal: bool = False,
     full: bool = False,
-    iters: int = 12,
+    iters: Count = 12,
 ) -> pd.DataFrame:
     """Time attention written out, and fused by each backend, over the length of the sequence.
 
@@ -215,9 +216,9 @@ def _reasons_told() -> Iterator[None]:
 def choices(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
-    heads: int = 8,
-    head_width: int = 64,
-    sequence: int = 1024,
+    heads: Count = 8,
+    head_width: Length = 64,
+    sequence: Length = 1024,
 ) -> pd.DataFrame:
     """See which backend PyTorch chooses for other forms of the call, and which could run it.
 

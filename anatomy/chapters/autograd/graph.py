@@ -1,6 +1,6 @@
 """The autograd graph of one transformer layer: its nodes, what they hold, and what they cost."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import pandas as pd
 
@@ -12,6 +12,7 @@ from anatomy.chapters.autograd.blocks import Size
 from anatomy.machine import host
 from anatomy.numerics import formats
 from anatomy.parts import attention, demands
+from anatomy.record.bounds import Between, Count, Length, Seconds
 from anatomy.record.declare import experiment
 
 
@@ -25,10 +26,10 @@ from anatomy.record.declare import experiment
 def census(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
-    batch: int = 2,
-    seq: int = 128,
-    dmodel: int = 768,
-    nhead: int = 12,
+    batch: Length = 2,
+    seq: Length = 128,
+    dmodel: Length = 768,
+    nhead: Count = 12,
 ) -> pd.DataFrame:
     """Walk the backward graph of a transformer layer, with attention written out and fused.
 
@@ -61,11 +62,11 @@ def _noted(rows: list[dict]) -> pd.DataFrame:
 def nodes(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
-    batch: int = 2,
-    seq: int = 128,
-    dmodel: int = 768,
-    nhead: int = 12,
-    repeats: int = 20,
+    batch: Length = 2,
+    seq: Length = 128,
+    dmodel: Length = 768,
+    nhead: Count = 12,
+    repeats: Count = 20,
 ) -> pd.DataFrame:
     """See what every node of a transformer layer's backward graph holds, launches and takes.
 
@@ -95,14 +96,14 @@ def nodes(
 def costs(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
-    batch: int = 2,
-    dmodel: int = 768,
-    nhead: int = 12,
-    longest: int = 8192,
-    side: int = 4096,
-    scale: float = 1.0,
-    iters: int = 12,
-    budget_s: float = 1.5,
+    batch: Length = 2,
+    dmodel: Length = 768,
+    nhead: Count = 12,
+    longest: Length = 8192,
+    side: Length = 4096,
+    scale: Annotated[float, Between(0.1, 16)] = 1.0,  # the chains differ in length
+    iters: Count = 12,
+    budget_s: Seconds = 1.5,
     full: bool = False,
 ) -> pd.DataFrame:
     """Time fused attention against attention written out, and what a view costs on the way back.
@@ -139,10 +140,10 @@ def costs(
 def traced(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
-    batch: int = 2,
-    seq: int = 128,
-    dmodel: int = 768,
-    nhead: int = 12,
+    batch: Length = 2,
+    seq: Length = 128,
+    dmodel: Length = 768,
+    nhead: Count = 12,
 ) -> pd.DataFrame:
     """See the backward graph that AOTAutograd hands to a compiler, beside autograd's own.
 
@@ -167,13 +168,13 @@ def traced(
 def compiled(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "fp16",
-    batch: int = 2,
-    seq: int = 128,
-    dmodel: int = 768,
-    nhead: int = 12,
+    batch: Length = 2,
+    seq: Length = 128,
+    dmodel: Length = 768,
+    nhead: Count = 12,
     backend: Literal["inductor", "aot_eager"] = "inductor",
-    iters: int = 12,
-    budget_s: float = 3.0,
+    iters: Count = 12,
+    budget_s: Seconds = 3.0,
 ) -> pd.DataFrame:
     """See what compiling makes of a training step of the layer, with attention both ways.
 

@@ -18,6 +18,7 @@ from anatomy.machine import host as machine
 from anatomy.measure import census, stopwatch_for
 from anatomy.numerics import formats
 from anatomy.parts import demands, models
+from anatomy.record.bounds import Scale, Seconds
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
 
@@ -30,7 +31,7 @@ ONE_GPU = "not measurable in one process on one GPU: a collective of one rank mo
 @experiment(
     "bottlenecks.confusion", page="axioms/profiling.md", command="bottlenecks", timeout_s=400
 )
-def confusion(device: str = "cuda:0", scale: float = 1.0, budget_s: float = 1.0) -> pd.DataFrame:
+def confusion(device: str = "cuda:0", scale: Scale = 1.0, budget_s: Seconds = 1.0) -> pd.DataFrame:
     """Diagnose twelve workloads whose bottleneck is known, and see which names come out.
 
     Args:
@@ -117,7 +118,7 @@ def _examined(
 @experiment(
     "bottlenecks.profiled_call", page="axioms/profiling.md", command="profiled-call", timeout_s=120
 )
-def profiled_call(device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
+def profiled_call(device: str = "cuda:0", scale: Scale = 1.0) -> pd.DataFrame:
     """Profile the first call of a fresh model and later ones, and see which hot spots they name.
 
     Args:

@@ -21,6 +21,7 @@ from anatomy.numerics import agreement
 from anatomy.numerics import formats as tensors
 from anatomy.parts import demands, memory
 from anatomy.parts.grid import joined
+from anatomy.record.bounds import Count, Length, Scale, Seconds
 from anatomy.record.declare import experiment
 from anatomy.table import formulas, intervals
 from anatomy.table.errors import AnatomyError
@@ -58,9 +59,9 @@ MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
 def map(
     device: str = "cuda:0",
     dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
-    scale: float = 1.0,
-    iters: int = 12,
-    budget_s: float = 0.6,
+    scale: Scale = 1.0,
+    iters: Count = 12,
+    budget_s: Seconds = 0.6,
     full: bool = False,
 ) -> pd.DataFrame:
     """Compare single convolutions in NCHW and channels_last, by number format, batch and channels.
@@ -209,13 +210,13 @@ def _conversion(layer, dtype, batch, scale, where, told, iters, budget_s) -> pd.
 )
 def network(
     device: str = "cuda:0",
-    width: int = 64,
-    side: int = 224,
+    width: Length = 64,
+    side: Length = 224,
     dtype: Literal["all", "fp32", "tf32", "fp16", "bf16"] = "all",
-    scale: float = 1.0,
+    scale: Scale = 1.0,
     short: bool = False,
-    iters: int = 12,
-    budget_s: float = 1.2,
+    iters: Count = 12,
+    budget_s: Seconds = 1.2,
     full: bool = False,
 ) -> pd.DataFrame:
     """Compare a residual network built as ResNet-50 in NCHW and channels_last.

@@ -16,6 +16,7 @@ from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED
 from anatomy.parts import demands, memory, models
 from anatomy.parts.models import Layer
+from anatomy.record.bounds import Count, Length, Seconds, Several
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
 
@@ -30,11 +31,11 @@ ROUNDINGS = 4  # a sum of up to eight gradients is rounded more often than a pro
 )
 def gradients(
     device: str = "cuda:0",
-    width: int = 128,
-    layers: int = 2,
-    vocabulary: int = 512,
-    batch: int = 16,
-    sequence: int = 64,
+    width: Length = 128,
+    layers: Count = 2,
+    vocabulary: Several = 512,
+    batch: Length = 16,
+    sequence: Length = 64,
 ) -> pd.DataFrame:
     """Compare accumulated gradients with those of the full batch, by how the losses are weighted.
 
@@ -143,13 +144,13 @@ def _distance(found: Tensor, wanted: Tensor) -> float:
 def steps(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
-    width: int = 1024,
-    layers: int = 4,
-    batch: int = 32,
-    sequence: int = 1024,
+    width: Length = 1024,
+    layers: Count = 4,
+    batch: Length = 32,
+    sequence: Length = 1024,
     full: bool = False,
-    iters: int = 12,
-    budget_s: float = 8.0,
+    iters: Count = 12,
+    budget_s: Seconds = 8.0,
 ) -> pd.DataFrame:
     """Weigh time against memory of one batch in several micro-batches, beside checkpointing it.
 

@@ -21,6 +21,7 @@ from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED
 from anatomy.parts import demands, memory, models
 from anatomy.parts.models import Layer
+from anatomy.record.bounds import Count, Length, Seconds, Several
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError, MeasurementError
 
@@ -70,13 +71,13 @@ class Cell:
 def frontier(
     device: str = "cuda:0",
     dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
-    width: int = 2048,
-    depth: int = 8,
-    batch: int = 8,
-    sequence: int = 1024,
+    width: Length = 2048,
+    depth: Count = 8,
+    batch: Length = 8,
+    sequence: Length = 1024,
     full: bool = False,
-    iters: int = 12,
-    budget_s: float = 12.0,
+    iters: Count = 12,
+    budget_s: Seconds = 12.0,
 ) -> pd.DataFrame:
     """Weigh the time of a training step against its memory, by where the checkpoints are.
 
@@ -292,7 +293,7 @@ def why(error: Exception) -> str:
     command="checkpointing-traps",
     timeout_s=120,
 )
-def traps(device: str = "cuda:0", width: int = 64, batch: int = 8) -> pd.DataFrame:
+def traps(device: str = "cuda:0", width: Length = 64, batch: Several = 8) -> pd.DataFrame:
     """See what running a part of the model twice does beside the gradients.
 
     Args:

@@ -5,7 +5,7 @@ import io
 import runpy
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import pandas as pd
 import torch
@@ -17,6 +17,7 @@ from anatomy.machine import host
 from anatomy.numerics import formats
 from anatomy.parts import compiled, demands
 from anatomy.parts.compiled import reason_of
+from anatomy.record.bounds import Between, Count, Length, Scale, Seconds
 from anatomy.record.declare import experiment
 from anatomy.table.errors import AnatomyError
 
@@ -33,9 +34,9 @@ def map(
     task: Literal["training", "inference"] = "training",
     dtype: Literal["bf16", "fp32", "tf32"] = "bf16",
     backend: Literal["inductor", "eager"] = "inductor",
-    scale: float = 1.0,
-    iters: int = 12,
-    budget_s: float = 1.5,
+    scale: Scale = 1.0,
+    iters: Count = 12,
+    budget_s: Seconds = 1.5,
     full: bool = False,
 ) -> pd.DataFrame:
     """Time one transformer layer, run eagerly and compiled, over its width and its tokens.
@@ -63,9 +64,9 @@ def map(
 def layers(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
-    scale: float = 1.0,
-    iters: int = 12,
-    budget_s: float = 1.5,
+    scale: Scale = 1.0,
+    iters: Count = 12,
+    budget_s: Seconds = 1.5,
 ) -> pd.DataFrame:
     """Time layers with little and with much to fuse, where kernels fill the time.
 
@@ -86,9 +87,9 @@ def layers(
 def breaks(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
-    scale: float = 1.0,
-    iters: int = 12,
-    budget_s: float = 3.0,
+    scale: Scale = 1.0,
+    iters: Count = 12,
+    budget_s: Seconds = 3.0,
 ) -> pd.DataFrame:
     """Put 0 to 16 graph breaks into a chain of layers, and time what each of them costs.
 
@@ -113,8 +114,8 @@ def breaks(
 def recompiles(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
-    lengths: int = 20,
-    width: int = 1024,
+    lengths: Annotated[int, Between(2, 1_000)] = 20,
+    width: Length = 1024,
 ) -> pd.DataFrame:
     """Call one compiled function with many sequence lengths, and count what it compiles.
 

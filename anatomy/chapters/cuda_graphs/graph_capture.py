@@ -14,6 +14,7 @@ from anatomy.numerics import formats
 from anatomy.parts import demands, memory, models
 from anatomy.parts.graphs import Call, capture, compared, guarded, held_before, warm_up, why_not
 from anatomy.parts.grid import joined
+from anatomy.record.bounds import Count, Length, Scale
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
@@ -42,7 +43,11 @@ COSTS = ("kernel_s", "replays", "pool_bytes", "peak_bytes", "reserved_bytes")
 
 @experiment("graph_capture.map", page="axioms/cuda-graphs.md", command="graph-capture")
 def map(
-    device: str = "cuda:0", links: int = 20, scale: float = 1.0, iters: int = 12, full: bool = False
+    device: str = "cuda:0",
+    links: Count = 20,
+    scale: Scale = 1.0,
+    iters: Count = 12,
+    full: bool = False,
 ) -> pd.DataFrame:
     """Find out how long a kernel may be for a CUDA graph of it to pay.
 
@@ -127,10 +132,10 @@ def _chain(work, size, links, where, told, quantities, iters) -> pd.DataFrame:
 )
 def training(
     device: str = "cuda:0",
-    layers: int = 2,
-    sequence: int = 256,
-    scale: float = 1.0,
-    iters: int = 12,
+    layers: Count = 2,
+    sequence: Length = 256,
+    scale: Scale = 1.0,
+    iters: Count = 12,
     full: bool = False,
 ) -> pd.DataFrame:
     """Capture the forward and backward pass of a transformer as one graph.
@@ -186,7 +191,7 @@ def _step(width, tokens, layers, sequence, where, told, iters) -> pd.DataFrame:
     timeout_s=200,
 )
 def pools(
-    device: str = "cuda:0", width: int = 1024, layers: int = 2, sequence: int = 256
+    device: str = "cuda:0", width: Length = 1024, layers: Count = 2, sequence: Length = 256
 ) -> pd.DataFrame:
     """Count what one to four graphs hold, each in a pool of its own or all in one.
 

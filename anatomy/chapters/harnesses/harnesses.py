@@ -60,6 +60,7 @@ from anatomy.chapters.harnesses.stopwatches.workloads import WORKLOADS
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.numerics import formats
+from anatomy.record.bounds import Count, Number, Scale, Seconds
 from anatomy.record.declare import experiment
 from anatomy.table.errors import AnatomyError, BadParameter
 
@@ -69,11 +70,11 @@ ROUNDS = 3
 
 @experiment("harnesses.estimates", page="how-we-measure.md", timeout_s=480, on_request=True)
 def estimates(
-    process: int = 0,
+    process: Number = 0,
     device: str = "cuda:0",
-    replicates: int = 3,
-    budget_s: float = 0.3,
-    scale: float = 1.0,
+    replicates: Count = 3,
+    budget_s: Seconds = 0.3,
+    scale: Scale = 1.0,
 ) -> pd.DataFrame:
     """Let every harness estimate every workload in one process; pairs and effects come behind.
 
@@ -99,7 +100,7 @@ def estimates(
 
 
 @experiment("harnesses.reference", page="how-we-measure.md", on_request=True)
-def reference(process: int = 0, device: str = "cuda:0", scale: float = 1.0) -> pd.DataFrame:
+def reference(process: Number = 0, device: str = "cuda:0", scale: Scale = 1.0) -> pd.DataFrame:
     """Take every workload's time from CUPTI's record of its kernels, in one process.
 
     Args:

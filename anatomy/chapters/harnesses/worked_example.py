@@ -9,6 +9,7 @@ import torch
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.numerics import formats
+from anatomy.record.bounds import Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
@@ -19,8 +20,8 @@ MORE = 1.02  # the second variant has so many times the rows
 def kernel(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32"] = "bf16",
-    m: int = 4096,
-    k: int = 4096,
+    m: Length = 4096,
+    k: Length = 4096,
 ) -> pd.DataFrame:
     """Time a softmax and the same with 2 % more rows, and keep every raw sample.
 

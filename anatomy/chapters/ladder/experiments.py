@@ -1,7 +1,7 @@
 """The ladder's experiments. All rungs have equal weights and one input, and are timed in the same
 blocks, so that a drifting clock favours none."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import pandas as pd
 import torch
@@ -16,6 +16,7 @@ from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import demands
 from anatomy.parts.compiled import without_caches
+from anatomy.record.bounds import Between, Count, Length, Scale, Seconds
 from anatomy.record.declare import experiment
 
 # What pages show is what is measured.
@@ -32,13 +33,13 @@ RUNGS = (
 @experiment("ladder.training", page="ladder/index.md", command="ladder", timeout_s=600, files=RUNGS)
 def training(
     device: str = "cuda:0",
-    width: int = 1024,
-    layers: int = 2,
-    batch: int = 0,
-    sequence: int = 1024,
+    width: Length = 1024,
+    layers: Count = 2,
+    batch: Annotated[int, Between(0, 1_048_576)] = 0,
+    sequence: Length = 1024,
     backend: Literal["inductor", "eager"] = "inductor",
-    iters: int = 12,
-    budget_s: float = 10.0,
+    iters: Count = 12,
+    budget_s: Seconds = 10.0,
 ) -> pd.DataFrame:
     """Time one training step on every rung, and say where its time goes.
 
@@ -112,10 +113,10 @@ def _first_call(watch: Stopwatch, backend: str) -> dict:
 @experiment("ladder.traffic", page="ladder/index.md", command="ladder-traffic", timeout_s=180)
 def traffic(
     device: str = "cuda:0",
-    heads: int = 8,
-    head_width: int = 128,
-    longest: int = 8192,
-    limit_s: float = 40.0,
+    heads: Count = 8,
+    head_width: Length = 128,
+    longest: Length = 8192,
+    limit_s: Seconds = 40.0,
 ) -> pd.DataFrame:
     """Count the bytes of device memory that attention moves, written out and fused.
 
@@ -146,12 +147,12 @@ def traffic(
 )
 def inference(
     device: str = "cuda:0",
-    width: int = 1024,
-    layers: int = 2,
-    batch: int = 8,
-    sequence: int = 1024,
+    width: Length = 1024,
+    layers: Count = 2,
+    batch: Length = 8,
+    sequence: Length = 1024,
     backend: Literal["inductor", "eager"] = "inductor",
-    budget_s: float = 5.0,
+    budget_s: Seconds = 5.0,
 ) -> pd.DataFrame:
     """Time the forward pass alone on every rung.
 
@@ -172,11 +173,11 @@ def inference(
 )
 def decoding(
     device: str = "cuda:0",
-    width: int = 1024,
-    layers: int = 6,
-    context: int = 2048,
+    width: Length = 1024,
+    layers: Count = 6,
+    context: Length = 2048,
     backend: Literal["inductor", "eager"] = "inductor",
-    budget_s: float = 4.0,
+    budget_s: Seconds = 4.0,
 ) -> pd.DataFrame:
     """Time one step of decoding on every rung: one new token, with keys and values kept.
 
@@ -200,8 +201,8 @@ def decoding(
 def regimes(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
-    scale: float = 1.0,
-    budget_s: float = 3.0,
+    scale: Scale = 1.0,
+    budget_s: Seconds = 3.0,
     full: bool = False,
 ) -> pd.DataFrame:
     """Time compiled bf16 and FP8 over the model's width and the tokens of a step.
@@ -222,12 +223,12 @@ def regimes(
 )
 def graphs(
     device: str = "cuda:0",
-    width: int = 1024,
-    layers: int = 1,
-    batch: int = 1,
-    sequence: int = 1024,
+    width: Length = 1024,
+    layers: Count = 1,
+    batch: Length = 1,
+    sequence: Length = 1024,
     backend: Literal["inductor", "eager"] = "inductor",
-    budget_s: float = 3.0,
+    budget_s: Seconds = 3.0,
 ) -> pd.DataFrame:
     """Ask what rung 3's compiler makes of a step: its graphs, its kernels, and who made them.
 
@@ -254,12 +255,12 @@ def graphs(
 )
 def autotuned(
     device: str = "cuda:0",
-    width: int = 1024,
-    layers: int = 2,
-    batch: int = 8,
-    sequence: int = 1024,
+    width: Length = 1024,
+    layers: Count = 2,
+    batch: Length = 8,
+    sequence: Length = 1024,
     backend: Literal["inductor", "eager"] = "inductor",
-    budget_s: float = 5.0,
+    budget_s: Seconds = 5.0,
 ) -> pd.DataFrame:
     """Time rung 3 in max-autotune, which tries kernels for minutes before its first step.
 

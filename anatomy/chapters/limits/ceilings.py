@@ -11,6 +11,7 @@ from anatomy.machine import host
 from anatomy.measure.cache import last_level_cache_bytes
 from anatomy.numerics import formats
 from anatomy.parts import products
+from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 
 # Working sets of the bandwidth ceilings, in multiples of the last-level cache. All that is written
@@ -27,7 +28,7 @@ TOGETHER, GROUP_S = 7, 3.0
 
 
 @experiment("limits.ceilings", page="limits.md", command="limits", timeout_s=400)
-def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 60) -> pd.DataFrame:
+def ceilings(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 60) -> pd.DataFrame:
     """Measure the ceilings: copy, read and write bandwidth, and products by number format.
 
     Returns:
@@ -55,7 +56,7 @@ def ceilings(device: str = "cuda:0", scale: float = 1.0, iters: int = 60) -> pd.
 
 
 @experiment("limits.bandwidth", page="limits.md", command="limits-bandwidth", timeout_s=300)
-def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.DataFrame:
+def bandwidth(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd.DataFrame:
     """Measure copy, read and write bandwidth over working-set size: cache, knee and memory.
 
     Args:
@@ -79,7 +80,7 @@ def bandwidth(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd
 
 
 @experiment("limits.floors", page="limits.md", command="limits-floors", timeout_s=200)
-def floors(device: str = "cuda:0", iters: int = 100) -> pd.DataFrame:
+def floors(device: str = "cuda:0", iters: Count = 100) -> pd.DataFrame:
     """Measure the floors: a launch, a wait, a readback, and each kernel of a CUDA graph.
 
     Args:

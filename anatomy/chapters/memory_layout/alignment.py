@@ -13,6 +13,7 @@ from anatomy.machine import host
 from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 from anatomy.table.errors import BadParameter
@@ -26,10 +27,10 @@ def factorial(
     device: str = "cuda:0",
     op: Literal["matmul", "layer_norm", "pointwise"] = "matmul",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
-    m: int = 4096,
-    n: int = 4096,
-    k: int = 4096,
-    iters: int = 100,
+    m: Length = 4096,
+    n: Length = 4096,
+    k: Length = 4096,
+    iters: Count = 100,
 ) -> pd.DataFrame:
     """Time one operation with base pointer, leading dimension and K each aligned or not.
 
@@ -74,10 +75,10 @@ def thresholds(
     device: str = "cuda:0",
     op: Literal["matmul", "layer_norm", "pointwise"] = "matmul",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
-    m: int = 4096,
-    n: int = 4096,
-    k: int = 4096,
-    iters: int = 60,
+    m: Length = 4096,
+    n: Length = 4096,
+    k: Length = 4096,
+    iters: Count = 60,
 ) -> pd.DataFrame:
     """Sweep how far base pointer, leading dimension and K are aligned, one at a time.
 

@@ -14,6 +14,7 @@ from anatomy.machine import host
 from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
@@ -33,10 +34,10 @@ Ops = dict[str, list[Callable[[], Tensor]]]
 def bench(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
-    m: int = 4096,
-    n: int = 4096,
-    k: int = 4096,
-    iters: int = 200,
+    m: Length = 4096,
+    n: Length = 4096,
+    k: Length = 4096,
+    iters: Count = 200,
 ) -> pd.DataFrame:
     """Time a matrix product, layer_norm and a hand-written layer norm on each layout of A.
 

@@ -18,6 +18,7 @@ from anatomy.measure import stopwatch_for
 from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas, intervals
 
@@ -29,10 +30,10 @@ NONE = "none"  # the remedy of a layout that is used as it is
 def payback(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
-    m: int = 4096,
-    n: int = 4096,
-    k: int = 4096,
-    iters: int = 100,
+    m: Length = 4096,
+    n: Length = 4096,
+    k: Length = 4096,
+    iters: Count = 100,
 ) -> pd.DataFrame:
     """Count the uses after which a copy into a better layout has paid for itself.
 
@@ -172,10 +173,10 @@ def _with_break_even(table: pd.DataFrame, labels: dict[str, tuple]) -> pd.DataFr
 def compiled(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
-    m: int = 4096,
-    n: int = 4096,
-    k: int = 4096,
-    iters: int = 60,
+    m: Length = 4096,
+    n: Length = 4096,
+    k: Length = 4096,
+    iters: Count = 60,
 ) -> pd.DataFrame:
     """See what torch.compile makes of a matrix product whose operand is badly aligned.
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from anatomy.machine import host
 from anatomy.numerics import formats
+from anatomy.record.bounds import Length
 from anatomy.record.declare import experiment
 from anatomy.table.errors import AnatomyError
 
@@ -27,8 +28,8 @@ SCRIPT = Path(__file__).parents[3] / "snippets" / "alignment_check.py"
 def report(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
-    m: int = 4096,
-    k: int = 4096,
+    m: Length = 4096,
+    k: Length = 4096,
 ) -> pd.DataFrame:
     """Report how each layout variant of an M x K matrix lies in memory.
 
@@ -50,8 +51,8 @@ def report(
 def check(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "fp32", "tf32"] = "fp16",
-    m: int = 4096,
-    k: int = 4096,
+    m: Length = 4096,
+    k: Length = 4096,
 ) -> pd.DataFrame:
     """Ask each layout variant whether a kernel with 16-byte loads can read it as it lies.
 

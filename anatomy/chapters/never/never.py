@@ -17,6 +17,7 @@ from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import demands, models
 from anatomy.parts.grid import with_counts
+from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 from anatomy.table import intervals
 
@@ -39,7 +40,7 @@ ALLOWED_GRADIENTS = 2**-4
 
 
 @experiment("never.costs", page="axioms/never.md", command="never")
-def costs(device: str = "cuda:0", scale: float = 1.0, iters: int = 12) -> pd.DataFrame:
+def costs(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd.DataFrame:
     """Time each entry of the Never list beside what one would do instead.
 
     Args:

@@ -11,6 +11,7 @@ from anatomy.chapters.precision import training as precision_training
 from anatomy.comparison import compare
 from anatomy.numerics import formats
 from anatomy.parts import demands, models
+from anatomy.record.bounds import Count, Length, Scale
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError, MeasurementError
 
@@ -29,7 +30,7 @@ ALLOWED_BLOCK = {"bf16": 2**-6, "fp16": 2**-8}
     "precision.training", page="axioms/precision.md", command="precision-training", timeout_s=400
 )
 def training(
-    device: str = "cuda:0", scale: float = 1.0, full: bool = False, iters: int = 12
+    device: str = "cuda:0", scale: Scale = 1.0, full: bool = False, iters: Count = 12
 ) -> pd.DataFrame:
     """Time a training step in fp32, TF32, mixed precision and pure bf16, and account its memory.
 
@@ -55,7 +56,7 @@ def training(
 @experiment(
     "precision.gradients", page="axioms/precision.md", command="precision-gradients", timeout_s=200
 )
-def gradients(device: str = "cuda:0", width: int = 128, tokens: int = 256) -> pd.DataFrame:
+def gradients(device: str = "cuda:0", width: Length = 128, tokens: Length = 256) -> pd.DataFrame:
     """Count gradients that vanish or overflow in fp16, bf16 and fp32, with loss scaling or without.
 
     Args:
@@ -79,7 +80,7 @@ def gradients(device: str = "cuda:0", width: int = 128, tokens: int = 256) -> pd
 
 @experiment("precision.fp8", page="axioms/precision.md", command="precision-fp8", timeout_s=500)
 def fp8(
-    device: str = "cuda:0", scale: float = 1.0, full: bool = False, iters: int = 12
+    device: str = "cuda:0", scale: Scale = 1.0, full: bool = False, iters: Count = 12
 ) -> pd.DataFrame:
     """Time linear layers in FP8 against bf16: factors ready, quantised in each call, and compiled.
 
@@ -107,7 +108,7 @@ def fp8(
     "precision.inference", page="axioms/precision.md", command="precision-inference", timeout_s=200
 )
 def inference(
-    device: str = "cuda:0", scale: float = 1.0, full: bool = False, iters: int = 12
+    device: str = "cuda:0", scale: Scale = 1.0, full: bool = False, iters: Count = 12
 ) -> pd.DataFrame:
     """Time the forward pass of a transformer block in fp16 against bf16, with their errors.
 

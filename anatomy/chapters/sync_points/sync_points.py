@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import pandas as pd
 import torch
@@ -15,6 +15,7 @@ from anatomy.chapters.sync_points import training_loop as sync_points_loop
 from anatomy.chapters.sync_points.judged import NO_WAIT as ASYNC
 from anatomy.chapters.sync_points.judged import predicted
 from anatomy.chapters.sync_points.synchronizations import found_in, with_shares, with_wait
+from anatomy.chapters.sync_points.trace import MOST_STEPS
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure.patient import patient_stopwatch
@@ -22,6 +23,7 @@ from anatomy.measure.sampling import WALL_BATCH_S
 from anatomy.numerics import formats
 from anatomy.parts import demands
 from anatomy.parts.grid import joined, with_counts
+from anatomy.record.bounds import Between, Count, Length, Scale
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
@@ -60,8 +62,8 @@ BEHIND = {lines.SYNC: "queue, synchronize", lines.ITEM: "queue, item"}
 def bench(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "tf32", "fp32"] = "fp16",
-    iters: int = 50,
-    largest: int = 21504,
+    iters: Count = 50,
+    largest: Length = 21504,
     full: bool = False,
 ) -> pd.DataFrame:
     """Time a line that waits: on an idle GPU, and behind matrix products of many sizes.
@@ -261,9 +263,9 @@ def per_iteration(table: pd.DataFrame, rounds: int) -> pd.DataFrame:
 )
 def training_loop(
     device: str = "cuda:0",
-    steps: int = 1000,
-    every: int = 25,
-    scale: float = 1.0,
+    steps: Count = 1000,
+    every: Count = 25,
+    scale: Scale = 1.0,
     full: bool = False,
 ) -> pd.DataFrame:
     """Train models of three sizes, reading the loss in no step, in each, and now and then.
@@ -294,7 +296,10 @@ def training_loop(
     timeout_s=200,
 )
 def timeline(
-    device: str = "cuda:0", side: int = 2048, kernels_each: int = 4, steps: int = 4
+    device: str = "cuda:0",
+    side: Length = 2048,
+    kernels_each: Count = 4,
+    steps: Annotated[int, Between(1, MOST_STEPS)] = 4,
 ) -> pd.DataFrame:
     """Trace a few steps of matrix products without a wait, and with `.item()` after each step.
 

@@ -19,6 +19,7 @@ from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import demands
 from anatomy.parts.grid import with_counts
+from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 from anatomy.table import intervals
 from anatomy.table.errors import AnatomyError
@@ -169,7 +170,7 @@ def told(
 
 @experiment("synchronizations.costs", page="axioms/syncs.md", command="syncs", timeout_s=300)
 def costs(
-    device: str = "cuda:0", scale: float = 1.0, iters: int = 12, full: bool = False
+    device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12, full: bool = False
 ) -> pd.DataFrame:
     """Time a line that waits: alone with nothing to wait for, and once in each step of a loop.
 

@@ -1,6 +1,7 @@
 """Copies between host and GPU: what they cost the host, when they wait, and go wrong."""
 
 from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import pandas as pd
 import torch
@@ -14,6 +15,7 @@ from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import demands
+from anatomy.record.bounds import Between, Count, Scale
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
 
@@ -39,7 +41,7 @@ BEFORE, COPIED, AFTER = -1.0, 1.0, 2.0  # in memory before a copy, in what is co
 
 @experiment("transfers.to_device", page="axioms/syncs.md", command="transfers", timeout_s=300)
 def to_device(
-    device: str = "cuda:0", scale: float = 1.0, iters: int = 6, full: bool = False
+    device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 6, full: bool = False
 ) -> pd.DataFrame:
     """Time copies from the host and back, with pinned memory and without, asked to wait or not.
 
@@ -206,7 +208,9 @@ def beside(where: torch.device, scale: float, iters: int) -> pd.DataFrame:
 
 
 @experiment("transfers.hazard", page="axioms/syncs.md", command="transfers-hazard", timeout_s=120)
-def hazard(device: str = "cuda:0", elements: int = 1048576) -> pd.DataFrame:
+def hazard(
+    device: str = "cuda:0", elements: Annotated[int, Between(1, 1_073_741_824)] = 1048576
+) -> pd.DataFrame:
     """See what is read by a host that does not wait for a copy, and what an early reuse sends.
 
     The GPU is kept busy in front of each copy, so that what happens does not depend on luck.

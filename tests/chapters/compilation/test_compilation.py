@@ -371,7 +371,7 @@ def test_a_reason_names_no_folder(text, told):
 
 
 def test_a_change_of_length_takes_two():
-    with pytest.raises(BadParameter, match="try lengths=2"):
+    with pytest.raises(BadParameter, match="lengths=1: it must be a whole number from 2"):
         compilation.recompiles(device="cpu", backend="eager", lengths=1)
 
 

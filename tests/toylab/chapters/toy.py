@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Literal
+from typing import Annotated, Literal
 
 import pandas as pd
 
 from anatomy.machine import host
+from anatomy.record.bounds import Between
 from anatomy.record.declare import experiment
 from anatomy.table.errors import BadParameter
 
@@ -43,7 +44,7 @@ def told(variant: str, median_s: float, control_s: float, **more) -> dict:
 def fine(
     device: str = "cpu",
     dtype: Literal["fp16", "fp32"] = "fp16",
-    size: int = 4,
+    size: Annotated[int, Between(1, 100_000)] = 4,
     slowdown: float = 2.0,
     quick: bool = True,
 ) -> pd.DataFrame:
@@ -56,8 +57,6 @@ def fine(
         slowdown: Time of the sliced variant over that of the control.
         quick: Not slow.
     """
-    if size <= 0:
-        raise BadParameter(f"size={size} must be above 0.")
     layout = {"shape": [size, size], "strides": [size, 1], "storage_offset": 0}
     rows = [
         told("contiguous", 1e-3, 1e-3, is_contiguous=True, offset_bytes=0, **layout),
