@@ -5,7 +5,6 @@ RECORDINGS/MACHINE/EXPERIMENT/KEY.json, in the form that `provenance.canonical` 
 the hash of its own content, so that a number changed by hand is noticed.
 """
 
-import json
 import os
 import re
 import secrets
@@ -13,27 +12,23 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from anatomy import judge
-from anatomy.record import signatures
+from anatomy.record import loading, signatures
 from anatomy.record.provenance import schema
 from anatomy.record.provenance.canonical import (
     compacted,
     content_sha,
-    expanded,
     plain_fields,
     render,
-    restored,
     shared,
 )
 from anatomy.table.errors import RecordingError
 
-LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
@@ -88,23 +83,9 @@ class Recording:
 
 
 def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """File name (without .json) of a recording: the parameters that are not the default.
-
-    `default` if all are; else `dtype=bf16,m=2048`, sorted, safe on every file system. A hash is
-    added where shortening, or a character that no file name may hold, would lose the difference.
-    """
+    """File name (without .json) of a recording: the parameters that are not the default."""
     given = {name: value for name, value in parameters.items() if value != defaults.get(name)}
-    if not given:
-        return "default"
-    exact = ",".join(f"{name}={_plain(given[name])}" for name in sorted(given))
-    safe = re.sub(r"[^A-Za-z0-9_.,=+-]", "-", exact)
-    if safe == exact and len(safe) <= LONGEST_KEY:
-        return safe
-    return f"{safe[: LONGEST_KEY - 9]}-{sha256(exact.encode()).hexdigest()[:8]}"
-
-
-def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool | None) else str(value)
+    return loading.key(given)
 
 
 def path(root: Path, machine: str, experiment: str, key: str) -> Path:
@@ -134,21 +115,23 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
         data = plain_fields(recording)
         schema.check(data)
         schema.scrub(data)
+        if defaults is None:
+            defaults = signatures.signature(name).defaults
+        target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
+        data = compacted(data)
+        data["content_sha"] = content_sha(data)
+        text = render(shared(data))
+        loading.checked(text.encode(), target)  # what could not be read is not written
     except ValueError as error:
         raise RecordingError(
             f"The recording of {name} was not written, because {error}. Mend the experiment, or "
             "what describes the machine."
         ) from None
-    if defaults is None:
-        defaults = signatures.signature(name).defaults
-    target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
-    data = compacted(data)
-    data["content_sha"] = content_sha(data)
     try:
-        write_whole(target, render(shared(data)))
+        write_whole(target, text)
     except OSError as error:
         raise RecordingError(
-            f"The recording {_place(target)} could not be written: "
+            f"The recording {loading.place(target)} could not be written: "
             f"{error.strerror or error}. Nothing was changed. Make room or give write access "
             "there, or choose another folder with --save DIR."
         ) from None
@@ -178,55 +161,7 @@ def load(path: Path) -> Recording:
     Raises RecordingError where it can't be read, is cut off, was edited, is no recording, or is one
     of a newer schema. The message names the command that makes it anew.
     """
-    path = Path(path)
-    place = _place(path)
-    try:
-        data = restored(json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse))
-        schema.check(data)
-        if not isinstance(data.get("content_sha"), str):
-            raise ValueError("the field content_sha is missing")
-        if data["content_sha"] == content_sha(data):
-            return Recording(expanded(data), path)
-        wrong = (
-            f"{place} was changed after it was recorded: its content does not match its "
-            "content_sha. Undo the change"
-        )
-    except FileNotFoundError:
-        wrong = f"There is no recording {place}"
-    except OSError as error:
-        wrong = f"{place} can't be read: {error.strerror}. Give read access to it"
-    except UnicodeDecodeError:
-        wrong = f"{place} is no text, so it is no recording"
-    except json.JSONDecodeError as error:
-        cut = f"breaks off or is no JSON (line {error.lineno})"
-        wrong = f"{place} {cut if error.doc.strip() else 'is empty'}"
-    except RecursionError:
-        wrong = f"{place} is nested too deeply for a recording"
-    except ValueError as error:
-        wrong = f"{place} can't be used: {error}"
-    # From the folder: the content may be what is broken.
-    experiment = path.parent.name if signatures.NAME.fullmatch(path.parent.name) else "EXPERIMENT"
-    raise RecordingError(f"{wrong}. Make it anew: pytorch-gpu-anatomy record {experiment}")
-
-
-def written_out(text: str) -> str:
-    """The text of a recording's file with every text of its rows in full, as readers get it; what
-    is no recording is left as it is, for `load` says what is wrong."""
-    try:
-        data = json.loads(text)
-        full = restored(data)
-    except (ValueError, RecursionError):
-        return text
-    return text if full is data else render(full)
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"it holds {name}, which is no JSON; a missing value is null")
-
-
-def _place(path: Path) -> str:
-    """The file relative to the recordings' folder, so that no message shows a builder's path."""
-    return "/".join(path.parts[-3:])
+    return Recording(loading.read(path), Path(path))
 
 
 def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | None:
@@ -274,7 +209,7 @@ def all_recordings(
     """Every recording, or one machine's, in order of machine, experiment and key; where `broken` is
     given, errors of files that can't be used are added to it, not raised."""
     found = []
-    for file in sorted(Path(root).glob(f"{machine or '*'}/*/*.json")):
+    for file in loading.files(root, machine):
         try:
             found.append(load(file))
         except RecordingError as error:
@@ -286,7 +221,7 @@ def all_recordings(
 
 def machines(root: Path) -> list[str]:
     """Slugs of the machines that have recordings."""
-    return sorted({file.parent.parent.name for file in Path(root).glob("*/*/*.json")})
+    return sorted({file.parent.parent.name for file in loading.files(root)})
 
 
 def default_root() -> Path:

@@ -17,10 +17,10 @@ from filelock import FileLock, Timeout
 
 from anatomy.claims import ledger
 from anatomy.figures.text import fences, frontmatter, inline, listings
-from anatomy.record import recording
+from anatomy.record import loading
 from anatomy.record.showing import PUBLISHED, Asked, Found, Showing, unique
 from anatomy.site import collecting
-from anatomy.table.errors import AnatomyError, BadParameter, Busy
+from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
 
 MODES = ("auto", "replay", "remeasure")
 LOCK = Path(".cache") / "anatomy" / "build.lock"
@@ -43,6 +43,7 @@ class Building:
     fronts: frontmatter.Fronts = field(default_factory=dict)  # in the pages' order
     navigation: list[dict] = field(default_factory=list)  # empty where mkdocs.yml has its own `nav`
     gaps: dict[str, None] = field(default_factory=dict)  # what is missing or not current, as told
+    broken: list[str] = field(default_factory=list)  # what is wrong with files to be published
     _showing: Showing | None = None
     _found: dict[tuple, Found] = field(default_factory=dict)
 
@@ -78,10 +79,11 @@ class Building:
     def published(self) -> list[tuple[str, str]]:
         """The raw recordings, and the ledger if it has a page: address in the site, and content."""
         made = []
-        for file in sorted(self.root.glob("*/*/*.json")):
-            # No text is published as well as it can be: what shows it says what is wrong.
-            text = recording.written_out(file.read_text(encoding="utf-8", errors="replace"))
-            made.append(("/".join((PUBLISHED, *file.parts[-3:])), text))
+        for file in loading.files(self.root):
+            try:
+                made.append(("/".join((PUBLISHED, *file.parts[-3:])), loading.published(file)))
+            except RecordingError as error:
+                self.broken.append(str(error))
         if ledger.PAGE in self.pages:
             found = ledger.results(Showing(self.root, self.machine, self.here, found=self._found))
             texts = (ledger.as_csv(found), ledger.as_json(found))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anatomy.record import recording, signatures
+from anatomy.record import loading, recording, signatures
 from anatomy.record.provenance.schema import SCHEMA
 from anatomy.table.errors import BadParameter, RecordingError, UnknownName
 from tests.fakes.toy_recording import DEFAULTS, KERNEL, made
@@ -48,7 +48,7 @@ def test_a_long_key_is_shortened_and_stays_apart():
     second["parameter_29"] = 0
     keys = {recording.key(each, {}) for each in (first, second)}
     assert len(keys) == 2
-    assert all(len(key) <= recording.LONGEST_KEY for key in keys)
+    assert all(len(key) <= loading.LONGEST_KEY for key in keys)
 
 
 def test_the_path_is_machine_experiment_key(tmp_path, saved):
