@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from rich.table import Table
 
 from anatomy.record.recording import Recording
 from anatomy.table.errors import AnatomyError
+from anatomy.table.units import inert
 
 # What every row of an export begins with; everything else that rows have comes behind.
 LEADING = (
@@ -23,12 +25,26 @@ LEADING = (
 )
 
 
+# What would steer a terminal, or turn a line's direction, where text is only to be read.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """`text` with what steers a terminal written out, as `\\x1b` is."""
+    return _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def say(text: str) -> None:
-    """Print to standard output; a reader that has gone away (`| head`) ends the command quietly.
+    """Print to standard output, `harmless`; a reader that has gone away (`| head`) ends the command
+    quietly.
 
     Raises:
         AnatomyError: It can't be written, as where a disk is full.
     """
+    _write(harmless(text))
+
+
+def _write(text: str) -> None:
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
@@ -59,12 +75,12 @@ def table(
         title: What stands above it.
     """
     box = SIMPLE if title else None
-    made = Table(title=title, title_justify="left", box=box, pad_edge=False)
+    made = Table(title=title and harmless(title), title_justify="left", box=box, pad_edge=False)
     for head in heads:
         justify = "right" if head.startswith("#") else "left"
-        made.add_column(head.removeprefix("#"), justify=justify)
+        made.add_column(harmless(head.removeprefix("#")), justify=justify)
     for line in lines:
-        made.add_row(*("–" if cell is None else cell for cell in line))
+        made.add_row(*("–" if cell is None else harmless(cell) for cell in line))
     return made
 
 
@@ -77,9 +93,9 @@ def show(*parts: RenderableType) -> None:
         file=held, force_terminal=terminal, width=width, highlight=False, markup=False
     )
     for part in parts:
-        console.print(part)
+        console.print(harmless(part) if isinstance(part, str) else part)
     lines = (line.rstrip() for line in held.getvalue().splitlines())
-    say("\n".join(lines))
+    _write("\n".join(lines))
 
 
 def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
@@ -108,9 +124,10 @@ def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
 
 
 def as_csv(table: pd.DataFrame) -> str:
-    """A table as CSV; lists become JSON text, missing values become nothing."""
+    """A table as CSV; lists become JSON text, missing values become nothing, and text that a
+    spreadsheet would compute begins with an apostrophe."""
     # Column by column as objects: pandas would turn a count with a gap into 240.0.
-    cells = {name: [_cell(value) for value in table[name]] for name in table}
+    cells = {inert(name): [_cell(value) for value in table[name]] for name in table}
     return pd.DataFrame(cells, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
@@ -125,4 +142,4 @@ def say_data(table: pd.DataFrame, format: str) -> None:
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
+    return json.dumps(value) if isinstance(value, list | dict) else inert(value)
