@@ -1,8 +1,6 @@
 """Commands that measure: every experiment, by its name or by the command it declares."""
 
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +35,7 @@ def measure(
     """
     folder = given["save"]
     if folder is not None:
-        _require_folder(folder)
+        recording.make_ready(folder)  # before minutes are spent on measuring
     parts = []
     first = LAYOUT_FIRST.get(experiment.name)
     if first and given["format"] is Format.TEXT and package is None:
@@ -70,19 +68,10 @@ def _origin(found: Recording) -> str:
     return "\n".join([text.provenance(found), *several])
 
 
-def _require_folder(folder: Path) -> None:
-    """Refuse a folder that can't be written before minutes are spent on measuring."""
-    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    if not there.is_dir():
-        raise RecordingError(f"--save {folder}: {there} is a file; name a folder.")
-    if not os.access(there, os.W_OK):
-        raise RecordingError(f"--save {folder}: there is no write access to {there}.")
-
-
 def _measured(experiment, params, given, package, folder=None) -> Recording:
     """Measure, and bring the result into the form that a recording has on disk."""
     # The record half; nothing above needs it, and `--help` must not wait for it.
-    from anatomy.record import progress, recorder
+    from anatomy.record import isolation, progress, recorder
 
     with progress.Reporter([None]) as reporter:
         what = experiment.title(params)
@@ -102,7 +91,7 @@ def _measured(experiment, params, given, package, folder=None) -> Recording:
         saved = recording.save(data, folder, defaults=experiment.defaults)
         return recording.load(saved)
     # Saved and read all the same, so that what is printed is what a recording would hold.
-    with tempfile.TemporaryDirectory(prefix="anatomy-") as away:
+    with isolation.temporary_folder() as away:
         saved = recording.save(data, Path(away), defaults=experiment.defaults)
         return Recording(recording.load(saved).data)
 

@@ -8,6 +8,7 @@ the hash of its own content, so that a number changed by hand is noticed.
 import os
 import re
 import secrets
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,8 +28,10 @@ from anatomy.record.provenance.canonical import (
     render,
     shared,
 )
-from anatomy.table.errors import RecordingError
+from anatomy.table.errors import RecordingError, UnknownName
 
+STALE_S = 600  # no process takes as long to write a file
+_TEMPORARY = re.compile(r"\.[0-9a-f]{8}\.tmp$")  # as `write_whole` names them
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
@@ -113,6 +116,7 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
     name = recording.get("experiment")
     try:
         data = plain_fields(recording)
+        data.pop("columns", None)  # told anew, of these rows
         schema.check(data)
         schema.scrub(data)
         if defaults is None:
@@ -136,6 +140,29 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
             "there, or choose another folder with --save DIR."
         ) from None
     return target
+
+
+def make_ready(folder: Path) -> None:
+    """Make a folder of recordings, and remove what a killed process left half-written in it.
+
+    RecordingError where nothing could be saved there, so that it is said before measuring.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        wrong = None if os.access(folder, os.W_OK) else "Permission denied"
+    except (FileExistsError, NotADirectoryError):
+        wrong = "It is a file, or in one"
+    except OSError as error:
+        wrong = error.strerror
+    if wrong:
+        raise RecordingError(
+            f"Nothing can be saved in {folder}: {wrong}. Name a folder that can be written, with "
+            "--save DIR or in the environment as ANATOMY_RECORDINGS."
+        )
+    for left in (*folder.glob("*/.*.tmp"), *folder.glob("*/*/.*.tmp")):
+        with suppress(OSError):
+            if _TEMPORARY.search(left.name) and time.time() - left.stat().st_mtime > STALE_S:
+                left.unlink()
 
 
 def write_whole(target: Path, text: str) -> None:
@@ -173,7 +200,7 @@ def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | N
     declared = signatures.signature(name)
     wanted = declared.bind(**params)
     expected = path(root, machine, name, key(wanted, declared.defaults))
-    if expected.is_file():
+    if os.path.lexists(expected):  # whatever it is: `load` tells
         found = load(expected)
         if found.params == wanted:
             return found
@@ -222,6 +249,14 @@ def all_recordings(
 def machines(root: Path) -> list[str]:
     """Slugs of the machines that have recordings."""
     return sorted({file.parent.parent.name for file in loading.files(root)})
+
+
+def known_machine(root: Path, slug: str) -> str:
+    """`slug`, which somebody named; UnknownName, with the nearest, where only others are recorded,
+    for each of its figures would be a gap."""
+    if (known := machines(root)) and slug not in known:
+        raise UnknownName("machine with recordings called", slug, known)
+    return slug
 
 
 def default_root() -> Path:

@@ -4,6 +4,7 @@
 `block` render. The hooks hand over what MkDocs knows and raise what comes back.
 """
 
+import errno
 import json
 import os
 import subprocess
@@ -17,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from anatomy.claims import ledger
 from anatomy.figures.text import fences, frontmatter, inline, listings
-from anatomy.record import loading
+from anatomy.record import loading, recording
 from anatomy.record.showing import PUBLISHED, Asked, Found, Showing, unique
 from anatomy.site import collecting
 from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
@@ -140,7 +141,13 @@ def prepare(
         )
     if this is not None and everything:
         record(everything, root, mode)
-    machine = os.environ.get("ANATOMY_MACHINE") or (this["slug"] if this else shown_machine)
+    if given and everything and not os.path.isdir(root):
+        raise RecordingError(
+            f"ANATOMY_RECORDINGS={given}: there is no such folder. Name the folder of recordings."
+        )
+    machine = this["slug"] if this else shown_machine
+    if (named := os.environ.get("ANATOMY_MACHINE")) and named != machine:
+        machine = recording.known_machine(root, named)
     if not machine:
         raise AnatomyError(
             "Nothing says which machine's recordings to show. Name it in ANATOMY_MACHINE, such "
@@ -181,14 +188,18 @@ def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) 
 def lock(project: Path) -> FileLock:
     """Keep other builds of the project in this folder out until the lock is released."""
     held = FileLock(project / LOCK)
-    (project / LOCK).parent.mkdir(parents=True, exist_ok=True)
     try:
+        (project / LOCK).parent.mkdir(parents=True, exist_ok=True)
         held.acquire(timeout=0)
     except Timeout:
         raise Busy(
             "Another `mkdocs build` is at work in this checkout, and two would write the same "
             "files. Wait for it, or end it."
         ) from None
+    except OSError as error:
+        # Nobody can write to this checkout, so no two builds can meet in it.
+        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise AnatomyError(f"{LOCK.parent} can't be written: {error.strerror}.") from None
     return held
 
 
