@@ -28,7 +28,7 @@ from anatomy.record.provenance.canonical import (
     render,
     shared,
 )
-from anatomy.table.errors import RecordingError, UnknownName
+from anatomy.table.errors import MeasurementError, RecordingError, UnknownName
 
 STALE_S = 600  # no process takes as long to write a file
 _TEMPORARY = re.compile(r"\.[0-9a-f]{8}\.tmp$")  # as `write_whole` names them
@@ -67,7 +67,15 @@ class Recording:
         """The rows with all that follows from them; what was not measured is None."""
         from anatomy.record.reading import rows_of  # it reads the recording of a machine's ceilings
 
-        return rows_of(self)
+        try:
+            return rows_of(self)
+        except (MeasurementError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            if self.path is None:
+                raise
+            raise RecordingError(
+                f"{loading.place(self.path)} can't be used: its rows can't be judged, for {error} "
+                f"Make it anew: pytorch-gpu-anatomy record {self.experiment}"
+            ) from error
 
     @cached_property
     def noise_floor(self) -> dict[str, float]:

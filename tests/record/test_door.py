@@ -3,6 +3,7 @@ and names it, whoever asks: a load, a page, a command, or what is published."""
 
 import json
 import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from anatomy.record import loading, recording
 from anatomy.record.provenance.canonical import content_sha
 from anatomy.table.errors import RecordingError
+from tests.fakes import synthetic
 from tests.fakes.toy_recording import DEFAULTS, made
 
 PLACE = r"^nvidia-h200/contiguity\.bench/m=2048\.json "
@@ -159,3 +161,12 @@ def test_what_could_not_be_read_is_not_written(tmp_path, saved):
         with pytest.raises(RecordingError, match=r"was not written, because .*it (is|holds)"):
             recording.save(made(**wrong), tmp_path, defaults=DEFAULTS)
     assert saved.read_bytes() == before
+
+
+def test_rows_that_nothing_follows_from_name_their_file(tmp_path):
+    root = shutil.copytree(synthetic.shared(), tmp_path / "recordings")
+    file = root / "toy-gpu/contiguity.bench/default.json"
+    sealed(file, lambda data: data["rows"][0]["blocks_s"].pop())
+    loaded = recording.load(file)
+    with pytest.raises(RecordingError, match=r"^toy-gpu/contiguity\.bench/default\.json can't be"):
+        _ = loaded.rows
