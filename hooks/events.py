@@ -110,9 +110,10 @@ def on_page_content(html, page, config, files):
 
 
 def on_env(env, config, files):
-    """Fail if a page is wrong, before any page is written; tell what is missing."""
-    if _wrong:
-        raise _failure(_wrong)
+    """Fail if a page or a recording is wrong, before any page is written; tell what is missing."""
+    broken = [file for file in _building.broken if not any(file in page for page in _wrong)]
+    if _wrong or broken:
+        raise _failure([*_wrong, *broken])
     for gap in _building.gaps:
         log.info(gap)
     return env

@@ -18,6 +18,7 @@ def own_lock(tmp_path, monkeypatch) -> Path:
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setenv("ANATOMY_LOCKS", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
     return folder
 

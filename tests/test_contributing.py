@@ -53,7 +53,7 @@ class Copy:
         own = ("ANATOMY_", "PYTEST_", "PYTHONPATH")
         plain = {name: value for name, value in os.environ.items() if not name.startswith(own)}
         more = {"PYTHONPATH": str(self.folder), "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"}
-        more |= {"ANATOMY_MODE": "replay", "TMPDIR": str(self.folder.parent)}
+        more |= {"ANATOMY_MODE": "replay", "ANATOMY_LOCKS": str(self.folder.parent)}
         done = subprocess.run(
             [sys.executable, "-m", *command],
             cwd=self.folder,

@@ -19,6 +19,7 @@ from anatomy.claims import Result
 from anatomy.record import recording
 from anatomy.record.showing import Showing
 from anatomy.table.errors import RecordingError, UnknownName
+from anatomy.table.units import inert
 
 # What a row of the ledger has, in this order.
 COLUMNS = (
@@ -86,7 +87,8 @@ def as_csv(found: Sequence[Result]) -> str:
     held = io.StringIO()
     writer = csv.DictWriter(held, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(map(_written, found))
+    rows = map(_written, found)
+    writer.writerows({name: inert(value) for name, value in row.items()} for row in rows)
     return held.getvalue()
 
 
@@ -157,9 +159,11 @@ def commit(root: Path, machine: str, now: Mapping[str, str]) -> Path:
     path = root / machine / COMMITTED
     text = json.dumps(dict(sorted(now.items())), indent=1, ensure_ascii=False) + "\n"
     try:
-        path.write_text(text, encoding="utf-8")
+        recording.write_whole(path, text)
     except OSError as error:
-        raise RecordingError(f"{machine}/{COMMITTED}: {error.strerror}.") from None
+        raise RecordingError(
+            f"{machine}/{COMMITTED} could not be written: {error.strerror}. It is as it was."
+        ) from None
     return path
 
 

@@ -1,8 +1,6 @@
 """Commands that measure: every experiment, by its name or by the command it declares."""
 
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ from anatomy.judge import replication
 from anatomy.record import recording, signatures
 from anatomy.record.recording import Recording
 from anatomy.record.signatures import Signature
-from anatomy.table.errors import RecordingError
 
 # Experiments whose text begins with how the tensors lie in memory, which another one reports.
 LAYOUT_FIRST = {"contiguity.bench": "tensor_layout.report"}
@@ -38,7 +35,7 @@ def measure(
     params = experiment.bind(**params)  # all of it is possible before anything starts
     folder, is_text = given["save"], given["format"] == "text"
     if folder is not None:
-        _require_folder(folder)
+        recording.make_ready(folder)  # before minutes are spent on measuring
     parts = []
     first = LAYOUT_FIRST.get(experiment.name)
     if first and is_text and package is None:
@@ -65,19 +62,10 @@ def _origin(found: Recording) -> str:
     return "\n".join([text.provenance(found), *several])
 
 
-def _require_folder(folder: Path) -> None:
-    """Refuse a folder that can't be written before minutes are spent on measuring."""
-    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    if not there.is_dir():
-        raise RecordingError(f"--save {folder}: {there} is a file; name a folder.")
-    if not os.access(there, os.W_OK):
-        raise RecordingError(f"--save {folder}: there is no write access to {there}.")
-
-
 def _measured(experiment, params, given, package, folder=None) -> Recording:
     """Measure, and bring the result into the form that a recording has on disk."""
     # The record half; nothing above needs it, and `--help` must not wait for it.
-    from anatomy.record import progress, recorder
+    from anatomy.record import isolation, progress, recorder
 
     with progress.Reporter([None]) as reporter:
         what = experiment.title(params)
@@ -94,7 +82,7 @@ def _measured(experiment, params, given, package, folder=None) -> Recording:
         took = f"{progress.duration(data['seconds'])}, of which {progress.duration(start_s)}"
         reporter.end(what, f"{took} to start")
     # Saved and read in any case, so that what is printed is what a recording would hold.
-    with tempfile.TemporaryDirectory(prefix="anatomy-") as away:
+    with isolation.temporary_folder() as away:
         root = folder or Path(away)
         found = recording.load(recording.save(data, root, defaults=experiment.defaults))
         return found if folder else Recording(found.data)

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -15,6 +16,7 @@ from rich.table import Table
 from anatomy.record import recording
 from anatomy.record.recording import Recording
 from anatomy.table.errors import AnatomyError
+from anatomy.table.units import inert
 
 # What every row of an export begins with; everything else that rows have comes behind.
 LEADING = (
@@ -23,8 +25,22 @@ LEADING = (
 )
 
 
+# What would steer a terminal, or turn a line's direction, where text is only to be read.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """`text` with what steers a terminal written out, as `\\x1b` is."""
+    return _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def say(text: str) -> None:
-    """Print to standard output; a reader that has gone away (`| head`) ends the command quietly."""
+    """Print to standard output, `harmless`; a reader that has gone away (`| head`) ends the command
+    quietly. AnatomyError where it can't be written, as where a disk is full."""
+    _write(harmless(text))
+
+
+def _write(text: str) -> None:
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
@@ -43,12 +59,13 @@ def table(
     heads: Iterable[str], lines: Iterable[Sequence[str | None]], title: str | None = None
 ) -> Table:
     """A table for a terminal; `#` begins the heading of numbers, and None shows as a dash."""
-    made = Table(title=title, title_justify="left", box=SIMPLE if title else None, pad_edge=False)
+    box = SIMPLE if title else None
+    made = Table(title=title and harmless(title), title_justify="left", box=box, pad_edge=False)
     for head in heads:
         justify = "right" if head.startswith("#") else "left"
-        made.add_column(head.removeprefix("#"), justify=justify)
+        made.add_column(harmless(head.removeprefix("#")), justify=justify)
     for line in lines:
-        made.add_row(*("–" if cell is None else cell for cell in line))
+        made.add_row(*("–" if cell is None else harmless(cell) for cell in line))
     return made
 
 
@@ -60,8 +77,8 @@ def show(*parts: RenderableType) -> None:
         file=io.StringIO(), force_terminal=terminal, width=width, highlight=False, markup=False
     )
     for part in parts:
-        console.print(part)
-    say("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))
+        console.print(harmless(part) if isinstance(part, str) else part)
+    _write("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))
 
 
 def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
@@ -89,10 +106,14 @@ def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
 
 
 def as_csv(table: pd.DataFrame) -> str:
-    """A table as CSV; lists become JSON text, missing values become nothing."""
+    """A table as CSV; lists become JSON text, missing values become nothing, and text that a
+    spreadsheet would compute begins with an apostrophe."""
     # Column by column as objects: pandas would turn a count with a gap into 240.0.
     cells = {
-        name: [json.dumps(each) if isinstance(each, list | dict) else each for each in table[name]]
+        inert(name): [
+            json.dumps(each) if isinstance(each, list | dict) else inert(each)
+            for each in table[name]
+        ]
         for name in table
     }
     return pd.DataFrame(cells, dtype=object).to_csv(index=False, lineterminator="\n")

@@ -20,7 +20,7 @@ from anatomy.record.recording import Recording
 from anatomy.record.showing import shown_machine
 from anatomy.record.signatures import Signature
 from anatomy.table import columns, units
-from anatomy.table.errors import AnatomyError, BadParameter, RecordingError, UnknownName
+from anatomy.table.errors import AnatomyError, BadParameter, RecordingError
 
 
 def add(app: typer.Typer, package: Path | None) -> None:
@@ -100,6 +100,8 @@ def add(app: typer.Typer, package: Path | None) -> None:
         root = _root()  # outside a checkout that is what is missing, whichever the machine
         here = this_machine.here()
         slug = machine or (here["slug"] if here else shown_machine())
+        if machine or not here:
+            recording.known_machine(root, slug)
         items = recorder.plan(calls.collected(), root, here, slug=slug, package=package)
         stale = [each for each in items if not each.freshness.current]
         for each in stale:
@@ -128,7 +130,8 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if declared:
             _print_columns(format)
             return
-        found = recording.all_recordings(_root(), _require_known(machine) if machine else None)
+        root = _root()
+        found = recording.all_recordings(root, machine and recording.known_machine(root, machine))
         if not found:
             raise RecordingError("There are no recordings to export.")
         say_data(tidy(found), format or "csv")
@@ -211,23 +214,16 @@ def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
 
 def _root() -> Path:
     root = recording.default_root()
-    if not root.is_dir():
+    if not os.path.isdir(root):
         told = f"There are no recordings yet: {root.name}/ does not exist."
         raise RecordingError(f"{told} Make some: pytorch-gpu-anatomy record")
     return root
 
 
-def _require_known(machine: str) -> str:
-    known = recording.machines(_root())
-    if machine not in known:
-        raise UnknownName("machine with recordings called", machine, known)
-    return machine
-
-
 def _machine(machine: str | None, root: Path, experiment: Signature) -> str:
     """The machine asked for, or the one the site shows, or the only one there is."""
-    if machine:
-        return _require_known(machine)
+    if named := machine or os.environ.get("ANATOMY_MACHINE"):
+        return recording.known_machine(root, named)
     known = recording.machines(root)
     if (shown := _shown_machine()) in known:
         return shown

@@ -4,6 +4,7 @@ it prints, or that it hangs, crashes or is killed, becomes one sentence here."""
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,11 @@ LOOK_S = 0.05
 TAIL_LINES = 15
 
 POSIX = os.name == "posix"
+# Where all processes of a machine meet.
+LOCKS = "/tmp" if POSIX else tempfile.gettempdir()
+# Names of temporary folders, and of the file in them that their process has locked.
+PREFIX, HELD = "anatomy-", "held"
+BEGUN_S = 60  # a folder of that age has been locked by whoever made it
 
 
 class TimeLimit(MeasurementError):
@@ -38,11 +44,12 @@ def ask(
     spec: Mapping[str, Any], *, timeout_s: float, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
-    After `timeout_s` seconds it is killed with all its children. Raises what the experiment
-    refused, by the same name; OutOfMemory also where it was killed for its memory; and
-    MeasurementError where it took too long, crashed, or failed in a way it did not foresee. The
-    error's `output` is the end of what it printed."""
-    with _temporary_folder() as folder:
+
+    After `timeout_s` seconds it is killed with all its children; `environment` adds to that of this
+    process. Raises what the experiment refused, by the same name; OutOfMemory also where it was
+    killed for its memory; and MeasurementError where it took too long, crashed, or failed in a way
+    it did not foresee. The error's `output` is the end of what it printed."""
+    with temporary_folder() as folder:
         result = Path(folder) / "result.json"
         task = {**spec, "result": str(result), "recorder": os.getpid(), "spawned": time.time()}
         # A file called torch.py in the current folder must not be imported, hence PYTHONSAFEPATH.
@@ -70,7 +77,7 @@ def script_run(
     """Run a reader's script, a file and its arguments, in a fresh process; give the file that
     `variable` names in its environment, if it wrote one. Errors call it `name`; `heard` gets each
     line that it prints, in another thread. A status other than 0 is a MeasurementError too."""
-    with _temporary_folder() as folder:
+    with temporary_folder() as folder:
         file = Path(folder) / "found"
         own = {"PYTHONUNBUFFERED": "1", variable: str(file), **(environment or {})}
         try:
@@ -129,10 +136,15 @@ def revive(name: str, message: str) -> AnatomyError:
 
 @contextlib.contextmanager
 def only_recorder() -> Iterator[None]:
-    """Hold the right to measure on this machine; Busy where another process of this user does."""
+    """Hold the right to measure on this machine; Busy where another process of this user does.
+
+    Which process does is written in one place of the machine, whatever TMPDIR says, unless
+    ANATOMY_LOCKS names another folder.
+    """
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
     try:
-        folder = Path(tempfile.gettempdir()) / f"pytorch-gpu-anatomy-{user}"
+        common = LOCKS if os.access(LOCKS, os.W_OK) else tempfile.gettempdir()
+        folder = Path(os.environ.get("ANATOMY_LOCKS") or common) / f"pytorch-gpu-anatomy-{user}"
         holder = folder / "measuring.json"
         folder.mkdir(mode=0o700, exist_ok=True)
         lock = FileLock(folder / "measuring.lock", timeout=0)
@@ -152,11 +164,29 @@ def only_recorder() -> Iterator[None]:
         lock.release()
 
 
-def _temporary_folder() -> tempfile.TemporaryDirectory:
-    try:
-        return tempfile.TemporaryDirectory(prefix="anatomy-")
-    except OSError as error:
-        raise _no_temporary(error) from None
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A folder that is removed in the end; where its process is killed, by the next that needs one.
+
+    MeasurementError where none can be made.
+    """
+    with contextlib.ExitStack() as held:
+        try:
+            _remove_abandoned()
+            folder = held.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX))
+            held.enter_context(FileLock(Path(folder) / HELD))
+        except OSError as error:
+            raise _no_temporary(error) from None
+        yield folder
+
+
+def _remove_abandoned() -> None:
+    """Remove temporary folders that nobody holds: the system lets go of what was killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # held, of another user, or just removed by another
+            if (folder / HELD).is_file() and time.time() - folder.stat().st_mtime > BEGUN_S:
+                with FileLock(folder / HELD, timeout=0):
+                    shutil.rmtree(folder)
 
 
 def _no_temporary(error: OSError) -> MeasurementError:

@@ -115,7 +115,7 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
                 found = recording.find_on_cpu(root, slug if here else None, name, **params)
             elif package is None:
                 found = recording.find(root, slug, name, **params)
-            elif file.is_file():
+            elif os.path.lexists(file):
                 found = recording.load(file)
         except RecordingError as error:
             fresh = Freshness("missing", str(error))
@@ -213,6 +213,8 @@ def record(
     on_gpu = [item for item in todo if not recording.on_cpu(item.params)]
     if on_gpu and not host.here():
         raise host.no_cuda()
+    if todo:
+        recording.make_ready(Path(root))
     started = time.monotonic()
     outcome = Outcome()
     with isolation.only_recorder(), Reporter([i.last_seconds for i in todo]) as reporter:

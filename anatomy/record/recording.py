@@ -1,15 +1,14 @@
 """Recordings: the table that an experiment returned, with all it takes to trust it, in
 RECORDINGS/MACHINE/EXPERIMENT/KEY.json. Rows are read, judged, through `Recording.rows` alone."""
 
-import json
 import os
 import re
 import secrets
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +18,20 @@ from anatomy import judge
 from anatomy.judge import limits
 from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.limits import Ceilings
-from anatomy.record import signatures
+from anatomy.record import loading, signatures
 from anatomy.record.provenance import schema
 from anatomy.record.provenance.canonical import (
     DIGITS,
     compacted,
     content_sha,
-    expanded,
     plain_fields,
     render,
-    restored,
     shared,
 )
-from anatomy.table.errors import AnatomyError, RecordingError
+from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError, UnknownName
 
-LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
+STALE_S = 600  # no process takes as long to write a file
+_TEMPORARY = re.compile(r"\.[0-9a-f]{8}\.tmp$")  # as `write_whole` names them
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
@@ -68,7 +66,15 @@ class Recording:
     def rows(self) -> list[dict[str, Any]]:
         """The rows with all that follows from them; what was not measured is None."""
         kept = self.data["rows"]
-        columns = judge.following(kept, circumstances(self.data, self.path))
+        try:
+            columns = judge.following(kept, circumstances(self.data, self.path))
+        except (MeasurementError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            if self.path is None:
+                raise
+            raise RecordingError(
+                f"{loading.place(self.path)} can't be used: its rows can't be judged, for {error} "
+                f"Make it anew: pytorch-gpu-anatomy record {self.experiment}"
+            ) from error
         return [
             row | {name: _rounded(value) for name, value in more.items()}
             for row, more in zip(kept, columns, strict=True)
@@ -98,21 +104,9 @@ def _rounded(value: Any) -> Any:
 
 
 def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """File name (without .json) of a recording: the parameters that are not the default. `default`
-    if all are; else `dtype=bf16,m=2048`, sorted, safe on every file system. A hash is added where
-    shortening, or a character that no file name may hold, would lose the difference."""
+    """File name (without .json) of a recording: the parameters that are not the default."""
     given = {name: value for name, value in parameters.items() if value != defaults.get(name)}
-    if not given:
-        return "default"
-    exact = ",".join(f"{name}={_plain(given[name])}" for name in sorted(given))
-    safe = re.sub(r"[^A-Za-z0-9_.,=+-]", "-", exact)
-    if safe == exact and len(safe) <= LONGEST_KEY:
-        return safe
-    return f"{safe[: LONGEST_KEY - 9]}-{sha256(exact.encode()).hexdigest()[:8]}"
-
-
-def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool | None) else str(value)
+    return loading.key(given)
 
 
 def path(root: Path, machine: str, experiment: str, key: str) -> Path:
@@ -136,27 +130,53 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
     name = recording.get("experiment")
     try:
         data = plain_fields(recording)
+        data.pop("columns", None)  # told anew, of these rows
         schema.check(data)
         schema.scrub(data)
+        if defaults is None:
+            defaults = signatures.signature(name).defaults
+        target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
+        data = compacted(data)
+        data["content_sha"] = content_sha(data)
+        text = render(shared(data))
+        loading.checked(text.encode(), target)  # what could not be read is not written
     except ValueError as error:
         raise RecordingError(
             f"The recording of {name} was not written, because {error}. Mend the experiment, or "
             "what describes the machine."
         ) from None
-    if defaults is None:
-        defaults = signatures.signature(name).defaults
-    target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
-    data = compacted(data)
-    data["content_sha"] = content_sha(data)
     try:
-        write_whole(target, render(shared(data)))
+        write_whole(target, text)
     except OSError as error:
         raise RecordingError(
-            f"The recording {_place(target)} could not be written: "
+            f"The recording {loading.place(target)} could not be written: "
             f"{error.strerror or error}. Nothing was changed. Make room or give write access "
             "there, or choose another folder with --save DIR."
         ) from None
     return target
+
+
+def make_ready(folder: Path) -> None:
+    """Make a folder of recordings, and remove what a killed process left half-written in it.
+
+    RecordingError where nothing could be saved there, so that it is said before measuring.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        wrong = None if os.access(folder, os.W_OK) else "Permission denied"
+    except (FileExistsError, NotADirectoryError):
+        wrong = "It is a file, or in one"
+    except OSError as error:
+        wrong = error.strerror
+    if wrong:
+        raise RecordingError(
+            f"Nothing can be saved in {folder}: {wrong}. Name a folder that can be written, with "
+            "--save DIR or in the environment as ANATOMY_RECORDINGS."
+        )
+    for left in (*folder.glob("*/.*.tmp"), *folder.glob("*/*/.*.tmp")):
+        with suppress(OSError):
+            if _TEMPORARY.search(left.name) and time.time() - left.stat().st_mtime > STALE_S:
+                left.unlink()
 
 
 def write_whole(target: Path, text: str) -> None:
@@ -177,57 +197,12 @@ def write_whole(target: Path, text: str) -> None:
 
 
 def load(path: Path) -> Recording:
-    """Read a recording and check all of it; RecordingError, with the command that makes it anew,
-    where it can't be read, is cut off, was edited, is no recording, or is one of a newer schema."""
-    path = Path(path)
-    place = _place(path)
-    try:
-        data = restored(json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse))
-        schema.check(data)
-        if not isinstance(data.get("content_sha"), str):
-            raise ValueError("the field content_sha is missing")
-        if data["content_sha"] == content_sha(data):
-            return Recording(expanded(data), path)
-        wrong = (
-            f"{place} was changed after it was recorded: its content does not match its "
-            "content_sha. Undo the change"
-        )
-    except FileNotFoundError:
-        wrong = f"There is no recording {place}"
-    except OSError as error:
-        wrong = f"{place} can't be read: {error.strerror}. Give read access to it"
-    except UnicodeDecodeError:
-        wrong = f"{place} is no text, so it is no recording"
-    except json.JSONDecodeError as error:
-        cut = f"breaks off or is no JSON (line {error.lineno})"
-        wrong = f"{place} {cut if error.doc.strip() else 'is empty'}"
-    except RecursionError:
-        wrong = f"{place} is nested too deeply for a recording"
-    except ValueError as error:
-        wrong = f"{place} can't be used: {error}"
-    # From the folder: the content may be what is broken.
-    experiment = path.parent.name if signatures.NAME.fullmatch(path.parent.name) else "EXPERIMENT"
-    raise RecordingError(f"{wrong}. Make it anew: pytorch-gpu-anatomy record {experiment}")
+    """Read a recording and check all of it.
 
-
-def written_out(text: str) -> str:
-    """The text of a recording's file with every text of its rows in full, as readers get it; what
-    is no recording is left as it is, for `load` says what is wrong."""
-    try:
-        data = json.loads(text)
-        full = restored(data)
-    except (ValueError, RecursionError):
-        return text
-    return text if full is data else render(full)
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"it holds {name}, which is no JSON; a missing value is null")
-
-
-def _place(path: Path) -> str:
-    """The file relative to the recordings' folder, so that no message shows a builder's path."""
-    return "/".join(path.parts[-3:])
+    Raises RecordingError where it can't be read, is cut off, was edited, is no recording, or is one
+    of a newer schema. The message names the command that makes it anew.
+    """
+    return Recording(loading.read(path), Path(path))
 
 
 def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | None:
@@ -237,7 +212,7 @@ def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | N
     declared = signatures.signature(name)
     wanted = declared.bind(**params)
     expected = path(root, machine, name, key(wanted, declared.defaults))
-    if expected.is_file():
+    if os.path.lexists(expected):  # whatever it is: `load` tells
         found = load(expected)
         if found.params == wanted:
             return found
@@ -273,7 +248,7 @@ def all_recordings(
     """Every recording, or one machine's, in order of machine, experiment and key; where `broken` is
     given, errors of files that can't be used are added to it, not raised."""
     found = []
-    for file in sorted(Path(root).glob(f"{machine or '*'}/*/*.json")):
+    for file in loading.files(root, machine):
         try:
             found.append(load(file))
         except RecordingError as error:
@@ -285,7 +260,15 @@ def all_recordings(
 
 def machines(root: Path) -> list[str]:
     """Slugs of the machines that have recordings."""
-    return sorted({file.parent.parent.name for file in Path(root).glob("*/*/*.json")})
+    return sorted({file.parent.parent.name for file in loading.files(root)})
+
+
+def known_machine(root: Path, slug: str) -> str:
+    """`slug`, which somebody named; UnknownName, with the nearest, where only others are recorded,
+    for each of its figures would be a gap."""
+    if (known := machines(root)) and slug not in known:
+        raise UnknownName("machine with recordings called", slug, known)
+    return slug
 
 
 def default_root() -> Path:

@@ -170,7 +170,10 @@ _current: ContextVar[Showing | None] = ContextVar("anatomy_showing", default=Non
 
 def current() -> Showing:
     """What is being shown; outside of a build, the checkout's recordings of its site's machine."""
-    return _current.get() or Showing(root=recording.default_root(), machine=shown_machine())
+    if showing := _current.get():
+        return showing
+    root = recording.default_root()
+    return Showing(root=root, machine=recording.known_machine(root, shown_machine()))
 
 
 @contextmanager

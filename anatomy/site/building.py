@@ -4,6 +4,7 @@
 `block` render. The hooks hand over what MkDocs knows and raise what comes back.
 """
 
+import errno
 import json
 import os
 import re
@@ -19,10 +20,10 @@ from filelock import FileLock, Timeout
 
 from anatomy.claims import ledger
 from anatomy.figures.text import fences, frontmatter, inline, listings
-from anatomy.record import recording, signatures
+from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
 from anatomy.site import collecting
-from anatomy.table.errors import AnatomyError, BadParameter, Busy
+from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
 
 MODES = ("auto", "replay", "remeasure")
 LOCK = Path(".cache") / "anatomy" / "build.lock"
@@ -45,6 +46,7 @@ class Building:
     fronts: frontmatter.Fronts = field(default_factory=dict)  # in the pages' order
     navigation: list[dict] = field(default_factory=list)  # empty where mkdocs.yml has its own `nav`
     gaps: dict[str, None] = field(default_factory=dict)  # what is missing or not current, as told
+    broken: list[str] = field(default_factory=list)  # what is wrong with files to be published
     _showing: Showing | None = None
     _blocks: dict[str, fences.Fence] = field(default_factory=dict)  # of the page begun last
     _ran: set[str] = field(default_factory=set)  # places of those
@@ -105,10 +107,11 @@ class Building:
     def published(self) -> list[tuple[str, str]]:
         """The raw recordings, and the ledger if it has a page: address in the site, and content."""
         made = []
-        for file in sorted(self.root.glob("*/*/*.json")):
-            # No text is published as well as it can be: what shows it says what is wrong.
-            text = recording.written_out(file.read_text(encoding="utf-8", errors="replace"))
-            made.append(("/".join((PUBLISHED, *file.parts[-3:])), text))
+        for file in loading.files(self.root):
+            try:
+                made.append(("/".join((PUBLISHED, *file.parts[-3:])), loading.published(file)))
+            except RecordingError as error:
+                self.broken.append(str(error))
         if ledger.PAGE in self.pages:
             found = ledger.results(Showing(self.root, self.machine, self.here, found=self._found))
             texts = (ledger.as_csv(found), ledger.as_json(found))
@@ -165,7 +168,13 @@ def prepare(
         )
     if this is not None and everything:
         record(everything, root, mode)
-    machine = os.environ.get("ANATOMY_MACHINE") or (this["slug"] if this else shown_machine)
+    if given and everything and not os.path.isdir(root):
+        raise RecordingError(
+            f"ANATOMY_RECORDINGS={given}: there is no such folder. Name the folder of recordings."
+        )
+    machine = this["slug"] if this else shown_machine
+    if (named := os.environ.get("ANATOMY_MACHINE")) and named != machine:
+        machine = recording.known_machine(root, named)
     if not machine:
         raise AnatomyError(
             "Nothing says which machine's recordings to show. Name it in ANATOMY_MACHINE, such "
@@ -206,14 +215,18 @@ def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) 
 def lock(project: Path) -> FileLock:
     """Keep other builds of the project in this folder out until the lock is released."""
     held = FileLock(project / LOCK)
-    (project / LOCK).parent.mkdir(parents=True, exist_ok=True)
     try:
+        (project / LOCK).parent.mkdir(parents=True, exist_ok=True)
         held.acquire(timeout=0)
     except Timeout:
         raise Busy(
             "Another `mkdocs build` is at work in this checkout, and two would write the same "
             "files. Wait for it, or end it."
         ) from None
+    except OSError as error:
+        # Nobody can write to this checkout, so no two builds can meet in it.
+        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise AnatomyError(f"{LOCK.parent} can't be written: {error.strerror}.") from None
     return held
 
 

@@ -138,6 +138,12 @@ def format_value(value: Any, spec: str = "") -> str:
         ) from None
 
 
+def inert(value: Any) -> Any:
+    """A cell of a CSV file: text that a spreadsheet would compute begins with an apostrophe."""
+    formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if formula else value
+
+
 def _scaled(x, low, high, steps: tuple[tuple[float, str], ...], *, show: bool) -> str:
     """`x` in the largest of the units in `steps` that it fills, with or without its interval."""
     if missing(x):

@@ -1,8 +1,10 @@
 """The ledger: one row for each claim and machine, the same in the page, in CSV and in JSON."""
 
 import csv
+import errno
 import io
 import json
+import os
 import re
 from html import unescape
 from math import log
@@ -241,3 +243,17 @@ def test_the_committed_verdicts_are_those_of_the_committed_recordings():
     for machine in ledger.judged_machines(root):
         now = ledger.results(synthetic.Showing(root=root, machine=machine), [machine])
         assert ledger.changes(ledger.committed(root, machine), now) == []
+
+
+def test_a_full_disk_leaves_the_committed_verdicts_as_they_were(tmp_path, monkeypatch):
+    file = ledger.commit(tmp_path, "toy-gpu", {"one": "holds", "two": "fails"})
+    before = file.read_bytes()
+
+    def refuse(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(RecordingError, match=r"verdicts\.json could not be written: No space left"):
+        ledger.commit(tmp_path, "toy-gpu", {"one": "fails"})
+    assert file.read_bytes() == before
+    assert list(file.parent.iterdir()) == [file]

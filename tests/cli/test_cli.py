@@ -14,7 +14,7 @@ from typer.main import get_command
 
 import anatomy
 from anatomy import cli
-from anatomy.cli import measure, text
+from anatomy.cli import measure, targets, text
 from anatomy.cli.app import STATUSES, build
 from anatomy.record import recorder, recording, signatures
 from anatomy.table.errors import AnatomyError, Busy
@@ -267,12 +267,20 @@ def test_a_folder_that_can_not_be_written_is_refused_before_measuring(run, monke
     monkeypatch.setattr(recorder, "run", measured)
     file = tmp_path / "file"
     file.write_text("not a folder")
+    monkeypatch.setattr(recorder, "_measure", measured)
+    monkeypatch.setattr(targets, "collected", lambda only=None: [])
+
+    def refused(folder, wrong):
+        monkeypatch.setenv("ANATOMY_RECORDINGS", str(folder))
+        for command in (["run", "toy.fine", "--save", folder], ["record", "toy.fine"]):
+            status, out, err = run(*command)
+            assert (status, out) == (1, "") and f"Nothing can be saved in {folder}: {wrong}" in err
+
     for folder in (file, file / "inside"):
-        status, out, err = run("run", "toy.fine", "--save", folder)
-        assert status == 1 and out == "" and "is a file; name a folder" in err
+        refused(folder, "It is a file, or in one")
+    refused(tmp_path / ("n" * 300), "File name too long")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    status, _, err = run("run", "toy.fine", "--save", tmp_path / "new" / "folder")
-    assert status == 1 and f"there is no write access to {tmp_path}." in err
+    refused(tmp_path / "new" / "folder", "Permission denied")
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["file"]
 
 

@@ -130,7 +130,11 @@ def test_check_fails_on_each_recording_that_is_not_current(run, root, monkeypatc
     save(root, toylab, **gpu, size=8)
     status, out, _ = run("check")
     assert (status, out) == (0, "Every recording that a page shows is there and current.\n")
-    assert run("check", "--machine", "another")[0] == 1
+    for command in (["check"], ["show", "toy.fine"]):
+        status, out, err = run(*command, "--machine", "toy-gpo")
+        assert status == 2 and out == "" and "Did you mean 'toy-gpu'?" in err
+        monkeypatch.setenv("ANATOMY_MACHINE", "toy-gpo")
+        assert run(*command) == (status, out, err)
 
 
 def test_check_says_what_is_wrong_with_a_broken_file(run, root, monkeypatch, toylab):
@@ -216,6 +220,25 @@ def test_a_broken_recording_is_one_message(run, root, toylab):
         status, out, err = run(*command)
         assert status == 1 and out == "" and err.count("\n") == 1
         assert "breaks off" in err and "Make it anew" in err
+
+
+def test_what_would_steer_a_terminal_or_a_spreadsheet_is_only_text(run, root, toylab):
+    steers, computes = "\x1b[2J\x9b\u202e", "=1+1"
+
+    said = {"op": steers, "note": steers, computes: "@SUM(A1)", "own": "-2 \u2212 3"}
+    file = save(root, toylab)
+    data = json.loads(file.read_text())
+    data["rows"] = [data["rows"][0] | said]
+    data["warnings"] = [steers]
+    recording.save(data, root, defaults=data["params"])
+    for command in (["show", "toy.fine"], ["show", "toy.fine", "--format", "csv"], ["export"]):
+        status, out, err = run(*command)
+        assert status == 0 and not set(steers[:1] + steers[4:]) & set(out + err)
+        assert r"\x1b[2J\x9b\u202e" in out
+    header, row = csv.reader(io.StringIO(out))
+    cells = dict(zip(header, row, strict=True))
+    assert cells["'=1+1"] == "'@SUM(A1)" and cells["own"] == "'-2 \u2212 3"
+    assert float(cells["median_s"]) > 0 and "=1+1" not in cells
 
 
 def test_without_recordings_the_commands_say_so(run, root):

@@ -120,6 +120,42 @@ def test_two_recorders_at_once_are_refused_with_the_number_of_the_first(own_lock
         pass  # it is free again
 
 
+def test_a_folder_for_temporary_files_of_ones_own_is_no_way_around_the_other(
+    own_lock, tmp_path, monkeypatch
+):
+    with isolation.only_recorder():
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        with pytest.raises(Busy), isolation.only_recorder():
+            pass
+    monkeypatch.delenv("ANATOMY_LOCKS")
+    monkeypatch.setattr(isolation, "LOCKS", str(tmp_path / "everybody"))
+    with isolation.only_recorder():  # no such folder: the one for temporary files has to do
+        assert list(tmp_path.glob("pytorch-gpu-anatomy-*"))
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(own_lock):
+    code = (
+        "import sys; from anatomy.record import isolation\n"
+        "with isolation.temporary_folder() as folder: print(folder, flush=True); sys.stdin.read()"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, **pipes) as first:
+        folder = Path(first.stdout.readline().strip())
+        foreign = own_lock / "anatomy-of-somebody"
+        foreign.mkdir()
+        for each in (folder, foreign):
+            os.utime(each, (1, 1))
+        with isolation.temporary_folder():
+            assert folder.exists(), "its process lives"
+        first.kill()
+        first.wait()
+        os.utime(folder, (1, 1))
+        with isolation.temporary_folder() as mine:
+            assert not folder.exists() and foreign.exists()
+        assert not Path(mine).exists()
+
+
 @pytest.mark.parametrize(("place", "name"), [(Path, "mkdir"), (tempfile, "mkdtemp")])
 def test_a_full_disk_is_said_before_anything_is_started(own_lock, monkeypatch, toylab, place, name):
     def refuse(*_, **__):

@@ -132,6 +132,6 @@ def test_a_missing_file_and_one_without_read_access_are_told_apart(tmp_path, sav
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(RecordingError, match=rf"{PLACE} can't be read: Permission denied.*{MEND}"):
         recording.load(saved)

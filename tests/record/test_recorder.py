@@ -144,7 +144,7 @@ def test_code_edited_during_a_measurement_belongs_to_no_recording(toylab, monkey
 def test_a_disk_that_refuses_ends_the_recorder_at_once(toylab, tmp_path):
     root = tmp_path / "recordings"
     root.write_text("a file where the folder should be")
-    with pytest.raises(RecordingError, match="could not be written"):
+    with pytest.raises(RecordingError, match="Nothing can be saved in"):
         record(toylab, root, ("toy.fine", {}), ("toy.prints", {}))
     assert root.read_text() == "a file where the folder should be"
 
@@ -192,7 +192,7 @@ def test_ctrl_c_ends_the_worker_and_leaves_no_half_written_file(toylab, tmp_path
     assert command.returncode == 130
     assert out == "" and err.endswith("none is cut.\n") and "Traceback" not in err
     assert gone(worker) and gone(child)
-    assert not root.exists()
+    assert not list(root.iterdir())
     left = [path.name for path in own_lock.rglob("*") if path.is_file()]
     assert set(left) <= {"measuring.lock"}  # no temporary result, no name of a process that is gone
 

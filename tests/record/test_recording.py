@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anatomy.record import recording, signatures
+from anatomy.record import loading, recording, signatures
 from anatomy.record.provenance.schema import SCHEMA
 from anatomy.table.errors import BadParameter, RecordingError, UnknownName
 from tests.fakes.toy_recording import DEFAULTS, KERNEL, made
@@ -48,7 +48,7 @@ def test_a_long_key_is_shortened_and_stays_apart():
     second["parameter_29"] = 0
     keys = {recording.key(each, {}) for each in (first, second)}
     assert len(keys) == 2
-    assert all(len(key) <= recording.LONGEST_KEY for key in keys)
+    assert all(len(key) <= loading.LONGEST_KEY for key in keys)
 
 
 def test_the_path_is_machine_experiment_key(tmp_path, saved):
@@ -161,6 +161,25 @@ def test_a_folder_that_is_a_file_is_a_clear_error(tmp_path):
         RecordingError, match=r"could not be written: (Not a directory|File exists)"
     ):
         recording.save(made(), tmp_path, defaults=DEFAULTS)
+
+
+def test_what_a_killed_process_left_is_removed_when_it_is_stale(tmp_path, saved):
+    left = [saved.parent / ".m=2048.0123abcd.tmp", tmp_path / "nvidia-h200/.verdicts.0123abcd.tmp"]
+    new, other = saved.parent / ".m=2048.89abcdef.tmp", saved.parent / ".mine.tmp"
+    for file in (*left, new, other):
+        file.write_text("{")
+    for file in (*left, other):
+        os.utime(file, (1, 1))
+    recording.make_ready(tmp_path)
+    assert not any(file.exists() for file in left)
+    assert new.exists() and other.exists() and recording.load(saved)
+
+
+def test_no_machine_is_called_what_nobody_recorded(tmp_path, saved):
+    assert recording.known_machine(tmp_path, "nvidia-h200") == "nvidia-h200"
+    assert recording.known_machine(tmp_path / "new", "any") == "any"  # where nothing is recorded
+    with pytest.raises(UnknownName, match=r"'nvidia-h20'\. Did you mean 'nvidia-h200'"):
+        recording.known_machine(tmp_path, "nvidia-h20")
 
 
 WITH_A_LIMIT = """

@@ -80,7 +80,7 @@ def restored(data: Any) -> Any:
     def read(value: Any) -> Any:
         if not isinstance(value, dict) or set(value) != {REFERENCE}:
             return value
-        if (key := value[REFERENCE]) in texts:
+        if isinstance(key := value[REFERENCE], str) and key in texts:
             return texts[key]
         raise ValueError(f"a row refers to the text {key!r}, which is not there")
 

@@ -85,6 +85,12 @@ def check(data: Any) -> None:
     for index, row in enumerate(data["rows"]):
         _expect(f"rows[{index}]", row, TABLE, False)
         _check_row(f"rows[{index}]", row, declared)
+    if "columns" in data:  # of all rows, where their nulls are left out
+        _expect("columns", data["columns"], LIST, False)
+        for index, name in enumerate(data["columns"]):
+            _expect(f"columns[{index}]", name, TEXT, False)
+        if lacking := set().union(*data["rows"]).difference(data["columns"]):
+            raise ValueError(f"columns lacks {min(lacking)!r}, which a row has")
 
 
 def _check_row(place: str, row: dict, declared: Mapping[str, Column]) -> None:

@@ -28,7 +28,13 @@ from functools import cache
 from pathlib import Path
 
 from anatomy.record import recording, signatures
-from anatomy.record.provenance.canonical import content_sha, render, restored, shared
+from anatomy.record.provenance.canonical import (
+    content_sha,
+    expanded,
+    render,
+    restored,
+    shared,
+)
 from anatomy.record.provenance.codehash import SCHEME, hash_at
 from anatomy.record.provenance.content import Layout
 
@@ -127,7 +133,7 @@ def shown() -> Iterator[Shown]:
 
 def _expanded(found: recording.Recording) -> dict:
     place = found.path.relative_to(RECORDINGS).as_posix()
-    return recording.expanded(scheme_1(place))
+    return expanded(scheme_1(place))
 
 
 def without_hash(data: dict) -> dict:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anatomy.record import recording
+from anatomy.record import loading, recording
 from anatomy.record.provenance import canonical
 from anatomy.record.provenance.canonical import render
 from anatomy.table.errors import RecordingError
@@ -67,12 +67,12 @@ def test_long_texts_that_recur_stand_once_in_a_file(tmp_path, saved):
     loaded = recording.load(path)
     assert loaded.data["rows"][0]["kernels"] == [KERNEL, "short", "short"]
     assert loaded.data["rows"][1]["kernel_seconds"][0][0] == KERNEL
-    full = recording.written_out(text)
+    full = loading.published(path)
     assert full.count(KERNEL) == 3 and "$text" not in full and '"texts"' not in full
     assert json.loads(full)["content_sha"] == json.loads(text)["content_sha"]
     path.write_text(full)
     assert recording.load(path).data == loaded.data, "both forms are one recording"
-    assert recording.written_out(full) == full
+    assert loading.published(path) == full
 
 
 def test_a_text_that_is_lost_is_told(tmp_path):
