@@ -63,7 +63,7 @@ class Cases(list[Case]):
         there = self.measurable
         refuted = self.false == len(there)
         word = findings.FAILS if refuted else findings.INCONCLUSIVE
-        seen = f"{evidence} So it is in {self.true} of {len(there)} cases."
+        seen = f"{evidence} It is so in {self.true} of {len(there)} cases."
         return self._found(findings.HOLDS if self.true else word, seen)
 
     def _found(self, word: str, evidence: str, where: str = "") -> Finding:
@@ -146,18 +146,19 @@ class Cases(list[Case]):
         return "; ".join(parts)
 
     def tally(self, low: float, high: float) -> str:
-        """How many gains meet a promise of `low` to `high`, exceed it, and are a gain at all.
+        """How many gains meet a promise of `low` to `high`, keep to it, exceed it, and are a gain.
 
         Advice with a factor is a promise to who follows it. Less than its lower end breaks it. More
-        than its upper end doesn't: nobody who got it was misled, so it is counted and stands beside
-        the verdict. The techniques of the axioms are judged by this one rule.
+        than its upper end doesn't: nobody who got it was misled. Whoever reads it as a range finds
+        how many keep to that beside the verdict. `docs/how-we-measure.md` says since when.
         """
         gains = self.numbers
         met = sum(gain.at_least(low) is True for gain in gains)
         text = f"At least {units.ratio(low)} in {met} of {len(gains)} cases"
         if met and high > low:
+            inside = sum(gain.within(low, high) is True for gain in gains)
             more = sum(gain.at_most(high) is False for gain in gains)
-            text += f", more than {units.ratio(high)} in {more}"
+            text += f", from there to {units.ratio(high)} in {inside}, more in {more}"
         if low > 1:
             faster = sum(gain.at_most(1.0) is False for gain in gains)
             slower = sum(gain.at_most(1.0) is True for gain in gains)

@@ -1,13 +1,13 @@
 """What a claim found: a verdict in one of five words, with the number and the condition behind it.
 
 A number that was timed is above or below a claimed one exactly if their ratio has the verdict
-`slower` or `faster` that a table would give it: beyond the noise floor and 0.5 %, and under 2 % from
-several processes. What straddles an end is undecided. Nothing here compares two bare medians.
+`slower` or `faster` that a table would give it: beyond the noise floor and 0.5 %, and under 2 %
+from several processes. What straddles an end is undecided. Nothing here compares two bare medians.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, log
+from math import exp, log
 from statistics import median
 from typing import Any
 
@@ -168,6 +168,7 @@ def span(found: Sequence[Measured]) -> Measured | None:
         found[0].unit,
         sum(each.cases for each in found),
         max(each.floor for each in found),
+        exact=all(each.exact for each in found),
     )
 
 

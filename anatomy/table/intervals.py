@@ -128,9 +128,9 @@ def verdict(ratio: Interval, floor: float | None, processes: int = 1) -> str:
     effect = size(ratio.median)
     excludes_one = ratio.high < 1.0 or ratio.low > 1.0
     several = processes >= SEVERAL_PROCESSES
-    if excludes_one and effect > max(floor, SMALLEST_EFFECT):
-        if effect >= ONE_PROCESS_EFFECT or several:
-            return "faster" if ratio.high < 1.0 else "slower"
+    replicated = several or effect >= ONE_PROCESS_EFFECT
+    if excludes_one and effect > max(floor, SMALLEST_EFFECT) and replicated:
+        return "faster" if ratio.high < 1.0 else "slower"
     if several and max(size(ratio.low), size(ratio.high)) <= SAME_WITHIN:
         return "same"
     return "undecided"

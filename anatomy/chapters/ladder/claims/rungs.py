@@ -6,7 +6,14 @@ from itertools import product
 
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
-from anatomy.claims.table import Table, bytes_over, over_control, why_not, with_verdict
+from anatomy.claims.table import (
+    Table,
+    bytes_over,
+    decides,
+    over_control,
+    why_not,
+    with_verdict,
+)
 from anatomy.judge.rows import Row
 from anatomy.table import kernel_names, units
 
@@ -131,7 +138,8 @@ def every_step_is_faster(*tables: Table) -> Finding:
             if units.missing(word):
                 raise Unmeasured("the rung before could not be measured")
             ends = (row[f"ratio_before{end}"] for end in ("", "_low", "_high"))
-            ratio = Measured(*ends, floor=row.get("noise_floor") or 0.0, verdict=word)
+            floor, exact = row.get("noise_floor") or 0.0, decides(row)
+            ratio = Measured(*ends, floor=floor, exact=exact, verdict=word)
             slower = f"{label} at {_width(table)} {op}, {ratio.text}"
             case(ratio.says("faster"), ratio, slower if word in ("slower", "same") else "")
     slower = "; ".join([case.said for case in cases if case.said][:NAMED])
