@@ -161,10 +161,10 @@ def test_who_needs_no_more_and_is_shown_to_be_faster_beats():
     assert standings(place("a", 0.5, 1.3), place("b", 0.6, 1.2)) == {"a": YES, "b": YES}
 
 
-def test_one_process_does_not_say_that_two_need_the_same_time_and_of_equals_none_beats():
+def test_who_needs_less_in_the_same_time_beats_and_of_equals_none():
     a, b = place("a", 0.5, 1.2), place("b", 0.6, 1.2)
-    assert dominance._faster(a, b) == "undecided"
-    assert standings(a, b) == {"a": YES, "b": OPEN}
+    assert dominance._faster(a, b) == "same"
+    assert standings(a, b) == {"a": YES, "b": NO}
     assert NO not in standings(place("a", 0.5, 1.2), place("b", 0.5, 1.2)).values()
 
 
