@@ -39,31 +39,46 @@ class Cases(list[Case]):
             self.append(Case(where, None, why=str(reason)))
 
     def finding(self, evidence: str) -> Finding:
-        """One verdict over all of them.
+        """One verdict over all of them: that of a statement about every case.
 
-        `holds` or `fails` if all decided cases agree, `inconclusive` if none is decided, and else
-        `holds only where`, saying where as shortly as the cases allow. Undecided cases are counted,
-        and those that can't be measured; if none can, it is `not measurable here`.
+        `holds` if it is true of each, `fails` if it is true of none and false of more than half;
+        if it is true of some and false of others `holds only where`, saying where as shortly as the
+        cases allow; else `inconclusive`. So what is undecided never counts for a verdict. Cases
+        that can't be measured are told apart; if none can, it is `not measurable here`.
         """
+        there = self.measurable
+        if 0 < self.true < len(there) and self.false:
+            where = _where(there)
+            return self._found(findings.ONLY_WHERE, f"{evidence} It holds {where}.", where)
+        if there and self.true == len(there):
+            return self._found(findings.HOLDS, evidence)
+        refuted = not self.true and 2 * self.false > len(there)
+        return self._found(findings.FAILS if refuted else findings.INCONCLUSIVE, evidence)
+
+    def possible(self, evidence: str) -> Finding:
+        """One verdict over all of them: that of a statement that something can be, or may be.
+
+        `holds` if it is true of one case, `fails` if it is false of each, else `inconclusive`.
+        """
+        there = self.measurable
+        refuted = self.false == len(there)
+        word = findings.FAILS if refuted else findings.INCONCLUSIVE
+        seen = f"{evidence} It is so in {self.true} of {len(there)} cases."
+        return self._found(findings.HOLDS if self.true else word, seen)
+
+    def _found(self, word: str, evidence: str, where: str = "") -> Finding:
+        """The finding of a verdict, with what is undecided and what can't be measured beside it."""
         there, absent = self.measurable, [case for case in self if case.why]
         if not there:
             return Finding(
                 findings.NOT_MEASURABLE, absent[0].why if absent else "There is no such case."
             )
-        decided = [case for case in there if case.outcome is not None]
-        undecided, why = len(there) - len(decided), absent[0].why.rstrip(".") if absent else ""
+        undecided = len(there) - self.true - self.false
         beside = f" {undecided} of {len(there)} cases are undecided." if undecided else ""
         if absent:
+            why = absent[0].why.rstrip(".")
             beside += f" {len(absent)} of {len(self)} cases can't be measured: {why}."
-        measured = span(there.numbers)
-        if not decided:
-            return Finding(findings.INCONCLUSIVE, evidence + beside, measured)
-        if 0 < self.true < len(decided):
-            where = _where(decided)
-            return Finding(
-                findings.ONLY_WHERE, f"{evidence} It holds {where}.{beside}", measured, where
-            )
-        return Finding(findings.HOLDS if self.true else findings.FAILS, evidence + beside, measured)
+        return Finding(word, evidence + beside, span(there.numbers), where)
 
     def of(self, **where: Any) -> "Cases":
         """Those with these values in `where`."""
@@ -131,18 +146,19 @@ class Cases(list[Case]):
         return "; ".join(parts)
 
     def tally(self, low: float, high: float) -> str:
-        """How many gains meet a promise of `low` to `high`, exceed it, and are a gain at all.
+        """How many gains meet a promise of `low` to `high`, keep to it, exceed it, and are a gain.
 
         Advice with a factor is a promise to who follows it. Less than its lower end breaks it. More
-        than its upper end doesn't: nobody who got it was misled, so it is counted and stands beside
-        the verdict. The techniques of the axioms are judged by this one rule.
+        than its upper end doesn't: nobody who got it was misled. Whoever reads it as a range finds
+        how many keep to that beside the verdict. `docs/how-we-measure.md` says since when.
         """
         gains = self.numbers
         met = sum(gain.at_least(low) is True for gain in gains)
         text = f"At least {units.ratio(low)} in {met} of {len(gains)} cases"
         if met and high > low:
+            inside = sum(gain.within(low, high) is True for gain in gains)
             more = sum(gain.at_most(high) is False for gain in gains)
-            text += f", more than {units.ratio(high)} in {more}"
+            text += f", from there to {units.ratio(high)} in {inside}, more in {more}"
         if low > 1:
             faster = sum(gain.at_most(1.0) is False for gain in gains)
             slower = sum(gain.at_most(1.0) is True for gain in gains)
@@ -169,28 +185,30 @@ def _where(cases: Sequence[Case]) -> str:
     """The cases in which a claim is true, in as few words as they allow.
 
     By one column or two if these decide it; else by name, if it is true or false of few; else by
-    the column or two that leave least open: always, never, and partly.
+    the column or two that leave least open: always, never, and partly. A case that is undecided
+    counts as neither, so that nothing is said to be always so, or all but so, beside it.
     """
     columns = [name for name in cases[0].where if len({str(c.where[name]) for c in cases}) > 1]
     count = f"{sum(bool(case.outcome) for case in cases)} of {len(cases)} cases"
     best: tuple[int, str] | None = None
     for names in (*combinations(columns, 1), *combinations(columns, 2)):
-        outcomes: dict[str, list[bool]] = {}
+        outcomes: dict[str, list[bool | None]] = {}
         for case in cases:
             key = " ".join(str(case.where[name]) for name in names)
-            outcomes.setdefault(key, []).append(bool(case.outcome))
+            outcomes.setdefault(key, []).append(case.outcome)
         held = [key for key, each in outcomes.items() if all(each)]
-        other = [key for key, each in outcomes.items() if not any(each)]
+        other = [key for key, each in outcomes.items() if set(each) == {False}]
         if len(held) + len(other) == len(outcomes):
             if len(held) <= min(len(other), MOST_NAMED):
                 return f"{_for_places(held)}, {count}"
             if len(other) <= MOST_NAMED:
                 return f"except {_for_places(other)}, in {count}"
-        open_ = sum(len(each) for each in outcomes.values() if any(each) and not all(each))
+        open_ = sum(len(each) for each in outcomes.values() if len(set(each)) > 1)
         parts = _always_never_partly(outcomes)
         if parts and (best is None or open_ + len(outcomes) < best[0]):
             best = open_ + len(outcomes), parts
-    for kind, outcome in (("", True), ("except ", False)):
+    kinds = (("", True), ("except ", False))
+    for kind, outcome in kinds[: 1 if any(case.outcome is None for case in cases) else 2]:
         single = [case for case in cases if case.outcome is outcome]
         if len(single) <= MOST_NAMED:
             names = [" ".join(str(case.where[name]) for name in columns) for case in single]
@@ -198,13 +216,14 @@ def _where(cases: Sequence[Case]) -> str:
     return f"{best[1]}; {count} in all" if best else f"in {count}"
 
 
-def _always_never_partly(outcomes: dict[str, list[bool]]) -> str:
-    """`always for a, b, never for c, partly for d`; what would name too many only counts them."""
-    kinds = {
-        "always": [key for key, each in outcomes.items() if all(each)],
-        "never": [key for key, each in outcomes.items() if not any(each)],
-        "partly": [key for key, each in outcomes.items() if any(each) and not all(each)],
-    }
+def _always_never_partly(outcomes: dict[str, list[bool | None]]) -> str:
+    """`always for a, b, never for c, partly for d, undecided for e`; what would name too many only
+    counts them.
+    """
+    kinds: dict[str, list[str]] = {"always": [], "never": [], "partly": [], "undecided": []}
+    for key, each in outcomes.items():
+        alike = {True: "always", False: "never"}.get(each[0]) if len(set(each)) == 1 else None
+        kinds[alike or ("partly" if any(each) else "undecided")].append(key)
     if not any(0 < len(kinds[kind]) <= MOST_NAMED for kind in ("always", "never")):
         return ""
     said = []

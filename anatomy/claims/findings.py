@@ -1,17 +1,20 @@
 """What a claim found: a verdict in one of five words, with the number and the condition behind it.
 
-A number counts as inside or outside of what was claimed only with its whole interval, widened by
-the noise floor; what straddles an end is undecided. Nothing here compares two bare medians.
+A number that was timed is above or below a claimed one exactly if their ratio has the verdict
+`slower` or `faster` that a table would give it: beyond the noise floor and 0.5 %, and under 2 %
+from several processes. What straddles an end is undecided. Nothing here compares two bare medians.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, log
+from math import exp, log
 from statistics import median
 from typing import Any
 
+from anatomy.judge import replication
 from anatomy.table import units
 from anatomy.table.errors import AnatomyError, UnknownName
+from anatomy.table.intervals import Interval
 
 HOLDS = "holds"
 FAILS = "fails"
@@ -48,6 +51,7 @@ class Measured:
     cases: int = 1  # how many numbers it sums up; `value` is then their median
     floor: float = 0.0  # noise floor of its table, as a share of 1; of several cases, the largest
     exact: bool = True  # False of too few blocks for an interval of 95 %, which decide nothing
+    runs: tuple[float, ...] = ()  # of what was timed: the figure of each process
     verdict: str = ""  # of a ratio of times: one of `DECIDED`, or `undecided`
 
     @classmethod
@@ -56,25 +60,37 @@ class Measured:
         return cls(value, value, value, unit)
 
     def within(self, low: float, high: float) -> bool | None:
-        """Whether the number lies between `low` and `high`; None where that is not decided.
+        """Whether the number lies between `low` and `high`; None where that is not decided."""
+        inside = self.at_least(low), self.at_most(high)
+        return False if False in inside else None if None in inside else True
 
-        The whole interval, widened by the noise floor, must lie inside or outside.
+    def at_least(self, end: float) -> bool | None:
+        """Whether it is `end` or more: of a time, or a ratio of times, by the verdict of its ratio
+        to `end`; of what was counted or fitted, with all of its interval.
         """
+        if self.runs and end > 0:
+            return {"slower": True, "faster": False}.get(self._over(end))
         if not self.exact:
             return None
         wide = 1.0 + self.floor
-        least, most = self.low / wide, self.high * wide
-        if low <= least and most <= high:
-            return True
-        return False if most < low or least > high else None
+        return True if self.low / wide >= end else False if self.high * wide < end else None
 
-    def at_least(self, low: float) -> bool | None:
-        """Whether it is `low` or more, as `within` decides it."""
-        return self.within(low, inf)
+    def at_most(self, end: float) -> bool | None:
+        """Whether it is `end` or less, as `at_least` decides it."""
+        if self.runs and end > 0:
+            return {"faster": True, "slower": False}.get(self._over(end))
+        if not self.exact:
+            return None
+        wide = 1.0 + self.floor
+        return True if self.high * wide <= end else False if self.low / wide > end else None
 
-    def at_most(self, high: float) -> bool | None:
-        """Whether it is `high` or less, as `within` decides it."""
-        return self.within(-inf, high)
+    def _over(self, end: float) -> str:
+        """The verdict of its ratio to `end`."""
+        over = Interval(self.value / end, self.low / end, self.high / end, self.exact)
+        several = 1 < len(self.runs) < replication.EXACT_FROM
+        runs = [run / end for run in self.runs]
+        found = replication.Replicated(over, runs, "envelope" if several else "exact")
+        return replication.verdict(found, self.floor)
 
     def near(self, claimed: float, by: float = NEAR) -> bool | None:
         """Whether it is the claimed number up to a share of it, as `within` decides it."""
@@ -87,7 +103,8 @@ class Measured:
     @property
     def inverse(self) -> "Measured":
         """A ratio the other way round: the speed-up of a time over that of its control."""
-        return replace(self, value=1 / self.value, low=1 / self.high, high=1 / self.low, verdict="")
+        ends, runs = (1 / self.high, 1 / self.low), tuple(1 / run for run in self.runs)
+        return replace(self, value=1 / self.value, low=ends[0], high=ends[1], runs=runs, verdict="")
 
     @property
     def text(self) -> str:
@@ -151,6 +168,7 @@ def span(found: Sequence[Measured]) -> Measured | None:
         found[0].unit,
         sum(each.cases for each in found),
         max(each.floor for each in found),
+        exact=all(each.exact for each in found),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from anatomy.claims.cases import Cases
 from anatomy.claims.findings import Measured, Unmeasured
 from anatomy.judge import replication, rows
+from anatomy.judge.comparisons import TIMES
 from anatomy.judge.rows import Row
 from anatomy.table import units
 from anatomy.table.errors import UnknownName
@@ -95,8 +96,16 @@ def ratio(above: Row, below: Row) -> Measured:
     """Time of one row over that of another of the same table, paired by block, and its verdict."""
     found, floor = replication.ratio(above, below), above.get("noise_floor")
     over, word = found.interval, replication.verdict(found, floor)
+    exact, runs = over.exact and floor is not None, tuple(found.runs)
     ends = (over.median, over.low, over.high)
-    return Measured(*ends, floor=floor or 0.0, exact=over.exact, verdict=word)
+    return Measured(*ends, floor=floor or 0.0, exact=exact, runs=runs, verdict=word)
+
+
+def decides(row: Row) -> bool:
+    """Whether a row has as many blocks as an interval of 95 % takes."""
+    # Blocks of several processes were pooled already, and have an interval of their own kind.
+    blocks = 0 if row.get("runs") else len(row.get("blocks_s") or ())
+    return not 0 < blocks < replication.EXACT_FROM
 
 
 def over_control(row: Row) -> Measured:
@@ -104,11 +113,11 @@ def over_control(row: Row) -> Measured:
     trusted(row)
     ends = (row.get(name) for name in ("ratio_low", "ratio_high"))
     low, high = (row["ratio"] if units.missing(end) else end for end in ends)
-    # Blocks of several processes were pooled already, and have an interval of their own kind.
-    blocks = 0 if row.get("runs") else len(row.get("blocks_s") or ())
-    exact = not 0 < blocks < replication.EXACT_FROM
-    floor, word = row.get("noise_floor") or 0.0, row.get("verdict") or ""
-    return Measured(row["ratio"], low, high, floor=floor, exact=exact, verdict=word)
+    floor, word = row.get("noise_floor"), row.get("verdict") or ""
+    exact, runs = decides(row) and floor is not None, tuple(row.get("run_ratios") or [row["ratio"]])
+    return Measured(
+        row["ratio"], low, high, floor=floor or 0.0, exact=exact, runs=runs, verdict=word
+    )
 
 
 def judged(
@@ -140,14 +149,20 @@ def with_verdict(row: Row) -> str:
 def time_of(row: Row) -> Measured:
     """A trusted row's time in seconds, with its interval and the noise floor of its table."""
     trusted(row)
-    floor = row.get("noise_floor") or 0.0
-    return Measured(row["median_s"], row["low_s"], row["high_s"], "s", floor=floor)
+    ends = (row[name] for name in TIMES)
+    return Measured(*ends, "s", floor=row.get("noise_floor") or 0.0, **_of(row))
+
+
+def _of(row: Row) -> dict[str, Any]:
+    """Whether a row's time decides anything, and of which processes' times it is the median."""
+    return {"exact": decides(row), "runs": tuple(row.get("run_medians_s") or [row["median_s"]])}
 
 
 def rate_of(row: Row, work: str, unit: str) -> Measured:
     """What a row does in a second of the work in one of its columns, with its interval."""
     rate = (row[work] / row[end] for end in ("median_s", "high_s", "low_s"))
-    return Measured(*rate, unit, floor=row.get("noise_floor") or 0.0)
+    of = _of(row) | {"runs": tuple(row[work] / run for run in _of(row)["runs"])}
+    return Measured(*rate, unit, floor=row.get("noise_floor") or 0.0, **of)
 
 
 def bytes_over(above: Row, below: Row, column: str, why: str) -> Measured:
@@ -169,4 +184,5 @@ def quotient(above: Measured, below: Measured) -> Measured:
         above.high / below.low,
         floor=above.floor + below.floor,
         exact=above.exact and below.exact,
+        runs=tuple(a / b for a, b in zip(above.runs, below.runs, strict=False)),
     )

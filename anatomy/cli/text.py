@@ -151,7 +151,7 @@ def _findings(group: Sequence[Row]) -> Iterator[str]:
         if takes:
             yield f"{verdict}: {', '.join(takes)}"
     for verdict, meaning in (
-        ("same", "as fast as the control, within 1%"),
+        ("same", "as fast as the control, within 1%, in several processes"),
         ("undecided", "not told apart from the control"),
         ("impossible", "faster than the hardware can be, so not to be believed"),
     ):

@@ -22,7 +22,7 @@ blocks vary more than placement. Rows say which of the two they have in `interva
 control and its duplicate share their buffers; that is what the processes are for.
 
 **A verdict** follows `intervals.verdict` with the number of processes: the interval excludes 1,
-the figure exceeds the floor and 0.5 %, and a figure under 2 % needs three processes. Under six
+the figure exceeds the floor and 0.5 %, and a figure under 2 %, or `same`, needs three. Under six
 processes, because 75 % is no proof, each process's own ratio must also exceed 0.5 % on that side:
 that all of three do so by chance takes a placement effect of more than those seen. Simulated with
 12 blocks per process and blocks of 0.2 to 0.5 % noise, three processes, and placement effects of

@@ -108,23 +108,30 @@ def noise_floor(ratio: Interval) -> float:
     return max(abs(ratio.low - 1.0), abs(ratio.high - 1.0))
 
 
+def size(ratio: float) -> float:
+    """How far a ratio of times is from 1 as a factor, less 1: 0.02 of 1.02 and of its inverse."""
+    return max(ratio, 1.0 / ratio) - 1.0
+
+
 def verdict(ratio: Interval, floor: float | None, processes: int = 1) -> str:
     """What may be said about a ratio of times, variant over control, measured in `processes`.
 
     `faster` or `slower`: the interval excludes 1, and the effect exceeds both 0.5 % and the A/A
     `floor` of the same table, operation and quantity; an effect under 2 % also needs several fresh
-    processes. `same`: the interval lies within 1 % of 1. `undecided`: everything else, and always
-    where the interval is not exact or the floor is not known (None): what was not shown is not
-    claimed.
+    processes. `same` needs as many, for it says that the effect is under 1 %: the interval lies
+    within 1 % of 1. `undecided`: everything else, and always where the interval is not exact or the
+    floor is not known (None): what was not shown is not claimed. Effects are factors, so that the
+    inverse of a ratio has the mirrored verdict.
     """
     if floor is None or isnan(floor) or not ratio.exact:
         return "undecided"
-    effect = abs(ratio.median - 1.0)
+    effect = size(ratio.median)
     excludes_one = ratio.high < 1.0 or ratio.low > 1.0
-    replicated = effect >= ONE_PROCESS_EFFECT or processes >= SEVERAL_PROCESSES
+    several = processes >= SEVERAL_PROCESSES
+    replicated = several or effect >= ONE_PROCESS_EFFECT
     if excludes_one and effect > max(floor, SMALLEST_EFFECT) and replicated:
         return "faster" if ratio.high < 1.0 else "slower"
-    if ratio.low >= 1.0 - SAME_WITHIN and ratio.high <= 1.0 + SAME_WITHIN:
+    if several and max(size(ratio.low), size(ratio.high)) <= SAME_WITHIN:
         return "same"
     return "undecided"
 

@@ -26,6 +26,9 @@ FIVE_DIGITS = 5.1e-5
 # Differences of times, and shares, are off by as much as what they are differences of.
 DIFFERENCES = ("gap_s", "gap_low_s", "gap_high_s")
 ABSOLUTE = ("noise_floor", "residual_share", "wait_share", "wait_share_low", "wait_share_high")
+# Since 22 November 2026 `same` takes several processes, and a ratio's inverse has the mirrored
+# verdict: 1 / 1.02 is as far from 1 as 1.02.
+MENDED = {("same", "undecided"), ("undecided", "faster")}
 EXPECTED_VALUES = 26_000
 LARGE = "nvidia-h200/contiguity.bench/k=8192,m=8192,n=8192.json"
 
@@ -74,6 +77,10 @@ def test_what_follows_is_what_was_stored(file):
                 )
             elif isinstance(value, list):
                 assert value == pytest.approx(stored, rel=BLOCKS), place
+            elif column.startswith("verdict") and found.params.get("processes", 1) == 1:
+                assert value == stored or (stored, value) in MENDED, place
+            elif column == "pays":
+                assert value == stored or (stored, value) == (False, None), place
             else:
                 assert value == stored, place
 

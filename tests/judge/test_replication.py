@@ -86,6 +86,17 @@ def test_blocks_pooled_as_if_independent_claim_what_is_not_there():
     assert rate(rule=one_process, **true) > 0.30
 
 
+def test_placement_hides_a_difference_as_it_makes_one():
+    def one_process(control, again, variant):  # as if one could say what takes three
+        first = intervals.ratio_interval(split(variant)[0], split(control)[0])
+        return intervals.verdict(first, 0.0, processes=3)
+
+    true = {"effect": 1.01, "placement": 0.005, "noise": 0.002, "processes": 3}
+    assert rate(("same",), rule=one_process, **true) > 0.20
+    assert rate(("same",), **true) <= 0.05
+    assert rate(("same",), **true | {"processes": 1}) == 0.0
+
+
 def test_two_processes_claim_no_difference_under_two_percent():
     true = {"placement": 0.0, "noise": 0.001, "processes": 2}
     assert rate(effect=1.015, **true) == 0.0

@@ -146,12 +146,16 @@ def test_the_noise_floor_is_the_far_end_of_the_control_pair(low, high, floor):
         ((1.0201, 1.015, 1.025), 0.002, 1, "slower"),
         # Under 0.5 % nothing is claimed; it may be shown to be the same.
         ((1.004, 1.003, 1.005), 0.001, 9, "same"),
-        ((1.000, 0.995, 1.005), 0.004, 1, "same"),
-        ((1.000, 0.990, 1.010), 0.004, 1, "same"),
-        ((1.000, 0.989, 1.005), 0.004, 1, "undecided"),
-        ((1.000, 0.995, 1.011), 0.004, 1, "undecided"),
-        # Within 1 % and shown to be different: one process says same, several say how.
-        ((1.008, 1.006, 1.0095), 0.001, 1, "same"),
+        ((1.000, 0.995, 1.005), 0.004, 3, "same"),
+        ((1.000, 0.991, 1.009), 0.004, 3, "same"),
+        ((1.000, 0.989, 1.005), 0.004, 3, "undecided"),
+        ((1.000, 0.995, 1.011), 0.004, 3, "undecided"),
+        # It takes as many processes as a difference of that size.
+        ((1.000, 0.995, 1.005), 0.004, 1, "undecided"),
+        ((1.000, 0.995, 1.005), 0.004, 2, "undecided"),
+        ((1.000, 0.9999, 1.0001), 0.0, 1, "undecided"),
+        # Within 1 % and shown to be different: one process says neither, several say how.
+        ((1.008, 1.006, 1.0095), 0.001, 1, "undecided"),
         ((1.008, 1.006, 1.0095), 0.001, 3, "slower"),
         # No floor, no claim.
         ((1.50, 1.48, 1.52), None, 1, "undecided"),
@@ -161,6 +165,25 @@ def test_the_noise_floor_is_the_far_end_of_the_control_pair(low, high, floor):
 )
 def test_what_may_be_said(ratio, floor, processes, expected):
     assert verdict(Interval(*ratio), floor, processes) == expected
+
+
+def test_exchanging_a_variant_and_its_control_mirrors_the_verdict():
+    seed = 20261122
+    print(f"seed {seed}")
+    generator = np.random.default_rng(seed)
+    mirrored = {"faster": "slower", "slower": "faster"}
+    seen = set()
+    for processes in (1, 3, 6):
+        for _ in range(2000):
+            low, middle, high = sorted(np.exp(generator.normal(0, 0.012, 3)))
+            found, inverse = Interval(middle, low, high), Interval(1 / middle, 1 / high, 1 / low)
+            floor = generator.choice([0.0, 0.004, 0.015])
+            word = verdict(found, floor, processes)
+            assert verdict(inverse, floor, processes) == mirrored.get(word, word)
+            seen.add(word)
+    assert seen == {"faster", "slower", "same", "undecided"}
+    assert verdict(Interval(1.0201, 1.015, 1.025), 0.002) == "slower"
+    assert verdict(Interval(1 / 1.0201, 1 / 1.025, 1 / 1.015), 0.002) == "faster"
 
 
 def test_too_few_blocks_prove_neither_a_difference_nor_its_absence():

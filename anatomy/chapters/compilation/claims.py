@@ -1,10 +1,9 @@
 """What the seeds say of torch.compile, put to times of a step as its host sees it."""
 
 from collections.abc import Iterable, Mapping
-from statistics import median
 from typing import Any
 
-from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
 from anatomy.claims.findings import NEAR
 from anatomy.claims.pace import listed, pace
@@ -155,14 +154,11 @@ def _over_default(table: Table) -> Cases:
 
 @claim(MODES)
 def max_autotune_for_inference(modes: Table) -> Finding:
-    """An option that the mode sets is tied to inference by its name, and none to training.
-
-    Options that belong to neither decide nothing: it is then a question of speed, not measured
-    here.
+    """Which mode infers fastest is a question of speed, which takes minutes for one layer and was
+    not measured; what the mode sets stands beside it and decides nothing.
     """
-    row = modes.row(TUNED)
-    for_inference = {"inference": True, "training": False}.get(row["tied_to"])
-    return answer(for_inference, f"{_tied(row)} How fast max-autotune is was not measured here.")
+    seen = f"How fast max-autotune is was not measured here. {_tied(modes.row(TUNED))}"
+    return Finding(NOT_MEASURABLE, seen)
 
 
 def _tied(row: Row) -> str:
@@ -223,23 +219,26 @@ def _broken(detection: Table, names: tuple[str, ...]) -> Finding:
 
 @claim(TRAINING, INFERENCE)
 def compiling_takes_minutes(*tables: Table) -> Finding:
-    """For each task and mode, the first calls of every cell took one second to ten minutes.
+    """In each task and mode, the first calls of every cell took one second to ten minutes.
 
-    Each cell is set up once, so the interval is that from the quickest cell to the slowest.
+    Each cell is set up once: what it took is one time, without an interval.
     """
-    cases = Cases()
+    cases, seen = Cases(), []
     for table in tables:
         for way in (COMPILED, GRAPHS):
             task = table.params["task"]
-            with cases.at(task=task, mode=way) as case:
-                rows = table.select(op="first call", variant=f"{way}, first calls")
-                if not rows:
+            rows = table.select(op="first call", variant=f"{way}, first calls")
+            if not rows:
+                with cases.at(task=task, mode=way):
                     raise Unmeasured(f"no cell of {way} could be compiled")
-                took = [row["median_s"] for row in rows]
-                time = Measured(median(took), min(took), max(took), "s")
-                case(time.within(SECONDS, MINUTES), time, f"{task}, {way} {time.text}")
-    middle = "median [quickest, slowest] cell"
-    return cases.finding(f"First calls of a layer, {middle}: {cases.said()}.")
+            for row in rows:
+                cell = f"C={row['width']} T={row['tokens']}"
+                with cases.at(task=task, mode=way, cell=cell) as case:
+                    time = Measured.counted(row["median_s"], "s")
+                    case(time.within(SECONDS, MINUTES), time)
+            took = [row["median_s"] for row in rows]
+            seen += [f"{task}, {way} {between(took, units.seconds)}"] if took else []
+    return cases.finding(f"First calls of a layer, quickest to slowest cell: {'; '.join(seen)}.")
 
 
 @claim(RECOMPILES)

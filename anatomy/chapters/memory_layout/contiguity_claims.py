@@ -282,7 +282,8 @@ def equality_proves_compensation(*tables: Table) -> Finding:
             taken += [ratio.value for ratio in ratios]
             as_plain = [ratio.says("same") for ratio in ratios]
             # Three layouts that are all equally fast say nothing about who made them so.
-            case(None if None in (equal, *as_plain) else equal and not as_plain[0])
+            refuted = equal is False or as_plain[0]
+            case(False if refuted else None if None in (equal, *as_plain) else True)
     seen = f"{between(taken)} of the contiguous time"
     return cases.finding(f"The transposed view and its copy take {seen}.")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from math import log2
 from typing import Any
 
-from anatomy.claims import Cases, Finding, Measured, Need, claim
+from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, claim
 from anatomy.claims.findings import NEAR
 from anatomy.claims.table import Table, bytes_over, judged, over_control, speed_up, why_not
 from anatomy.judge.rows import Row
@@ -18,6 +18,7 @@ MIXED, BASELINES = ("amp fp16", "amp bf16"), ("fp32", "tf32")
 LOW, HIGH = 1.5, 2.0  # the seed's speed-up of mixed precision, and of 16 bits end to end
 SAME_ERROR = 0.1  # scaling the loss of a bf16 pass changes its error by less, if it needs none
 NO_SLOWER = 1.02  # a smaller difference of fp16 from bf16 is not claimed from one process
+AMPERE = 8.0  # the compute capability from which on cards multiply in bf16
 NO_ACCOUNT = "a CPU keeps no account of its memory"
 
 
@@ -132,9 +133,11 @@ def bf16_needs_no_scaling(gradients: Table) -> Finding:
 
 @claim(INFERENCE, GRADIENTS)
 def fp16_for_inference(inference: Table, gradients: Table) -> Finding:
-    """Against bf16, fp16 is no slower and closer to float64, at every size.
+    """On a card before Ampere, fp16 is no slower than bf16 and closer to float64, at every size.
 
-    Its range stands beside that and decides nothing: that block's outputs were made so on purpose.
+    On any other card the advice is not put to the test, and what is seen stands beside it. So does
+    its range: the block whose outputs fp16 can't hold was made so on purpose. Whether a model has
+    such outputs is a question to the model.
     """
     cases = Cases()
     for cell in _cells(inference, "forward "):
@@ -152,7 +155,10 @@ def fp16_for_inference(inference: Table, gradients: Table) -> Finding:
         f"Of a block that was made to reach {large['largest_output']:.3g}, {large['overflow']:.0f} "
         f"of {large['outputs']:.0f} outputs are infinite in fp16."
     )
-    return cases.finding(f"fp16 over bf16: {cases.said()}. {beyond}")
+    seen = f"fp16 over bf16: {cases.said()}. {beyond}"
+    if float(inference.machine.get("capability") or 0) >= AMPERE:
+        return Finding(NOT_MEASURABLE, f"This card is none before Ampere. Here, {seen}")
+    return cases.finding(seen)
 
 
 def _size(row: Row) -> str:

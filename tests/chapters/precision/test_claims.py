@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from anatomy import claims
+from anatomy.chapters.precision import claims as precision_claims
 from anatomy.record import recording
 from tests.fakes import synthetic
 
@@ -56,7 +57,7 @@ def test_the_verdicts_of_the_made_up_card(root):
         "mixed-precision-halves-activations": claims.HOLDS,
         "bf16-range-is-fp32s": claims.HOLDS,
         "bf16-needs-no-scaling": claims.HOLDS,
-        "fp16-for-inference": claims.HOLDS,
+        "fp16-for-inference": claims.NOT_MEASURABLE,
         "fp8-pays-with-quantisation": claims.ONLY_WHERE,
         "fp8-halves-a-product": claims.ONLY_WHERE,
         "fp8-is-hopper": claims.FAILS,
@@ -145,11 +146,16 @@ def test_a_narrower_range_is_not_fp32s(root):
     assert verdict("bf16-range-is-fp32s", root).word == claims.FAILS
 
 
-def test_fp16_is_for_inference_if_it_is_as_fast_and_more_accurate(root):
+def test_fp16_is_for_inference_if_it_is_as_fast_and_more_accurate(root, monkeypatch):
+    # The advice is for cards before Ampere, and the made-up one is none.
+    found = verdict("fp16-for-inference", root)
+    assert found.word == claims.NOT_MEASURABLE and "of the error" in found.evidence
+    monkeypatch.setattr(precision_claims, "AMPERE", 99.0)
+    edited(root, "inference", retimed(lambda row: 0.9))
     found = verdict("fp16-for-inference", root)
     # The block that overflows was made to: it is told, and decides nothing.
     assert found.word == claims.HOLDS and "outputs are infinite in fp16" in found.evidence
-    edited(root, "inference", retimed(lambda row: 1.1))
+    edited(root, "inference", retimed(lambda row: 1.3))
     assert "for error" in verdict("fp16-for-inference", root).condition
     edited(root, "inference", lambda row: row.update(error=1e-3))
     assert verdict("fp16-for-inference", root).word == claims.FAILS

@@ -14,7 +14,14 @@ from anatomy.table import units
 NEEDS = dict(zip(WIDTHS, TRAINING, strict=True))
 CEILING = f"{rungs.CEILING}bf16"
 ENGINE, OURS = "4_transformer_engine", "5_fastest"
-GOAL = {"place": "a goal of this site, set before it was measured", "topic": "the ladder"}
+GOAL = {
+    "place": "a goal of this site, set on 21 November 2026 before it was measured",
+    "topic": "the ladder",
+}
+REWORDED = (
+    "a goal of this site, set on 21 November 2026 before it was measured as one of PyTorch alone; "
+    '"and Triton" was added that day after the first recording'
+)
 # Errors of two ways count as equal up to a tenth: they round at other places.
 AS_FAR = 1.1
 # A loss may come out right by luck; below what rounding to bfloat16 may move it by, it is no worse.
@@ -51,7 +58,7 @@ def ladder_goal_at_1024(table: Table) -> Finding:
     *NEEDS.values(),
     statement="FP8 in PyTorch and Triton is faster than Transformer Engine's own layer under its "
     "best recipe, in the same run, at an equal error of loss and gradients.",
-    **GOAL,
+    **(GOAL | {"place": REWORDED}),
 )
 def ladder_goal_beyond_engine(*tables: Table) -> Finding:
     """The fastest way of rung 5 in FP8 with no larger error, over the fastest recipe of rung 4."""

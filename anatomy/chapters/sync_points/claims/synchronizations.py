@@ -3,9 +3,9 @@
 from collections import defaultdict
 
 from anatomy.claims import Cases, Finding, Need, Unmeasured, answer, claim
-from anatomy.claims.findings import span
+from anatomy.claims.findings import NEAR, span
 from anatomy.claims.needs import beginning
-from anatomy.claims.table import Table, judged
+from anatomy.claims.table import Table, judged, quotient
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -63,21 +63,22 @@ def to_device_synchronizes(transfers: Table) -> Finding:
 
 @claim(COSTS)
 def measure_first(costs: Table) -> Finding:
-    """One change of one line costs time in some loops and none in others: which, only a clock says.
+    """One change of a line costs a tenth more in one loop than in another: where, a clock says.
 
-    It fails if the change has the same verdict in every loop: then a rule would do.
+    It fails if the change costs the same in every loop up to that: then a rule would do.
     """
     rows = beginning(costs, "step ", EACH)
     cases = judged((({}, row) for row in rows), lambda ratio: ratio.says("slower"))
     there = cases.measurable
     if not there:
         return cases.finding("")
-    ratios, even = span(there.numbers), there.false
-    settled = len(there) in (there.true, even)
+    most, least = (f(there.numbers, key=lambda each: each.value) for f in (max, min))
+    apart, ratios = quotient(most, least), span(there.numbers)
     return answer(
-        True if there.true and even else False if settled else None,
+        apart.at_least(1 + NEAR),
         f"Time of a step with one readback over that without: {ratios.text}. It is slower in "
-        f"{there.true} of {len(there)} loops, not slower in {even}, and undecided in the rest.",
+        f"{there.true} of {len(there)} loops, and undecided in the rest. The most is {apart.text} "
+        "of the least.",
         ratios,
     )
 
