@@ -17,11 +17,9 @@ NAME = "pytorch-gpu-anatomy"
 
 
 def main(arguments: Sequence[str] | None = None, package: Path | None = None) -> NoReturn:
-    """Run one command and leave with its status.
+    """Run one command, by default this process's, and leave with its status.
 
-    Args:
-        arguments: What was typed after the command's name. Default: this process's arguments.
-        package: Folder of another package with an experiments/ folder, for tests.
+    `package` is the folder of another package with experiments, for tests.
     """
     from typer.main import get_command
 
@@ -36,15 +34,11 @@ def main(arguments: Sequence[str] | None = None, package: Path | None = None) ->
         if output := getattr(error, "output", ""):
             print("\n".join(f"    {line}" for line in output.splitlines()), file=sys.stderr)
         sys.exit(error.exit_status)
-    except KeyboardInterrupt:
-        _interrupted()
-    except SystemExit as end:
-        if end.code == 130:  # Typer turns Ctrl-C into this, and says nothing
-            _interrupted()
-        raise
+    except (KeyboardInterrupt, SystemExit) as end:
+        # Typer turns Ctrl-C into status 130, and says nothing.
+        if isinstance(end, SystemExit) and end.code != 130:
+            raise
+        told = "Interrupted. Recordings that were finished are kept, and none is cut."
+        print(told, file=sys.stderr)
+        sys.exit(130)
     sys.exit(0)
-
-
-def _interrupted() -> NoReturn:
-    print("Interrupted. Recordings that were finished are kept, and none is cut.", file=sys.stderr)
-    sys.exit(130)

@@ -3,21 +3,22 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import typer
 from rich.table import Table
 
 from anatomy.cli import ceilings
-from anatomy.cli.options import DeviceOption, Format, FormatOption
+from anatomy.cli.options import DeviceOption, FormatOption
 from anatomy.cli.output import say, say_data, show, table
 from anatomy.judge import limits
 from anatomy.record import recording, signatures
 from anatomy.table import units
 from anatomy.table.errors import RecordingError
 
-# What `machine` prints of each block, and with which unit.
+# What `list` prints as data of each experiment, beside its name.
+LISTED = ("command", "page", "summary", "defaults", "timeout_s")
+# What `machine` prints of the machine block, and with which unit.
 MACHINE_LINES = (
     ("slug", "machine", ""),
     ("gpu", "GPU", ""),
@@ -33,61 +34,54 @@ MACHINE_LINES = (
     ("cpu", "CPU", ""),
     ("cpu_count", "CPU threads", ""),
 )
-SOFTWARE_LINES = ("python", "torch", "cuda", "cudnn", "cublas", "triton", "numpy", "pandas", "os")
 
 
 def add(app: typer.Typer, package: Path | None) -> None:
     """Add `list` and `machine` to the application."""
 
     @app.command("list", epilog="Example: pytorch-gpu-anatomy list")
-    def list_(format: FormatOption = Format.TEXT) -> None:
+    def list_(format: FormatOption = "text") -> None:
         """List the experiments, the page that explains each, and the command that runs it."""
         found = signatures.experiments(package).values()
-        if format is not Format.TEXT:
-            say_data(pd.DataFrame(map(_as_row, found), dtype=object), format)
-            return
-        lines = [(e.name, e.command or f"run {e.name}", e.page, e.summary) for e in found]
-        show(table(("experiment", "command", "page", "what it does"), lines))
+        if format == "text":
+            lines = [(e.name, e.command or f"run {e.name}", e.page, e.summary) for e in found]
+            show(table(("experiment", "command", "page", "what it does"), lines))
+        else:
+            rows = [{"experiment": e.name} | {at: getattr(e, at) for at in LISTED} for e in found]
+            say_data(pd.DataFrame(rows, dtype=object), format)
 
     @app.command(epilog="Example: pytorch-gpu-anatomy machine --device cuda:0")
-    def machine(device: DeviceOption = "cuda:0", format: FormatOption = Format.TEXT) -> None:
+    def machine(device: DeviceOption = "cuda:0", format: FormatOption = "text") -> None:
         """Show what was detected of a device, and its limits: the maker's and those measured."""
         from anatomy.record import recorder  # the record half; the other commands do without
 
         here = recorder.describe(device)
-        slug = here["machine"]["slug"]
-        found = ceilings.compared(slug, here["machine"]["gpu"])
-        if format is Format.JSON:
+        found = ceilings.compared(here["machine"]["slug"], here["machine"]["gpu"])
+        if format == "json":
             say(json.dumps(here | {"limits": found}, indent=1))
-        elif format is Format.CSV:
+        elif format == "csv":
             say_data(pd.DataFrame(found, dtype=object), format)
         else:
             show(*_machine_tables(here, found, device))
 
 
-def _as_row(each: signatures.Signature) -> dict[str, Any]:
-    return {
-        "experiment": each.name,
-        "command": each.command,
-        "page": each.page,
-        "summary": each.summary,
-        "defaults": each.defaults,
-        "timeout_s": each.timeout_s,
-    }
-
-
 def _machine_tables(here: dict, found: list[dict], device: str) -> Iterator[Table | str]:
+    try:
+        recording.default_root()
+        command = f"record {limits.EXPERIMENT}"
+    except RecordingError:  # outside a checkout, `machine` reads the folder of recordings here
+        command = "limits --save recordings"
     option = "" if device == "cuda:0" else f" --device {device}"
-    mend = f"Measure them: pytorch-gpu-anatomy {_limits_command()}{option}"
+    mend = f"Measure them: pytorch-gpu-anatomy {command}{option}"
     grid = Table(box=None, show_header=False, pad_edge=False)
     for name, label, unit in MACHINE_LINES:
         value = here["machine"].get(name)
         if value is not None:
             shown = units.byte_count(value) if unit == "bytes" else f"{value} {unit}".rstrip()
             grid.add_row(label, shown)
-    for name in SOFTWARE_LINES:
-        if here["software"].get(name) is not None:
-            grid.add_row(name, here["software"][name])
+    for name, version in here["software"].items():
+        if version is not None:
+            grid.add_row(name, version)
     yield grid
     if not found:
         yield f"\nNo limits are known of this machine. {mend}"
@@ -96,12 +90,3 @@ def _machine_tables(here: dict, found: list[dict], device: str) -> Iterator[Tabl
     yield from ceilings.sources(found)
     if all(each["measured"] is None for each in found):
         yield f"None was measured on {here['machine']['slug']} yet. {mend}"
-
-
-def _limits_command() -> str:
-    """The command whose recording `machine` reads: outside a checkout, that of the folder here."""
-    try:
-        recording.default_root()
-    except RecordingError:
-        return "limits --save recordings"
-    return f"record {limits.EXPERIMENT}"

@@ -28,52 +28,42 @@ EXPERIMENTS = {
 def compared(slug: str, gpu: str | None, fresh: Recording | None = None) -> list[dict[str, Any]]:
     """Each ceiling of a machine with the maker's figure beside the measured one.
 
-    Args:
-        slug: The machine.
-        gpu: Its GPU's name, or None.
-        fresh: A recording of the ceilings that has just been made and may lie nowhere; it stands
-            in the place of older ones.
+    A `fresh` recording of the ceilings, which may lie nowhere, stands in the place of older ones.
     """
     theirs, found = limits.from_datasheet(gpu), _measured(slug, fresh)
-    limits_of = []
-    for name in dict.fromkeys([*theirs, *found]):
-        stated, reached = theirs.get(name), found.get(name)
-        limits_of.append(
-            {
-                "limit": name,
-                "unit": (stated or reached).unit,
-                "measured": reached.value if reached else None,
-                "datasheet": stated.value if stated else None,
-                "source": "; ".join(each.source for each in (reached, stated) if each),
-            }
-        )
-    return limits_of
+    pairs = {name: (found.get(name), theirs.get(name)) for name in [*theirs, *found]}
+    return [
+        {
+            "limit": name,
+            "unit": (stated or reached).unit,
+            "measured": reached.value if reached else None,
+            "datasheet": stated.value if stated else None,
+            "source": "; ".join(each.source for each in (reached, stated) if each),
+        }
+        for name, (reached, stated) in pairs.items()
+    ]
 
 
 def report(found: Recording) -> Iterator[Table | str]:
-    """What a recording of the limits says, beside what was recorded of the other limits before.
-
-    Args:
-        found: A recording of one of `EXPERIMENTS`, just made.
-    """
+    """What a new recording of one of `EXPERIMENTS` says, beside what is recorded of the others."""
     slug, gpu = found.machine, found.data["machine"].get("gpu")
-    known = {name: _recorded(slug, name) for name in EXPERIMENTS} | {found.experiment: found}
-    fresh = known[limits.EXPERIMENT]
+    recorded = {name: _recorded(slug, name) for name in EXPERIMENTS} | {found.experiment: found}
+    fresh = recorded[limits.EXPERIMENT]
     if found_limits := compared(slug, gpu, fresh):
         yield table_of(found_limits)
         yield from sources(found_limits)
     if fresh:
-        yield from _refused(fresh)
+        yield from (f"{row['limit']}: {row['note']}" for row in fresh.rows if row.get("note"))
         yield from _ridges(slug, gpu, fresh)
-    if known[rooflines.BANDWIDTH]:
-        yield from _cache(known[rooflines.BANDWIDTH].rows)
-    if known[rooflines.FLOORS]:
-        yield from _floors(known[rooflines.FLOORS].rows)
+    if recorded[rooflines.BANDWIDTH]:
+        yield from _cache(recorded[rooflines.BANDWIDTH].rows)
+    if recorded[rooflines.FLOORS]:
+        yield from _floors(recorded[rooflines.FLOORS].rows)
     for warning in found.warnings:
         yield f"warning: {warning}"
     option = "" if found.params["device"] == "cuda:0" else f" --device {found.params['device']}"
     for name, what in EXPERIMENTS.items():
-        if known[name] is None:
+        if recorded[name] is None:
             yield f"Not recorded yet: {what}. pytorch-gpu-anatomy record {name}{option}"
 
 
@@ -102,30 +92,20 @@ def _measured(slug: str, fresh: Recording | None) -> dict[str, limits.Ceiling]:
     if fresh is not None:
         source = f"{slug}/{limits.EXPERIMENT}, {fresh.data['started_at'][:10]}"
         return limits.measured((row, source) for row in fresh.rows)
-    known = reading.ceilings(_root(), slug)
-    return {each.name: each for each in known if each.kind == "measured"}
-
-
-def _refused(fresh: Recording) -> Iterator[str]:
-    for row in fresh.rows:
-        if row.get("note"):
-            yield f"{row['limit']}: {row['note']}"
+    return {each.name: each for each in known(slug) if each.kind == "measured"}
 
 
 def _ridges(slug: str, gpu: str | None, fresh: Recording) -> Iterator[str]:
     ceilings = limits.Ceilings(slug, limits.from_datasheet(gpu) | _measured(slug, fresh))
-    corners = {name: limits.ridge(ceilings, name) for name in rooflines.formats(ceilings)}
     parts = [
         f"{name.removeprefix(limits.MATMUL)} {units.significant(corner)}"
-        for name, corner in corners.items()
-        if corner is not None
+        for name in rooflines.formats(ceilings)
+        if (corner := limits.ridge(ceilings, name)) is not None
     ]
     if parts:
         copies = units.rate(ceilings.get("copy").value, "B/s")
-        yield (
-            f"\nCompute-bound from so many operations per byte on (FLOP/B, copies at {copies}): "
-            + ", ".join(parts)
-        )
+        what = f"operations per byte on (FLOP/B, copies at {copies})"
+        yield f"\nCompute-bound from so many {what}: {', '.join(parts)}"
 
 
 def _cache(found: list[Row]) -> Iterator[Table | str]:
@@ -149,27 +129,30 @@ def _floors(found: list[Row]) -> Iterator[Table | str]:
     by = {(row["op"], row["variant"], row["quantity"]): row for row in measured}
     for op, variant in dict.fromkeys((op, variant) for op, variant, _ in by):
         there = [by.get((op, variant, quantity)) for quantity in rooflines.FLOOR_QUANTITIES]
-        spans = (
-            row and units.seconds_range(row["median_s"], row["low_s"], row["high_s"])
-            for row in there
-        )
+        times = [row and (row["median_s"], row["low_s"], row["high_s"]) for row in there]
+        spans = (time and units.seconds_range(*time) for time in times)
         lines.append((variant if op == "graph" else f"{op}: {variant}", *spans))
     fits = [curves.graph_line(found, quantity) for quantity in rooflines.FLOOR_QUANTITIES]
     for words, part in (("each kernel of a graph", "each"), ("a replay, fixed part", "fixed")):
-        ends: list[Interval | None] = [getattr(fit, part) if fit else None for fit in fits]
+        ends: list[Interval | None] = [fit and getattr(fit, part) for fit in fits]
         spans = (each and units.seconds_range(each.median, each.low, each.high) for each in ends)
         lines.append((words, *spans))
-    heads = (f"#{rooflines.FLOOR_HEADS[quantity]}" for quantity in rooflines.FLOOR_QUANTITIES)
+    heads = (f"#{head}" for head in rooflines.FLOOR_HEADS.values())
     yield table(("floor", *heads), lines, "\nWhat asking the GPU costs")
 
 
 def _recorded(slug: str, name: str) -> Recording | None:
     with suppress(RecordingError):
-        return recording.find(_root(), slug, name)
+        return recording.find(_folder(), slug, name)
     return None
 
 
-def _root() -> Path:
+def known(slug: str) -> limits.Ceilings:
+    """The ceilings of a machine, measured and the maker's, as far as they are known."""
+    return reading.ceilings(_folder(), slug)
+
+
+def _folder() -> Path:
     with suppress(RecordingError):  # outside a checkout there may be nothing measured
         return recording.default_root()
     return Path("recordings")

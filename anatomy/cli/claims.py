@@ -7,10 +7,11 @@ import typer
 
 from anatomy import claims
 from anatomy.claims import ledger
-from anatomy.cli.options import Format, FormatOption, MachineOption
+from anatomy.cli import targets
+from anatomy.cli.options import FormatOption, MachineOption
 from anatomy.cli.output import say, show, table
 from anatomy.figures.text import prose
-from anatomy.record import recording, signatures
+from anatomy.record import recording
 from anatomy.record.showing import Showing
 from anatomy.table.errors import AnatomyError, BadParameter, RecordingError, UnknownName
 
@@ -26,7 +27,7 @@ def add(app: typer.Typer) -> None:
             typer.Option("--verdict", help=f"Only this one: {', '.join(claims.ALL_WORDS)}."),
         ] = None,
         topic: Annotated[str | None, typer.Option("--topic", help="Only this topic.")] = None,
-        format: FormatOption = Format.TEXT,
+        format: FormatOption = "text",
         check: Annotated[
             bool,
             typer.Option(
@@ -44,7 +45,16 @@ def add(app: typer.Typer) -> None:
         if (check or write) and (verdict or topic):
             raise BadParameter("--check and --write take all claims: leave out --verdict, --topic.")
         root = recording.default_root()
-        found = {slug: _results(root, slug) for slug in _machines(root, machine)}
+        known = ledger.judged_machines(root)
+        if not known:
+            make = "Make some: pytorch-gpu-anatomy record"
+            raise RecordingError(f"There are no recordings to judge by in {root}. {make}")
+        if machine is not None and machine not in known:
+            raise UnknownName("machine with recordings", machine, known)
+        found = {
+            slug: ledger.results(Showing(root=root, machine=slug), [slug])
+            for slug in ([machine] if machine else known)
+        }
         if write:
             for slug, results in found.items():
                 say(f"written: {ledger.commit(root, slug, ledger.verdicts(results))}")
@@ -62,32 +72,16 @@ def add(app: typer.Typer) -> None:
         ] = None,
     ) -> None:
         """Leave with status 1 if a page has a measured figure that was typed by hand."""
-        docs = signatures.PACKAGE.parent / "docs"
-        known = [path.relative_to(docs).as_posix() for path in sorted(docs.rglob("*.md"))]
+        known = targets.pages()
         if not known:
             raise AnatomyError("There are no pages here: this runs in a checkout.")
         for name in pages or ():
             if name not in known:
                 raise UnknownName("page", name, known)
-        if typed := prose.on_pages(docs, pages):
+        if typed := prose.on_pages(targets.docs(), pages):
             say("\n".join(typed))
             raise typer.Exit(1)
         say("No figure on these pages was typed by hand.")
-
-
-def _machines(root: Path, machine: str | None) -> list[str]:
-    known = ledger.judged_machines(root)
-    if not known:
-        raise RecordingError(
-            f"There are no recordings to judge by in {root}. Make some: pytorch-gpu-anatomy record"
-        )
-    if machine is not None and machine not in known:
-        raise UnknownName("machine with recordings", machine, known)
-    return [machine] if machine else known
-
-
-def _results(root: Path, machine: str) -> list[claims.Result]:
-    return ledger.results(Showing(root=root, machine=machine), [machine])
 
 
 def _check(root: Path, found: dict[str, list[claims.Result]]) -> None:
@@ -108,22 +102,20 @@ def _check(root: Path, found: dict[str, list[claims.Result]]) -> None:
         say(f"{old} of {len(every)} rest on recordings that are not current: run `check`.")
 
 
-def _print(found: list[claims.Result], format: Format) -> None:
-    if format is Format.CSV:
+def _print(found: list[claims.Result], format: str) -> None:
+    if format == "csv":
         say(ledger.as_csv(found))
-    elif format is Format.JSON:
+    elif format == "json":
         say(ledger.as_json(found))
     elif not found:
         say("There is no such claim.")
     else:
-        lines = [
-            (
-                "" if each.claim.row is None else str(each.claim.row),
-                *(each.claim.name, each.machine, each.word, each.claim.number),
-                *((each.measured.text, each.claim.measures) if each.measured else ("", "")),
-            )
-            for each in found
-        ]
+        lines = []
+        for each in found:
+            number = "" if each.claim.row is None else str(each.claim.row)
+            claimed = (each.claim.name, each.machine, each.word, each.claim.number)
+            measured = (each.measured.text, each.claim.measures) if each.measured else ("", "")
+            lines.append((number, *claimed, *measured))
         heads = ("#row", "claim", "machine", "verdict", "claimed", "measured", "which is")
-        counted = {word: n for word, n in ledger.counts(found).items() if n}
-        show(table(heads, lines), "", ", ".join(f"{n} {word}" for word, n in counted.items()))
+        counts = ", ".join(f"{n} {word}" for word, n in ledger.counts(found).items() if n)
+        show(table(heads, lines), "", counts)

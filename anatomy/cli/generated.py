@@ -21,43 +21,31 @@ BLAS = (
 def callback(
     experiment: Signature, own: Mapping[str, tuple[Any, Any]], act: Act, *, defaults: bool = True
 ) -> Callable[..., None]:
-    """A function whose signature is the experiment's parameters and the command's own options.
+    """What `typer.Typer.command` needs: a function with all options as its signature.
 
-    Args:
-        experiment: What the options are made from.
-        own: Options of the command: name -> (annotation, default).
-        act: Called with the experiment, its parameters, and the command's own options.
-        defaults: Whether a parameter that is not given has the experiment's default; otherwise
-            it is left out.
-
-    Returns:
-        The function for `typer.Typer.command`.
+    Those are the experiment's and the command's `own`: name -> (annotation, default). Without
+    `defaults`, a parameter that is not given is left out of what `act` is called with.
     """
-    parameters = [
-        _parameter(each.name, _annotation(each, defaults), each.default if defaults else None)
+    theirs = {
+        each.name: (_annotation(each, defaults), each.default if defaults else None)
         for each in experiment.parameters
+    }
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in {**theirs, **own}.items()
     ]
-    parameters += [_parameter(name, kind, default) for name, (kind, default) in own.items()]
 
     def call(**values: Any) -> None:
-        theirs = {each.name: values.pop(each.name) for each in experiment.parameters}
+        params = {name: values.pop(name) for name in theirs}
         if not defaults:
-            theirs = {name: value for name, value in theirs.items() if value is not None}
-        act(experiment, theirs, values)
+            params = {name: value for name, value in params.items() if value is not None}
+        act(experiment, params, values)
 
     call.__signature__ = inspect.Signature(parameters)
     call.__annotations__ = {each.name: each.annotation for each in parameters}
-    call.__doc__ = help_text(experiment)
+    has_sizes = theirs.keys() >= {"m", "n", "k"}
+    call.__doc__ = escape(f"{experiment.summary}\n\n{BLAS}" if has_sizes else experiment.summary)
     return call
-
-
-def help_text(experiment: Signature) -> str:
-    """The experiment's summary, and a word on m, n and k where it has them."""
-    names = {each.name for each in experiment.parameters}
-    parts = [experiment.summary]
-    if {"m", "n", "k"} <= names:
-        parts.append(BLAS)
-    return escape("\n\n".join(parts))
 
 
 def example(command: str, experiment: Signature) -> str:
@@ -76,19 +64,13 @@ def _flag(parameter: Parameter) -> str:
 
 
 def _annotation(parameter: Parameter, is_default: bool) -> Any:
-    kind: Any = parameter.type
-    if parameter.choices and parameter.type is str:
+    kind, help = parameter.type, parameter.help
+    if parameter.choices and kind is str:
         kind = Literal[parameter.choices]
-    help = parameter.help
-    if parameter.choices and parameter.type is not str:
+    elif parameter.choices:
         help = f"{help} One of {', '.join(map(str, parameter.choices))}."
     dashed = parameter.name.replace("_", "-")
     declared = f"--{dashed}/--no-{dashed}" if parameter.type is bool else f"--{dashed}"
     shown = True if is_default or parameter.default is None else str(parameter.default)
     option = typer.Option(declared, help=escape(help), show_default=shown)
     return Annotated[kind | None, option]
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.table import Table
 
 from anatomy.cli.output import table
-from anatomy.judge.rows import Row
+from anatomy.judge.rows import Row, names
 from anatomy.record.recording import Recording
 from anatomy.table import units
 
@@ -19,11 +19,7 @@ RUNG = re.compile(r"\d ")
 
 
 def report(found: Recording) -> Iterator[Table | str]:
-    """What a recording of the ladder says.
-
-    Args:
-        found: A recording of one of `EXPERIMENTS`, just made.
-    """
+    """What a new recording of one of `EXPERIMENTS` says."""
     rows = found.rows
     if found.experiment == TRAFFIC:
         yield traffic(rows)
@@ -35,28 +31,20 @@ def report(found: Recording) -> Iterator[Table | str]:
 
 
 def steps(rows: Sequence[Row]) -> Iterator[Table | str]:
-    """A table of each comparison of the rungs, from rung 0 upwards; then what can't run, and why.
-
-    Args:
-        rows: Those of `ladder.training`.
-    """
+    """A table of each comparison of `STEPS`, from rung 0 upwards; then what can't run, and why."""
     climbed = [row for row in rows if RUNG.match(str(row.get("variant")))]
     climbed = [row for row in climbed if row.get("role") != "again"]
-    ranks = {name: rank for rank, name in enumerate(dict.fromkeys(_in_order(climbed)))}
-    for op in dict.fromkeys(row["op"] for row in climbed):
+    ways = names(climbed, "variant")
+    ways.sort(key=lambda way: way[0])  # rung by rung, and within a rung as they come
+    for op in names(climbed, "op"):
         group = [row for row in climbed if row["op"] == op]
-        yield _steps_of(op, sorted(group, key=lambda row: ranks[row["variant"]]))
+        yield _steps_of(op, sorted(group, key=lambda row: ways.index(row["variant"])))
     if any(row.get(word) == "undecided" for row in climbed for word in WORDS):
         yield "?: not told apart from the noise"
     whys = {row["variant"]: row["note"] for row in climbed if _unmeasured(row)}
     for why in dict.fromkeys(whys.values()):
-        names = sorted((name for name in whys if whys[name] == why), key=ranks.__getitem__)
-        yield f"{', '.join(names)}: {why}"
-
-
-def _in_order(rows: Sequence[Row]) -> list[str]:
-    """Names of the ways, rung by rung, within a rung as they come."""
-    return sorted((row["variant"] for row in rows), key=lambda name: name[0])
+        stuck = (way for way in ways if way in whys and whys[way] == why)
+        yield f"{', '.join(stuck)}: {why}"
 
 
 def _unmeasured(row: Row) -> bool:
@@ -68,7 +56,9 @@ def _steps_of(op: str, rows: Sequence[Row]) -> Table:
         "a step takes": _time,
         "speed-up": lambda row: _speedup(row, "ratio"),
         "over the rung before": lambda row: _speedup(row, "ratio_before"),
-        "rate": _rate,
+        "rate": lambda row: _if_measured(
+            row, "flops", lambda flops: units.rate(flops / row["median_s"], "FLOP/s")
+        ),
         "of the ceiling": lambda row: _if_measured(row, "share_of_ceiling", units.percent),
         "peak memory": lambda row: _if_measured(row, "total_peak_bytes", units.byte_count),
         "kernels": lambda row: _if_measured(row, "kernels_per_call", lambda count: f"{count:.0f}"),
@@ -97,37 +87,26 @@ def _speedup(row: Row, column: str) -> str | None:
     return units.ratio_range(1 / ratio, *ends) + (" ?" if word == "undecided" else "")
 
 
-def _rate(row: Row) -> str | None:
-    if _unmeasured(row) or units.missing(row.get("flops")):
-        return None
-    return units.rate(row["flops"] / row["median_s"], "FLOP/s")
-
-
 def _if_measured(row: Row, column: str, printed: Callable[[float], str]) -> str | None:
-    value = row.get(column)
-    return None if units.missing(value) or _unmeasured(row) else printed(value)
+    return None if _unmeasured(row) else _if_known(row, column, printed)
+
+
+def _if_known(row: Row, column: str, printed: Callable[[float], str]) -> str | None:
+    return None if units.missing(row.get(column)) else printed(row[column])
 
 
 def traffic(rows: Sequence[Row]) -> Table:
-    """Bytes of device memory by the counters and on paper, and how many times those of `fused`.
-
-    Args:
-        rows: Those of `ladder.traffic`.
-    """
-    heads = ("scores", "counted", "over fused", "on paper", "over fused, on paper")
-    lines = []
-    for row in rows:
-        seen, over = row.get("dram_bytes"), row.get("over_fused")
-        lines.append(
-            (
-                row["op"],
-                row["variant"],
-                units.byte_count(row["score_bytes"]),
-                None if units.missing(seen) else units.byte_count(seen),
-                None if units.missing(over) else units.ratio(over),
-                units.byte_count(row["formula_bytes"]),
-                units.ratio(row["formula_over_fused"]),
-            )
-        )
-    title = "\nBytes of device memory"
-    return table(("attention", "way", *(f"#{head}" for head in heads)), lines, title)
+    """The bytes of `TRAFFIC` by the counters and on paper, and how many times those of `fused`."""
+    columns = {
+        "scores": ("score_bytes", units.byte_count),
+        "counted": ("dram_bytes", units.byte_count),
+        "over fused": ("over_fused", units.ratio),
+        "on paper": ("formula_bytes", units.byte_count),
+        "over fused, on paper": ("formula_over_fused", units.ratio),
+    }
+    lines = [
+        (row["op"], row["variant"], *(_if_known(row, *column) for column in columns.values()))
+        for row in rows
+    ]
+    heads = ("attention", "way", *(f"#{head}" for head in columns))
+    return table(heads, lines, "\nBytes of device memory")

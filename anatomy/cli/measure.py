@@ -7,19 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from anatomy.cli import ceilings, ladder, options, text
-from anatomy.cli.options import Format
-from anatomy.cli.output import as_csv, say, show, tidy
-from anatomy.judge import limits, replication
-from anatomy.record import reading, recording
+from anatomy.cli.output import say, say_recording, show
+from anatomy.judge import replication
+from anatomy.record import recording, signatures
 from anatomy.record.recording import Recording
 from anatomy.record.signatures import Signature
 from anatomy.table.errors import RecordingError
 
 # Experiments whose text begins with how the tensors lie in memory, which another one reports.
 LAYOUT_FIRST = {"contiguity.bench": "tensor_layout.report"}
+# Experiments whose text is made of tables of their own.
+OWN_REPORTS = {
+    **dict.fromkeys(ceilings.EXPERIMENTS, ceilings.report),
+    **dict.fromkeys(ladder.EXPERIMENTS, ladder.report),
+}
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
-    "format": (options.FormatOption, Format.TEXT),
+    "format": (options.FormatOption, "text"),
     "save": (options.SaveOption, None),
     "timeout": (options.OwnTimeoutOption, None),
     "allow_foreign": (options.ForeignOption, False),
@@ -30,35 +34,25 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 def measure(
     experiment: Signature, params: dict[str, Any], given: dict[str, Any], package: Path | None
 ) -> None:
-    """Measure one experiment in an isolated process, and print what came of it.
-
-    Raises:
-        AnatomyError: It could not be measured, or not be saved; nothing half-written is left.
-    """
-    folder = given["save"]
+    """Measure one experiment in an isolated process, and print what came of it."""
+    folder, is_text = given["save"], given["format"] == "text"
     if folder is not None:
         _require_folder(folder)
     parts = []
     first = LAYOUT_FIRST.get(experiment.name)
-    if first and given["format"] is Format.TEXT and package is None:
-        from anatomy.record import signatures
-
+    if first and is_text and package is None:
         layout = signatures.signature(first)
         shared = {each.name: params[each.name] for each in layout.parameters}
         once = given | {"processes": 1}  # where tensors lie is no matter of chance
         parts.append(text.layout(_measured(layout, shared, once, package).rows))
     found = _measured(experiment, params, given, package, folder)
-    if given["format"] is Format.JSON:
-        say(recording.render(recording.compacted(found.judged)))
-    elif given["format"] is Format.CSV:
-        say(as_csv(tidy([found])))
-    elif experiment.name in ceilings.EXPERIMENTS and package is None:
-        show(_origin(found), *ceilings.report(found))
-    elif experiment.name in ladder.EXPERIMENTS and package is None:
-        show(_origin(found), *ladder.report(found))
+    if not is_text:
+        say_recording(found, given["format"])
+    elif experiment.name in OWN_REPORTS and package is None:
+        show(_origin(found), *OWN_REPORTS[experiment.name](found))
     else:
-        said = text.report(found, known_ceilings(found.machine))
-        say("\n\n".join([_origin(found), *parts, *said.split("\n\n")[1:]]))
+        report = text.report(found, ceilings.known(found.machine))
+        say("\n\n".join(filter(None, [_origin(found), *parts, report])))
     if found.path is not None:
         print(f"saved as {found.path}", file=sys.stderr)
 
@@ -98,18 +92,8 @@ def _measured(experiment, params, given, package, folder=None) -> Recording:
         start_s = data["method"]["start_s"]
         took = f"{progress.duration(data['seconds'])}, of which {progress.duration(start_s)}"
         reporter.end(what, f"{took} to start")
-    if folder is not None:
-        saved = recording.save(data, folder, defaults=experiment.defaults)
-        return recording.load(saved)
-    # Saved and read all the same, so that what is printed is what a recording would hold.
+    # Saved and read in any case, so that what is printed is what a recording would hold.
     with tempfile.TemporaryDirectory(prefix="anatomy-") as away:
-        saved = recording.save(data, Path(away), defaults=experiment.defaults)
-        return Recording(recording.load(saved).data)
-
-
-def known_ceilings(machine: str) -> limits.Ceilings | None:
-    """The ceilings of the machine, where there is a folder that may have them."""
-    try:
-        return reading.ceilings(recording.default_root(), machine)
-    except RecordingError:
-        return reading.ceilings(Path("recordings"), machine)
+        root = folder or Path(away)
+        found = recording.load(recording.save(data, root, defaults=experiment.defaults))
+        return found if folder else Recording(found.data)

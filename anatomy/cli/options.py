@@ -1,34 +1,11 @@
 """Options that several commands have, each with its name, its help and its limits."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from anatomy.table.errors import BadParameter
-
-
-class Format(StrEnum):
-    """How results are printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    CSV = "csv"
-
-
-class DataFormat(StrEnum):
-    """How a table is exported."""
-
-    CSV = "csv"
-    JSON = "json"
-
-
-class PlainFormat(StrEnum):
-    """How what is no table is printed."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def _above_0(option: typer.CallbackParam, seconds: float | None) -> float | None:
@@ -38,15 +15,18 @@ def _above_0(option: typer.CallbackParam, seconds: float | None) -> float | None
     return seconds
 
 
-def seconds(name: str, help: str) -> typer.models.OptionInfo:
-    """An option that is a time limit, in seconds."""
+def _seconds(name: str, help: str) -> typer.models.OptionInfo:
     return typer.Option(name, metavar="SECONDS", help=help, callback=_above_0)
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
-PlainFormatOption = Annotated[
-    PlainFormat, typer.Option("--format", help="How to print the result.")
-]
+def folder(help: str) -> typer.models.OptionInfo:
+    """An option that is a folder for recordings."""
+    return typer.Option("--save", metavar="DIR", help=help)
+
+
+_FORMAT = typer.Option("--format", help="How to print the result.")
+FormatOption = Annotated[Literal["text", "json", "csv"], _FORMAT]
+PlainFormatOption = Annotated[Literal["text", "json"], _FORMAT]
 DeviceOption = Annotated[str, typer.Option(help="Device, such as cuda:0 or cpu.")]
 MachineOption = Annotated[
     str | None,
@@ -56,10 +36,10 @@ ForeignOption = Annotated[
     bool,
     typer.Option("--allow-foreign", help="Measure although another process computes on the GPU."),
 ]
-BudgetOption = Annotated[float | None, seconds("--budget", "Stop in time; go on at next call.")]
-TimeoutOption = Annotated[float | None, seconds("--timeout", "End a process after this time.")]
+BudgetOption = Annotated[float | None, _seconds("--budget", "Stop in time; go on at next call.")]
+TimeoutOption = Annotated[float | None, _seconds("--timeout", "End a process after this time.")]
 OwnTimeoutOption = Annotated[
-    float | None, seconds("--timeout", "End it after this time. [default: its own]")
+    float | None, _seconds("--timeout", "End it after this time. [default: its own]")
 ]
 ProcessesOption = Annotated[
     int | None,
@@ -75,11 +55,4 @@ ScriptArguments = Annotated[
     list[str] | None,
     typer.Argument(metavar="ARGUMENT", help="After --, what the script is called with."),
 ]
-
-
-def folder(help: str) -> typer.models.OptionInfo:
-    """An option that is a folder for recordings."""
-    return typer.Option("--save", metavar="DIR", help=help)
-
-
 SaveOption = Annotated[Path | None, folder("Also write the recording under DIR.")]

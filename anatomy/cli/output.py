@@ -5,7 +5,6 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import pandas as pd
 import typer
@@ -13,6 +12,7 @@ from rich.box import SIMPLE
 from rich.console import Console, RenderableType
 from rich.table import Table
 
+from anatomy.record import recording
 from anatomy.record.recording import Recording
 from anatomy.table.errors import AnatomyError
 
@@ -24,42 +24,26 @@ LEADING = (
 
 
 def say(text: str) -> None:
-    """Print to standard output; a reader that has gone away (`| head`) ends the command quietly.
-
-    Raises:
-        AnatomyError: It can't be written, as where a disk is full.
-    """
+    """Print to standard output; a reader that has gone away (`| head`) ends the command quietly."""
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:
-        _discard()
-        raise typer.Exit(0) from None
     except OSError as error:
-        _discard()
+        # Python would complain at exit when it flushes what is left, so give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(0) from None
         raise AnatomyError(
             f"The result could not be printed: {error.strerror}. What it was printed to may hold "
             "a part of it; make room there, or print to somewhere else."
         ) from None
 
 
-def _discard() -> None:
-    """Python would complain at exit when it flushes what is left, so give it somewhere to go."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def table(
     heads: Iterable[str], lines: Iterable[Sequence[str | None]], title: str | None = None
 ) -> Table:
-    """A table for a terminal.
-
-    Args:
-        heads: Headings; those that begin with `#` are of numbers, which stand to the right.
-        lines: Their cells; what is None shows as a dash.
-        title: What stands above it.
-    """
-    box = SIMPLE if title else None
-    made = Table(title=title, title_justify="left", box=box, pad_edge=False)
+    """A table for a terminal; `#` begins the heading of numbers, and None shows as a dash."""
+    made = Table(title=title, title_justify="left", box=SIMPLE if title else None, pad_edge=False)
     for head in heads:
         justify = "right" if head.startswith("#") else "left"
         made.add_column(head.removeprefix("#"), justify=justify)
@@ -71,23 +55,20 @@ def table(
 def show(*parts: RenderableType) -> None:
     """Print tables and text in colour where standard output is a terminal and NO_COLOR is unset."""
     terminal = sys.stdout.isatty()
-    held = io.StringIO()
     width = None if terminal else 200  # a pipe has no width; its reader can cut
     console = Console(
-        file=held, force_terminal=terminal, width=width, highlight=False, markup=False
+        file=io.StringIO(), force_terminal=terminal, width=width, highlight=False, markup=False
     )
     for part in parts:
         console.print(part)
-    lines = (line.rstrip() for line in held.getvalue().splitlines())
-    say("\n".join(lines))
+    say("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))
 
 
 def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
     """Every row of the recordings in one table, with what tells them apart.
 
-    Returns:
-        The columns of `LEADING` (`params` as JSON text, times in seconds, `recorded_at` in UTC),
-        then all others that any row has, sorted by name. Missing values are None.
+    First the columns of `LEADING` (`params` as JSON text, times in seconds, `recorded_at` in UTC),
+    then all others that any row has, sorted by name. Missing values are None.
     """
     rows = []
     for each in recordings:
@@ -99,10 +80,10 @@ def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
             "recorded_at": each.data["started_at"],
         }
         rows += [row | origin for row in each.rows]
-    others = sorted({name for row in rows for name in row} - set(LEADING))
+    columns = [*LEADING, *sorted({name for row in rows for name in row} - set(LEADING))]
     return pd.DataFrame(
-        [{name: row.get(name) for name in (*LEADING, *others)} for row in rows],
-        columns=[*LEADING, *others],
+        [{name: row.get(name) for name in columns} for row in rows],
+        columns=columns,
         dtype=object,  # so that a gap does not turn a count into 240.0
     )
 
@@ -110,19 +91,24 @@ def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
 def as_csv(table: pd.DataFrame) -> str:
     """A table as CSV; lists become JSON text, missing values become nothing."""
     # Column by column as objects: pandas would turn a count with a gap into 240.0.
-    cells = {name: [_cell(value) for value in table[name]] for name in table}
+    cells = {
+        name: [json.dumps(each) if isinstance(each, list | dict) else each for each in table[name]]
+        for name in table
+    }
     return pd.DataFrame(cells, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
-def as_json(table: pd.DataFrame) -> str:
-    """A table as a JSON list of objects; missing values are null."""
-    return json.dumps(table.to_dict("records"), indent=1, allow_nan=False)
-
-
 def say_data(table: pd.DataFrame, format: str) -> None:
-    """Print a table as `json` or as `csv`."""
-    say(as_json(table) if format == "json" else as_csv(table))
+    """Print a table as `csv`, or as `json`: a list of objects in which a missing value is null."""
+    if format == "csv":
+        say(as_csv(table))
+    else:
+        say(json.dumps(table.to_dict("records"), indent=1, allow_nan=False))
 
 
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
+def say_recording(found: Recording, format: str) -> None:
+    """Print the rows of a recording as `csv`, or as `json` all of it, as its file would have it."""
+    if format == "csv":
+        say(as_csv(tidy([found])))
+    else:
+        say(recording.render(recording.compacted(found.judged)))

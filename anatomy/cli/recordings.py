@@ -2,17 +2,18 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import typer
 
 from anatomy.cli import generated, options, text
 from anatomy.cli import targets as calls
-from anatomy.cli.options import DataFormat, Format, FormatOption, MachineOption
-from anatomy.cli.output import as_csv, say, say_data, show, table, tidy
+from anatomy.cli.options import FormatOption, MachineOption
+from anatomy.cli.output import say, say_data, say_recording, show, table, tidy
 from anatomy.judge import limits
 from anatomy.record import reading, recording, signatures
 from anatomy.record.recording import Recording
@@ -71,10 +72,10 @@ def add(app: typer.Typer, package: Path | None) -> None:
         root = recording.default_root()
         here = machine.here()
         # Without a GPU nothing is measured, but it can be said how the site's machine stands.
-        slug = None if here or not plan else _or_none(shown_machine)
+        slug = None if here or not plan else _shown_machine()
         items = recorder.plan(wanted, root, here, slug=slug, package=package, processes=processes)
         if prune:
-            _prune({(item.name, _params_key(item.params)) for item in items}, root, dry=plan)
+            _prune([(item.name, item.params) for item in items], root, dry=plan)
         elif plan:
             _print_plan(items, recorder.estimate_s(items))
         else:
@@ -93,12 +94,19 @@ def add(app: typer.Typer, package: Path | None) -> None:
     @app.command(epilog="Example: pytorch-gpu-anatomy check")
     def check(machine: MachineOption = None) -> None:
         """Leave with status 1 if a page shows a recording that is missing or not current."""
-        known = signatures.experiments(package)
-        stale = [each for each in _freshness_of_pages(machine, package) if not each[2].current]
-        for name, params, fresh, places in stale:
-            say(f"{places[0]}: {known[name].title(params)}: {fresh.state}. {fresh.reason}")
+        from anatomy.machine import host as this_machine
+        from anatomy.record import recorder
+
+        root = _root()  # outside a checkout that is what is missing, whichever the machine
+        here = this_machine.here()
+        slug = machine or (here["slug"] if here else shown_machine())
+        items = recorder.plan(calls.collected(), root, here, slug=slug, package=package)
+        stale = [each for each in items if not each.freshness.current]
+        for each in stale:
+            say(f"{each.places[0]}: {each.title}: {each.freshness.state}. {each.freshness.reason}")
         if stale:
-            words = dict.fromkeys(known[name].words(params) for name, params, *_ in stale)
+            known = signatures.experiments(package)
+            words = dict.fromkeys(known[each.name].words(each.params) for each in stale)
             say(f"\n{len(stale)} not current. On the GPU host, `pytorch-gpu-anatomy record` mends")
             say("all of it; one at a time:")
             say("\n".join(f"  pytorch-gpu-anatomy record {each}" for each in words))
@@ -112,7 +120,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
             bool, typer.Option("--columns", help="Print what each column means, and no rows.")
         ] = False,
         format: Annotated[
-            DataFormat | None,
+            Literal["csv", "json"] | None,
             typer.Option("--format", help="csv or json; rows are csv without it, columns a table."),
         ] = None,
     ) -> None:
@@ -123,21 +131,17 @@ def add(app: typer.Typer, package: Path | None) -> None:
         found = recording.all_recordings(_root(), _require_known(machine) if machine else None)
         if not found:
             raise RecordingError("There are no recordings to export.")
-        say_data(tidy(found), format or DataFormat.CSV)
+        say_data(tidy(found), format or "csv")
 
     shown = typer.Typer(help="Show a recorded table in the terminal.", no_args_is_help=True)
     app.add_typer(shown, name="show")
-    own = {"machine": (MachineOption, None), "format": (FormatOption, Format.TEXT)}
-
-    def act(experiment: Signature, params: dict[str, Any], options: dict[str, Any]) -> None:
-        _show(experiment, params, **options)
-
+    own = {"machine": (MachineOption, None), "format": (FormatOption, "text")}
     for name, experiment in signatures.experiments(package).items():
-        call = generated.callback(experiment, own, act, defaults=False)
+        call = generated.callback(experiment, own, _show, defaults=False)
         shown.command(name, epilog=f"Example: pytorch-gpu-anatomy show {name}")(call)
 
 
-def _print_columns(format: DataFormat | None) -> None:
+def _print_columns(format: str | None) -> None:
     """What each column means: for people, or as data with all that is declared of it."""
     every = columns.declared()
     if format is not None:
@@ -147,27 +151,22 @@ def _print_columns(format: DataFormat | None) -> None:
     show(table(("column", "of", "unit", "meaning"), lines))
 
 
-def _show(
-    experiment: Signature, params: Mapping[str, Any], machine: str | None, format: Format
-) -> None:
+def _show(experiment: Signature, params: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     root = _root()
-    slug = _machine(machine, root, experiment)
+    slug = _machine(options["machine"], root, experiment)
     wanted = experiment.bind(**params)
-    there = [
-        each for each in recording.all_recordings(root, slug) if each.experiment == experiment.name
-    ]
+    every = recording.all_recordings(root, slug)
+    there = [each for each in every if each.experiment == experiment.name]
     found = next((each for each in there if each.params == wanted), None)
     if found is None:
         raise RecordingError(_no_such_recording(experiment, wanted, slug, there))
-    if format is Format.JSON:
-        say(recording.render(recording.compacted(found.judged)))
-    elif format is Format.CSV:
-        say(as_csv(tidy([found])))
-    else:
-        ceilings = reading.ceilings(root, slug)
-        notes = "\n".join(f"  - {note}" for note in text.notes(found))
-        end = [f"Notes:\n{notes}"] if notes else []
-        show(text.provenance(found), *text.tables(found, ceilings), *end)
+    if options["format"] != "text":
+        say_recording(found, options["format"])
+        return
+    notes = "\n".join(f"  - {note}" for note in text.notes(found))
+    end = [f"Notes:\n{notes}"] if notes else []
+    tables = text.tables(found, reading.ceilings(root, slug))
+    show(text.provenance(found), *tables, *end)
 
 
 def _no_such_recording(
@@ -182,25 +181,13 @@ def _no_such_recording(
     )
 
 
-def _freshness_of_pages(machine: str | None, package: Path | None) -> list[tuple]:
-    """(experiment, parameters, freshness, places) of what pages show, on the machine shown."""
-    from anatomy.machine import host as this_machine
-    from anatomy.record import recorder
-
-    root = _root()  # outside a checkout that is what is missing, whichever the machine
-    here = this_machine.here()
-    slug = machine or (here["slug"] if here else shown_machine())
-    items = recorder.plan(calls.collected(), root, here, slug=slug, package=package)
-    return [(each.name, each.params, each.freshness, each.places) for each in items]
-
-
-def _prune(shown: set[tuple], root: Path, *, dry: bool) -> None:
+def _prune(shown: list[tuple[str, dict]], root: Path, *, dry: bool) -> None:
     """Delete recordings, of all machines, that no page shows; ceilings stay, for every share."""
     count = 0
     broken: list[RecordingError] = []
     for each in recording.all_recordings(root, broken=broken):
-        call = (each.experiment, _params_key(each.params))
-        if call not in shown and each.experiment != limits.EXPERIMENT:
+        is_shown = (each.experiment, each.params) in shown
+        if not is_shown and each.experiment != limits.EXPERIMENT:
             count += 1
             say(f"{'would delete' if dry else 'deleted'} {each.path.relative_to(root)}")
             if not dry:
@@ -210,34 +197,23 @@ def _prune(shown: set[tuple], root: Path, *, dry: bool) -> None:
         print(f"left alone: {error}", file=sys.stderr)
 
 
-def _params_key(params: Mapping[str, Any]) -> tuple:
-    return tuple(sorted(params.items()))
-
-
 def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
-    stale = [each for each in items if not each.freshness.current]
-    lines = [
-        (
-            each.title,
-            each.freshness.state,
-            None if each.last_seconds is None else units.seconds(each.last_seconds),
-            ", ".join(each.places) or None,
-            each.freshness.reason,
-        )
-        for each in items
-    ]
+    lines = []
+    for each in items:
+        last = None if each.last_seconds is None else units.seconds(each.last_seconds)
+        places, fresh = ", ".join(each.places) or None, each.freshness
+        lines.append((each.title, fresh.state, last, places, fresh.reason))
     show(table(("experiment", "state", "last took", "shown by", "why"), lines))
-    took = f", about {units.seconds(estimate_s)}" if estimate_s else ""
-    say(f"{len(stale)} of {len(items)} to measure{took if stale else ''}.")
+    stale = sum(not each.freshness.current for each in items)
+    took = f", about {units.seconds(estimate_s)}" if stale and estimate_s else ""
+    say(f"{stale} of {len(items)} to measure{took}.")
 
 
 def _root() -> Path:
     root = recording.default_root()
     if not root.is_dir():
-        raise RecordingError(
-            f"There are no recordings yet: {root.name}/ does not exist. Make some: "
-            "pytorch-gpu-anatomy record"
-        )
+        told = f"There are no recordings yet: {root.name}/ does not exist."
+        raise RecordingError(f"{told} Make some: pytorch-gpu-anatomy record")
     return root
 
 
@@ -253,19 +229,16 @@ def _machine(machine: str | None, root: Path, experiment: Signature) -> str:
     if machine:
         return _require_known(machine)
     known = recording.machines(root)
-    if (shown := _or_none(shown_machine)) in known:
+    if (shown := _shown_machine()) in known:
         return shown
     if len(known) == 1:
         return known[0]
-    raise BadParameter(
-        f"{experiment.name} is recorded on several machines ({', '.join(known) or 'none'}); "
-        "name one with --machine."
-    )
+    where = f"several machines ({', '.join(known) or 'none'})"
+    raise BadParameter(f"{experiment.name} is recorded on {where}; name one with --machine.")
 
 
-def _or_none(ask: Callable[[], str]) -> str | None:
-    """What `ask` says, or None where nothing says it."""
-    try:
-        return ask()
-    except AnatomyError:
-        return None
+def _shown_machine() -> str | None:
+    """The machine that the site shows; None where nothing says which."""
+    with suppress(AnatomyError):
+        return shown_machine()
+    return None

@@ -7,27 +7,19 @@ from typing import Any
 from anatomy.record import signatures
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
-# Experiment, parameters, and where it is shown (absent for one that was asked for by name).
+# Experiment, parameters, and `page.md:line` where it is shown (absent if asked for by name).
 Call = tuple[Any, ...]
 
 
 def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
-    """The calls that the targets ask for.
+    """The calls that pages, experiments, or one experiment with its options ask for.
 
-    Args:
-        targets: Pages, experiments, or one experiment with its options; nothing means all pages.
-        package: Folder of another package that has the experiments.
-
-    Returns:
-        Of pages, all that they show but what is measured on request alone; of an experiment, all
-        calls that pages show, and without any the one with its defaults.
-
-    Raises:
-        UnknownName: A target is neither, or an option is none of the experiment's.
-        BadParameter: Options without a single experiment, without a value, or with a wrong one.
+    Of pages, by default of all, what they show but for what is measured on request alone; of an
+    experiment, all calls that pages show, and without any the one with its defaults.
     """
     known = signatures.experiments(package)
-    names, options = _split(targets)
+    at = next((i for i, each in enumerate(targets) if each.startswith("--")), len(targets))
+    names, options = targets[:at], targets[at:]
     if options:
         if len(names) != 1 or names[0] not in known:
             raise BadParameter(f"{' '.join(options)}: options belong to a single experiment.")
@@ -47,48 +39,33 @@ def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
 
 
 def collected(only: Sequence[str] | None = None) -> list[Call]:
-    """(experiment, parameters, `page.md:line`) of every recording that pages show.
-
-    Args:
-        only: Pages relative to docs/. Default: all of this checkout.
-
-    Raises:
-        AnatomyError: This is no checkout, or a page asks for what does not exist; every such place
-            is listed.
-    """
+    """The calls that pages, by default all of this checkout, show."""
     from anatomy.site.collecting import collect
 
-    asked = pages() if only is None else only
-    if not asked and only is None:
+    if only is None and not (only := pages()):
         raise AnatomyError(
             "There are no pages here that could show anything: this runs in a checkout of the "
             "project. Elsewhere name an experiment."
         )
-    return [tuple(call) for call in collect([_docs() / page for page in asked])]
+    return [tuple(call) for call in collect([docs() / page for page in only])]
 
 
 def pages() -> list[str]:
     """Pages of the checkout relative to docs/; none outside a checkout."""
-    docs = _docs()
-    return sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md"))
+    return sorted(page.relative_to(docs()).as_posix() for page in docs().rglob("*.md"))
 
 
-def _docs() -> Path:
+def docs() -> Path:
+    """The folder of the pages, which only a checkout has."""
     return signatures.PACKAGE.parent / "docs"
 
 
 def _page(name: str, known: Sequence[str]) -> str:
     """The page that a target names: relative to docs/, or as a path from here."""
     for page in pages():
-        if Path(name).as_posix() == page or Path(name).resolve() == (_docs() / page).resolve():
+        if Path(name).as_posix() == page or Path(name).resolve() == (docs() / page).resolve():
             return page
     raise UnknownName("page or experiment", name, [*known, *pages()])
-
-
-def _split(targets: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names before the first option, and the options."""
-    at = next((i for i, each in enumerate(targets) if each.startswith("--")), len(targets))
-    return list(targets[:at]), list(targets[at:])
 
 
 def _pairs(options: Sequence[str]) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """A recording as text for a terminal: layout reports, timing blocks, and notes on what they say.
 
-The blocks are those of the suite this project grew from; each time has its interval, its ratio to
-the control with a verdict, and its share of the machine's limit. The notes are computed from the
-rows: no sentence about speed is fixed here.
+The blocks are those of the suite this project grew from. The notes are computed from the rows: no
+sentence about speed is fixed here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,13 +34,9 @@ def provenance(recording: Recording) -> str:
     machine, software, code = data["machine"], data["software"], data["code"]
     params = " ".join(f"{name}={value}" for name, value in recording.params.items())
     parts = [machine.get("gpu") or machine.get("cpu") or recording.machine]
-    for what, version in (
-        ("torch", software.get("torch")),
-        ("CUDA", software.get("cuda")),
-        ("driver", machine.get("driver")),
-    ):
-        if version:
-            parts.append(f"{what} {version}")
+    versions = (software.get("torch"), software.get("cuda"), machine.get("driver"))
+    named = zip(("torch", "CUDA", "driver"), versions, strict=True)
+    parts += [f"{what} {version}" for what, version in named if version]
     parts.append(data["started_at"])
     if code.get("commit"):
         parts.append(f"commit {code['commit'][:10]}{' with changes' if code['dirty'] else ''}")
@@ -49,14 +44,13 @@ def provenance(recording: Recording) -> str:
 
 
 def report(recording: Recording, ceilings: Ceilings | None = None) -> str:
-    """The whole text of a recording: layout reports, timing blocks, notes; or a plain table."""
-    found = recording.rows
-    parts = [provenance(recording)]
+    """The text below the provenance: layout reports or other answers, timing blocks, notes."""
+    found, parts = recording.rows, []
     if any("strides" in row for row in found):
         parts.append(layout(found))
-    elif answers := [row for row in found if not _is_timed(row)]:
-        parts.append("\n\n".join(map(_answer_block, answers)))
-    for (op, quantity), group in rows.groups_of([r for r in found if _is_timed(r)]):
+    else:
+        parts += [_answer_block(row) for row in found if not _is_timed(row)]
+    for (op, quantity), group in rows.groups_of(filter(_is_timed, found)):
         parts.append(timing(op, quantity, group, ceilings))
     if said := notes(recording):
         parts.append("Notes:\n" + "\n".join(f"  - {note}" for note in said))
@@ -78,9 +72,8 @@ def _layout_block(row: Row) -> str:
         if row.get(name) is not None:
             lines.append(f"  {name:<15}: {rows.printed(row, name)}")
     if (offset := row.get("offset_bytes")) is not None:
-        lines.append(
-            f"  {'offset_bytes':<15}: {offset}  (mod {LINE_BYTES} = {offset % LINE_BYTES})"
-        )
+        rest = f"(mod {LINE_BYTES} = {offset % LINE_BYTES})"
+        lines.append(f"  {'offset_bytes':<15}: {offset}  {rest}")
     for name in ("base_mod_128", "ld_bytes", "is_view", "blas"):
         if row.get(name) is not None:
             lines.append(f"  {name:<15}: {units.format_value(row[name])}")
@@ -114,24 +107,23 @@ def timing(op: str | None, quantity: str | None, group: Sequence[Row], ceilings)
 def _timing_cells(row: Row, ceilings: Ceilings | None) -> list[str]:
     if row.get("median_s") is None:
         return [row["variant"], f"not measured: {row.get('note') or 'no reason given'}", "", ""]
-    milliseconds = [_thousandfold(row.get(name)) for name in ("median_s", "low_s", "high_s")]
+    ends = (row.get(name) for name in ("median_s", "low_s", "high_s"))
+    milliseconds = (None if units.missing(end) else end * 1e3 for end in ends)
     time = units.with_interval(*milliseconds, unit="ms/iter")
     verdict = row.get("verdict") or ""
     if row.get("ratio") is not None:
         ratio = units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
         facing = f" of {row['control']}" if row.get("control") else ""
-        verdict = f"{ratio}{facing}, {verdict}" if verdict else f"{ratio}{facing}"
+        verdict = ", ".join(filter(None, (f"{ratio}{facing}", verdict)))
     full = rows.derived(row, ceilings)
     share = ""
     if full["share"] is not None:
         share = f"{units.percent(full['share'])} of {full['share_of']} ({full['limit_kind']})"
     elif full["rate"] is not None:
         share = rows.printed(full, "rate")
-    remarks = [share] if share else []
-    remarks += ["wide"] if row.get("wide") else []
-    remarks += [row["throttle"]] if row.get("throttle") == "power-limited" else []
-    remarks += [row["note"]] if row.get("note") else []
-    return [row["variant"], time, verdict, ", ".join(remarks)]
+    limited = "power-limited" if row.get("throttle") == "power-limited" else ""
+    remarks = (share, "wide" if row.get("wide") else "", limited, row.get("note"))
+    return [row["variant"], time, verdict, ", ".join(filter(None, remarks))]
 
 
 def notes(recording: Recording) -> list[str]:
@@ -141,11 +133,9 @@ def notes(recording: Recording) -> list[str]:
     for (op, quantity), group in rows.groups_of(found):
         where = ", ".join(part for part in (op, quantity) if part)
         said += [f"{where}: {finding}." for finding in _findings(group)]
-    limited = sum(row.get("throttle") == "power-limited" for row in found)
-    if limited:
+    if limited := sum(row.get("throttle") == "power-limited" for row in found):
         said.append(f"The power limit held the clock down in {limited} of {len(found)} rows.")
-    wide = sum(bool(row.get("wide")) for row in found)
-    if wide:
+    if wide := sum(bool(row.get("wide")) for row in found):
         said.append(f"{wide} of {len(found)} rows are wide: more time would narrow them.")
     return said + list(recording.warnings)
 
@@ -165,8 +155,7 @@ def _findings(group: Sequence[Row]) -> Iterator[str]:
         ("undecided", "not told apart from the control"),
         ("impossible", "faster than the hardware can be, so not to be believed"),
     ):
-        names = [row["variant"] for row in group if row.get("verdict") == verdict]
-        if names:
+        if names := [row["variant"] for row in group if row.get("verdict") == verdict]:
             yield f"{meaning}: {', '.join(names)}"
 
 
@@ -176,10 +165,12 @@ def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table
     for (op, quantity), group in rows.groups_of(recording.rows):
         full = [rows.derived(row, ceilings) for row in group]
         names = dict.fromkeys(name for row in full for name in row)
-        shown = [name for name in names if name not in HIDDEN and _any_measured(full, name)]
+        measured = {n: [row[n] for row in full if not units.missing(row.get(n))] for n in names}
+        shown = [name for name in names if name not in HIDDEN and measured[name]]
         first = [n for n in ("variant", "median_s", "ratio", "verdict") if n in shown]
         shown = first + [name for name in shown if name not in first]
-        heads = (f"{'' if _is_text(full, n) else '#'}{rows.heading(n)}" for n in shown)
+        numbers = {name for name in shown if not isinstance(measured[name][0], str)}
+        heads = (f"{'#' if name in numbers else ''}{rows.heading(name)}" for name in shown)
         lines = [[_table_cell(row, name) for name in shown] for row in full]
         made.append(table(heads, lines, rows.group_name(op, quantity) or None))
     return made
@@ -193,19 +184,7 @@ def _table_cell(row: Mapping[str, Any], name: str) -> str | None:
     return rows.printed(row, name) if name == "rate" else rows.ranged(row, name)
 
 
-def _any_measured(found: Sequence[Row], name: str) -> bool:
-    return any(not units.missing(row.get(name)) for row in found)
-
-
-def _is_text(found: Sequence[Row], name: str) -> bool:
-    return isinstance(next(row[name] for row in found if row.get(name) is not None), str)
-
-
 def _is_timed(row: Row) -> bool:
     """Whether a row is of a time: it has one, or says why there is none."""
     has_time = any(row.get(name) is not None for name in ("median_s", "quantity"))
     return has_time or bool("median_s" in row and row.get("variant") and row.get("note"))
-
-
-def _thousandfold(x: float | None) -> float | None:
-    return None if units.missing(x) else x * 1e3

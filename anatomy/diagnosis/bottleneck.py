@@ -1,13 +1,9 @@
 """What holds one step back: from measured quantities to the name of a bottleneck, and why.
 
-A bottleneck is what would save most time if it were gone. That is asked of a model of one step with
-few numbers: what the host needs to dispatch the work, to get its input and to wait, and how long
-the GPU is busy with kernels, copies and collectives. A host that never waits runs ahead, so the
-step takes as long as the slower side; a host that waits adds up with the GPU. What the GPU's own
-time goes into is told by its share of the machine's ceilings.
-
-Nothing is measured here: `steps` does that. What was not measured is None, and takes
-the certainty of the answer with it.
+A bottleneck is what would save most time if it were gone. That is asked of a model of one step: a
+host that never waits runs ahead, so the step takes as long as the slower side; a host that waits
+adds up with the GPU. What the GPU's own time goes into is told by its share of the machine's
+ceilings. What was not measured is None, and takes the certainty of the answer with it.
 """
 
 from collections.abc import Mapping
@@ -50,8 +46,8 @@ WAITS_FIRST = (
     "Then: "
 )
 
-# The three kinds of the seed, in numbers that it does not give: `many` and `small` kernels, `high`
-# bandwidth and `high` kernel time.
+# The seed's three kinds in numbers that it does not give: many small kernels, high bandwidth, and
+# high kernel time.
 MANY_KERNELS, SMALL_KERNEL_S, HIGH_BANDWIDTH, HIGH_KERNEL_TIME = 50, 10e-6, 0.5, 0.5
 NONE_OF_THREE = "none of the three"
 
@@ -76,43 +72,24 @@ ADVICE = {
 
 @dataclass(frozen=True)
 class Quantities:
-    """What was measured of one step. Seconds are per step; None is not measured.
+    """What was measured of one step. Seconds are per step; None is not measured."""
 
-    Attributes:
-        period_s: Steady time from step to step, as the host sees it.
-        enqueue_s: Host time until the step returns, with nothing queued before; its input apart.
-        input_s: Host time to get the step's input from its iterator; 0 where it has none.
-        wait_s: Host time in calls that wait for the GPU.
-        transfer_wait_s: Host time inside copies between host and GPU that return late.
-        synchronizes: Whether the step makes the host wait.
-        profiled_s: Time from step to step under the profiler; it says how much that slows the host.
-        busy_s: Time in which the GPU works on anything.
-        copy_s: Part of it in which it does nothing but copy from or to the host.
-        communication_s: Part of it in which nothing but collectives of several GPUs run.
-        kernels: Kernels, copies and memsets of one step.
-        flops: Operations of its products, convolutions and attention.
-        bytes: Bytes that its operators read and write, each by itself.
-        compute_s: Least time of these operations at the machine's ceilings.
-        memory_s: Least time of these bytes at its bandwidth.
-        device: `cuda` or `cpu`.
-    """
-
-    period_s: float | None = None
-    enqueue_s: float | None = None
-    input_s: float | None = None
-    wait_s: float | None = None
-    transfer_wait_s: float | None = None
-    synchronizes: bool | None = None
-    profiled_s: float | None = None
-    busy_s: float | None = None
-    copy_s: float | None = None
-    communication_s: float | None = None
-    kernels: float | None = None
-    flops: float | None = None
-    bytes: float | None = None
-    compute_s: float | None = None
-    memory_s: float | None = None
-    device: str = "cuda"
+    period_s: float | None = None  # steady, from step to step, as the host sees it
+    enqueue_s: float | None = None  # until the step returns, nothing queued before; without input
+    input_s: float | None = None  # the host gets the input from its iterator; 0 where it has none
+    wait_s: float | None = None  # the host is in calls that wait for the GPU
+    transfer_wait_s: float | None = None  # it is inside copies from or to the GPU that return late
+    synchronizes: bool | None = None  # whether the step makes the host wait
+    profiled_s: float | None = None  # a step under the profiler: how much that slows the host
+    busy_s: float | None = None  # the GPU works on anything
+    copy_s: float | None = None  # part of it: nothing but copies from or to the host
+    communication_s: float | None = None  # part of it: nothing but collectives of several GPUs
+    kernels: float | None = None  # kernels, copies and memsets
+    flops: float | None = None  # of products, convolutions and attention
+    bytes: float | None = None  # that the operators read and write, each by itself
+    compute_s: float | None = None  # least time of `flops` at the machine's ceilings
+    memory_s: float | None = None  # least time of `bytes` at its bandwidth
+    device: str = "cuda"  # or `cpu`
 
     def known(self, name: str) -> float | None:
         """One of them as a number; None where it is missing, not finite, or negative."""
@@ -155,7 +132,7 @@ class Quantities:
         return None if least is None or not kernels else least / kernels
 
     def shares(self) -> dict[str, float | None]:
-        """The shares that evidence is told in, as columns of a table."""
+        """All shares that evidence is told in, by their columns."""
         return {
             "idle_share": self.idle_share,
             "enqueue_share": self.share("enqueue_s"),
@@ -170,23 +147,14 @@ class Quantities:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The name of the bottleneck, and what speaks for it.
+    """The name of the bottleneck, and what speaks for it."""
 
-    Attributes:
-        cause: One of `CAUSES`.
-        second: The second most likely, or None where nothing else would save anything.
-        certain: False where the second is close, or something that matters was not measured.
-        savings: For each cause on either side the share of the step that would be saved without it.
-        evidence: Sentences with numbers.
-        advice: What to try next.
-    """
-
-    cause: str
-    second: str | None
-    certain: bool
-    savings: Mapping[str, float] = field(default_factory=dict)
-    evidence: tuple[str, ...] = ()
-    advice: str = ""
+    cause: str  # one of `CAUSES`
+    second: str | None  # the second most likely; None where nothing else would save anything
+    certain: bool  # not where the second is close, or something that matters was not measured
+    savings: Mapping[str, float] = field(default_factory=dict)  # see the function
+    evidence: tuple[str, ...] = ()  # sentences with numbers
+    advice: str = ""  # what to try next
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict as plain values."""
@@ -205,7 +173,7 @@ def judge(seen: Quantities) -> Verdict:
         return _without_profile(seen)
     if not seen.known("kernels"):
         told = "Nothing ran on the GPU, so the step is the host's own work."
-        return _verdict(UNKNOWN, None, False, {}, [told, *_host(seen)])
+        return _verdict(UNKNOWN, None, False, {}, [told, *_host_in_words(seen)])
     saved = savings(seen)
     kind, rival, told_kind, sure = _kind_of_kernels(seen)
     scores = {kind if cause == "kernels" else cause: saved[cause] for cause in saved}
@@ -217,7 +185,7 @@ def judge(seen: Quantities) -> Verdict:
         not others or scores[others[0]] < RIVAL * scores[first]
     )
     certain = certain and (sure or first != kind)
-    told = [*_host(seen), *_device(seen)]
+    told = [*_host_in_words(seen), *_device_in_words(seen)]
     if first == kind or second == kind:
         told.append(told_kind)
     if scores[first] < LEAST_SAVING:
@@ -228,7 +196,7 @@ def judge(seen: Quantities) -> Verdict:
         )
     elif first != kind:
         told.append(
-            f"Without {_what(first)} a step would be about "
+            f"Without {_cause_in_words(first)} a step would be about "
             f"{units.percent(saved[first])} shorter, by a model of these times."
         )
     shown = {kind if cause == "kernels" else cause: saved[cause] for cause in saved}
@@ -239,10 +207,9 @@ def judge(seen: Quantities) -> Verdict:
 
 
 def savings(seen: Quantities) -> dict[str, float]:
-    """The share of a step that each cause costs: what is saved, by the model, where it is gone.
+    """The share of a step, 0 to 1, that the model says is saved where each cause is gone.
 
-    Returns:
-        By cause; `kernels` stands for the GPU's own work, whatever its limit. All are 0 to 1.
+    `kernels` stands for the GPU's own work, whatever its limit.
     """
     period = seen.known("period_s")
     host, inputs = _host_parts(seen)
@@ -268,10 +235,7 @@ def savings(seen: Quantities) -> dict[str, float]:
 
 
 def three_kinds(seen: Quantities) -> str:
-    """What the seed's three kinds would call it: many small kernels, high bandwidth, or high time.
-
-    Source: seeds/002:18, which names no numbers; those are ours.
-    """
+    """What the three kinds of the seed would call it (seeds/002:18; the numbers are ours)."""
     kernels, busy = seen.known("kernels"), seen.known("busy_s")
     many = kernels is not None and kernels >= MANY_KERNELS
     if many and busy is not None and busy / kernels < SMALL_KERNEL_S:
@@ -317,7 +281,7 @@ def _kind_of_kernels(seen: Quantities) -> tuple[str, str | None, str, bool]:
 
 def _without_profile(seen: Quantities) -> Verdict:
     """What can be said without the GPU's own account: whether the host sets the pace."""
-    enqueue, told = seen.share("enqueue_s"), _host(seen)
+    enqueue, told = seen.share("enqueue_s"), _host_in_words(seen)
     told.append("What the GPU did was not seen: no profile.")
     inputs = seen.share("input_s") or 0.0
     if inputs >= INPUT_SHARE_ON_CPU:
@@ -338,8 +302,7 @@ def _on_cpu(seen: Quantities) -> Verdict:
     return replace(_verdict(UNKNOWN, None, False, {}, told), advice=ON_A_GPU)
 
 
-def _host(seen: Quantities) -> list[str]:
-    """What the host does in a step, in sentences."""
+def _host_in_words(seen: Quantities) -> list[str]:
     period = units.seconds(seen.known("period_s"))
     told = [f"A step takes {period}; the host needs {_share(seen.share('enqueue_s'))} of it."]
     inputs, wait = seen.share("input_s"), seen.share("wait_s")
@@ -363,8 +326,7 @@ def _host(seen: Quantities) -> list[str]:
     return told
 
 
-def _device(seen: Quantities) -> list[str]:
-    """What the GPU does in a step, in sentences."""
+def _device_in_words(seen: Quantities) -> list[str]:
     kernels = seen.known("kernels") or 0.0
     told = [
         f"The GPU is idle for {_share(seen.idle_share)} of the step; it runs "
@@ -381,7 +343,7 @@ def _device(seen: Quantities) -> list[str]:
     return told
 
 
-def _what(cause: str) -> str:
+def _cause_in_words(cause: str) -> str:
     words = {LAUNCH: "the host's launches", SYNC: "the waits", INPUT: "the wait for its input"}
     return words.get(cause, cause)
 

@@ -1,9 +1,8 @@
 """Operations and bytes of any callable, operator by operator, as PyTorch dispatches it.
 
-The operations are those of PyTorch's own counter (`torch.utils.flop_counter`): products,
-convolutions and attention; what is elementwise counts as none. The bytes are those of each operator
-by itself: every input read once and every output written once. Eager operators do move them, unless
-a cache holds them between two operators; a kernel that reads something twice moves more.
+The operations are those of PyTorch's own counter (`torch.utils.flop_counter`), in which what is
+elementwise counts as none. The bytes are those of each operator by itself, every input read once
+and every output written once: a cache between two operators saves some, a second reading adds some.
 """
 
 from collections import Counter
@@ -32,20 +31,13 @@ TRANSFERS = ("copy_", "_to_copy")
 
 @dataclass
 class Counted:
-    """What was counted of one call.
+    """What was counted of one call."""
 
-    Attributes:
-        flops: Operations by number format (`bf16`, `tf32`, ...); a type without a ceiling's name
-            stands by its own, such as `float64`.
-        bytes: Bytes read and written.
-        operators: How many operators ran.
-        failed: Why nothing was counted; empty where it was.
-    """
-
+    # By number format (`bf16`, `tf32`, ...); a type without a ceiling by its name, as `float64`.
     flops: Counter = field(default_factory=Counter)
-    bytes: int = 0
-    operators: int = 0
-    failed: str = ""
+    bytes: int = 0  # read and written
+    operators: int = 0  # that ran
+    failed: str = ""  # why nothing was counted
 
     @property
     def total_flops(self) -> int:
@@ -77,20 +69,15 @@ class _Counting(TorchDispatchMode):
             self.into.operators += 1
             if packet in flop_registry:
                 work = flop_registry[packet](*args, **kwargs, out_val=out)
-                self.into.flops[_format(packet, args)] += int(work)
+                self.into.flops[_number_format(packet, args)] += int(work)
             self.into.bytes += _bytes(func, args, kwargs, out)
         return out
 
 
 def count(call: Callable[[], object], kind: str = "cpu") -> Counted:
-    """Count one call, which has run before. It computes and changes what it always does.
+    """Count one call, which has run before, on one kind of device: `cuda` or `cpu`.
 
-    Args:
-        call: The call.
-        kind: The kind of device that is counted, `cuda` or `cpu`.
-
-    A callable that PyTorch does not dispatch operator by operator (a replayed CUDA graph, some
-    compiled code) is counted as far as it is seen, and `failed` says where it refused.
+    A replayed CUDA graph or compiled code is counted as far as operators are seen in it.
     """
     counted = Counted()
     try:
@@ -102,8 +89,7 @@ def count(call: Callable[[], object], kind: str = "cpu") -> Counted:
     return counted
 
 
-def _format(packet: Any, args: tuple) -> str:
-    """The number format in which an operator multiplies."""
+def _number_format(packet: Any, args: tuple) -> str:
     dtype = next((t.dtype for t in _tensors(args) if t.is_floating_point()), torch.float32)
     if dtype == torch.float32 and "conv" in str(packet):
         return "tf32" if torch.backends.cudnn.allow_tf32 else "fp32"

@@ -60,12 +60,9 @@ def take(
     period_s: float,
     mark: Callable[[bool], None] = lambda on: None,
 ) -> Profile:
-    """Profile a few steps: the host's calls and the device's work on one timeline.
+    """Profile a few calls of `full`: one step of `period_s` seconds, with getting its input.
 
-    Args:
-        full: One step, with getting its input.
-        period_s: How long it takes, for how many are profiled.
-        mark: Called with whether `INPUT` is to mark the part that gets the input.
+    `mark` is told whether `INPUT` is to mark the part that gets the input.
     """
     steps = max(FEWEST_STEPS, min(MOST_STEPS, int(PROFILED_S / max(period_s, 1e-9))))
     on_gpu = watch.device.type == "cuda"
@@ -89,13 +86,7 @@ def take(
 
 
 def read(events: list[Any], steps: int, window_s: float) -> Profile:
-    """What the events of a profile say of the steps that `STEP` marks.
-
-    Args:
-        events: All of them, as `torch.profiler.profile.events` gives them.
-        steps: How many steps are marked.
-        window_s: Seconds from the first of them to the end of the last one's work.
-    """
+    """What all events of a profile say of the steps that `STEP` marks."""
     found = Profile(steps=steps, window_s=window_s)
     host = [event for event in events if event.device_type == DeviceType.CPU]
     marks = [_span(event) for event in host if event.name == STEP]
@@ -130,12 +121,7 @@ def read(events: list[Any], steps: int, window_s: float) -> Profile:
 
 
 def on_device(events: list[Any], since_s: float = 0.0) -> list[Event]:
-    """What ran on the GPU, in order of start; marks that the host set beside it are left out.
-
-    Args:
-        events: Those of a profile.
-        since_s: What began earlier is left out too; seconds of the profile's timeline.
-    """
+    """What ran on the GPU from `since_s` on, in order of start, without marks of the host."""
     # A `record_function` is shown on the device as well, over all that it holds. Its name alone
     # does not tell: a Triton kernel has the name of the host's call of it.
     there = [event for event in events if event.device_type == DeviceType.CUDA]

@@ -1,7 +1,7 @@
 """A reader's own script, run in several fresh processes: its comparisons become one each.
 
-Every call of `anatomy.compare` in the script counts, in its order. What they found is merged as
-the tables of an experiment are; `anatomy.judge.replication` says what that may claim.
+What each call of `anatomy.compare` found is merged as the tables of an experiment are;
+`anatomy.judge.replication` says what that may claim.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +11,8 @@ from typing import Any
 from anatomy.judge import merging
 from anatomy.record import handover, isolation
 from anatomy.table.errors import BadParameter, MeasurementError
+
+SAME_THINGS = "A script that is replicated must compare the same things in every process."
 
 
 def replicate(
@@ -22,27 +24,11 @@ def replicate(
     tell: Callable[[int], None] | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Run a script in fresh processes, one after the other, and merge its comparisons.
+    """Run a script in fresh processes, one after the other, and merge each of its comparisons.
 
-    Args:
-        script: The Python file.
-        arguments: What it is called with.
-        processes: How many processes, 1 or more.
-        timeout_s: Seconds after which a process is ended. Default: never.
-        tell: Called with the number of each process, from 1, before it begins.
-        heard: Called with each line that the first process prints; the others are not heard.
-
-    Returns:
-        For each comparison `rows` (see `merging.merged`), `noise_floor` (the largest of the
-        processes') and `warnings`.
-
-    Raises:
-        BadParameter: There is no such script, or not one process.
-        Busy: Another process measures on this machine.
-        MeasurementError: It failed, made no comparison, or made others in another process; the
-            error's `output` is the end of what it printed.
+    `tell` is called with the number of each process, from 1, before it begins, and `heard` with
+    each line that the first one prints. A MeasurementError has the last lines as its `output`.
     """
-    script = Path(script)
     if not script.is_file():
         raise BadParameter(f"There is no script {script}. Name a Python file that calls compare.")
     if processes < 1:
@@ -53,13 +39,12 @@ def replicate(
             if tell:
                 tell(number)
             which = f"{script} in process {number} of {processes}"
-            listener = heard if number == 1 else None
             with isolation.script_run(
                 [str(script), *arguments],
                 name=which,
                 variable=handover.VARIABLE,
                 timeout_s=timeout_s,
-                heard=listener,
+                heard=heard if number == 1 else None,
             ) as file:
                 runs.append(handover.handed_over(file))
             if number == 1 and not runs[0]:
@@ -68,45 +53,36 @@ def replicate(
                     "anatomy.compare with the variants to be compared."
                 )
             _require_same(runs, which)
-    return [_merged(found) for found in zip(*runs, strict=True)]
+    return [
+        {
+            "rows": merging.merged([each["rows"] for each in found]),
+            "noise_floor": max(each["noise_floor"] for each in found),
+            "warnings": merging.merged_warnings([each["warnings"] for each in found]),
+        }
+        for found in zip(*runs, strict=True)
+    ]
 
 
 def _require_same(runs: Sequence[Sequence[dict]], which: str) -> None:
     """Refuse a last run that compared something else than the first."""
     first, last = runs[0], runs[-1]
     if len(first) != len(last):
-        raise MeasurementError(
-            f"{which} made {_counted(len(last))}, and the first made {_counted(len(first))}. A "
-            "script that is replicated must compare the same things in every process."
+        now, before = (
+            "1 comparison" if len(run) == 1 else f"{len(run)} comparisons" for run in (last, first)
         )
+        raise MeasurementError(f"{which} made {now}, and the first made {before}. {SAME_THINGS}")
     for place, pair in enumerate(zip(first, last, strict=True), 1):
         before, now = (_identity(comparison["rows"]) for comparison in pair)
         for what in before:
             if before[what] != now[what]:
                 raise MeasurementError(
                     f"In comparison {place} {which} had the {what} {now[what]}, and the first had "
-                    f"{before[what]}. A script that is replicated must compare the same things in "
-                    "every process."
+                    f"{before[what]}. {SAME_THINGS}"
                 )
 
 
 def _identity(rows: Sequence[dict]) -> dict[str, str]:
     """What a comparison is known by, beside its place."""
-    return {
-        "operation": repr(rows[0].get("op")),
-        "quantity": repr(rows[0].get("quantity")),
-        "device": repr(rows[0].get("device")),
-        "variants": ", ".join(repr(row["variant"]) for row in rows),
-    }
-
-
-def _counted(count: int) -> str:
-    return "1 comparison" if count == 1 else f"{count} comparisons"
-
-
-def _merged(found: Sequence[dict]) -> dict[str, Any]:
-    return {
-        "rows": merging.merged([each["rows"] for each in found]),
-        "noise_floor": max(each["noise_floor"] for each in found),
-        "warnings": merging.merged_warnings([each["warnings"] for each in found]),
-    }
+    columns = {"operation": "op", "quantity": "quantity", "device": "device"}
+    shared = {what: repr(rows[0].get(column)) for what, column in columns.items()}
+    return shared | {"variants": ", ".join(repr(row["variant"]) for row in rows)}

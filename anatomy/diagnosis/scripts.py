@@ -1,7 +1,7 @@
 """A reader's own script, diagnosed in a fresh process: its `step()`, fed by its `batches()`.
 
-The parent starts this module as a script of its own; what it finds comes back as JSON in a file, so
-that the reader's script may print, and crash, as it likes.
+That process runs this module; what it finds comes back as JSON in a file, so that the reader's
+script may print, and crash, as it likes.
 """
 
 import importlib.util
@@ -36,32 +36,15 @@ def diagnose_script(
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Run a script in a fresh process, and diagnose a step that it defines.
+    """Diagnose the step that a function of a script is, in a fresh process.
 
-    Args:
-        script: The Python file. It defines the step, and may define `setup()`, which is called
-            once, and `batches()`, whose values the step is then given one after the other.
-        arguments: What it is called with.
-        function: Name of the step.
-        device: `cuda:0`, or `cpu` in a reduced way.
-        timeout_s: Seconds after which the process is ended. Default: never.
-        heard: Called with each line that the script prints.
-
-    Returns:
-        `text`, the diagnosis as it prints itself, and `diagnosis`, the same as plain values.
-
-    Raises:
-        BadParameter: There is no such script or device, or the step takes something else.
-        UnknownName: It has no such function.
-        DeviceError: The device is not there.
-        Busy: Another process measures on this machine.
-        MeasurementError: It failed; the error's `output` is the end of what it printed.
+    `heard` is called with each line that the script prints; a MeasurementError has the last ones as
+    its `output`. Returns `text`, the diagnosis as it prints itself, and `diagnosis`, the same as
+    plain values.
     """
-    script = Path(script)
     if not script.is_file():
-        raise BadParameter(
-            f"There is no script {script}. Name a Python file that defines {function}()."
-        )
+        advice = f"Name a Python file that defines {function}()."
+        raise BadParameter(f"There is no script {script}. {advice}")
     host.parse_device(device)
     command = ["-m", "anatomy.diagnosis.scripts", str(script), function, device, *arguments]
     with (
@@ -90,7 +73,7 @@ def diagnose_script(
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The child: load the script, diagnose its step, and write what was found."""
+    """What the fresh process does: diagnose the step, and write what was found."""
     script, function, device, *rest = arguments
     file = Path(os.environ[VARIABLE])
     try:
@@ -102,14 +85,13 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> dict[str, Any]:
-    """What there is to write of a script's step."""
+    """Load the script, call its `setup()`, and diagnose its step with what `batches()` yields."""
     host.require_device(device)  # before the script runs for minutes
     sys.argv = [script, *rest]
     sys.path.insert(0, str(Path(script).resolve().parent))
     module = _or_failure(f"{script} could not be loaded", _loaded, Path(script))
     found = vars(module)
-    step = found.get(function)
-    if not callable(step):
+    if not callable(step := found.get(function)):
         own = (each for each in found.values() if inspect.isfunction(each))
         known = [each.__name__ for each in own if each.__module__ == module.__name__]
         raise UnknownName(f"function in {script} called", function, known)
@@ -139,10 +121,8 @@ def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> 
 
 
 def _loaded(script: Path) -> ModuleType:
-    """The script as a module, known by its name so that its classes reach a DataLoader's workers.
-
-    It is not `__main__`, so what would run the whole program does not run.
-    """
+    """The script as a module, and not as `__main__`, which would run the whole program."""
+    # Known by its name, so that its classes reach a DataLoader's workers.
     name = OTHER_NAME if script.stem in sys.modules else script.stem
     spec = importlib.util.spec_from_file_location(name, script)
     if spec is None or spec.loader is None:

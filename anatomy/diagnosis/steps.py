@@ -1,7 +1,6 @@
 """Measures one step of anything and says what holds it back: `diagnose`.
 
-The times come from the stopwatch, without a profiler; what host and GPU did meanwhile comes from a
-profile of a few steps, taken beside. `bottleneck` turns both into a name with its evidence.
+Times come from the stopwatch; what host and GPU did meanwhile, from a profile taken beside.
 """
 
 from collections import Counter
@@ -34,31 +33,20 @@ TOP = 5
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `diagnose` found; it prints itself.
+    """What `diagnose` found; it prints itself."""
 
-    Attributes:
-        name: What was diagnosed.
-        device: Where it ran: the GPU's name, or `cpu`.
-        verdict: The bottleneck with its evidence.
-        quantities: What was measured.
-        period: The period of a step with its 95 % interval, seconds.
-        kernels: What the GPU ran longest: name, share of its busy time, how many a step. On a CPU,
-            operators.
-        waits: Operators and calls that made the host wait, and how often a step.
-        warnings: What the reader must know, one sentence each.
-    """
-
-    name: str
-    device: str
+    name: str  # of what was diagnosed
+    device: str  # the GPU's name, or `cpu`
     verdict: Verdict
     quantities: Quantities
-    period: intervals.Interval
+    period: intervals.Interval  # of a step, in seconds, with its 95 % interval
+    # What the GPU ran longest (on a CPU, operators): name, share of its busy time, how many a step.
     kernels: tuple[tuple[str, float, float], ...] = ()
-    waits: tuple[tuple[str, float], ...] = ()
+    waits: tuple[tuple[str, float], ...] = ()  # what made the host wait, and how often a step
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self))
+        return "\n".join(_printed_lines(self))
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
@@ -149,7 +137,7 @@ def diagnose(
         flops=None if counted.failed else counted.total_flops,
         bytes=None if counted.failed else counted.bytes,
         device=watch.device.type,
-        **_profiled(seen, period.median),
+        **_quantities_of_profile(seen, period.median),
         **least,
     )
     where = host.describe(watch.device)["gpu"] if on_gpu else "cpu"
@@ -229,13 +217,10 @@ def _enqueue(watch: Stopwatch, full: Callable[[], None], feed: _Feed | None) -> 
     return median(taken)
 
 
-def _profiled(seen: profiles.Profile, period_s: float) -> dict[str, float | None]:
-    """The quantities that come from the profile, per step.
-
-    A profiler slows the host, so the host's waits are taken as shares of the profiled time.
-    """
+def _quantities_of_profile(seen: profiles.Profile, period_s: float) -> dict[str, float | None]:
     if not seen.steps or not seen.device:
         return {}
+    # A profiler slows the host, so its waits are taken as shares of the profiled time.
     slowed = period_s / seen.window_s if seen.window_s else 0.0
     busy = census.busy(seen.device)
     copies = [span for span in seen.device if _is_copy(span[2])]
@@ -304,8 +289,7 @@ def _top(events: list[profiles.Event], steps: int) -> tuple[tuple[str, float, fl
     )
 
 
-def _lines(found: Diagnosis) -> list[str]:
-    """A diagnosis as aligned lines."""
+def _printed_lines(found: Diagnosis) -> list[str]:
     verdict, period = found.verdict, found.period
     took = units.seconds_range(period.median, period.low, period.high)
     first = f"bottleneck: {verdict.cause}"

@@ -1,3 +1,1 @@
-"""Which machine this is, which software it has, and what its driver says of clocks, power and
-temperature. None of it loads torch before it asks torch something.
-"""
+"""Which machine this is: its device and host, its software, and what its driver says meanwhile."""

@@ -1,10 +1,8 @@
 """What the NVIDIA driver tells without torch: the cards a process would see, and their counters.
 
-Two libraries of the driver are asked. libcuda lists the cards in the order in which torch numbers
-them, under CUDA_VISIBLE_DEVICES; NVML has clocks, power, temperature and throttle counters. The
-two number the cards differently, so a card is known by its UUID here and by nothing else.
-
-Each reading that this card, driver or container does not offer is None, never 0.
+libcuda lists the cards as torch numbers them, under CUDA_VISIBLE_DEVICES; NVML has clocks, power,
+temperature and throttle counters, and numbers them otherwise. So a card is known by its bare UUID,
+`card` below. What this card, driver or container does not offer is None, never 0.
 """
 
 import ctypes
@@ -68,15 +66,7 @@ def version() -> str | None:
 
 
 def conditions(card: str) -> dict[str, Any] | None:
-    """What the card is doing now.
-
-    Args:
-        card: Bare UUID of the card.
-
-    Returns:
-        `sm_clock_mhz`, `memory_clock_mhz`, `power_w`, `temperature_c`, and `throttle`, see
-        `throttle_counters`; None where NVML does not know the card.
-    """
+    """Clocks, power, temperature and throttle counters now; None where NVML has no such card."""
     nvml, handle = _nvml(), _handle(card)
     if nvml is None or handle is None:
         return None
@@ -91,15 +81,7 @@ def conditions(card: str) -> dict[str, Any] | None:
 
 
 def throttle_counters(card: str) -> dict[str, int | None] | None:
-    """Nanoseconds since the driver was loaded for which each cause slowed the card down.
-
-    Args:
-        card: Bare UUID of the card.
-
-    Returns:
-        The names of `THROTTLE_FIELDS`, each with its counter or None where this card has none;
-        None where NVML does not know the card.
-    """
+    """Nanoseconds since the driver was loaded for which each of `THROTTLE_FIELDS` slowed it."""
     nvml, handle = _nvml(), _handle(card)
     if nvml is None or handle is None:
         return None
@@ -123,11 +105,7 @@ def boundaries(card: str) -> dict[str, float | None]:
 
 
 def compute_processes(card: str) -> list[int] | None:
-    """Processes with a compute context on the card, by the numbers the driver has for them.
-
-    A desktop's compositor holds a graphics context and is not among them. In a container the
-    numbers may be the host's, so that this process does not find its own among them.
-    """
+    """Numbers of the processes that compute on the card; in a container they may be the host's."""
     nvml, handle = _nvml(), _handle(card)
     if nvml is None or handle is None:
         return None

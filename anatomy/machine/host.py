@@ -1,10 +1,8 @@
 """Which machine this is, and what it did meanwhile.
 
-A device is named as torch names it, `cuda:0` or `cpu`, as text or as a `torch.device`. Its card is
-found by UUID: CUDA_VISIBLE_DEVICES renumbers what torch sees and leaves NVML's numbers alone.
-torch is imported only by the functions that ask it something, so that a plan or a check can learn
-which machine this is (`here`) without waiting for it. No host name, user name or serial number is
-ever read; a card is known by a hash of its UUID.
+torch is imported only by the functions that ask it something: a plan or a check learns which
+machine this is (`here`) without waiting for it. No host name, user name or serial number is ever
+read; a card is known by a hash of its UUID.
 """
 
 import functools
@@ -28,12 +26,7 @@ NO_CUDA = "CUDA requested but torch.cuda.is_available() is False."
 
 
 def parse_device(device: Device) -> tuple[str, int]:
-    """Kind (`cuda` or `cpu`) and index of a device; "cuda" alone is its first card.
-
-    Raises:
-        BadParameter: It is no device's name.
-        DeviceError: It is a device of a kind that is not measured here.
-    """
+    """Kind (`cuda` or `cpu`) and index of a device; "cuda" alone is its first card."""
     text = str(device)
     if match := re.fullmatch(r"(cuda|cpu)(?::(\d+))?", text):
         return match[1], int(match[2] or 0)
@@ -46,12 +39,7 @@ def parse_device(device: Device) -> tuple[str, int]:
 
 
 def require_device(device: Device) -> tuple[str, int]:
-    """`parse_device`, and the device is there.
-
-    Raises:
-        BadParameter: It is no device's name.
-        DeviceError: This process has no such device; says what to do.
-    """
+    """`parse_device`; raises DeviceError, which says what to do, where this process has none."""
     kind, index = parse_device(device)
     if kind == "cpu":
         return kind, index
@@ -99,20 +87,9 @@ def _why_no_cuda(version: str, cuda: str | None) -> str:
 
 
 def describe(device: Device = "cuda:0", count: int = 1) -> dict[str, Any]:
-    """The machine block of a recording.
+    """The machine block of a recording, of `count` GPUs like this one.
 
-    Args:
-        device: What is measured on.
-        count: How many GPUs of this kind the experiment uses; more than one ends the slug.
-
-    Returns:
-        `slug`, `gpu` (its name), `count`, `capability` ("9.0"), `sm_count`, `memory_bytes`,
-        `l2_bytes`, `card` (12 hex digits of a hash of the UUID), `driver`, `max_sm_clock_mhz`,
-        `max_memory_clock_mhz`, `power_limit_w`, `cpu` (its model), `cpu_count`. What a CPU has
-        not is None; there `memory_bytes` is the host's.
-
-    Raises:
-        BadParameter, DeviceError: See `require_device`.
+    What a CPU has not is None; there `memory_bytes` is the host's. Raises as `require_device` does.
     """
     kind, index = require_device(device)
     return dict(_describe(kind, index, count))
@@ -123,15 +100,10 @@ def _describe(kind: str, index: int, count: int) -> dict[str, Any]:
     cpu = _cpu_model()
     here = {"cpu": cpu, "cpu_count": os.cpu_count()}
     if kind == "cpu":
-        nothing = ("gpu", "count", "capability", "sm_count", "l2_bytes", "card", "driver")
+        unset = ("gpu", "count", "capability", "sm_count", "l2_bytes", "card", "driver")
         bounds = ("max_sm_clock_mhz", "max_memory_clock_mhz", "power_limit_w")
         memory = _host_memory_bytes()
-        return {
-            "slug": cpu_slug(),
-            "memory_bytes": memory,
-            **here,
-            **dict.fromkeys(nothing + bounds),
-        }
+        return {"slug": cpu_slug(), "memory_bytes": memory, **here, **dict.fromkeys(unset + bounds)}
     import torch
 
     properties = torch.cuda.get_device_properties(index)
@@ -151,12 +123,9 @@ def _describe(kind: str, index: int, count: int) -> dict[str, Any]:
 
 
 def here() -> dict[str, str | None] | None:
-    """What a recording made here now would be compared with, without importing torch.
+    """The first GPU that torch would see, and what a recording made on it now is compared with.
 
-    Returns:
-        `slug`, `card`, `torch`, `driver` and `cuda` of the first GPU that torch would see, and
-        `cpu`, the slug of its host's CPU; None where torch would see none: no driver, every card
-        hidden, or a torch built for the CPU.
+    None without a driver, with every card hidden, or with a torch built for the CPU.
     """
     build = versions.torch_build()
     cards = driver.visible_cards() if build.cuda else []
@@ -177,16 +146,8 @@ def cpu_slug() -> str:
     return f"cpu-{_slug(_cpu_model())}"
 
 
-def gpu_present() -> bool:
-    """Whether measuring on a GPU can be tried here, without importing torch."""
-    return here() is not None
-
-
 def conditions(device: Device) -> dict[str, Any] | None:
-    """Clocks (MHz), power (W), temperature (°C) and throttle counters (ns) of a device now.
-
-    None on a CPU and without NVML; see `driver.conditions`.
-    """
+    """`driver.conditions` of a device; None on a CPU and without NVML."""
     kind, index = parse_device(device)
     return driver.conditions(_uuid(kind, index)) if kind == "cuda" else None
 
@@ -221,15 +182,9 @@ def free_bytes(device: Device) -> int | None:
 
 
 def require_bytes(device: Device, needed: int, what: str) -> None:
-    """Refuse what cannot fit, before anything is allocated.
+    """Raise OutOfMemory, before anything is allocated, where fewer than `needed` bytes are free.
 
-    Args:
-        device: Where it would be allocated.
-        needed: Bytes at the worst moment.
-        what: What needs them, as the subject of a sentence.
-
-    Raises:
-        OutOfMemory: Fewer are free.
+    `needed` is the worst moment; `what` needs them, as the subject of a sentence.
     """
     free = free_bytes(device)
     if free is not None and needed > free:

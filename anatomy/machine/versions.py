@@ -1,8 +1,4 @@
-"""Which software measures: versions of torch and what it brings, read with care about its weight.
-
-`torch_build` and `require_torch` answer without importing torch, which takes seconds; `installed`
-imports it and is for the process that measures.
-"""
+"""Which software measures. Only `installed` imports torch, which takes seconds."""
 
 import ctypes
 import importlib.metadata
@@ -36,11 +32,7 @@ def torch_build() -> Build:
 
 
 def require_torch() -> Build:
-    """`torch_build` for who is about to measure.
-
-    Raises:
-        DeviceError: No torch is installed. (Reading recordings and building the site need none.)
-    """
+    """`torch_build` for who is about to measure; raises DeviceError where none is installed."""
     build = torch_build()
     if build.version == NO_TORCH:
         raise DeviceError(
@@ -77,13 +69,11 @@ def _cublas(cuda: str | None) -> str | None:
         ask = ctypes.CDLL(f"libcublas.so.{cuda.split('.')[0]}").cublasGetProperty
     except (OSError, AttributeError):
         return _version("nvidia-cublas") or _version(f"nvidia-cublas-cu{cuda.split('.')[0]}")
-    parts = []
-    for part in range(3):  # libraryPropertyType: major, minor, patch (library_types.h)
-        value = ctypes.c_int()
-        if ask(part, ctypes.byref(value)):
-            return None
-        parts.append(str(value.value))
-    return ".".join(parts)
+    # libraryPropertyType: major, minor, patch (library_types.h)
+    parts = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    if any(ask(number, ctypes.byref(part)) for number, part in enumerate(parts)):
+        return None
+    return ".".join(str(part.value) for part in parts)
 
 
 def _version(package: str) -> str | None:

@@ -227,7 +227,7 @@ def record(
     """
     todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
     on_gpu = [item for item in todo if not recording.on_cpu(item.params)]
-    if on_gpu and not host.gpu_present():
+    if on_gpu and not host.here():
         raise host.no_cuda()
     started = time.monotonic()
     outcome = Outcome()

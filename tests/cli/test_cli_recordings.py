@@ -111,7 +111,7 @@ def test_targets_are_pages_experiments_and_options(monkeypatch, toylab):
 
 def test_pages_of_the_checkout_are_collected_by_the_read_half(tmp_path, monkeypatch, toylab):
     (tmp_path / "a.md").write_text("# Nothing is shown here\n")
-    monkeypatch.setattr(targets, "_docs", lambda: tmp_path)
+    monkeypatch.setattr(targets, "docs", lambda: tmp_path)
     assert targets.pages() == ["a.md"]
     assert targets.wanted(["a.md"], toylab) == targets.wanted([], toylab) == []
 

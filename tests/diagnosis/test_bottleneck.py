@@ -279,7 +279,8 @@ def test_a_profile_is_read_by_its_marks():
     assert found.wait_s == pytest.approx(30e-6)
     assert found.transfer_s == pytest.approx(80e-6)
     assert found.waits == {"aten::item": 1, "cudaMemcpyAsync": 1}, "one wait is told once"
-    told = steps._profiled(found, period_s=100e-6)  # half as long as under the profiler
+    # Half as long as under the profiler.
+    told = steps._quantities_of_profile(found, period_s=100e-6)
     assert told["busy_s"] == pytest.approx(27e-6)
     assert told["copy_s"] == pytest.approx(2.5e-6), "the rest of the copy is beside a collective"
     assert told["communication_s"] == pytest.approx(10e-6)

@@ -11,7 +11,6 @@ import typer
 
 from anatomy.chapters.harnesses.contest import scoreboard
 from anatomy.cli import options
-from anatomy.cli.options import Format
 from anatomy.cli.output import as_csv, say, show, table
 from anatomy.record import recording
 from anatomy.table.errors import MeasurementError, RecordingError
@@ -34,7 +33,7 @@ def add(app: typer.Typer) -> None:
         save: Annotated[Path | None, SAVE] = None,
         plan: Annotated[bool, PLAN] = False,
         allow_foreign: options.ForeignOption = False,
-        format: options.FormatOption = Format.TEXT,
+        format: options.FormatOption = "text",
     ) -> None:
         """Hold the package's stopwatch against triton's, torch's and inductor's on this device.
 
@@ -72,15 +71,15 @@ def _root() -> Path:
     return Path("recordings")
 
 
-def _print(board: scoreboard.Board, format: Format) -> None:
+def _print(board: scoreboard.Board, format: str) -> None:
     sheets = [
         scoreboard.sheet(board, part, quantity)
         for part in scoreboard.PARTS
         for quantity in (scoreboard.QUANTITIES if part in scoreboard.BY_QUANTITY else ("gpu_cold",))
     ]
-    if format is Format.CSV:
+    if format == "csv":
         say(as_csv(board.targets))
-    elif format is Format.JSON:
+    elif format == "json":
         lines = {}
         for sheet in sheets:
             heads = [head.removeprefix("#") for head in sheet.heads]
