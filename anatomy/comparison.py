@@ -28,6 +28,7 @@ from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.record import handover, reading
+from anatomy.table.errors import told_in_python
 
 Each = float | str | Mapping[str, float | str] | None
 
@@ -170,8 +171,9 @@ def compare(
 @functools.wraps(compare)
 def compare_patiently(variants, *, device="cuda:0", watch=None, **given) -> Comparison:
     """As `compare`, for a reader's own code: how long its calls take nobody knows."""
-    watch = watch or patient_stopwatch(device)
-    return compare(variants, device=device, watch=watch, **given)
+    with told_in_python():
+        watch = watch or patient_stopwatch(device)
+        return compare(variants, device=device, watch=watch, **given)
 
 
 def _of(value: Each, name: str):
