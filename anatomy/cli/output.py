@@ -14,7 +14,6 @@ from rich.table import Table
 
 from anatomy.record import recording
 from anatomy.record.recording import Recording
-from anatomy.table.errors import AnatomyError
 
 # What every row of an export begins with; everything else that rows have comes behind.
 LEADING = (
@@ -23,20 +22,20 @@ LEADING = (
 )
 
 
-def say(text: str) -> None:
-    """Print to standard output; a reader that has gone away (`| head`) ends the command quietly."""
+def say(text: str, *, data: bool = False) -> None:
+    """Print to standard output; a reader that has gone away (`| head`) ends the command quietly.
+
+    Where its encoding lacks a character, text gets a plainer one; `data` are always UTF-8.
+    """
+    if data:
+        sys.stdout.reconfigure(encoding="utf-8")
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
-    except OSError as error:
+    except BrokenPipeError:
         # Python would complain at exit when it flushes what is left, so give it somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise typer.Exit(0) from None
-        raise AnatomyError(
-            f"The result could not be printed: {error.strerror}. What it was printed to may hold "
-            "a part of it; make room there, or print to somewhere else."
-        ) from None
+        raise typer.Exit(0) from None
 
 
 def table(
@@ -101,7 +100,7 @@ def as_csv(table: pd.DataFrame) -> str:
 def say_data(table: pd.DataFrame, format: str) -> None:
     """Print a table as `csv`, or as `json`: a list of objects in which a missing value is null."""
     if format == "csv":
-        say(as_csv(table))
+        say(as_csv(table), data=True)
     else:
         say(json.dumps(table.to_dict("records"), indent=1, allow_nan=False))
 
@@ -109,6 +108,6 @@ def say_data(table: pd.DataFrame, format: str) -> None:
 def say_recording(found: Recording, format: str) -> None:
     """Print the rows of a recording as `csv`, or as `json` all of it, as its file would have it."""
     if format == "csv":
-        say(as_csv(tidy([found])))
+        say(as_csv(tidy([found])), data=True)
     else:
-        say(recording.render(recording.compacted(found.judged)))
+        say(recording.render(recording.compacted(found.judged)), data=True)
