@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anatomy.comparison import compare_patiently as compare
-    from anatomy.diagnosis.steps import diagnose
+    from anatomy.diagnosis.readers import diagnose
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "compare", "diagnose"]
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
 
         return compare
     if name == "diagnose":
-        from anatomy.diagnosis.steps import diagnose
+        from anatomy.diagnosis.readers import diagnose
 
         return diagnose
     raise AttributeError(f"module 'anatomy' has no attribute {name!r}")

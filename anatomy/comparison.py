@@ -30,7 +30,7 @@ from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.record import handover, recording
-from anatomy.table.errors import BadParameter, lookup
+from anatomy.table.errors import BadParameter, lookup, told_in_python
 
 Each = float | str | Mapping[str, float | str] | None
 
@@ -178,8 +178,9 @@ def compare(
 @functools.wraps(compare)
 def compare_patiently(variants, *, device="cuda:0", watch=None, **given) -> Comparison:
     """As `compare`, for a reader's own code: how long its calls take nobody knows."""
-    watch = watch or patient_stopwatch(device)
-    return compare(variants, device=device, watch=watch, **given)
+    with told_in_python():
+        watch = watch or patient_stopwatch(device)
+        return compare(variants, device=device, watch=watch, **given)
 
 
 def _require_counts(**given: Each) -> None:

@@ -144,9 +144,6 @@ def command(experiment: str, *, options: Iterable[str] | None = None, **params: 
 
     Args:
         options: Parameters written out in the command; by default those given, or all of them.
-
-    Raises:
-        BadParameter: The experiment has no command of its own.
     """
     showing = current()
     declared = signatures.signature(experiment)

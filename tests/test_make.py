@@ -11,6 +11,8 @@ from packaging.requirements import Requirement
 import make
 from tests.record.test_isolation import CHECKOUT
 
+README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
@@ -65,8 +67,21 @@ def test_ci_runs_the_test_command():
     script = (CHECKOUT / ".ci" / "run").read_text()
     (command,) = re.findall(r"^exec (.+)$", script, re.M)
     assert command == "python3 make.py test"
-    if (CHECKOUT / "README.md").exists():
-        assert command in (CHECKOUT / "README.md").read_text()
+    assert command in README
+
+
+def test_the_readmes_example_agrees_with_itself_here(monkeypatch, capfd):
+    import anatomy
+    from anatomy.numerics import agreement
+
+    def compared(variants, *, device):
+        first = next(iter(variants.values()))
+        return agreement.check(variants, dict.fromkeys(variants, first), None)
+
+    monkeypatch.setattr(anatomy, "compare", compared, raising=False)
+    (block,) = re.findall(r"^```python\n(import torch\n.*?)^```", README, re.M | re.S)
+    exec(block, {})
+    assert "norm, squared" in capfd.readouterr().out
 
 
 def test_every_package_is_pinned():

@@ -87,6 +87,13 @@ def test_it_measures_prints_and_saves(installed, tmp_path, own_lock):
     assert found.experiment == "tensor_layout.report" and found.data["code"]["commit"] is None
 
 
+def test_an_experiment_that_runs_a_script_of_the_checkout_says_so(installed, tmp_path, own_lock):
+    for command in (["ladder", "--device", "cpu"], ["c01", "alignment-check", "--device", "cpu"]):
+        status, out, err = run(installed, tmp_path, *command)
+        assert status == 1 and out == ""
+        assert "belongs to the project's checkout and is not here" in err.splitlines()[-1]
+
+
 def test_commands_that_need_recordings_say_where_to_name_them(installed, tmp_path):
     for command in (["export"], ["record", "tensor_layout.report"], ["check"]):
         status, out, err = run(installed, tmp_path, *command)

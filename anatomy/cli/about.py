@@ -17,7 +17,7 @@ from anatomy.table import units
 from anatomy.table.errors import RecordingError
 
 # What `list` prints as data of each experiment, beside its name.
-LISTED = ("command", "page", "summary", "defaults", "timeout_s")
+LISTED = ("page", "summary", "defaults", "timeout_s")
 # What `machine` prints of the machine block, and with which unit.
 MACHINE_LINES = (
     ("slug", "machine", ""),
@@ -44,10 +44,14 @@ def add(app: typer.Typer, package: Path | None) -> None:
         """List the experiments, the page that explains each, and the command that runs it."""
         found = signatures.experiments(package).values()
         if format == "text":
-            lines = [(e.name, e.command or f"run {e.name}", e.page, e.summary) for e in found]
+            lines = [(e.name, _typed(e), e.page, e.summary) for e in found]
             show(table(("experiment", "command", "page", "what it does"), lines))
         else:
-            rows = [{"experiment": e.name} | {at: getattr(e, at) for at in LISTED} for e in found]
+            rows = [
+                {"experiment": e.name, "command": e.commands[0], "also": e.commands[1:]}
+                | {at: getattr(e, at) for at in LISTED}
+                for e in found
+            ]
             say_data(pd.DataFrame(rows, dtype=object), format)
 
     @app.command(epilog="Example: pytorch-gpu-anatomy machine --device cuda:0")
@@ -63,6 +67,11 @@ def add(app: typer.Typer, package: Path | None) -> None:
             say_data(pd.DataFrame(found, dtype=object), format)
         else:
             show(*_machine_tables(here, found, device))
+
+
+def _typed(experiment: signatures.Signature) -> str:
+    """The commands that run it; its name, and `run` with it, go without saying."""
+    return ", ".join(each for each in experiment.commands if experiment.name not in each)
 
 
 def _machine_tables(here: dict, found: list[dict], device: str) -> Iterator[Table | str]:

@@ -104,9 +104,9 @@ def _check(root: Path, found: dict[str, list[claims.Result]]) -> None:
 
 def _print(found: list[claims.Result], format: str) -> None:
     if format == "csv":
-        say(ledger.as_csv(found))
+        say(ledger.as_csv(found), data=True)
     elif format == "json":
-        say(ledger.as_json(found))
+        say(ledger.as_json(found), data=True)
     elif not found:
         say("There is no such claim.")
     else:

@@ -44,7 +44,9 @@ def callback(
     call.__signature__ = inspect.Signature(parameters)
     call.__annotations__ = {each.name: each.annotation for each in parameters}
     has_sizes = theirs.keys() >= {"m", "n", "k"}
-    call.__doc__ = escape(f"{experiment.summary}\n\n{BLAS}" if has_sizes else experiment.summary)
+    also = f"Typed as any of {', '.join(experiment.commands)}."
+    told = [experiment.summary, also, *([BLAS] if has_sizes else [])]
+    call.__doc__ = escape("\n\n".join(told))
     return call
 
 

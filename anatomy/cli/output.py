@@ -15,7 +15,6 @@ from rich.table import Table
 
 from anatomy.record import recording
 from anatomy.record.recording import Recording
-from anatomy.table.errors import AnatomyError
 from anatomy.table.units import inert
 
 # What every row of an export begins with; everything else that rows have comes behind.
@@ -34,9 +33,11 @@ def harmless(text: str) -> str:
     return _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-def say(text: str) -> None:
+def say(text: str, *, data: bool = False) -> None:
     """Print to standard output, `harmless`; a reader that has gone away (`| head`) ends the command
-    quietly. AnatomyError where it can't be written, as where a disk is full."""
+    quietly. Where its encoding lacks a character, text gets a plainer one; `data` are UTF-8."""
+    if data:
+        sys.stdout.reconfigure(encoding="utf-8")
     _write(harmless(text))
 
 
@@ -44,15 +45,10 @@ def _write(text: str) -> None:
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
-    except OSError as error:
+    except BrokenPipeError:
         # Python would complain at exit when it flushes what is left, so give it somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise typer.Exit(0) from None
-        raise AnatomyError(
-            f"The result could not be printed: {error.strerror}. What it was printed to may hold "
-            "a part of it; make room there, or print to somewhere else."
-        ) from None
+        raise typer.Exit(0) from None
 
 
 def table(
@@ -122,7 +118,7 @@ def as_csv(table: pd.DataFrame) -> str:
 def say_data(table: pd.DataFrame, format: str) -> None:
     """Print a table as `csv`, or as `json`: a list of objects in which a missing value is null."""
     if format == "csv":
-        say(as_csv(table))
+        say(as_csv(table), data=True)
     else:
         say(json.dumps(table.to_dict("records"), indent=1, allow_nan=False))
 
@@ -130,6 +126,6 @@ def say_data(table: pd.DataFrame, format: str) -> None:
 def say_recording(found: Recording, format: str) -> None:
     """Print the rows of a recording as `csv`, or as `json` all of it, as its file would have it."""
     if format == "csv":
-        say(as_csv(tidy([found])))
+        say(as_csv(tidy([found])), data=True)
     else:
-        say(recording.render(recording.compacted(found.judged)))
+        say(recording.render(recording.compacted(found.judged)), data=True)

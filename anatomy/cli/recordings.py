@@ -20,7 +20,7 @@ from anatomy.record.recording import Recording
 from anatomy.record.showing import shown_machine
 from anatomy.record.signatures import Signature
 from anatomy.table import columns, units
-from anatomy.table.errors import AnatomyError, BadParameter, RecordingError
+from anatomy.table.errors import AnatomyError, BadParameter, RecordingError, lookup
 
 
 def add(app: typer.Typer, package: Path | None) -> None:
@@ -118,6 +118,14 @@ def add(app: typer.Typer, package: Path | None) -> None:
     @app.command(epilog="Example: pytorch-gpu-anatomy export --machine nvidia-h200 --format csv")
     def export(
         machine: MachineOption = None,
+        experiment: Annotated[
+            str | None,
+            typer.Option(
+                "--experiment",
+                help="Only this one, by its name.",
+                autocompletion=complete,
+            ),
+        ] = None,
         declared: Annotated[
             bool, typer.Option("--columns", help="Print what each column means, and no rows.")
         ] = False,
@@ -126,12 +134,15 @@ def add(app: typer.Typer, package: Path | None) -> None:
             typer.Option("--format", help="csv or json; rows are csv without it, columns a table."),
         ] = None,
     ) -> None:
-        """Print every recorded row, of one machine or of all, as one tidy table."""
+        """Print recorded rows, of one machine and experiment or of all, as one tidy table."""
+        if experiment is not None:
+            lookup("experiment", experiment, signatures.experiments(package))
         if declared:
-            _print_columns(format)
+            _print_columns(format, experiment)
             return
         root = _root()
         found = recording.all_recordings(root, machine and recording.known_machine(root, machine))
+        found = [each for each in found if experiment in (None, each.experiment)]
         if not found:
             raise RecordingError("There are no recordings to export.")
         say_data(tidy(found), format or "csv")
@@ -144,9 +155,10 @@ def add(app: typer.Typer, package: Path | None) -> None:
         shown.command(name, epilog=f"Example: pytorch-gpu-anatomy show {name}")(call)
 
 
-def _print_columns(format: str | None) -> None:
-    """What each column means: for people, or as data with all that is declared of it."""
-    every = columns.declared()
+def _print_columns(format: str | None, experiment: str | None) -> None:
+    """What each column means, of all or of one experiment: for people, or as data with all that is
+    declared of it."""
+    every = columns.declared() if experiment is None else columns.of_experiment(experiment).values()
     if format is not None:
         say_data(pd.DataFrame(map(columns.described, every), dtype=object), format)
         return

@@ -71,7 +71,7 @@ def add(app: typer.Typer) -> None:
         elif format == "csv":
             numbered = enumerate(found, 1)
             lines = [{"comparison": n} | row for n, each in numbered for row in each["rows"]]
-            say(as_csv(pd.DataFrame(lines, dtype=object)))
+            say(as_csv(pd.DataFrame(lines, dtype=object)), data=True)
         else:
             known = ceilings.known(here["slug"]) if (here := host.here()) else None
             parts = [f"{name}\n{replication.described(processes)}"]

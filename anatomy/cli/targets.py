@@ -1,6 +1,6 @@
 """What `record PAGE|EXPERIMENT ...` asks for, and what the pages of this checkout show."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,9 @@ def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
     if options:
         if len(names) != 1 or names[0] not in known:
             raise BadParameter(f"{' '.join(options)}: options belong to a single experiment.")
-        return [(names[0], known[names[0]].bind(**_pairs(options)))]
+        signature = known[names[0]]
+        flags = {each.name for each in signature.parameters if each.type is bool}
+        return [(names[0], signature.bind(**_pairs(options, flags)))]
     shown = collected() if pages() or not names else []  # outside a checkout nothing is shown
     if not names:
         return [call for call in shown if not known[call[0]].on_request]
@@ -68,8 +70,8 @@ def _page(name: str, known: Sequence[str]) -> str:
     raise UnknownName("page or experiment", name, [*known, *pages()])
 
 
-def _pairs(options: Sequence[str]) -> dict[str, str]:
-    """`--name value`, `--name=value`, `--name` and `--no-name` as parameters."""
+def _pairs(options: Sequence[str], flags: Collection[str]) -> dict[str, str]:
+    """`--name value`, `--name=value`, and of flags `--name` and `--no-name`, as parameters."""
     pairs, rest = {}, list(options)
     while rest:
         name, equals, value = rest.pop(0).partition("=")
@@ -79,8 +81,11 @@ def _pairs(options: Sequence[str]) -> dict[str, str]:
         if not equals:
             if rest and not rest[0].startswith("--"):
                 value = rest.pop(0)
-            else:  # a flag, as the commands of experiments take them
-                value = "false" if name.startswith("no_") else "true"
-                name = name.removeprefix("no_")
+            elif name in flags or name.removeprefix("no_") in flags:
+                value = "true" if name in flags else "false"
+                name = name if name in flags else name.removeprefix("no_")
+            else:
+                dashed = name.replace("_", "-")
+                raise BadParameter(f"--{dashed} needs a value: write --{dashed} VALUE.")
         pairs[name] = value
     return pairs

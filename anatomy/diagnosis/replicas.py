@@ -4,11 +4,17 @@ What each call of `anatomy.compare` found is merged as the tables of an experime
 `anatomy.judge.replication` says what that may claim.
 """
 
+import os
+import runpy
+import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from anatomy.diagnosis.scripts import leave
 from anatomy.judge import merging
+from anatomy.machine import versions
 from anatomy.record import handover, isolation
 from anatomy.table.errors import BadParameter, MeasurementError
 
@@ -29,6 +35,7 @@ def replicate(
     `tell` is called with the number of each process, from 1, before it begins, and `heard` with
     each line that the first one prints. A MeasurementError has the last lines as its `output`.
     """
+    versions.require_torch()
     if not script.is_file():
         raise BadParameter(f"There is no script {script}. Name a Python file that calls compare.")
     if processes < 1:
@@ -40,7 +47,7 @@ def replicate(
                 tell(number)
             which = f"{script} in process {number} of {processes}"
             with isolation.script_run(
-                [str(script), *arguments],
+                ["-P", "-m", "anatomy.diagnosis.replicas", str(script), *arguments],
                 name=which,
                 variable=handover.VARIABLE,
                 timeout_s=timeout_s,
@@ -86,3 +93,24 @@ def _identity(rows: Sequence[dict]) -> dict[str, str]:
     columns = {"operation": "op", "quantity": "quantity", "device": "device"}
     shared = {what: repr(rows[0].get(column)) for what, column in columns.items()}
     return shared | {"variants": ", ".join(repr(row["variant"]) for row in rows)}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """What each fresh process does: run the script as Python would, and leave when it is through,
+    unless a thread that it left is still to call compare."""
+    sys.argv = [*arguments]
+    sys.path.insert(0, str(Path(sys.argv[0]).resolve().parent))
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise
+    except BaseException:
+        traceback.print_exc()
+        leave(1)
+    if handover.handed_over(Path(os.environ[handover.VARIABLE])):
+        leave()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -10,12 +10,13 @@ import json
 import os
 import sys
 import traceback
+import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from anatomy.machine import host
+from anatomy.machine import host, versions
 from anatomy.record import isolation
 from anatomy.table.errors import AnatomyError, BadParameter, MeasurementError, UnknownName
 
@@ -25,6 +26,9 @@ VARIABLE = "ANATOMY_DIAGNOSIS"
 SETUP, BATCHES = "setup", "batches"
 # A script's module where another one has its name already, such as that of a script `random.py`.
 OTHER_NAME = "anatomy_diagnosis"
+
+# What the call of a function returns that is async, or that yields.
+NOT_RUN = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
 
 
 def diagnose_script(
@@ -45,16 +49,16 @@ def diagnose_script(
     if not script.is_file():
         advice = f"Name a Python file that defines {function}()."
         raise BadParameter(f"There is no script {script}. {advice}")
+    versions.require_torch()
     host.parse_device(device)
-    command = ["-m", "anatomy.diagnosis.scripts", str(script), function, device, *arguments]
+    # -P: modules come from beside the script, as ever, and not from the current folder.
+    command = ["-P", "-m", "anatomy.diagnosis.scripts", str(script), function, device, *arguments]
     with (
         isolation.only_recorder(),
         isolation.script_run(
             command,
             name=str(script),
             variable=VARIABLE,
-            # Modules come from beside the script, as ever, and not from the current folder.
-            environment={"PYTHONSAFEPATH": "1"},
             timeout_s=timeout_s,
             heard=heard,
         ) as file,
@@ -82,6 +86,14 @@ def main(arguments: Sequence[str]) -> None:
         output = getattr(error, "output", "")
         found = {"error": type(error).__name__, "message": str(error), "output": output}
     file.write_text(json.dumps(found, allow_nan=False), encoding="utf-8")
+    leave()
+
+
+def leave(status: int = 0) -> NoReturn:
+    """End this process without waiting for threads that a script left behind."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> dict[str, Any]:
@@ -96,7 +108,7 @@ def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> 
         known = [each.__name__ for each in own if each.__module__ == module.__name__]
         raise UnknownName(f"function in {script} called", function, known)
     if callable(setup := found.get(SETUP)):
-        _or_failure(f"{SETUP}() of {script} failed", setup)
+        require_run(f"{SETUP}()", _or_failure(f"{SETUP}() of {script} failed", setup))
     batches = found.get(BATCHES)
     inputs = batches if callable(batches) else None
     wanted = [
@@ -113,11 +125,23 @@ def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> 
             else f"it must take nothing, or one batch of a function {BATCHES}() that yields them"
         )
         raise BadParameter(f"{needs}; {advice}.")
-    from anatomy.diagnosis.steps import diagnose
+    from anatomy.diagnosis.readers import diagnose  # and torch with it
 
     name = f"{function}() of {Path(script).name}"
-    seen = _or_failure(f"{name} failed", diagnose, step, inputs=inputs, device=device, name=name)
+    given = {"inputs": inputs, "device": device, "name": name}
+    seen = _or_failure(f"{name} failed", diagnose, step, **given)
     return {"text": str(seen), "diagnosis": seen.as_dict()}
+
+
+def require_run(name: str, returned: object) -> None:
+    """Refuse what a call `returned` where nothing of the function's body has run."""
+    if isinstance(returned, NOT_RUN):
+        kind = type(returned).__name__.replace("_", " ")
+        raise BadParameter(
+            f"{name} returned {'an' if kind[0] == 'a' else 'a'} {kind}, so nothing of it has run. "
+            "Let it be a plain function that does the work, neither async nor one that yields; "
+            "what it awaits can be run in it by asyncio.run()."
+        )
 
 
 def _loaded(script: Path) -> ModuleType:

@@ -9,7 +9,7 @@ from anatomy.figures.charts import strips
 from anatomy.record.showing import Found, Showing
 from anatomy.record.signatures import Parameter, Signature
 from anatomy.table import units
-from anatomy.table.errors import BadParameter, UnknownName
+from anatomy.table.errors import UnknownName
 
 PROGRAM = "pytorch-gpu-anatomy"
 WIDEST = 76  # characters that fit a page's column
@@ -17,12 +17,7 @@ WIDEST = 76  # characters that fit a page's column
 
 def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) -> str:
     """The command that runs an experiment with `params`, writing out the options named."""
-    if declared.command is None:
-        raise BadParameter(
-            f"{declared.name} has no command of its own; its decorator declares none. "
-            f"It is measured by `{PROGRAM} record {declared.name}`."
-        )
-    words = [PROGRAM, declared.command]
+    words = [PROGRAM, declared.command or declared.commands[0]]
     for name in options:
         if name not in params:
             raise UnknownName(f"parameter of {declared.name} called", name, params)
@@ -43,7 +38,7 @@ def shown(showing: Showing, declared: Signature, found: Found, command: str) -> 
         ("values", _values),
         ("default", lambda p: tables.code(p.default)),
     ]
-    label = f"Options of {declared.command}"
+    label = f"Options of {declared.command or declared.commands[0]}"
     table = tables.by_columns(flags, declared.parameters, label, "flags")
     return f'<div class="command">{block}{_took(showing, found)}{table}</div>'
 

@@ -133,7 +133,7 @@ def _compare(
         if not error <= allow:  # also true for NaN, which is never allowed
             raise DisagreementError(
                 f"{name} strays from its reference by {error:.1e} (relative, {out.dtype}); "
-                f"{allow:.1e} is allowed. Mend {fix}, or allow more and say why."
+                f"{allow:.1e} is allowed. Mend {fix}, or allow more by allowed=... and say why."
             )
         worst = max(worst, error)
     return worst

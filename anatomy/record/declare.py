@@ -41,7 +41,8 @@ def experiment(
     Args:
         name: `topic.what`, as pages and commands write it.
         page: The page that explains it, relative to docs/.
-        command: The command that runs it, such as `c01 contiguity-bench`.
+        command: Another command that runs it beside the regular one, `topic-what`: a chapter's own,
+            such as `c01 contiguity-bench`, or a short one.
         timeout_s: Seconds after which the recorder gives up on it; on each process, of several.
         files: Files it depends on beside the package's code, relative to the checkout.
         processes: Fresh processes that the recorder measures it in. Their tables become one, and

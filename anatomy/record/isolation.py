@@ -34,6 +34,10 @@ LOCKS = "/tmp" if POSIX else tempfile.gettempdir()
 # Names of temporary folders, and of the file in them that their process has locked.
 PREFIX, HELD = "anatomy-", "held"
 BEGUN_S = 60  # a folder of that age has been locked by whoever made it
+# Begins a process in a group beside a shell that waits at a pipe of which this process alone holds
+# the other end. However this process ends, the pipe closes then, and the shell kills the group. It
+# is nobody's child, so that a script may wait for all of its own. $0 becomes standard input.
+LEASHED = 'exec 3<&0; ( (read -r _; kill -9 0) <&3 & ); exec 3<&-; exec "$@" <"$0"'
 
 
 class TimeLimit(MeasurementError):
@@ -51,11 +55,12 @@ def ask(
     it did not foresee. The error's `output` is the end of what it printed."""
     with temporary_folder() as folder:
         result = Path(folder) / "result.json"
-        task = {**spec, "result": str(result), "recorder": os.getpid(), "spawned": time.time()}
-        # A file called torch.py in the current folder must not be imported, hence PYTHONSAFEPATH.
-        own = {"PYTHONSAFEPATH": "1", **(environment or {})}
-        command = ["-m", "anatomy.record.worker"]
-        status, output = _run(command, own, timeout_s, task=json.dumps(task).encode())
+        task = {**spec, "result": str(result), "spawned": time.time()}
+        given = Path(folder) / "task.json"
+        given.write_text(json.dumps(task), encoding="utf-8")
+        # A file called torch.py in the current folder must not be imported, hence -P.
+        command = ["-P", "-m", "anatomy.record.worker"]
+        status, output = _run(command, environment or {}, timeout_s, task=given)
         if status != 0 or not result.is_file():
             raise _with_output(_crash(status), output)
         outcome = json.loads(result.read_text(encoding="utf-8"))
@@ -70,7 +75,6 @@ def script_run(
     *,
     name: str,
     variable: str,
-    environment: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> Iterator[Path]:
@@ -79,7 +83,7 @@ def script_run(
     line that it prints, in another thread. A status other than 0 is a MeasurementError too."""
     with temporary_folder() as folder:
         file = Path(folder) / "found"
-        own = {"PYTHONUNBUFFERED": "1", variable: str(file), **(environment or {})}
+        own = {"PYTHONUNBUFFERED": "1", variable: str(file)}
         try:
             status, output = _run(command, own, timeout_s, heard)
             if status:
@@ -91,33 +95,39 @@ def script_run(
         yield file
 
 
-def _run(command, environment, timeout_s, heard=None, task: bytes | None = None) -> tuple[int, str]:
-    """Run Python with a command, in a group of its own, and a task on its standard input; return
-    its status and the end of what it printed."""
+def _run(command, environment, timeout_s, heard=None, task=os.devnull) -> tuple[int, str]:
+    """Run Python with a command, and a file as its standard input; return its status and the end of
+    what it printed. Neither it nor what it started outlives this call, or this process."""
     checkout = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
-    # A session of its own makes the process and its children one group, which can be killed as
-    # one, and keeps a Ctrl-C meant for this process from reaching them half-way.
-    process = subprocess.Popen(
-        [sys.executable, *command],
-        stdin=subprocess.DEVNULL if task is None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        start_new_session=POSIX,
-    )
+    words = [sys.executable, *command]
     tail: deque[str] = deque(maxlen=TAIL_LINES)
-    reader = threading.Thread(target=_keep_tail, args=(process.stdout, tail, heard), daemon=True)
-    reader.start()
-    try:
-        if task is not None:
-            with contextlib.suppress(OSError):  # it may have crashed before it read its task
-                process.stdin.write(task)
-                process.stdin.close()
-        deadline = inf if timeout_s is None else time.monotonic() + timeout_s
-        in_time = _ended(process, deadline)
-    finally:
-        _kill_group(process)
+    with contextlib.ExitStack() as open_files:
+        if POSIX:
+            words = ["/bin/sh", "-c", LEASHED, str(task), *words]
+            end, held = os.pipe()  # children inherit neither
+            for each in (end, held):
+                open_files.callback(os.close, each)
+        else:
+            end = open_files.enter_context(open(task, "rb"))
+        # A session of its own makes the process and its children one group, which can be killed
+        # as one, and keeps a Ctrl-C meant for this process from reaching them half-way.
+        process = subprocess.Popen(
+            words,
+            stdin=end,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": path, **environment},
+            start_new_session=POSIX,
+        )
+        given = (process.stdout, tail, heard)
+        reader = threading.Thread(target=_keep_tail, args=given, daemon=True)
+        reader.start()
+        try:
+            deadline = inf if timeout_s is None else time.monotonic() + timeout_s
+            in_time = _ended(process, deadline)
+        finally:
+            _kill_group(process)
     reader.join(timeout=1)
     output = "\n".join(tail)
     if in_time:
@@ -236,9 +246,6 @@ def _kill_group(worker: subprocess.Popen) -> None:
     elif worker.poll() is None:
         subprocess.run(["taskkill", "/F", "/T", "/PID", str(worker.pid)], capture_output=True)
     worker.wait()
-    if worker.stdin and not worker.stdin.closed:
-        with contextlib.suppress(OSError):
-            worker.stdin.close()
 
 
 def _crash(status: int) -> AnatomyError:

@@ -156,6 +156,12 @@ def _measure(
     declared = signatures.signature(name, package)
     full = declared.bind(**params)
     versions.require_torch()
+    for file in declared.files:
+        if not (Path(package or signatures.PACKAGE).resolve().parent / file).exists():
+            raise AnatomyError(
+                f"{name} runs {file}, which belongs to the project's checkout and is not here: "
+                "clone the project, and run this there."
+            )
     code = code_hash(name, full, root=package)
     commit, dirty = source_state(package)
     spec = {"experiment": name, "params": full, "allow_foreign": allow_foreign}

@@ -139,6 +139,19 @@ class Signature:
         """Every parameter with its default."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
+    @property
+    def regular(self) -> str:
+        """The command that every experiment has: `topic-what`."""
+        return self.name.replace(".", "-").replace("_", "-")
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """All that it is typed as: first what is listed, last its name."""
+        declared = self.command or self.regular
+        first = declared if " " in declared else self.regular  # a chapter's own keeps its place
+        every = (first, declared, self.regular, f"run {self.name}", self.name)
+        return tuple(dict.fromkeys(every))
+
     def not_default(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the parameters whose value is not the default."""
         defaults = self.defaults

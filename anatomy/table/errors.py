@@ -5,7 +5,8 @@ print its message alone and leave with its `exit_status`. Anything else is a bug
 traceback.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -81,6 +82,17 @@ class Busy(AnatomyError):
     """Another build or recorder is at work on the same recordings or device. Status 5."""
 
     exit_status = 5
+
+
+@contextmanager
+def told_in_python() -> Iterator[None]:
+    """Name the keywords of a function where an error's advice names the options of a command."""
+    try:
+        yield
+    except AnatomyError as error:
+        told = str(error).replace("--device cpu", "device='cpu'")
+        error.args = (told.replace("--allow-foreign", "allow_foreign=True"),)
+        raise
 
 
 def lookup(kind: str, name: str, known: Mapping[str, Value]) -> Value:

@@ -18,7 +18,6 @@ from anatomy.cli import measure, targets, text
 from anatomy.cli.app import STATUSES, build
 from anatomy.record import recorder, recording, signatures
 from anatomy.table.errors import AnatomyError, Busy
-from tests.fakes.toy_recording import made
 from tests.record.test_isolation import CHECKOUT
 
 pytestmark = pytest.mark.usefixtures("own_lock")
@@ -91,8 +90,7 @@ def test_every_command_and_option_has_help_and_an_example(path):
 @pytest.mark.parametrize("name", signatures.experiments())
 def test_every_experiment_is_a_command_with_its_own_defaults(name):
     declared = signatures.signature(name)
-    reached = [("run", name), ("show", name)]
-    reached += [tuple(declared.command.split())] if declared.command else []
+    reached = [("run", name), ("show", name), (declared.regular,)]
     for path in reached:
         options = {option.name: option for option in ALL[path].params}
         for parameter in declared.parameters:
@@ -120,10 +118,9 @@ def test_the_help_documents_every_status(run):
 
 def test_the_help_tells_experiments_and_commands_apart(run):
     commands, experiments = run("--help", package=None)[1].split(" Experiments ")
-    assert "│ claims " in commands and "│ run " in commands and "│ never " not in commands
+    assert "│ claims " in commands and "│ run " in commands and "│ never-costs " not in commands
     for each in signatures.experiments().values():
-        if each.command and " " not in each.command:
-            assert f"│ {each.command} " in experiments
+        assert f"│ {each.regular} " in experiments
 
 
 def test_example_lines_can_be_typed_as_they_stand(run, measured):
@@ -160,6 +157,7 @@ def test_list_names_experiment_command_and_page(run):
     (line,) = [line for line in out.splitlines() if line.startswith("toy.fine ")]
     assert status == 0 and "c01 toy-bench" in line and "benchmarks/toy.md" in line
     assert json.loads(run("list", "--format", "json")[1])[1]["defaults"]["size"] == 4
+    assert json.loads(run("list", "--format", "json")[1])[1]["also"][0] == "toy-fine"
 
 
 def test_text_has_layout_timing_and_notes(run, measured):
@@ -220,7 +218,7 @@ def test_csv_is_tidy(run, measured):
             "error: toy.fine: device='gpu' is not a device",
         ),
         (["run", "toy.fine", "--device", "mps"], 3, "error: device='mps' is not measured here"),
-        (["run", "toy.nothing"], 2, "No such command 'toy.nothing'"),
+        (["run", "toy.nothing"], 2, "There is no command 'toy.nothing'. "),
         (
             ["run", "toy.fine", "--size", "0"],
             2,
@@ -304,6 +302,17 @@ def test_layouts_come_before_the_times_of_the_benchmark(monkeypatch, capfd):
     assert out.index("[A variant: tensor_layout.report]") > out.index("contiguity.bench device=")
 
 
+def test_without_torch_a_readers_script_is_refused_with_status_3(run, monkeypatch, tmp_path):
+    from anatomy.machine import versions
+
+    (tmp_path / "mine.py").touch()
+    monkeypatch.setattr(versions, "torch_build", lambda: versions.Build(versions.NO_TORCH))
+    for command in ("diagnose", "replicate"):
+        status, out, err = run(command, tmp_path / "mine.py")
+        assert status == 3 and out == "" and "Traceback" not in err
+        assert err.splitlines()[-1].startswith("error: Measuring needs PyTorch, and none is")
+
+
 def python(code, **options):
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, **options
@@ -321,40 +330,6 @@ def test_telling_what_there_is_does_not_load_torch(arguments):
         f"main({arguments!r})"
     )
     assert python(code)[2] == "False"
-
-
-def test_a_pipe_that_closes_early_is_quiet(tmp_path):
-    for size in range(300):  # more than a pipe holds
-        recording.save(made(params={"size": size}), tmp_path, defaults={"size": 4})
-    environment = os.environ | {"ANATOMY_RECORDINGS": str(tmp_path)}
-    environment.pop("PYTHONUNBUFFERED", None)  # under which Python itself never notices
-    command = subprocess.Popen(
-        [sys.executable, "-m", "anatomy", "export"],
-        cwd=CHECKOUT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-    )
-    assert command.stdout.read(20) == b"machine,experiment,p"
-    command.stdout.close()
-    assert command.stderr.read() == b""
-    command.stderr.close()
-    assert command.wait() == 0
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
-def test_a_full_disk_behind_standard_output_is_one_sentence():
-    with open("/dev/full", "w") as full:
-        command = subprocess.run(
-            [sys.executable, "-m", "anatomy", "list"],
-            cwd=CHECKOUT,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert command.returncode == 1 and "Traceback" not in command.stderr
-    assert command.stderr.startswith("error: The result could not be printed: No space left")
-    assert len(command.stderr.splitlines()) == 1
 
 
 def test_the_version_is_printed_without_a_command(run):

@@ -210,6 +210,10 @@ def test_export_is_one_tidy_table_of_every_row(run, root, toylab):
     assert {json.loads(row["params"])["size"] for row in rows} == {4, 8}
     assert rows[0]["samples"] == "240" and json.loads(rows[0]["shape"]) == [4096, 4096]
     everything = json.loads(run("export", "--format", "json")[1])
+    only = json.loads(run("export", "--experiment", "toy.fine", "--format", "json")[1])
+    assert only == [each for each in everything if each["experiment"] == "toy.fine"] != []
+    status, _, err = run("export", "--experiment", "toy.fien")
+    assert status == 2 and "Did you mean 'toy.fine'?" in err
     assert len(everything) == 6 and everything[1]["median_s"] is None
 
 
@@ -309,6 +313,8 @@ def test_export_says_what_each_column_means(run):
     told = {each["column"]: each for each in as_data if not each["experiments"]}
     assert told["ratio"]["interval"] == "ratio_low, ratio_high" and told["ratio"]["judged"]
     assert all(each["meaning"] for each in as_data)
+    mine = run("export", "--columns", "--experiment", "toy.fine", "--format", "json")[1]
+    assert all(each["topic"] in ("", "toy") for each in json.loads(mine))
     header, *rows = run("export", "--columns", "--format", "csv")[1].splitlines()
     assert header.split(",") == list(as_data[0]) and len(rows) == len(as_data)
 

@@ -233,3 +233,17 @@ def test_a_script_with_compare_itself(tmp_path):
     for row in found["rows"]:
         assert row["runs"] == 2 and sum(row["run_blocks"]) == len(row["blocks_s"])
     assert found["rows"][1]["verdict"] in ("slower", "undecided")
+
+
+def test_a_thread_that_the_script_leaves_is_not_waited_for(script):
+    left = "import threading, time\nthreading.Thread(target=time.sleep, args=[600]).start()\n"
+    (found,) = replicas.replicate(script(left + "compare(1.1)"), processes=1, timeout_s=60)
+    assert found["rows"]
+    with pytest.raises(MeasurementError, match="left with status 1"):
+        replicas.replicate(script(left + "1 / 0"), processes=1, timeout_s=60)
+
+
+def test_a_thread_that_is_still_to_compare_is_waited_for(script):
+    later = "import threading, time\ndef run():\n    time.sleep(0.3)\n    compare(1.1)\n"
+    later += "threading.Thread(target=run).start()\n"
+    assert len(replicas.replicate(script(later), processes=1, timeout_s=60)) == 1

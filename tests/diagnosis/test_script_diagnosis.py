@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import anatomy
 from anatomy import cli
 from anatomy.diagnosis import scripts
 from anatomy.table.errors import BadParameter, DeviceError, MeasurementError, UnknownName
@@ -82,6 +83,10 @@ def test_a_script_or_a_step_that_is_not_there_is_bad_usage(run, script, tmp_path
     [
         ("def step(x): ...", r"step\(\) takes x; it must take nothing, or one batch of a function"),
         ("def step(): ...\ndef batches(): yield 1", r"step\(\) takes nothing; with batches\(\)"),
+        ("async def step(): 1 / 0", r"step\(\) of mine.py returned a coroutine, so nothing of it"),
+        ("def step():\n    yield 1", r"step\(\) of mine.py returned a generator.*plain function"),
+        ("async def step():\n    yield 1", r"returned an async generator"),
+        ("def step(): ...\nasync def setup(): ...", r"setup\(\) returned a coroutine"),
         ("def step(a, b): ...\ndef batches(): yield 1", r"step\(\) takes a, b; with batches\(\)"),
     ],
 )
@@ -138,6 +143,12 @@ def test_classes_of_the_script_can_be_sent_to_a_data_loaders_workers(script):
     assert found["diagnosis"]["cause"] == "input"
 
 
+def test_a_thread_that_the_script_leaves_is_not_waited_for(script):
+    left = "import threading, time\nthreading.Thread(target=time.sleep, args=[600]).start()\n"
+    found = scripts.diagnose_script(script(left + STEP), device="cpu", timeout_s=120)
+    assert found["diagnosis"]["cause"] == "unknown"
+
+
 def test_a_script_that_hangs_is_ended(script):
     with pytest.raises(MeasurementError, match="its time limit, and was ended"):
         scripts.diagnose_script(script("import time\ntime.sleep(600)"), device="cpu", timeout_s=3)
@@ -151,6 +162,20 @@ def test_devices_that_can_not_be_are_refused_before_the_script_runs(run, script)
         status, _, err = run(file)
         assert status == DeviceError.exit_status and "ran" not in err
         assert "CUDA requested but" in err
+
+
+def test_on_a_cpu_the_operators_shares_are_not_taken_for_the_steps(script):
+    file = script("import time\n" + STEP.replace("return", "time.sleep(0.001); return"))
+    found = scripts.diagnose_script(file, device="cpu")
+    assert "longest operators" in found["text"] and "not of the step" in found["text"]
+
+
+def test_a_notebook_shows_a_diagnosis_of_a_readers_step():
+    x = torch.randn(8, 8)
+    found = anatomy.diagnose(lambda: x @ x, device="cpu", name="<mine>", block_s=1e-4)
+    assert found._repr_html_().startswith("<pre>&lt;mine&gt; on cpu: ")
+    with pytest.raises(BadParameter, match="returned a generator"):
+        anatomy.diagnose(lambda: (each for each in x), device="cpu")
 
 
 def test_the_snippet_runs_alone_and_by_the_command(run):

@@ -98,8 +98,54 @@ def test_no_worker_outlives_a_recorder_that_was_killed(toylab, tmp_path, own_loc
     worker, child = numbers(file)
     recorder.send_signal(signal.SIGKILL)
     recorder.wait()
-    assert gone(worker)
-    os.kill(child, signal.SIGKILL)  # what a worker started itself the kernel does not know of
+    assert gone(worker) and gone(child)
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        *(("diagnose", kind) for kind in ("SIGHUP", "SIGTERM", "SIGINT", "SIGQUIT", "SIGKILL")),
+        ("replicate", "SIGKILL"),
+    ],
+)
+def test_no_script_outlives_the_command_that_runs_it(own_lock, tmp_path, command, kind):
+    file, script = tmp_path / "pids", tmp_path / "endless.py"
+    script.write_text(
+        "import os, signal, subprocess, sys, time\n"
+        "for each in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):\n"
+        "    signal.signal(each, signal.SIG_IGN)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'while True: pass'])\n"
+        f"open({str(file)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
+        "while True: time.sleep(1)\n"
+    )
+    device = ["--device", "cpu"] if command == "diagnose" else []
+    words = [sys.executable, "-m", "anatomy", command, str(script), *device]
+    with subprocess.Popen(words, cwd=CHECKOUT, stderr=subprocess.PIPE, text=True) as reader:
+        pids = numbers(file)
+        reader.send_signal(getattr(signal, kind))
+        said = reader.stderr.read()
+    assert all(gone(pid) for pid in pids)
+    assert "Traceback" not in said
+    ended = {"SIGINT": (130, "Interrupted. "), "SIGTERM": (143, "Ended by SIGTERM. ")}
+    ended["SIGHUP"] = (129, "Ended by SIGHUP. ")
+    if kind in ended:
+        status, words = ended[kind]
+        assert reader.returncode == status and said.splitlines()[-1].startswith(words)
+
+
+def test_a_script_may_wait_for_all_its_children(tmp_path):
+    script = tmp_path / "waits.py"
+    script.write_text(
+        "import os, subprocess, sys\nassert sys.stdin.read() == ''\n"
+        "subprocess.Popen([sys.executable, '-c', ''])\nos.wait()\n"
+        "try:\n    os.wait()\nexcept ChildProcessError:\n    print('alone')\n"
+    )
+    heard = []
+    with isolation.script_run(
+        [str(script)], name="it", variable="NONE", timeout_s=20, heard=heard.append
+    ):
+        pass
+    assert heard == ["alone"]
 
 
 def test_two_recorders_at_once_are_refused_with_the_number_of_the_first(own_lock):

@@ -135,7 +135,6 @@ def test_without_recordings_every_function_shows_a_gap_with_the_command(
         ("claims", (), {}, "needs the ids"),
         ("seed_beside", ("fp16-4096",), {}, "no run of the seed 'fp16-4096'. Did you mean"),
         ("seed_beside", ("fp16-2048", "layer_norm"), {}, "Did you mean 'layer_norm_chain'"),
-        ("command", ("alignment.factorial",), {}, "has no command of its own"),
         ("command", ("contiguity.bench",), {"options": ["mm"]}, "called 'mm'"),
     ],
 )

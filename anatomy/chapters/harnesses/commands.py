@@ -71,13 +71,13 @@ def _print(board: scoreboard.Board, format: str) -> None:
         for quantity in (scoreboard.QUANTITIES if part in scoreboard.BY_QUANTITY else ("gpu_cold",))
     ]
     if format == "csv":
-        say(as_csv(board.targets))
+        say(as_csv(board.targets), data=True)
     elif format == "json":
         lines = {}
         for sheet in sheets:
             heads = [head.removeprefix("#") for head in sheet.heads]
             lines[sheet.title] = [dict(zip(heads, line, strict=True)) for line in sheet.lines]
-        say(json.dumps(lines, indent=1, ensure_ascii=False))
+        say(json.dumps(lines, indent=1, ensure_ascii=False), data=True)
     else:
         # The verdicts last, where a terminal leaves the reader's eye.
         shown = [*sheets[2:], *sheets[1::-1]]  # the first two are why targets are missed, and which

@@ -1,0 +1,65 @@
+"""How a command ends that is not let go on: by a signal, a closed pipe, a full disk."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anatomy.record import recording
+from tests.cli.test_cli import python
+from tests.fakes.toy_recording import made
+from tests.record.test_isolation import CHECKOUT
+
+
+@pytest.mark.parametrize("kind", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_in_the_first_second_is_one_line_and_a_status(kind):
+    number = getattr(signal, kind)
+    code = (
+        "import builtins, os; from anatomy import cli\n"
+        "load = builtins.__import__\n"
+        "def loads(name, *rest):\n"
+        f"    if name.startswith('typer'): os.kill(os.getpid(), {int(number)})\n"
+        "    return load(name, *rest)\n"
+        "builtins.__import__ = loads\n"
+        "cli.main(['list'])\n"
+    )
+    status, out, err = python(code)
+    assert status == 128 + number and out == "" and len(err.splitlines()) == 1
+    assert err.endswith("Recordings that were finished are kept, and none is cut.\n")
+
+
+def test_a_pipe_that_closes_early_is_quiet(tmp_path):
+    for size in range(300):  # more than a pipe holds
+        recording.save(made(params={"size": size}), tmp_path, defaults={"size": 4})
+    environment = os.environ | {"ANATOMY_RECORDINGS": str(tmp_path)}
+    environment.pop("PYTHONUNBUFFERED", None)  # under which Python itself never notices
+    command = subprocess.Popen(
+        [sys.executable, "-m", "anatomy", "export"],
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
+    assert command.stdout.read(20) == b"machine,experiment,p"
+    command.stdout.close()
+    assert command.stderr.read() == b""
+    command.stderr.close()
+    assert command.wait() == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_full_disk_behind_standard_output_is_one_sentence():
+    with open("/dev/full", "w") as full:
+        command = subprocess.run(
+            [sys.executable, "-m", "anatomy", "list"],
+            cwd=CHECKOUT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert command.returncode == 1 and "Traceback" not in command.stderr
+    assert command.stderr.startswith("error: The result could not be printed: No space left")
+    assert len(command.stderr.splitlines()) == 1
