@@ -1,9 +1,26 @@
 """What several test files need: the toy package, and a place of their own to measure in."""
 
+import os
 import tempfile
 from pathlib import Path
 
 import pytest
+
+# At toy size a second thread waits for the first and spends a core on it; this is read by torch
+# when it is imported, here and in every process that a test starts.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Files that take longest, which two processes are to begin with.
+FIRST = ("browser/test_browser", "test_contributing", "record/test_experiments", "test_wheel")
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest; one of them at the end would be waited for."""
+
+    def place(item) -> int:
+        file = item.location[0].removeprefix("tests/").removesuffix(".py")
+        return FIRST.index(file) if file in FIRST else len(FIRST)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")
