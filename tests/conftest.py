@@ -1,8 +1,12 @@
 """What several test files need: the toy package, and a place of their own to measure in."""
 
+import math
 import os
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,6 +41,24 @@ def own_lock(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
     return folder
+
+
+@pytest.fixture
+def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
+    """Lets the time limits of workers run out as soon as a condition holds, and not before: on a
+    busy machine it takes a worker any time to come to the place where it hangs."""
+    from anatomy.record import isolation
+
+    def when(condition: Callable[[], bool]) -> None:
+        given_up = time.monotonic() + 300
+
+        def monotonic() -> float:
+            return math.inf if condition() or time.monotonic() > given_up else 0.0
+
+        clock = SimpleNamespace(monotonic=monotonic, sleep=time.sleep, time=time.time)
+        monkeypatch.setattr(isolation, "time", clock)
+
+    return when
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +16,7 @@ from anatomy.record import isolation, recorder, recording
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.recorder import Item
 from anatomy.table.errors import BadParameter, Busy, DeviceError, MeasurementError, RecordingError
-from tests.record.test_isolation import CHECKOUT, gone, numbers
+from tests.record.test_isolation import CHECKOUT, gone, numbers, written
 
 STALE = Freshness("missing", "It has not been measured.")
 pytestmark = pytest.mark.usefixtures("own_lock")
@@ -122,7 +123,7 @@ def test_a_budget_leaves_what_does_not_fit_for_the_next_call(toylab, tmp_path, c
     cut = Item("toy.hangs", {"device": "cpu", "pids": str(tmp_path / "pids")}, STALE)
     done = recorder.record([slow, cut], root=tmp_path, budget_s=4, package=toylab)
     assert [item.name for item in done.left] == ["toy.fine", "toy.hangs"]
-    assert (done.saved, done.failed) == ([], []) and done.seconds < 10
+    assert (done.saved, done.failed) == ([], []) and done.seconds < 60  # its own limit
     assert "did not fit into the budget" in capfd.readouterr().err
 
 
@@ -188,7 +189,7 @@ def test_ctrl_c_ends_the_worker_and_leaves_no_half_written_file(toylab, tmp_path
     command = subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, **pipes)
     worker, child = numbers(pids)
     command.send_signal(signal.SIGINT)
-    out, err = command.communicate(timeout=20)
+    out, err = command.communicate(timeout=120)
     assert command.returncode == 130
     assert out == "" and err.endswith("none is cut.\n") and "Traceback" not in err
     assert gone(worker) and gone(child)
@@ -263,34 +264,40 @@ def test_a_row_that_one_process_lacks_fails_the_item(toylab, here):
     assert "variant=sliced" in str(error) and "is missing in process 3 of 3" in str(error)
 
 
-def test_the_time_limit_is_each_processs_own(toylab, here, monkeypatch):
+def test_the_time_limit_is_each_processs_own(toylab, here, monkeypatch, time_is_up):
     monkeypatch.setattr(recorder, "START_S", 2.0)
+    time_is_up(lambda: written(here / "log", 2))
     done = record(toylab, here, ("toy.thrice", {"log": "log", "hangs_in": 2}))
     ((_, error),) = done.failed
     assert str(error) == "Process 2 of 3: It ran for 4 s, its time limit, and was ended."
 
 
-def test_all_processes_of_an_item_share_its_budget(toylab, here):
+def test_all_processes_of_an_item_share_its_budget(toylab, here, monkeypatch, time_is_up):
+    budget_s = 900.0
+    # Each alone could have all of the budget, and the third, with less left, is over it.
+    monkeypatch.setattr(recorder, "START_S", budget_s - 2.0)
+    time_is_up(lambda: written(here / "log", 3))
     shown = ("toy.thrice", {"log": "log", "hangs_in": 3})
-    done = recorder.record(plan(toylab, here, shown), root=here, budget_s=14, package=toylab)
+    done = recorder.record(plan(toylab, here, shown), root=here, budget_s=budget_s, package=toylab)
     assert [item.name for item in done.left] == ["toy.thrice"]
-    assert (done.saved, done.failed) == ([], []) and done.seconds < 20
+    assert (done.saved, done.failed) == ([], [])
     assert len(Path("log").read_text().split()) == 3
 
 
 def test_a_process_that_the_budget_has_no_time_for_is_not_begun(toylab, here, monkeypatch):
-    asked = []
+    asked, now = [], [0.0]
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def slow(spec, *, timeout_s, environment):
         asked.append(timeout_s)
-        recorder.time.sleep(1.2)
+        now[0] += 1.2
         return {}
 
     monkeypatch.setattr(isolation, "ask", slow)
     items = plan(toylab, here, ("toy.thrice", {}))
     done = recorder.record(items, root=here, budget_s=1.1, package=toylab)
     assert [item.name for item in done.left] == ["toy.thrice"]
-    assert len(asked) == 1 and asked[0] <= 1.1
+    assert asked == [1.1]
 
 
 def test_the_commit_comes_from_git_or_from_the_environment(tmp_path, monkeypatch):
