@@ -43,6 +43,14 @@ def own_lock(tmp_path, monkeypatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def charts_are_held_against_their_schema():
+    """As no build does, for the time it takes."""
+    from anatomy.figures.charts import svg
+
+    svg.VALIDATED = True
+
+
 @pytest.fixture
 def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
     """Lets the time limits of workers run out as soon as a condition holds, and not before: on a

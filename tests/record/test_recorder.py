@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +14,7 @@ import pytest
 
 from anatomy.cli import targets
 from anatomy.machine import host
-from anatomy.record import isolation, recorder, recording
+from anatomy.record import isolation, recorder, recording, worker
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.recorder import Item
 from anatomy.table.errors import BadParameter, Busy, DeviceError, MeasurementError, RecordingError
@@ -28,6 +30,17 @@ def plan(toylab, root, *shown):
 
 def record(toylab, root, *shown, **options):
     return recorder.record(plan(toylab, root, *shown), root=root, package=toylab, **options)
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Experiments run without a process of their own: what the recorder makes of them is asked."""
+
+    def ask(spec, *, timeout_s, environment):
+        with warnings.catch_warnings(action="ignore"):  # of the toys' columns
+            return worker.measure(spec | {"spawned": time.time()})
+
+    monkeypatch.setattr(isolation, "ask", ask)
 
 
 def test_a_plan_has_each_call_once_with_all_places_that_show_it(toylab, tmp_path):
@@ -111,7 +124,7 @@ def test_what_fails_costs_itself_alone(toylab, tmp_path, capfd):
     assert out == "" and "[2/6] toy.is_careful" in err and "last words" in err
 
 
-def test_a_broken_recording_is_planned_anew(toylab, tmp_path):
+def test_a_broken_recording_is_planned_anew(toylab, tmp_path, in_this_process):
     (file,) = record(toylab, tmp_path, ("toy.fine", {})).saved
     file.write_text(file.read_text()[:200])
     (item,) = plan(toylab, tmp_path, ("toy.fine", {}))
@@ -238,7 +251,7 @@ def test_a_recording_of_one_process_says_so_and_nothing_else(toylab, tmp_path):
     assert not {"runs", "run_ratios", "run_blocks", "interval"} & set(data["rows"][0])
 
 
-def test_processes_can_be_asked_for_and_are_then_planned_for(toylab, tmp_path):
+def test_processes_can_be_asked_for_and_are_then_planned_for(toylab, tmp_path, in_this_process):
     shown = ("toy.fine", {})
     (file,) = record(toylab, tmp_path, shown).saved
     (item,) = recorder.plan([shown], tmp_path, None, package=toylab, processes=2)
@@ -250,7 +263,7 @@ def test_processes_can_be_asked_for_and_are_then_planned_for(toylab, tmp_path):
     assert plan(toylab, tmp_path, shown)[0].freshness.current  # more than it declares
 
 
-def test_one_process_that_fails_fails_the_item_and_is_named(toylab, here):
+def test_one_process_that_fails_fails_the_item_and_is_named(toylab, here, in_this_process):
     done = record(toylab, here, ("toy.thrice", {"log": "log", "fails_in": 2}))
     ((_, error),) = done.failed
     assert str(error) == "Process 2 of 3: It did not feel like it."
@@ -258,7 +271,7 @@ def test_one_process_that_fails_fails_the_item_and_is_named(toylab, here):
     assert len(Path("log").read_text().split()) == 2
 
 
-def test_a_row_that_one_process_lacks_fails_the_item(toylab, here):
+def test_a_row_that_one_process_lacks_fails_the_item(toylab, here, in_this_process):
     done = record(toylab, here, ("toy.thrice", {"log": "log", "loses_a_row_in": 3}))
     ((_, error),) = done.failed
     assert "variant=sliced" in str(error) and "is missing in process 3 of 3" in str(error)
