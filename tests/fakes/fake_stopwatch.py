@@ -19,7 +19,7 @@ from anatomy.measure.stopwatch import Stopwatch
 
 CLOCK_S = 3e-6  # what an event pair adds to the work between its events
 FLUSH_S = 50e-6
-TOY_S = 1e-4  # what every call of a toy experiment takes
+TOY_S = 4e-3  # what every call of a toy experiment takes: a block has one sample of it
 TICK_S = 1e-7
 
 
