@@ -2,6 +2,7 @@
 
     python3 make.py site     build the site into site/
     python3 make.py test     lint, build the site from its recordings, and run every test
+    python3 make.py check    what an edited page can break: lint, replay, prose, links, claims
     python3 make.py serve    show the site and follow what is edited
     python3 make.py method   whether the measuring room still does what its METHOD.json says
 
@@ -32,6 +33,7 @@ LOGS = CHECKOUT / ".cache" / "make"
 SITE = CHECKOUT / "requirements.txt"
 TEST = CHECKOUT / "requirements-test.txt"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+REPLAYED = LOGS / "site"
 TAIL = 30  # lines of a step's log that are shown when it fails
 
 
@@ -42,7 +44,7 @@ def main() -> int:
     os.chdir(CHECKOUT)
     asked = parsed()
     started = time.monotonic()
-    status = {"site": site, "test": test, "serve": serve, "method": method}[asked.what](asked.rest)
+    status = STEPS[asked.what](asked.rest)
     said = "done" if status == 0 else f"failed with status {status}"
     print(f"{asked.what}: {said} after {time.monotonic() - started:.0f} s", file=sys.stderr)
     return status
@@ -53,7 +55,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("site", "test", "serve", "method"))
+    parser.add_argument("what", choices=STEPS)
     own, rest = sys.argv[1:], []
     if "--" in own:
         own, rest = own[: own.index("--")], own[own.index("--") + 1 :]
@@ -80,25 +82,62 @@ def test(rest: list[str]) -> int:
     """Lint, build the site from its recordings, and run the tests: all, whatever fails first."""
     python = environment(TEST)
     browser()
-    elsewhere = str(LOGS / "site")
+    steps = [*lint(python), replay(python)]
+    built = {} if steps[-1] else {"BUILT_SITE": str(REPLAYED)}  # the browser's tests open it
+    # Last, so that its summary is the last thing a reader of a long log sees.
+    command = [python, "-m", "pytest", *side_by_side(), *(rest or ["-q"])]
+    steps.append(run("tests", command, **built))
+    return max(steps, key=abs)
+
+
+def check(rest: list[str]) -> int:
+    """Say what is wrong with edited pages, in a minute or two: all that `test` would say of them.
+
+    `rest` goes to the build.
+    """
+    python = environment(TEST)
     steps = [
+        *lint(python),
+        run("prose", [python, "-m", "anatomy", "prose"]),
+        run("claims", [python, "-m", "anatomy", "claims", "--check"]),
+        replay(python, *rest),
+    ]
+    if not steps[-1]:  # without a new site there are only links of an older one
+        steps.append(run("links", [python, "-m", "tests.site.links", str(REPLAYED)]))
+    return max(steps, key=abs)
+
+
+def lint(python: str) -> list[int]:
+    """The statuses of ruff's two looks at the code."""
+    return [
         run("lint", [python, "-m", "ruff", "check", "."]),
         run("format", [python, "-m", "ruff", "format", "--check", "."]),
-        run(
-            "replay",
-            [python, "-m", "mkdocs", "build", "--strict", "--site-dir", elsewhere],
-            quiet=True,
-            ANATOMY_MODE="replay",
-        ),
-        # Last, so that its summary is the last thing a reader of a long log sees.
-        run("tests", [python, "-m", "pytest", *(rest or ["-q"])]),
     ]
-    return max(steps, key=abs)
+
+
+def replay(python: str, *options: str) -> int:
+    """Build the site from its recordings, beside the one of `make.py site`."""
+    build = [python, "-m", "mkdocs", "build", "--strict", "--site-dir", str(REPLAYED), *options]
+    return run("replay", build, quiet=True, ANATOMY_MODE="replay")
+
+
+def side_by_side() -> list[str]:
+    """Options that share the tests among two processes, file by file.
+
+    On a GPU host one process runs them all: what two measure on one GPU disturbs both.
+    """
+    if has_gpu():
+        return []
+    # In the order of tests/conftest.py, which begins what takes longest first.
+    return ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def method(rest: list[str]) -> int:
     """Compare the measuring room with its METHOD.json; `--help` says what else can be done."""
     return run("method", [environment(TEST), "-m", "tests.measure.method.command", *rest])
+
+
+STEPS = {"site": site, "test": test, "check": check, "serve": serve, "method": method}
 
 
 def environment(requirements: Path) -> str:
@@ -152,9 +191,12 @@ def skips_torch(requirements: Path) -> bool:
 
     Where there is a GPU, a build measures and needs it; the tests always do.
     """
-    return requirements == SITE and not (
-        shutil.which("nvidia-smi") or Path("/proc/driver/nvidia/version").exists()
-    )
+    return requirements == SITE and not has_gpu()
+
+
+def has_gpu() -> bool:
+    """Whether this machine has an NVIDIA GPU, as far as can be told without any package."""
+    return bool(shutil.which("nvidia-smi")) or Path("/proc/driver/nvidia/version").exists()
 
 
 def without_torch(requirements: Path) -> Path:

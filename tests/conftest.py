@@ -1,9 +1,30 @@
 """What several test files need: the toy package, and a place of their own to measure in."""
 
+import math
+import os
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+# At toy size a second thread waits for the first and spends a core on it; this is read by torch
+# when it is imported, here and in every process that a test starts.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Files that take longest, which two processes are to begin with.
+FIRST = ("browser/test_browser", "test_contributing", "record/test_experiments", "test_wheel")
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest; one of them at the end would be waited for."""
+
+    def place(item) -> int:
+        file = item.location[0].removeprefix("tests/").removesuffix(".py")
+        return FIRST.index(file) if file in FIRST else len(FIRST)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +42,32 @@ def own_lock(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("ANATOMY_LOCKS", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def charts_are_held_against_their_schema():
+    """As no build does, for the time it takes."""
+    from anatomy.figures.charts import svg
+
+    svg.VALIDATED = True
+
+
+@pytest.fixture
+def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
+    """Lets the time limits of workers run out as soon as a condition holds, and not before: on a
+    busy machine it takes a worker any time to come to the place where it hangs."""
+    from anatomy.record import isolation
+
+    def when(condition: Callable[[], bool]) -> None:
+        given_up = time.monotonic() + 300
+
+        def monotonic() -> float:
+            return math.inf if condition() or time.monotonic() > given_up else 0.0
+
+        clock = SimpleNamespace(monotonic=monotonic, sleep=time.sleep, time=time.time)
+        monkeypatch.setattr(isolation, "time", clock)
+
+    return when
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -63,6 +63,47 @@ def test_an_older_python_is_told_what_is_needed(checkout, monkeypatch, capfd):
     assert "This needs Python 9.9 or later" in capfd.readouterr().err
 
 
+@pytest.fixture
+def steps(monkeypatch):
+    """Stands in for the steps: what each was called with, and the status that each is to have."""
+    ran, statuses = {}, {}
+
+    def run(name, command, quiet=False, **variables):
+        ran[name] = (command[1:], variables)
+        return statuses.get(name, 0)
+
+    monkeypatch.setattr(make, "run", run)
+    monkeypatch.setattr(make, "environment", lambda requirements: "python")
+    monkeypatch.setattr(make, "browser", lambda: None)
+    monkeypatch.setattr(make, "has_gpu", lambda: False)
+    return ran, statuses
+
+
+def test_a_check_of_pages_is_all_of_the_tests_that_pages_can_break(steps):
+    ran, statuses = steps
+    assert make.check([]) == 0
+    assert list(ran) == ["lint", "format", "prose", "claims", "replay", "links"]
+    assert ran["replay"][1] == {"ANATOMY_MODE": "replay"}
+    ran.clear()
+    statuses |= {"prose": 1, "replay": 3}
+    assert make.check([]) == 3 and "claims" in ran and "links" not in ran
+
+
+def test_the_tests_open_the_site_that_was_built_just_before_and_no_older_one(steps):
+    ran, statuses = steps
+    assert make.test(["tests/x.py"]) == 0
+    command, variables = ran["tests"]
+    assert command[:4] == ["-m", "pytest", "-n", "2"] and command[-1] == "tests/x.py"
+    assert variables == {"BUILT_SITE": str(make.REPLAYED)}
+    statuses["replay"] = 1
+    assert make.test([]) == 1 and ran["tests"][1] == {}
+
+
+def test_on_a_gpu_host_no_two_tests_run_at_once(steps, monkeypatch):
+    monkeypatch.setattr(make, "has_gpu", lambda: True)
+    assert make.test([]) == 0 and steps[0]["tests"][0] == ["-m", "pytest", "-q"]
+
+
 def test_ci_runs_the_test_command():
     script = (CHECKOUT / ".ci" / "run").read_text()
     (command,) = re.findall(r"^exec (.+)$", script, re.M)

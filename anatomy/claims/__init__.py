@@ -10,6 +10,7 @@ anything. Claims read recordings and need neither a GPU nor torch.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from math import log
 from typing import Any
 
@@ -157,8 +158,12 @@ def claim(*needs: Need, statement: str | None = None, **details: Any):
 def all_claims() -> dict[str, Claim]:
     """Every claim by id: those of the seed in the order of the ledger, then our own."""
     chapters.load("claims")
-    seed = {name: Claim(**vars(stated)) for name, stated in seeds.statements().items()}
-    return seed | _declared
+    return _of_the_seed() | _declared
+
+
+@cache
+def _of_the_seed() -> dict[str, Claim]:
+    return {name: Claim(**vars(stated)) for name, stated in seeds.statements().items()}
 
 
 def evaluate(showing: Showing, name: str) -> Result:

@@ -1,5 +1,6 @@
 """Modules and files of chapters, found by their names: no machinery knows a chapter by its own."""
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -21,6 +22,7 @@ def modules(kind: str) -> list[str]:
     ]
 
 
+@cache  # claims ask a thousand times in a build; what is imported once stays so
 def load(kind: str) -> None:
     """Import the modules of one kind, so that what they declare is there."""
     for name in modules(kind):

@@ -119,11 +119,14 @@ def test_a_script_that_fails_shows_its_last_lines(script):
     assert len(file.with_suffix(".log").read_text().split()) == 2  # none is begun after it
 
 
-def test_a_script_that_crashes_or_hangs_is_one_sentence(script):
+def test_a_script_that_crashes_or_hangs_is_one_sentence(script, tmp_path, time_is_up):
     crashing = script("import signal\nos.kill(os.getpid(), signal.SIGSEGV)", "crashing.py")
     with pytest.raises(MeasurementError, match=r"process 1 of 2 failed. It crashed \(SIGSEGV\)"):
         replicas.replicate(crashing, processes=2)
-    hanging = script('print("asleep")\nimport time\ntime.sleep(600)', "hanging.py")
+    asleep = tmp_path / "asleep"
+    body = f'print("asleep")\nopen({str(asleep)!r}, "w").close()\nimport time\ntime.sleep(600)'
+    hanging = script(body, "hanging.py")
+    time_is_up(asleep.exists)
     with pytest.raises(MeasurementError, match="its time limit, and was ended") as caught:
         replicas.replicate(hanging, processes=2, timeout_s=3)
     assert caught.value.output == "asleep"
@@ -217,7 +220,7 @@ def test_ctrl_c_ends_the_script_and_its_children(tmp_path):
     mine, child = numbers(pids)
     time.sleep(0.2)
     command.send_signal(signal.SIGINT)
-    command.communicate(timeout=20)
+    command.communicate(timeout=120)
     assert command.returncode == 130 and gone(mine) and gone(child)
 
 

@@ -6,16 +6,21 @@ against what went in.
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import pytest
 import torch
 
+from anatomy.measure import blocks, stopwatch
 from anatomy.measure.calibration import Calibration
 from anatomy.measure.stopwatch import Stopwatch
 
 CLOCK_S = 3e-6  # what an event pair adds to the work between its events
 FLUSH_S = 50e-6
+TOY_S = 4e-3  # what every call of a toy experiment takes: a block has one sample of it
+TICK_S = 1e-7
 
 
 @dataclass
@@ -169,3 +174,60 @@ class FakeStopwatch(Stopwatch):
     def _factor(self) -> float:
         spread = math.exp(self._random.gauss(0, self.noise)) if self.noise else 1.0
         return (1 + self.drift_per_s * self.time_s) * spread
+
+
+class ToyStopwatch(FakeStopwatch):
+    """Runs what it is given, each callable once however often it is asked for, on the CPU; the
+    times are made up.
+
+    What an experiment does at toy size then runs as it would, in a small part of the calls, and
+    nothing in its table depends on how busy the machine is.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(noise=0.003, throttle=None)
+
+    def now(self) -> float:
+        self.time_s += TICK_S  # who waits for a moment to come gets there
+        return self.time_s
+
+    def wall(self, calls: Sequence[Callable]) -> float:
+        return self._ran(calls)
+
+    def enqueue(self, call: Callable) -> float:
+        return self._ran([call])
+
+    def spans(self, calls, *, cold, hold_s):
+        self._ran(calls)
+        return [TOY_S * self._factor() + CLOCK_S for _ in calls], False
+
+    def batch(self, calls, *, hold_s):
+        return self._ran(calls) + CLOCK_S, False
+
+    def disturbances(self) -> dict[str, int | None]:
+        return {"compilations": stopwatch.compilations()}
+
+    def _ran(self, calls: Sequence[Callable]) -> float:
+        """Call each once, and say how long all of them would have taken, in seconds."""
+        for call in {id(call): call for call in calls}.values():
+            call()
+        seconds = sum(TOY_S * self._factor() for _ in calls)
+        self.time_s += seconds
+        return seconds
+
+
+@contextmanager
+def made_up_time() -> Iterator[None]:
+    """In here the CPU's stopwatch is a `ToyStopwatch`, and a comparison ends at the first look."""
+    watches = {}
+    with pytest.MonkeyPatch.context() as patched:
+        real = stopwatch._stopwatch
+
+        def toy(device: str) -> stopwatch.Stopwatch:
+            if device != "cpu":
+                return real(device)
+            return watches.setdefault(device, ToyStopwatch())
+
+        patched.setattr(stopwatch, "_stopwatch", toy)
+        patched.setattr(blocks, "LOOKS", (6,))
+        yield

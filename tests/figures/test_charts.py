@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from anatomy.figures.charts import loglog, plain, svg
+from anatomy.figures.charts import grammar, loglog, plain, svg
 from anatomy.judge import rows
 from anatomy.record import showing
 from anatomy.table.errors import UnknownName
@@ -149,6 +149,19 @@ def test_a_picture_is_drawn_once_and_again_when_its_data_changes(tmp_path, monke
     found[1]["ratio"] += 0.5
     with pytest.raises(pytest.fail.Exception):
         svg.picture(drawn("ratios", found), 680, tmp_path)
+
+
+def test_what_the_schema_does_not_know_is_refused_in_tests_alone(tmp_path, monkeypatch):
+    drawing = drawn("ratios", table(**MATMUL))
+
+    def misspelt(data, width):
+        return grammar.configured(grammar.alt.Chart().mark_point(sise=1))
+
+    monkeypatch.setattr(plain, "ratios", misspelt)
+    with pytest.raises(grammar.schemapi.SchemaValidationError, match="sise"):
+        svg.picture(drawing, 680, tmp_path)
+    monkeypatch.setattr(svg, "VALIDATED", False)
+    assert svg.picture(drawing, 680, tmp_path).endswith("</svg>")
 
 
 def test_a_cut_off_picture_in_the_cache_is_drawn_again(tmp_path):

@@ -1,6 +1,7 @@
 """Callables and hosts that misbehave in the middle of a measurement: no hang, no clean figure."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -171,9 +172,12 @@ def test_each_recompilation_is_counted_and_nothing_is_imported_to_count_it(monke
 
 
 def test_a_host_without_counters_of_preemption_says_that_it_does_not_know(monkeypatch):
-    assert stopwatch.Stopwatch(torch.device("cpu")).preemptions() >= 0
+    resource = pytest.importorskip("resource")
+    watch = stopwatch.Stopwatch(torch.device("cpu"))
+    monkeypatch.setattr(resource, "getrusage", lambda who: SimpleNamespace(ru_nivcsw=7))
+    assert watch.preemptions() == 7
     monkeypatch.setitem(sys.modules, "resource", None)
-    assert stopwatch.Stopwatch(torch.device("cpu")).preemptions() is None
+    assert watch.preemptions() is None
 
 
 @pytest.mark.parametrize("sets", [1, 3])

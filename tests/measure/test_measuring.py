@@ -129,6 +129,9 @@ def test_blocks_stop_only_at_the_looks():
     quiet = measure(FakeStopwatch(), {"a": 1e-3})
     noisy = measure(FakeStopwatch(noise=0.5), {"a": 1e-3})
     assert len(quiet.loc["a"].blocks_s) == 12 and not quiet.loc["a"].wide
+    # These become narrow between two looks, after 15 blocks or 28, and go on until the next.
+    seeds = (measure(FakeStopwatch(noise=0.03, seed=seed), {"a": 1e-3}) for seed in range(6))
+    assert {len(table.loc["a"].blocks_s) for table in seeds} == {24, 48}
     assert len(noisy.loc["a"].blocks_s) in (24, 48) and noisy.loc["a"].wide
 
 

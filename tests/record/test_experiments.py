@@ -12,13 +12,13 @@ from anatomy.chapters.limits import ceilings
 from anatomy.chapters.limits import memory as limits_memory
 from anatomy.chapters.limits.memory import WAYS
 from anatomy.chapters.memory_layout import alignment, contiguity, remedies, tensor_layout
-from anatomy.measure import blocks, comparison
 from anatomy.numerics import agreement
 from anatomy.parts import products
 from anatomy.record import signatures
 from anatomy.record.declare import load
 from anatomy.table import intervals
 from anatomy.table.errors import BadParameter, DeviceError, DisagreementError
+from tests.fakes.fake_stopwatch import made_up_time
 from tests.fakes.toys import OTHER_FORMS, SEVERAL_CONTROLS, SIZES, SMALL, TOY
 
 VARIANTS = [
@@ -38,11 +38,7 @@ def runs_on_a_cpu(name: str) -> bool:
 
 @pytest.fixture(scope="module")
 def table():
-    """Tables of the toy experiments, each measured once, in short blocks."""
-    short = pytest.MonkeyPatch()
-    short.setattr(blocks, "PART_S", 1e-4)
-    short.setattr(blocks, "LOOKS", (6,))
-    short.setattr(comparison, "SETTLE_CAP_S", 0.2)
+    """Tables of the toy experiments, each measured once, in made-up time."""
     made = {}
 
     def measure(name: str, **more) -> pd.DataFrame:
@@ -51,8 +47,8 @@ def table():
             made[key] = load(name)(**TOY[name] | more)
         return made[key]
 
-    yield measure
-    short.undo()
+    with made_up_time():
+        yield measure
 
 
 def test_every_experiment_has_a_toy_size():

@@ -26,7 +26,7 @@ def ask(toylab, name, *, timeout_s=60, **params):
     return isolation.ask(spec, timeout_s=timeout_s)
 
 
-def gone(pid: int, within_s: float = 5.0) -> bool:
+def gone(pid: int, within_s: float = 60.0) -> bool:
     """Whether a process ends in time; one that nobody has reaped yet counts as ended."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -39,7 +39,7 @@ def gone(pid: int, within_s: float = 5.0) -> bool:
     return False
 
 
-def numbers(file: Path, within_s: float = 20.0) -> list[int]:
+def numbers(file: Path, within_s: float = 120.0) -> list[int]:
     """The process numbers that `toy.hangs` writes down, once they are there."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -78,12 +78,16 @@ def test_a_bug_names_its_place_in_the_experiment(toylab):
     assert "Traceback" in caught.value.output
 
 
-def test_a_time_limit_ends_the_worker_and_its_children(toylab, tmp_path):
+def written(file: Path, words: int) -> bool:
+    """Whether a file has so many words by now."""
+    return file.exists() and len(file.read_text().split()) == words
+
+
+def test_a_time_limit_ends_the_worker_and_its_children(toylab, tmp_path, time_is_up):
     file = tmp_path / "pids"
-    started = time.monotonic()
+    time_is_up(lambda: written(file, 2))
     with pytest.raises(isolation.TimeLimit, match="It ran for 5 s, its time limit"):
         ask(toylab, "toy.hangs", timeout_s=5, pids=str(file))
-    assert time.monotonic() - started < 15
     assert all(gone(pid) for pid in numbers(file))
 
 

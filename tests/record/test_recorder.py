@@ -5,17 +5,20 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from anatomy.cli import targets
 from anatomy.machine import host
-from anatomy.record import isolation, recorder, recording
+from anatomy.record import isolation, recorder, recording, worker
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.recorder import Item
 from anatomy.table.errors import BadParameter, Busy, DeviceError, MeasurementError, RecordingError
-from tests.record.test_isolation import CHECKOUT, gone, numbers
+from tests.record.test_isolation import CHECKOUT, gone, numbers, written
 
 STALE = Freshness("missing", "It has not been measured.")
 pytestmark = pytest.mark.usefixtures("own_lock")
@@ -27,6 +30,17 @@ def plan(toylab, root, *shown):
 
 def record(toylab, root, *shown, **options):
     return recorder.record(plan(toylab, root, *shown), root=root, package=toylab, **options)
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Experiments run without a process of their own: what the recorder makes of them is asked."""
+
+    def ask(spec, *, timeout_s, environment):
+        with warnings.catch_warnings(action="ignore"):  # of the toys' columns
+            return worker.measure(spec | {"spawned": time.time()})
+
+    monkeypatch.setattr(isolation, "ask", ask)
 
 
 def test_a_plan_has_each_call_once_with_all_places_that_show_it(toylab, tmp_path):
@@ -110,7 +124,7 @@ def test_what_fails_costs_itself_alone(toylab, tmp_path, capfd):
     assert out == "" and "[2/6] toy.is_careful" in err and "last words" in err
 
 
-def test_a_broken_recording_is_planned_anew(toylab, tmp_path):
+def test_a_broken_recording_is_planned_anew(toylab, tmp_path, in_this_process):
     (file,) = record(toylab, tmp_path, ("toy.fine", {})).saved
     file.write_text(file.read_text()[:200])
     (item,) = plan(toylab, tmp_path, ("toy.fine", {}))
@@ -122,7 +136,7 @@ def test_a_budget_leaves_what_does_not_fit_for_the_next_call(toylab, tmp_path, c
     cut = Item("toy.hangs", {"device": "cpu", "pids": str(tmp_path / "pids")}, STALE)
     done = recorder.record([slow, cut], root=tmp_path, budget_s=4, package=toylab)
     assert [item.name for item in done.left] == ["toy.fine", "toy.hangs"]
-    assert (done.saved, done.failed) == ([], []) and done.seconds < 10
+    assert (done.saved, done.failed) == ([], []) and done.seconds < 60  # its own limit
     assert "did not fit into the budget" in capfd.readouterr().err
 
 
@@ -188,7 +202,7 @@ def test_ctrl_c_ends_the_worker_and_leaves_no_half_written_file(toylab, tmp_path
     command = subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, **pipes)
     worker, child = numbers(pids)
     command.send_signal(signal.SIGINT)
-    out, err = command.communicate(timeout=20)
+    out, err = command.communicate(timeout=120)
     assert command.returncode == 130
     assert out == "" and err.endswith("none is cut.\n") and "Traceback" not in err
     assert gone(worker) and gone(child)
@@ -237,7 +251,7 @@ def test_a_recording_of_one_process_says_so_and_nothing_else(toylab, tmp_path):
     assert not {"runs", "run_ratios", "run_blocks", "interval"} & set(data["rows"][0])
 
 
-def test_processes_can_be_asked_for_and_are_then_planned_for(toylab, tmp_path):
+def test_processes_can_be_asked_for_and_are_then_planned_for(toylab, tmp_path, in_this_process):
     shown = ("toy.fine", {})
     (file,) = record(toylab, tmp_path, shown).saved
     (item,) = recorder.plan([shown], tmp_path, None, package=toylab, processes=2)
@@ -249,7 +263,7 @@ def test_processes_can_be_asked_for_and_are_then_planned_for(toylab, tmp_path):
     assert plan(toylab, tmp_path, shown)[0].freshness.current  # more than it declares
 
 
-def test_one_process_that_fails_fails_the_item_and_is_named(toylab, here):
+def test_one_process_that_fails_fails_the_item_and_is_named(toylab, here, in_this_process):
     done = record(toylab, here, ("toy.thrice", {"log": "log", "fails_in": 2}))
     ((_, error),) = done.failed
     assert str(error) == "Process 2 of 3: It did not feel like it."
@@ -257,40 +271,46 @@ def test_one_process_that_fails_fails_the_item_and_is_named(toylab, here):
     assert len(Path("log").read_text().split()) == 2
 
 
-def test_a_row_that_one_process_lacks_fails_the_item(toylab, here):
+def test_a_row_that_one_process_lacks_fails_the_item(toylab, here, in_this_process):
     done = record(toylab, here, ("toy.thrice", {"log": "log", "loses_a_row_in": 3}))
     ((_, error),) = done.failed
     assert "variant=sliced" in str(error) and "is missing in process 3 of 3" in str(error)
 
 
-def test_the_time_limit_is_each_processs_own(toylab, here, monkeypatch):
+def test_the_time_limit_is_each_processs_own(toylab, here, monkeypatch, time_is_up):
     monkeypatch.setattr(recorder, "START_S", 2.0)
+    time_is_up(lambda: written(here / "log", 2))
     done = record(toylab, here, ("toy.thrice", {"log": "log", "hangs_in": 2}))
     ((_, error),) = done.failed
     assert str(error) == "Process 2 of 3: It ran for 4 s, its time limit, and was ended."
 
 
-def test_all_processes_of_an_item_share_its_budget(toylab, here):
+def test_all_processes_of_an_item_share_its_budget(toylab, here, monkeypatch, time_is_up):
+    budget_s = 900.0
+    # Each alone could have all of the budget, and the third, with less left, is over it.
+    monkeypatch.setattr(recorder, "START_S", budget_s - 2.0)
+    time_is_up(lambda: written(here / "log", 3))
     shown = ("toy.thrice", {"log": "log", "hangs_in": 3})
-    done = recorder.record(plan(toylab, here, shown), root=here, budget_s=14, package=toylab)
+    done = recorder.record(plan(toylab, here, shown), root=here, budget_s=budget_s, package=toylab)
     assert [item.name for item in done.left] == ["toy.thrice"]
-    assert (done.saved, done.failed) == ([], []) and done.seconds < 20
+    assert (done.saved, done.failed) == ([], [])
     assert len(Path("log").read_text().split()) == 3
 
 
 def test_a_process_that_the_budget_has_no_time_for_is_not_begun(toylab, here, monkeypatch):
-    asked = []
+    asked, now = [], [0.0]
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def slow(spec, *, timeout_s, environment):
         asked.append(timeout_s)
-        recorder.time.sleep(1.2)
+        now[0] += 1.2
         return {}
 
     monkeypatch.setattr(isolation, "ask", slow)
     items = plan(toylab, here, ("toy.thrice", {}))
     done = recorder.record(items, root=here, budget_s=1.1, package=toylab)
     assert [item.name for item in done.left] == ["toy.thrice"]
-    assert len(asked) == 1 and asked[0] <= 1.1
+    assert asked == [1.1]
 
 
 def test_the_commit_comes_from_git_or_from_the_environment(tmp_path, monkeypatch):

@@ -217,7 +217,7 @@ def test_the_same_recordings_give_the_same_bytes(project):
 
 
 def test_two_builds_at_once_the_second_is_told_so(project):
-    slow = block("import time\nprint(time.sleep(8))")
+    slow = block("import time\nprint(time.sleep(600))")  # it is killed
     project.write(index=f"# T\n\n{slow}")
     first = subprocess.Popen(
         project.command(),
@@ -227,7 +227,7 @@ def test_two_builds_at_once_the_second_is_told_so(project):
         stderr=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         lock = project.folder / building.LOCK
         while not lock.exists() and time.monotonic() < deadline:
             time.sleep(0.05)

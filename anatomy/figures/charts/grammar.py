@@ -11,6 +11,7 @@ from math import log2
 from typing import Any
 
 import altair as alt
+from altair.utils import schemapi
 
 Spec = dict[str, Any]
 Data = Sequence[dict[str, Any]]  # a mark each
@@ -148,11 +149,13 @@ def configured(drawn: alt.TopLevelMixin) -> Spec:
     small = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
     axes = {"gridColor": GRID, "domainColor": GRID, "tickColor": GRID, "labelLimit": 200}
     coloured = {"labelColor": TEXT, "titleColor": MUTED}
-    return (
-        drawn.configure(font=FONT, background="transparent", padding=2)
-        .configure_view(stroke=None)
-        .configure_axis(**coloured, **small, **axes)
-        .configure_legend(**coloured, **small, symbolFillColor=MUTED)
-        .configure_header(labelFontSize=11, labelColor=TEXT)
-        .to_dict()
-    )
+    # In one call: each copies the chart with all of its data.
+    return drawn.configure(
+        font=FONT,
+        background="transparent",
+        padding=2,
+        view={"stroke": None},
+        axis={**coloured, **small, **axes},
+        legend={**coloured, **small, "symbolFillColor": MUTED},
+        header={"labelFontSize": 11, "labelColor": TEXT},
+    ).to_dict(validate=schemapi.DEBUG_MODE)

@@ -24,6 +24,9 @@ from anatomy.record.showing import Showing, current
 VEGA_LITE = "6.4"
 # Width of the picture in CSS pixels: the text column of a page, and a phone's less its margins.
 WIDTHS = {"wide": 680, "narrow": 330}
+# Whether Altair holds each of its objects against the schema, which takes a third of the time of
+# drawing: the tests do, and a build repeats nothing that they have seen.
+VALIDATED = False
 BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
 CACHE = Path(".cache") / "anatomy" / "svg"  # of the checkout, where no other folder is named
 _LABELLED = re.compile(
@@ -80,10 +83,12 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
     if kept.is_file() and (svg := kept.read_text(encoding="utf-8")).endswith("</svg>"):
         return svg
     import vl_convert  # half a second, as Altair is a whole one
+    from altair.utils.schemapi import debug_mode
 
     module, _, name = drawing.function.rpartition(".")
     draw = getattr(import_module(f"anatomy.figures.charts.{module or 'plain'}"), name)
-    text = json.dumps(draw(*drawing.arguments, width=width), sort_keys=True)
+    with debug_mode(VALIDATED):
+        text = json.dumps(draw(*drawing.arguments, width=width), sort_keys=True)
     svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
     with suppress(OSError):  # a cache that can't be written costs time and nothing else
         recording.write_whole(kept, svg)  # two builds may draw the same chart at once

@@ -13,7 +13,6 @@ from anatomy import claims
 from anatomy.chapters.attention import attention
 from anatomy.cli.text import report
 from anatomy.machine import host
-from anatomy.measure import blocks, sampling
 from anatomy.numerics import formats
 from anatomy.parts import attention as attention_calls
 from anatomy.parts.attention import Size
@@ -21,6 +20,7 @@ from anatomy.record import recording
 from anatomy.table import formulas
 from tests.chapters.attention import attention_rows
 from tests.fakes import synthetic
+from tests.fakes.fake_stopwatch import made_up_time
 
 CPU = torch.device("cpu")
 SMALL = Size(heads=2, sequence=48, width=16, dtype="fp32")
@@ -161,12 +161,9 @@ def test_where_nothing_fits_there_are_reasons_and_no_tensors(monkeypatch):
 
 
 @pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(blocks, "PART_S", 1e-4)
-    monkeypatch.setattr(sampling, "WALL_BATCH_S", 1e-4)
-    monkeypatch.setattr(attention, "SETTLE_CAP_S", 0.05)
-    monkeypatch.setattr(attention, "BUDGET_S", 0.1)
-    return {"device": "cpu", "heads": 2, "head_width": 16, "longest": 64, "iters": 6}
+def quick():
+    with made_up_time():
+        yield {"device": "cpu", "heads": 2, "head_width": 16, "longest": 64, "iters": 6}
 
 
 def test_without_attention_written_out_there_are_times_and_no_ratios(quick, monkeypatch):

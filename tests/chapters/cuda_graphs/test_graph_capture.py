@@ -10,24 +10,21 @@ import torch
 from anatomy import claims
 from anatomy.chapters.cuda_graphs import graph_capture
 from anatomy.chapters.cuda_graphs.claims import kernel_class
-from anatomy.measure import blocks, census
+from anatomy.measure import census
 from anatomy.parts import graphs as graph_replays
 from anatomy.parts import memory
 from anatomy.table import intervals
 from anatomy.table.errors import DisagreementError, MeasurementError
 from tests.claims.test_claims import edited
 from tests.fakes import synthetic
+from tests.fakes.fake_stopwatch import made_up_time
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
 def toy(monkeypatch):
-    """Short blocks, and a graph that is a copy of the eager result into tensors that stay."""
-    monkeypatch.setattr(blocks, "PART_S", 1e-4)
-    monkeypatch.setattr(blocks, "LOOKS", (6,))
-    monkeypatch.setattr(graph_replays, "SETTLE_S", 0.02)
-    monkeypatch.setattr(graph_replays, "BUDGET_S", 0.05)
+    """Made-up time, and a graph that is a copy of the eager result into tensors that stay."""
 
     def capture(call, where, pool=None):
         static = call()
@@ -43,6 +40,8 @@ def toy(monkeypatch):
 
     monkeypatch.setattr(graph_replays, "capture", capture)
     monkeypatch.setattr(graph_capture, "capture", capture)
+    with made_up_time():
+        yield
 
 
 def chain(work: str = "pointwise", quantities=("step_wall",)) -> pd.DataFrame:

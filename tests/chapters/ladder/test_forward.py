@@ -6,10 +6,11 @@ import torch
 
 from anatomy.chapters.ladder import copies, experiments, inference, rungs
 from anatomy.chapters.ladder.inference import ALLOWED, Ready, Task
-from anatomy.measure import blocks, comparison, stopwatch_for
+from anatomy.measure import blocks, stopwatch_for
 from anatomy.table.errors import AnatomyError, BadParameter, DisagreementError
 from tests.chapters.ladder import ladder_forward_rows
 from tests.fakes import synthetic
+from tests.fakes.fake_stopwatch import made_up_time
 from tests.fakes.toys import TOY
 
 CPU = torch.device("cpu")
@@ -28,13 +29,9 @@ def uncompiled():
 @pytest.fixture(scope="module")
 def tables():
     """Both experiments at toy size."""
-    short = pytest.MonkeyPatch()
-    short.setattr(blocks, "PART_S", 1e-4)
-    short.setattr(blocks, "LOOKS", (6,))
-    short.setattr(comparison, "SETTLE_CAP_S", 0.1)
     names = ("inference", "decoding")
-    yield {name: getattr(experiments, name)(**TOY[f"ladder.{name}"]) for name in names}
-    short.undo()
+    with made_up_time():
+        return {name: getattr(experiments, name)(**TOY[f"ladder.{name}"]) for name in names}
 
 
 def way_of(label: str):

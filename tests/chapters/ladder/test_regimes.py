@@ -7,8 +7,9 @@ import torch
 from anatomy.chapters.ladder import copies, experiments, graphs, regimes, rungs
 from anatomy.chapters.ladder import kernels as ladder_kernels
 from anatomy.chapters.ladder.steps import Size
-from anatomy.measure import blocks, census, comparison, stopwatch_for
+from anatomy.measure import census
 from anatomy.table.errors import AnatomyError, BadParameter
+from tests.fakes.fake_stopwatch import made_up_time
 from tests.fakes.toys import TOY
 
 CPU = torch.device("cpu")
@@ -32,20 +33,15 @@ def call(args):
 """
 
 
-@pytest.fixture(autouse=True)
-def short(monkeypatch):
-    """Short blocks."""
-    monkeypatch.setattr(blocks, "PART_S", 1e-4)
-    monkeypatch.setattr(blocks, "LOOKS", (6,))
-    monkeypatch.setattr(comparison, "SETTLE_CAP_S", 0.1)
+@pytest.fixture(scope="module", autouse=True)
+def toy_time():
+    with made_up_time():
+        yield
 
 
 @pytest.fixture(scope="module")
 def tables():
     """The experiments at toy size, each measured once."""
-    brief = pytest.MonkeyPatch()
-    brief.setattr(blocks, "PART_S", 1e-4)
-    brief.setattr(blocks, "LOOKS", (6,))
     made = {}
 
     def measure(name: str) -> pd.DataFrame:
@@ -53,8 +49,7 @@ def tables():
             made[name] = getattr(experiments, name)(**TOY[f"ladder.{name}"])
         return made[name]
 
-    yield measure
-    brief.undo()
+    return measure
 
 
 def test_the_cells_of_the_page_are_a_crossover_over_width_and_one_over_tokens():
@@ -282,9 +277,10 @@ def test_the_slow_recording_is_made_by_name_alone():
 
 
 def test_everything_is_as_it_was_afterwards():
-    before = copies.gates.switches()
+    before, dice = copies.gates.switches(), torch.get_rng_state()
     with pytest.raises(RuntimeError), copies.apart(CPU):
+        torch.rand(1)
         torch.set_float32_matmul_precision("medium")
         raise RuntimeError
     assert copies.gates.switches() == before
-    assert stopwatch_for(CPU).wall([lambda: None]) >= 0
+    assert torch.equal(torch.get_rng_state(), dice)

@@ -215,18 +215,20 @@ def test_the_table_joins_what_was_counted_and_what_there_was_no_time_for(profile
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "budget_s", "told"),
     [
-        ("log.write_text('==ERROR== ERR_NVGPUCTRPERM\\n'); sys.exit(1)", "ERR_NVGPUCTRPERM"),
-        ("print('CUDA error'); sys.exit(1)", "CUDA error"),
-        ("import time; time.sleep(30)", "was not done after"),
+        ("log.write_text('==ERROR== ERR_NVGPUCTRPERM\\n'); sys.exit(1)", 60, "ERR_NVGPUCTRPERM"),
+        ("print('CUDA error'); sys.exit(1)", 60, "CUDA error"),
+        ("import time; time.sleep(600)", 0.8, "was not done after"),
     ],
 )
-def test_a_profiler_that_fails_leaves_rows_with_its_reason(body, told, profiler, monkeypatch):
+def test_a_profiler_that_fails_leaves_rows_with_its_reason(
+    body, budget_s, told, profiler, monkeypatch
+):
     profiler(body)
     monkeypatch.setattr(traffic, "REPORT_S", 0.2)
     monkeypatch.setattr(traffic, "last_level_cache_bytes", lambda where: 2**20)
-    table = traffic.measure(2, 8, 64, GPU, 0.8)
+    table = traffic.measure(2, 8, 64, GPU, budget_s)
     assert table.note.str.contains(told).all() and table.over_fused.isna().all()
 
 

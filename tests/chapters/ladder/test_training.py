@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from anatomy.chapters.ladder import comparison, copies, experiments, gates, inference, rungs, steps
-from anatomy.measure import blocks, stopwatch_for
+from anatomy.measure import stopwatch_for
 from anatomy.table import intervals
 from anatomy.table.errors import AnatomyError, BadParameter
+from tests.fakes.fake_stopwatch import made_up_time
 from tests.fakes.toys import TOY
 
 CPU = torch.device("cpu")
@@ -25,13 +26,9 @@ RUNG_5 = (
 
 @pytest.fixture(scope="module")
 def table():
-    """The toy experiment's table, measured once in short blocks."""
-    short = pytest.MonkeyPatch()
-    short.setattr(blocks, "PART_S", 1e-4)
-    short.setattr(blocks, "LOOKS", (6,))
-    made = experiments.training(**TOY["ladder.training"])
-    yield made
-    short.undo()
+    """The toy experiment's table, measured once."""
+    with made_up_time():
+        return experiments.training(**TOY["ladder.training"])
 
 
 @pytest.fixture

@@ -5,20 +5,19 @@ import pytest
 import torch
 
 from anatomy.chapters.precision import fp8, gradients, precision, training
-from anatomy.measure import blocks, comparison
 from anatomy.parts import models
 from anatomy.table.errors import DisagreementError, MeasurementError
+from tests.fakes.fake_stopwatch import made_up_time
 
 CPU = torch.device("cpu")
 WITHOUT_FP8 = "not supported on sm_80: fp8 products need sm_89"
 
 
 @pytest.fixture
-def short(monkeypatch):
-    """Blocks as short as can be."""
-    monkeypatch.setattr(blocks, "PART_S", 1e-4)
-    monkeypatch.setattr(blocks, "LOOKS", (6,))
-    monkeypatch.setattr(comparison, "SETTLE_CAP_S", 0.1)
+def short():
+    """Comparisons that are soon done."""
+    with made_up_time():
+        yield
 
 
 def test_on_sm_80_the_bf16_rows_are_measured_and_the_others_say_why(short, monkeypatch):

@@ -8,11 +8,11 @@ import torch
 
 from anatomy import claims
 from anatomy.chapters.sync_points import transfers
-from anatomy.measure import blocks, stopwatch_for
+from anatomy.measure import stopwatch_for
 from anatomy.numerics import agreement
 from anatomy.table.errors import DisagreementError
 from tests.chapters.sync_points.test_syncs import edited
-from tests.fakes.fake_stopwatch import FakeStopwatch
+from tests.fakes.fake_stopwatch import FakeStopwatch, made_up_time
 
 CPU = torch.device("cpu")
 
@@ -65,11 +65,10 @@ def test_a_host_that_is_its_own_device_reads_nothing_stale(way):
 
 
 @pytest.fixture
-def short(monkeypatch):
-    """Comparisons in few short blocks."""
-    monkeypatch.setattr(blocks, "PART_S", 1e-4)
-    monkeypatch.setattr(blocks, "LOOKS", (6,))
-    monkeypatch.setattr(transfers, "SETTLE_CAP_S", 0.05)
+def short():
+    """Comparisons that are soon done."""
+    with made_up_time():
+        yield
 
 
 @pytest.mark.parametrize("direction", transfers.DIRECTIONS)

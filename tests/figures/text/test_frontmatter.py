@@ -112,7 +112,7 @@ def test_a_preview_takes_up_a_new_page_without_being_started_again(project):
     )
 
     def comes(path: str, text: str) -> bool:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while time.monotonic() < deadline and served.poll() is None:
             with suppress(OSError), urllib.request.urlopen(f"http://{address}/{path}") as answer:
                 if text in answer.read().decode():
