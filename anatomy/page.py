@@ -167,7 +167,5 @@ def card(minutes: int | None = None, needs: Sequence[str] = (), touches: Sequenc
         "You should know": escape(", ".join(needs)),
         "Claims": " ".join(chips),
     }
-    items = "".join(
-        f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts.items() if text
-    )
-    return f'<dl class="page-card" data-search-exclude>{items}</dl>'
+    items = (f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts.items() if text)
+    return f'<dl class="page-card" data-search-exclude>{"".join(items)}</dl>'

@@ -94,7 +94,11 @@ def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
     """
     need_columns(table, wanted.x, wanted.y)
     if wanted.counted:
-        _need_count(table, wanted.value)
+        numeric = {name for row in table for name, value in row.items() if is_number(value)}
+        if wanted.value not in numeric:
+            raise UnknownName("value to show", wanted.value, {*TIMED, *numeric})
+        if wanted.value in rows.INTERVALS:
+            raise BadParameter(f"{wanted.value} has an interval; show it as value='ratio'.")
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op)
     for variant in wanted.variants:
         if variant not in rows.names(kept, "variant"):
@@ -111,10 +115,8 @@ def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
         if mine and (cell := _cell(row, _control(table, row), wanted)):
             found.setdefault((variant, cell.x, cell.y), []).append(cell)
     if not found:
-        raise BadParameter(
-            f"no row of {', '.join(wanted.variants)} with {' and '.join(axes)} is compared with a "
-            "control."
-        )
+        those = f"{', '.join(wanted.variants)} with {' and '.join(axes)}"
+        raise BadParameter(f"no row of {those} is compared with a control.")
     for variant, row in product(wanted.variants, kept):
         if _never_began(row):
             place = (variant, *_place(row, wanted))
@@ -152,13 +154,12 @@ def contour(paying: Mapping[tuple[int, int], bool]) -> list[tuple[int, int, int,
     `paying` has column and row of each cell with a value; cell (0, 0) reaches from 0 to 1. To a
     cell without a value there is no edge: nothing is known there.
     """
-    edges = []
-    for (i, j), pays in sorted(paying.items()):
-        if paying.get((i + 1, j), pays) != pays:
-            edges.append((i + 1, j, i + 1, j + 1))
-        if paying.get((i, j + 1), pays) != pays:
-            edges.append((i, j + 1, i + 1, j + 1))
-    return edges
+    return [
+        (i + right, j + up, i + 1, j + 1)
+        for (i, j), pays in sorted(paying.items())
+        for right, up in ((1, 0), (0, 1))
+        if paying.get((i + right, j + up), pays) != pays
+    ]
 
 
 def crossings(line: Sequence[Cell]) -> list[Crossing]:
@@ -185,14 +186,6 @@ def need_columns(table: Sequence[Row], *names: str | None) -> None:
     for name in filter(None, names):
         if name not in columns:
             raise UnknownName("column", name, columns)
-
-
-def _need_count(table: Sequence[Row], column: str) -> None:
-    numeric = {name for row in table for name, value in row.items() if is_number(value)}
-    if column not in numeric:
-        raise UnknownName("value to show", column, {*TIMED, *numeric})
-    if column in rows.INTERVALS:
-        raise BadParameter(f"{column} has an interval; show it as value='ratio'.")
 
 
 def _control(table: Sequence[Row], row: Row) -> Row | None:

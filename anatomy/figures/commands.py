@@ -9,7 +9,7 @@ from anatomy.figures.charts import strips
 from anatomy.record.showing import Found, Showing
 from anatomy.record.signatures import Parameter, Signature
 from anatomy.table import units
-from anatomy.table.errors import UnknownName
+from anatomy.table.errors import lookup
 
 PROGRAM = "pytorch-gpu-anatomy"
 WIDEST = 76  # characters that fit a page's column
@@ -19,19 +19,16 @@ def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) ->
     """The command that runs an experiment with `params`, writing out the options named."""
     words = [PROGRAM, declared.command or declared.commands[0]]
     for name in options:
-        if name not in params:
-            raise UnknownName(f"parameter of {declared.name} called", name, params)
-        words.append(f"--{name.replace('_', '-')} {params[name]}")
+        value = lookup(f"parameter of {declared.name} called", name, params)
+        words.append(f"--{name.replace('_', '-')} {value}")
     return " ".join(words)
 
 
 def shown(showing: Showing, declared: Signature, found: Found, command: str) -> str:
     """The command to copy, the table of its flags, and the seconds it took when recorded."""
     ident = showing.unique("command-" + declared.name.replace(".", "-").replace("_", "-"))
-    block = (
-        f'<div class="language-sh highlight"><pre id="{ident}"><span></span>'
-        f"<code>{escape(_broken(command))}\n</code></pre></div>"
-    )
+    block = f'<div class="language-sh highlight"><pre id="{ident}"><span></span>'
+    block += f"<code>{escape(_broken(command))}\n</code></pre></div>"
     flags = [
         ("option", lambda p: f"<code>--{p.name.replace('_', '-')}</code>"),
         ("what it is", lambda p: escape(p.help.rstrip("."))),
@@ -64,10 +61,8 @@ def _took(showing: Showing, found: Found) -> str:
     where = data["machine"].get("gpu") or data["machine"]["slug"]
     peaks = [row["peak_bytes"] for row in found.recording.rows if row.get("peak_bytes")]
     memory = f" and at most {units.byte_count(max(peaks))} of GPU memory" if peaks else ""
-    return (
-        f'<p class="took">Took <span class="measured">{units.seconds(data["seconds"])}</span>'
-        f"{memory} on {escape(where)}, start of the process included.</p>"
-    )
+    took = f'Took <span class="measured">{units.seconds(data["seconds"])}</span>{memory}'
+    return f'<p class="took">{took} on {escape(where)}, start of the process included.</p>'
 
 
 def _values(parameter: Parameter) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from math import exp, log
+from operator import itemgetter
 
 import numpy as np
 
@@ -58,8 +59,7 @@ def fastest(table: Iterable[Row]) -> list[Row]:
 
 def steps(table: Sequence[Row]) -> list[Step]:
     """The step of each operation of a recording of `limits.bandwidth`."""
-    by_op = groupby(fastest(table), key=lambda row: row["op"])
-    return [_step(list(points)) for _, points in by_op]
+    return [_step(list(points)) for _, points in groupby(fastest(table), itemgetter("op"))]
 
 
 def _step(points: Sequence[Row]) -> Step:
@@ -113,9 +113,6 @@ def graph_rows(table: Iterable[Row]) -> list[Row]:
 
 def graph_line(table: Iterable[Row], quantity: str) -> Line | None:
     """The line of the graphs of a recording of `limits.floors`, in one quantity."""
-    graphs = [
-        row
-        for row in graph_rows(table)
-        if row.get("quantity") == quantity and not units.missing(row.get("median_s"))
-    ]
+    graphs = [row for row in graph_rows(table) if row.get("quantity") == quantity]
+    graphs = [row for row in graphs if not units.missing(row.get("median_s"))]
     return line([row["kernel_count"] for row in graphs], [row["blocks_s"] for row in graphs])

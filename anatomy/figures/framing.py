@@ -5,7 +5,7 @@ from html import escape
 
 from anatomy.figures.charts import strips
 from anatomy.figures.text import inline
-from anatomy.record.showing import Found, Showing, current
+from anatomy.record.showing import Found, current
 from anatomy.table.errors import AnatomyError
 
 HOW = ("device", "iters")  # parameters that say how it was measured, not what
@@ -34,16 +34,12 @@ def exhibit(
         except AnatomyError:
             if all(each.freshness.state in ("current", "missing") for each in several):
                 raise
-    return _framed(showing, several, body, says, kind if body else "")
-
-
-def _framed(showing: Showing, found: Sequence[Found], body: str, says: str, kind: str) -> str:
-    calls = list(dict.fromkeys(map(_call, found)))
+    calls = list(dict.fromkeys(map(_call, several)))
     parts = [f'<span class="says">{says}</span>'] if says else []
     parts += [f"<code>{escape(calls[0])}</code>"] if len(calls) == 1 else []
     caption = f"<figcaption>{' '.join(parts)}</figcaption>" if parts else ""
-    missing, strip = strips.notices(showing, found), strips.strip(showing, found)
-    opening = f'<figure class="{f"shown {kind}".rstrip()}" data-search-exclude>'
+    missing, strip = strips.notices(showing, several), strips.strip(showing, several)
+    opening = f'<figure class="shown{f" {kind}" if kind and body else ""}" data-search-exclude>'
     return f"{opening}{missing}{body}{caption}{strip}</figure>\n"
 
 

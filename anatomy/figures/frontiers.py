@@ -83,17 +83,11 @@ def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     names = len(marks) <= MOST_NAMED
     arguments = (marks, steps, floor, titles, list(series.values()), names)
     drawing = svg.Drawing("tradeoffs.frontier", arguments)
-    named = (
-        f"{titles[1]} against {titles[0]} of {', '.join(shown)}"
-        f"{f' by {rows.heading(wanted.series)}' if several else ''}, with the frontier of those "
-        "that none beats in both. The table under it has the figures."
-    )
-    return (
-        svg.chart([("", drawing)], named)
-        + _numbers(numbers, control, always=not names)
-        + _how_to_read(drawn, wanted, several=several)
-        + _worth(by_series, wanted)
-    )
+    by = f" by {rows.heading(wanted.series)}" if several else ""
+    named = f"{titles[1]} against {titles[0]} of {', '.join(shown)}{by}, with the frontier of "
+    named += "those that none beats in both. The table under it has the figures."
+    picture = svg.chart([("", drawing)], named) + _numbers(numbers, control, always=not names)
+    return picture + _how_to_read(drawn, wanted, several=several) + _worth(by_series, wanted)
 
 
 def _mark(point: Point, numbers: Mapping[str, str], wanted: Wanted, series: str) -> dict[str, Any]:
@@ -115,10 +109,8 @@ def _hover_text(point: Point, wanted: Wanted, series: str) -> str:
     where = f", {series}" if series else ""
     time = units.ratio_range(point.time.value, point.time.low, point.time.high)
     beaten = f"; beaten by {', '.join(point.beaten_by)}" if point.standing == NO else ""
-    return (
-        f"{point.variant}{where}: {rows.heading(wanted.x)} {units.ratio(point.count.value)}, "
-        f"time {time}, {point.time.word}{beaten}"
-    )
+    count = f"{rows.heading(wanted.x)} {units.ratio(point.count.value)}"
+    return f"{point.variant}{where}: {count}, time {time}, {point.time.word}{beaten}"
 
 
 def _numbers(numbers: Mapping[str, str], control: str | None, *, always: bool) -> str:
@@ -133,10 +125,8 @@ def _numbers(numbers: Mapping[str, str], control: str | None, *, always: bool) -
 
 def _how_to_read(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> str:
     kind = "edge" if several else "edge first"
-    parts = [
-        f"left: less {escape(rows.heading(wanted.x))}; down: faster",
-        f'<span class="{kind}"></span> the frontier: nothing is shown to beat these',
-    ]
+    parts = [f"left: less {escape(rows.heading(wanted.x))}; down: faster"]
+    parts.append(f'<span class="{kind}"></span> the frontier: nothing is shown to beat these')
     if any(point.standing == NO for point in drawn):
         parts.append("hollow: beaten; the table says by what")
     if any(point.standing == OPEN for point in drawn):

@@ -1,5 +1,6 @@
 """How a cost grows with a size, on a page: lines on logarithmic axes, and fitted exponents."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -18,6 +19,7 @@ from anatomy.table.errors import BadParameter, UnknownName
 FITS = ("power",)
 BEYOND = 10  # an interval that reaches 0 is drawn to this part of its value: the axis has no 0
 STRAIGHT = 1e-9  # counts no farther from the fitted line than this lie on it
+Fits = Mapping[str, PowerFit | None]  # by series
 
 
 def curve(
@@ -66,13 +68,12 @@ def lines(table: Sequence[Row], wanted: Wanted) -> dict[str, list[Row]]:
     """
     need_columns(table, wanted.x, wanted.y, wanted.series)
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op, quantity=wanted.quantity)
-    found: dict[str, dict[float, list[Row]]] = {}
+    found: dict[str, dict[float, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in kept:
         size, name = row.get(wanted.x), row.get(wanted.series)
         has_place = is_number(size) and not units.missing(size) and not units.missing(name)
         if has_place and row.get("role") != "again":
-            by_size = found.setdefault(units.format_value(name), {})
-            by_size.setdefault(size, []).append(row)
+            found[units.format_value(name)][size].append(row)
     for name, by_size in found.items():
         for size, several in by_size.items():
             if len(several) > 1:
@@ -108,9 +109,7 @@ def _shown(found: Found, wanted: Wanted) -> str:
     return _chart(drawn, fits, wanted) + exponents + figures.twin(_table(by_series, wanted))
 
 
-def _chart(
-    drawn: Mapping[str, Sequence[Row]], fits: Mapping[str, PowerFit | None], wanted: Wanted
-) -> str:
+def _chart(drawn: Mapping[str, Sequence[Row]], fits: Fits, wanted: Wanted) -> str:
     every = [row for line in drawn.values() for row in line]
     size, unit = _unit_of_axis([row[wanted.y] for row in every], wanted.y)
     across, up = rows.heading(wanted.x), rows.heading(wanted.y)
@@ -126,9 +125,8 @@ def _chart(
     ends = []
     for name, fit in fits.items():
         sizes = [row[wanted.x] for row in drawn[name] if row[wanted.x] >= (wanted.beyond or 0)]
-        for each in {min(sizes), max(sizes)} if fit and fit.exact else ():
-            value = fit.factor * each**fit.median / size
-            ends.append({"series": name, "x": each, "value": value})
+        for x in {min(sizes), max(sizes)} if fit and fit.exact else ():
+            ends.append({"series": name, "x": x, "value": fit.factor * x**fit.median / size})
     ticks = [(step, label(wanted.x, step)) for step in axis(row[wanted.x] for row in every)]
     note = f" ({rows.interval_name(every)})" if wanted.y in rows.INTERVALS else ""
     titles = (across, f"{up}{f', {unit}' if unit else ''}{note}")
@@ -146,7 +144,7 @@ def _unit_of_axis(values: Sequence[float], column: str) -> tuple[float, str]:
     return 1.0, ""
 
 
-def _exponents(fits: Mapping[str, PowerFit | None], wanted: Wanted) -> str:
+def _exponents(fits: Fits, wanted: Wanted) -> str:
     """The exponent of each series, or why there is none."""
     counted = wanted.y not in rows.INTERVALS
     body = []

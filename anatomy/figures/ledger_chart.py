@@ -107,11 +107,9 @@ def chart(showing: Showing, found: Sequence[Result]) -> str:
                 panels.append((title, drawing))
                 count += len(points)
         if panels:
-            label = (
-                f"Claimed against measured {' and '.join(title.lower() for title, _ in panels)} of "
-                f"{count} claims, with the diagonal on which they are equal; the table has the "
-                "figures."
-            )
+            titles = " and ".join(title.lower() for title, _ in panels)
+            label = f"Claimed against measured {titles} of {count} claims, with the diagonal on "
+            label += "which they are equal; the table has the figures."
             body += svg.chart(panels, label, abreast=len(panels))
     return f'<div class="against">{body}</div>' + _note(statements, len(here))
 
@@ -122,10 +120,8 @@ def _note(found: Sequence[Result], drawn: int) -> str:
     if not reasons:
         return ""
     joined = " and ".join(filter(None, (", ".join(reasons[:-1]), reasons[-1])))
-    return (
-        f'<p class="left-out">{drawn} of {len(found)} inherited statements are drawn. Of the '
-        f"others, {joined}.</p>"
-    )
+    drawn = f"{drawn} of {len(found)} inherited statements are drawn"
+    return f'<p class="left-out">{drawn}. Of the others, {joined}.</p>'
 
 
 def point(result: Result) -> dict:
@@ -133,25 +129,15 @@ def point(result: Result) -> dict:
     claim, seen, row = result.claim, result.measured, str(result.claim.row)
     low, high = claim.claimed
     close = _factor(result) <= NEAR
-    return {
-        "claimed_low": low,
-        "claimed_high": high,
-        "value": seen.value,
-        "low": seen.low if seen.low > 0 else None,
-        "high": seen.high,
-        "many": seen.cases > 1,
-        "verdict": result.word,
-        "name": "" if close else f"{claim.name} {row}",
-        "number": "" if close else row,
-        "hover": described(result),
-    }
+    mark = {"claimed_low": low, "claimed_high": high, "value": seen.value, "high": seen.high}
+    mark |= {"low": seen.low if seen.low > 0 else None, "many": seen.cases > 1}
+    mark |= {"name": "" if close else f"{claim.name} {row}", "number": "" if close else row}
+    return mark | {"verdict": result.word, "hover": described(result)}
 
 
 def described(result: Result) -> str:
     """What a reader sees who points at a mark."""
     seen = result.measured
     number = f"median {seen.middle}, {seen.text}" if seen.cases > 1 else seen.text
-    return (
-        f"{result.claim.row} {result.claim.statement} Claimed: {result.claim.number}. "
-        f"Measured: {number}. Verdict: {result.word}."
-    )
+    claimed = f"{result.claim.row} {result.claim.statement} Claimed: {result.claim.number}."
+    return f"{claimed} Measured: {number}. Verdict: {result.word}."

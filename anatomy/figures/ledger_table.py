@@ -13,7 +13,7 @@ from anatomy.figures.charts import strips, svg
 from anatomy.figures.text import inline, spans
 from anatomy.record.showing import Showing, current
 from anatomy.table import units
-from anatomy.table.errors import UnknownName
+from anatomy.table.errors import lookup
 
 HEADS = ("#row", "verdict", "claim", "#claimed", "#measured", "#deviation", "topic", "machine")
 # Verdict -> what so many claims do.
@@ -42,14 +42,12 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
             inherited numbers are, in a sentence), `chart` (claimed against measured), `names`
             (measured over claimed, a row for each claim) or `downloads`.
     """
-    showing = current()
-    if part not in PARTS:
-        raise UnknownName("part of the ledger", part, PARTS)
+    showing, draw = current(), lookup("part of the ledger", part, PARTS)
     found = ledger_rows.results(showing)
     text = inline.render_text(showing, caption) if caption else ""
     if showing.collecting:
         return ""
-    body = PARTS[part](showing, found)
+    body = draw(showing, found)
     if part not in FIGURES:
         return body
     says = f"<figcaption>{text}</figcaption>" if text else ""
@@ -128,9 +126,8 @@ def _row(showing: Showing, result: Result) -> str:
 
 def _cell(head: str, key: float | None, text: str) -> str:
     """A cell; on a phone, where the table's head is not shown, `data-head` says what it is."""
-    number, head = head.startswith("#"), head.removeprefix("#")
-    kinds = ("n" if number else "", "none" if text == tables.NONE else "")
-    classes = " ".join(filter(None, kinds))
+    kinds = ("n" if head.startswith("#") else "", "none" if text == tables.NONE else "")
+    classes, head = " ".join(filter(None, kinds)), head.removeprefix("#")
     marks = f' class="{classes}"' if classes else ""
     marks += "" if key is None else f' data-key="{key:.6g}"'
     marks += f' data-head="{head}"'
@@ -170,10 +167,8 @@ def _statement(showing: Showing, result: Result) -> str:
     if links := _recordings(showing, result):
         parts.append(f"Recordings: {links}")
     inside = "".join(f"<p>{each}</p>" for each in parts)
-    return (
-        f'<details class="twin seen"><summary>{escape(claim.statement)} {place}</summary>'
-        f"{inside}</details>"
-    )
+    summary = f"<summary>{escape(claim.statement)} {place}</summary>"
+    return f'<details class="twin seen">{summary}{inside}</details>'
 
 
 def _recordings(showing: Showing, result: Result) -> str:
@@ -203,9 +198,9 @@ def _deviation(result: Result) -> tuple[float | None, str]:
         return result.distance, f'<span title="{of} lies within what was claimed">within</span>'
     above = result.deviation > 1
     times = units.ratio(result.deviation if above else 1 / result.deviation)
+    told = f"{times} {'above' if above else 'below'}"
     title = f"{of}, against the nearest end of what was claimed"
-    told = f'<span title="{title}">{times} {"above" if above else "below"}</span>'
-    return result.distance, told
+    return result.distance, f'<span title="{title}">{told}</span>'
 
 
 def _names(showing: Showing, found: Sequence[Result]) -> str:
@@ -227,13 +222,10 @@ def _point(result: Result, several: bool = False) -> dict:
     machine = f" ({result.machine})" if several else ""
     numbers = {"claimed_low": low, "claimed_high": high, "value": seen.value, "low": least}
     shares = {name: each / middle for name, each in (numbers | {"high": seen.high}).items()}
-    return shares | {
-        "label": f"{claim.name} {number}".rstrip() + machine,
-        "many": seen.cases > 1,
-        "verdict": result.word,
-        "hover": f"{number} {claim.name} ({result.machine}): claimed {claim.number}, "
-        f"measured {seen.text}, {result.word}",
-    }
+    told = f"claimed {claim.number}, measured {seen.text}, {result.word}"
+    hover = f"{number} {claim.name} ({result.machine}): {told}"
+    mark = {"many": seen.cases > 1, "verdict": result.word, "hover": hover}
+    return shares | mark | {"label": f"{claim.name} {number}".rstrip() + machine}
 
 
 PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {

@@ -16,6 +16,7 @@ from anatomy.table.errors import BadParameter, UnknownName
 
 Key = tuple[str, str, Any, Any]  # op, variant, and the values down the rows and along the columns
 Spot = tuple[Any, Any, Found]  # these two values, and the recording there
+Names = Sequence[str] | None  # None where all are shown
 
 
 def matrix(
@@ -100,13 +101,7 @@ def _calls(
         yield value, varied[along[0]], fixed | {down: value} | varied
 
 
-def _rows(
-    found: Found,
-    value: str,
-    ops: Sequence[str] | None,
-    quantity: str | None,
-    variants: Sequence[str] | None,
-) -> Iterator[Row]:
+def _rows(found: Found, value: str, ops: Names, quantity, variants: Names) -> Iterator[Row]:
     """The rows of one recording, of the variants named or else of all that are findings."""
     for op in ops or [None]:
         table = rows.select(found.recording.rows, op=op, quantity=quantity)
@@ -124,8 +119,7 @@ def _grid(found: list[Spot], cells: dict[Key, Row], value: str, down: str, along
     downs, alongs = _members(each[0] for each in found), _members(each[1] for each in found)
     label, size = rows.heading(value), 1.0
     if value.endswith("_s"):
-        known = [row[value] for row in cells.values() if row[value]]
-        size, unit = tables.time_unit(known)
+        size, unit = tables.time_unit([row[value] for row in cells.values() if row[value]])
         label += f", {unit}"
     heads = "".join(f'<th scope="col" class="n">{escape(str(each))}</th>' for each in alongs)
     top = (

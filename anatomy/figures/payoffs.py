@@ -33,6 +33,7 @@ FEW = "or too few blocks"  # beside what is undecided, where that is why
 BESIDE, LETTER, COLUMN = 30, 6.3, 70
 DEEPEST = 4.0  # from this factor on, a cell's colour is no deeper
 LONG = 100_000  # coordinates from here on are printed with a prefix
+SEE_TABLE = "The table under it has the figures."
 
 
 def payoff(
@@ -93,14 +94,12 @@ def label(column: str, value: Any) -> str:
     """A coordinate as an axis or a table's first column has it: with its unit, and short."""
     if column.endswith(("_bytes", "_s")) or not breakeven.is_number(value):
         return rows.printed({column: value}, column)
-    if column == "bytes" and isinstance(value, int):
-        for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-            if value % size == 0:
-                return f"{value // size} {unit}"
-    if isinstance(value, int) and value >= LONG:
-        for size, prefix in ((2**20, "Mi"), (10**6, "M"), (2**10, "Ki"), (10**3, "k")):
-            if value % size == 0:
-                return f"{value // size}{prefix}"
+    steps = [(2**30, " GiB"), (2**20, " MiB"), (2**10, " KiB")] if column == "bytes" else []
+    if value >= LONG:
+        steps += [(2**20, "Mi"), (10**6, "M"), (2**10, "Ki"), (10**3, "k")]
+    for size, unit in steps if isinstance(value, int) else ():
+        if value % size == 0:
+            return f"{value // size}{unit}"
     return units.format_value(value)
 
 
@@ -143,13 +142,10 @@ def _map(cells: Sequence[Cell], wanted: Wanted) -> str:
         name = variant if len(wanted.variants) > 1 else ""
         panels.append((name, svg.Drawing("heatmaps.heat", (squares, *axes, line))))
     counted = ", ".join(f"{words.count(w)} {w}" for w in WORDS if w in words)
-    named = (
-        f"Heat map of {title(wanted.value, [c.row for c in cells])} of "
-        f"{', '.join(wanted.variants)} by {rows.heading(wanted.x)} and {rows.heading(wanted.y)}: "
-        f"{len(words)} cells{f', {counted}' if counted else ''}. "
-        "The table under it has the figures."
-    )
-    picture = svg.chart(panels, named, abreast=_abreast(panels))
+    shown = f"{title(wanted.value, [c.row for c in cells])} of {', '.join(wanted.variants)}"
+    by = f"{rows.heading(wanted.x)} and {rows.heading(wanted.y)}"
+    named = f"Heat map of {shown} by {by}: {len(words)} cells{f', {counted}' if counted else ''}."
+    picture = svg.chart(panels, f"{named} {SEE_TABLE}", abreast=_abreast(panels))
     return picture + _key(words, edges, wanted, few=few)
 
 
@@ -230,10 +226,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     heads = (rows.heading(wanted.x), title(wanted.value, [cell.row for cell in drawn]))
     band = 0.0 if counted else rows.noise_floor(cell.row for cell in drawn)
     drawing = svg.Drawing("loglog.payoff", (points, ranges, ticks, band, heads))
-    named = (
-        f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}. "
-        "The table under it has the figures."
-    )
+    named = f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}."
     what = "it needs as much as the control" if counted else "break-even lies"
     within = "somewhere in it" if counted else "in it"
     key = [f"shaded: {what} {within}, at the dotted line if the ratio bends nowhere"] * bool(ranges)
@@ -245,7 +238,8 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     if band:
         each = "each comparison is judged by its own"
         said.append(f"<li>Band: the largest noise floor, {units.percent(band)}; {each}.</li>")
-    return svg.chart([("", drawing)], named) + f'<ul class="breaks">{"".join(said)}</ul>'
+    picture = svg.chart([("", drawing)], f"{named} {SEE_TABLE}")
+    return picture + f'<ul class="breaks">{"".join(said)}</ul>'
 
 
 def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted: Wanted) -> str:

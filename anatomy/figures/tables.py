@@ -32,8 +32,12 @@ CHIPS = {
     "passes": ("✓", "better"),
     "void": ("✗", "worse"),
 }
-# What keeps a call from being bound by its kernels, and what that means.
-BOUND = {
+# What a reader must know of a row, in the order of its tags: how it was measured, and what keeps
+# the call from being bound by its kernels.
+TAGS = {
+    "power-limited": "The power cap lowered the clock in some blocks.",
+    "wide": "The interval is wider than aimed at; the time budget ran out.",
+    "launch-inclusive": "The call synchronizes: its launch is included.",
     "launch-bound": "The host needs about as long to ask for this call as the GPU to run it.",
     "gap-bound": "The GPU stands still for more than a tenth of the span.",
 }
@@ -58,10 +62,8 @@ def chip(word: str, text: str | None = None, title: str = "") -> str:
     """A verdict with its mark: word (or `text`) and colour say the same; `title` is on hover."""
     mark, kind = CHIPS.get(word, ("", "open"))
     hover = f' title="{escape(title)}"' if title else ""
-    return (
-        f'<span class="chip {kind}"{hover}><span class="mark" aria-hidden="true">{mark}</span>'
-        f"{escape(text or word)}</span>"
-    )
+    inside = f'<span class="mark" aria-hidden="true">{mark}</span>{escape(text or word)}'
+    return f'<span class="chip {kind}"{hover}>{inside}</span>'
 
 
 def figure(
@@ -138,9 +140,8 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
         "kernels_per_call": ("kernels", "per call"),
     }
     numeric = _numeric(table, wanted)
-    heads = [
-        _head(*named.get(name, (rows.heading(name),)), number=name in numeric) for name in wanted
-    ]
+    titles = {name: named.get(name, (rows.heading(name),)) for name in wanted}
+    heads = [_head(*titles[name], number=name in numeric) for name in wanted]
     special: dict[str, Callable[[Row], Cell]] = {
         "median_s": lambda row: (interval(row, "median_s", size) if size else time(row), "n"),
         "ratio": lambda row: (interval(row, "ratio"), "n"),
@@ -177,7 +178,7 @@ def plain(table: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = No
     numeric = _numeric(table, wanted)
     heads = [_head(rows.heading(name), number=name in numeric) for name in wanted]
     lines = [[_cell(row, name, name in numeric) for name in wanted] for row in table]
-    return _whole(heads, lines, "Recorded rows")
+    return _whole(heads, lines, "Recorded rows", "")
 
 
 def listed(heads: Sequence[str], lines: Sequence[Sequence[str]], label: str, kind: str = "") -> str:
@@ -214,30 +215,20 @@ def across(kind: str, text: str, width: int) -> str:
 def wrapped(markup: str, label: str, kind: str = "") -> str:
     """A table's parts in a table that scrolls by itself on a narrow screen."""
     kinds = " ".join(filter(None, ("figures", kind)))
-    return (
-        f'<div class="table-scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
-        f'<table class="{kinds}">{markup}</table></div>'
-    )
+    opening = f'<div class="table-scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
+    return f'{opening}<table class="{kinds}">{markup}</table></div>'
 
 
 def remarks(row: Row, shared: Sequence[Tag] = ()) -> str:
     """What a reader must know of a row, as small tags; `shared` ones stand at its group's head."""
     found = [_tag(tag) for tag in _tags(row) if tag not in shared]
-    if row.get("note"):
-        found.append(why(row["note"]))
-    return " ".join(found)
+    return " ".join([*found, why(row["note"])] if row.get("note") else found)
 
 
 def _tags(row: Row) -> list[Tag]:
-    tags = []
-    if row.get("throttle") == "power-limited":
-        tags.append(("power-limited", "The power cap lowered the clock in some blocks."))
-    if row.get("wide"):
-        tags.append(("wide", "The interval is wider than aimed at; the time budget ran out."))
-    if row.get("launch_inclusive"):
-        tags.append(("launch-inclusive", "The call synchronizes: its launch is included."))
-    if row.get("regime") in BOUND:
-        tags.append((row["regime"], BOUND[row["regime"]]))
+    said = [row.get("throttle"), row.get("regime")]
+    said += [name.replace("_", "-") for name in ("wide", "launch_inclusive") if row.get(name)]
+    tags = [(word, means) for word, means in TAGS.items() if word in said]
     if row.get("role") == "variant" and row.get("control"):
         tags.append(against(row["control"]))
     return tags
@@ -286,12 +277,9 @@ def _head(name: str, note: str = "", *, number: bool = False) -> str:
     return f'<th scope="col"{flush}>{escape(name)}{small}</th>'
 
 
-def _whole(
-    heads: Sequence[str], lines: Sequence[Sequence[Cell]], label: str, kind: str = ""
-) -> str:
-    body = "".join(map(_line, lines))
+def _whole(heads: Sequence[str], lines: Iterable[Sequence[Cell]], label: str, kind: str) -> str:
     top = f"<thead><tr>{''.join(heads)}</tr></thead>"
-    return wrapped(f"{top}<tbody>{body}</tbody>", label, kind)
+    return wrapped(f"{top}<tbody>{''.join(map(_line, lines))}</tbody>", label, kind)
 
 
 def _line(cells: Sequence[Cell], role: str | None = None) -> str:
@@ -330,8 +318,7 @@ def of_limit(row: Row, text: str) -> str:
 
 def _cell(row: Mapping[str, Any], name: str, number: bool) -> Cell:
     """A value as it is printed, and the kind of its cell."""
-    value = row.get(name)
-    text = cell(row, name)
+    value, text = row.get(name), cell(row, name)
     if name in ("variant", "blas") and text != NONE:
         text = f"<code>{text}</code>"
     elif name == "kernel" and text != NONE:

@@ -54,17 +54,8 @@ class Building:
 
     def page(self, name: str, url: str, text: str, offset: int) -> tuple[str, list[str]]:
         """Begin a page: its Markdown with places of blocks and with figures, and what is wrong."""
-        self._showing = Showing(
-            self.root,
-            self.machine,
-            self.here,
-            page=name,
-            url=url,
-            shown=self.asked.get(name, []),
-            pages=self.pages,
-            fronts=self.fronts,
-            found=self._found,
-        )
+        mine = {"page": name, "url": url, "shown": self.asked.get(name, [])}
+        self._showing = self._shown(**mine, pages=self.pages, fronts=self.fronts)
         wrong = [f"{name}:{line + offset}: {problem}" for line, problem in fences.problems(text)]
         text = fences.with_places(text, name, offset)
         text, failed = inline.replace(self._showing, text, offset)
@@ -113,10 +104,13 @@ class Building:
             except RecordingError as error:
                 self.broken.append(str(error))
         if ledger.PAGE in self.pages:
-            found = ledger.results(Showing(self.root, self.machine, self.here, found=self._found))
+            found = ledger.results(self._shown())
             texts = (ledger.as_csv(found), ledger.as_json(found))
             made += zip(ledger.DOWNLOADS, texts, strict=True)
         return made
+
+    def _shown(self, **page: Any) -> Showing:
+        return Showing(self.root, self.machine, self.here, found=self._found, **page)
 
 
 def prepare(
@@ -187,13 +181,9 @@ def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) 
     """Have one recorder measure what is not current, and say whether single experiments failed."""
     order = json.dumps({"shown": asked, "root": str(root), "mode": mode})
     path = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
-    recorder = subprocess.Popen(
-        [sys.executable, "-m", "anatomy.record.recorder"],
-        stdin=subprocess.PIPE,
-        text=True,
-        cwd=checkout,
-        env=os.environ | {"PYTHONPATH": path},
-    )
+    command, env = [sys.executable, "-m", "anatomy.record.recorder"], {"PYTHONPATH": path}
+    how = {"stdin": subprocess.PIPE, "text": True, "cwd": checkout, "env": os.environ | env}
+    recorder = subprocess.Popen(command, **how)
     try:
         recorder.communicate(order)
         status = recorder.returncode

@@ -107,10 +107,8 @@ def beside(
     body = tables.listed(head, lines, "The seed's figures beside ours", "beside")
     if chart and ours:
         body = _beside_chart(list(ours.values()), cited) + twin(body, unfold=True)
-    return (
-        f'{body}<p class="cite">{escape(there)}: cited from {escape(source)} and on, one '
-        "run without intervals; not measured by us.</p>"
-    )
+    note = f"cited from {escape(source)} and on, one run without intervals; not measured by us."
+    return f'{body}<p class="cite">{escape(there)}: {note}</p>'
 
 
 def kernels(table: Sequence[Row]) -> str:
@@ -136,11 +134,10 @@ def _chart(table: Sequence[Row], chart: str) -> str:
         table = rows.findings(table)
     function, arguments = CHARTS[chart]
     groups = [(rows.group_name(*group), members) for group, members in rows.groups_of(table)]
-    several = len(groups) > 1
-    panels = [(n if several else "", svg.Drawing(function, (m, *arguments))) for n, m in groups]
-    which = ", ".join(name for name, _ in groups)
-    label = f"Chart of {chart} by variant: {which}. The table under it has the figures."
-    return svg.chart(panels, label)
+    named = len(groups) > 1
+    panels = [(n if named else "", svg.Drawing(function, (m, *arguments))) for n, m in groups]
+    label = f"Chart of {chart} by variant: {', '.join(name for name, _ in groups)}."
+    return svg.chart(panels, f"{label} The table under it has the figures.")
 
 
 def _beside_chart(ours: Sequence[Row], cited: Sequence[Figure]) -> str:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from math import cos, hypot, inf, pi, sin
 
 HEIGHT = 13.0  # of a line of text
-# Width of letters at that size, on the wide side: fonts differ.
-NARROW, USUAL, WIDE, CAPITAL = 3.4, 6.2, 9.4, 7.6
+# Width of letters at that size, on the wide side, because fonts differ; of others by their case.
+NAMED = dict.fromkeys("fijlrt.,:;'|()[] ", 3.4) | dict.fromkeys("mwMW%", 9.4)
+USUAL, CAPITAL = 6.2, 7.6
 MARK = 6.0  # half the side of the square that a mark is kept in
 DISTANCES = (5.0, 9.0, 15.0, 24.0, 36.0, 52.0, 72.0, 96.0)  # from the mark's square to the name
 DIRECTIONS = 16
@@ -73,11 +74,7 @@ class Label:
 
 def width(text: str) -> float:
     """Pixels that a text takes, rather too many than too few."""
-    return sum(
-        NARROW if each in "fijlrt.,:;'|()[] " else WIDE if each in "mwMW%" else
-        CAPITAL if each.isupper() else USUAL
-        for each in text
-    )  # fmt: skip
+    return sum(NAMED.get(each, CAPITAL if each.isupper() else USUAL) for each in text)
 
 
 def around(x: float, y: float) -> Box:

@@ -112,7 +112,28 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
     if column == "rate" and (limited := [row for row in table if row.get("limit_value")]):
         ends = dict.fromkeys(("value", "low", "high"), limited[0]["limit_value"] / size)
         flat.append(ends | {"name": _limit_name(limited[0]), "dy": -6})
-    return _lines(points, flat, title, width)
+    factors = grammar.members(points, "factor")
+    steps = sorted({point["bytes"] for point in points})
+    low, high = (choose(grammar.ends_of(points + flat)) for choose in (min, max))
+    axis = alt.Axis(labelAngle=0, grid=False)
+    x = alt.X("bytes:O", sort=steps, title="aligned to at most, bytes", axis=axis)
+    scale = alt.Scale(domain=[0, high * 1.08], nice=True) if low > 0 else alt.Scale()
+    y = alt.Y("value:Q", title=f"{title} (95% interval)", scale=scale)
+    colour, shape = grammar.series(factors, grammar.legend(), "factor")
+    # Side by side, because factors that cost nothing would cover each other.
+    beside = alt.XOffset("factor:N", sort=factors, scale=alt.Scale(paddingOuter=1))
+    base = grammar.on(points, x=x, xOffset=beside, description="hover:N")
+    layers = [
+        base.mark_line(strokeWidth=1.6).encode(y=y, color=colour),
+        grammar.intervals(base, color=colour),
+        grammar.dots(base, y=y, color=colour, shape=shape),
+    ]
+    for each in flat:  # what holds for every line
+        band = grammar.on([each], y="low:Q", y2="high:Q").mark_rect(color=BAND, stroke=BAND)
+        named = grammar.on([each], y="value:Q", text="name:N")
+        name = named.mark_text(align="right", dy=each["dy"], x=alt.expr("width - 4"), color=MUTED)
+        layers = [band, *layers, grammar.dashed([each], y="value:Q"), name]
+    return grammar.framed(layers, width, 240)
 
 
 def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Spec:
@@ -182,29 +203,3 @@ def _axis_of(table: Sequence[Row], column: str, beside: Sequence[Row] = ()) -> t
         return size, f"{prefix}{table[0]['rate_unit']}"
     size, unit = tables.time_unit([row["median_s"] for row in table])
     return size, f"time, {unit}"
-
-
-def _lines(points, flat, title, width) -> Spec:
-    """Lines over the alignment; what is `flat` holds for every one of them."""
-    factors = grammar.members(points, "factor")
-    steps = sorted({point["bytes"] for point in points})
-    low, high = (choose(grammar.ends_of(points + flat)) for choose in (min, max))
-    axis = alt.Axis(labelAngle=0, grid=False)
-    x = alt.X("bytes:O", sort=steps, title="aligned to at most, bytes", axis=axis)
-    scale = alt.Scale(domain=[0, high * 1.08], nice=True) if low > 0 else alt.Scale()
-    y = alt.Y("value:Q", title=f"{title} (95% interval)", scale=scale)
-    colour, shape = grammar.series(factors, grammar.legend(), "factor")
-    # Side by side, because factors that cost nothing would cover each other.
-    beside = alt.XOffset("factor:N", sort=factors, scale=alt.Scale(paddingOuter=1))
-    base = grammar.on(points, x=x, xOffset=beside, description="hover:N")
-    layers = [
-        base.mark_line(strokeWidth=1.6).encode(y=y, color=colour),
-        grammar.intervals(base, color=colour),
-        grammar.dots(base, y=y, color=colour, shape=shape),
-    ]
-    for each in flat:
-        band = grammar.on([each], y="low:Q", y2="high:Q").mark_rect(color=BAND, stroke=BAND)
-        named = grammar.on([each], y="value:Q", text="name:N")
-        name = named.mark_text(align="right", dy=each["dy"], x=alt.expr("width - 4"), color=MUTED)
-        layers = [band, *layers, grammar.dashed([each], y="value:Q"), name]
-    return grammar.framed(layers, width, 240)

@@ -11,7 +11,7 @@ from anatomy.figures.text import listings, spans
 from anatomy.judge import limits
 from anatomy.record.showing import Showing
 from anatomy.table import chapters, units
-from anatomy.table.errors import BadParameter, UnknownName
+from anatomy.table.errors import BadParameter, UnknownName, lookup
 
 
 def claim(showing: Showing, name: str, spec: str) -> str:
@@ -43,11 +43,10 @@ def claim(showing: Showing, name: str, spec: str) -> str:
 
 def _whole_claim(showing: Showing, result: claims.Result) -> str:
     """One claim in a sentence of a page, as an element that stands in a paragraph."""
-    parts = [f'<q title="{escape(result.claim.place)}">'
-             f"{escape(result.claim.statement)}</q>"]  # fmt: skip
-    if result.claim.number:
-        number = spans.figure("cited", result.claim.number, result.claim.place)
-        parts.append(f"claimed {number}")
+    claim = result.claim
+    parts = [f'<q title="{escape(claim.place)}">{escape(claim.statement)}</q>']
+    if claim.number:
+        parts.append(f"claimed {spans.figure('cited', claim.number, claim.place)}")
     if result.word == claims.NOT_RECORDED:
         parts.append(spans.gap(*result.found))
     else:
@@ -129,20 +128,15 @@ def seed(showing: Showing, name: str, spec: str) -> str:
 
 def machine(showing: Showing, name: str, spec: str) -> str:
     """`[[machine:gpu]]`, a field of the machine or software block of what the page shows."""
-    # A page that shows nothing else has them from the one recording that every machine has.
-    asked = [each[:2] for each in showing.shown] or [(limits.EXPERIMENT, {})]
-    for experiment, params in () if showing.collecting else asked:
-        found = showing.find(experiment, **params)
-        if found.recording is not None:
-            data = found.recording.data
-            known = data["software"] | data["machine"]
-            if name not in known:
-                raise UnknownName("field of the machine", name, known)
-            if name.endswith("_bytes") and not spec:
-                return escape(units.byte_count(known[name]))
-            return escape(units.format_value(known[name], spec))
     if showing.collecting:
         return ""
+    # A page that shows nothing else has them from the one recording that every machine has.
+    for experiment, params in [each[:2] for each in showing.shown] or [(limits.EXPERIMENT, {})]:
+        if (recording := showing.find(experiment, **params).recording) is not None:
+            known = recording.data["software"] | recording.data["machine"]
+            value = lookup("field of the machine", name, known)
+            in_bytes = name.endswith("_bytes") and not spec
+            return escape(units.byte_count(value) if in_bytes else units.format_value(value, spec))
     return spans.gap_because(f"nothing recorded on {showing.machine} yet")
 
 

@@ -86,9 +86,8 @@ def read(page: str, text: str) -> Front:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 2 if mark else 1
         why = getattr(error, "problem", None) or "it can't be read"
-        raise BadParameter(
-            f"{page}:{line}: the front matter is not YAML: {why}. Quote a text that holds a colon."
-        ) from None
+        problem = f"the front matter is not YAML: {why}. Quote a text that holds a colon."
+        raise BadParameter(f"{page}:{line}: {problem}") from None
     return _record(Front, said, f"{page}:1: the front matter", lambda key: place(page, text, key))
 
 
@@ -158,7 +157,7 @@ def _record(kind: type, said: Any, where: str, at: Callable[[str], str] | None =
             values[key] = _READERS[key](value)
         except BadParameter as error:
             raise BadParameter(f"{begin}: {key} {error}") from None
-    needed = [name for name, each in known.items() if each.default is MISSING]
+    needed = (name for name, each in known.items() if each.default is MISSING)
     if lacks := [name for name in needed if name not in values]:
         raise BadParameter(f"{where} lacks {' and '.join(lacks)}.")
     return kind(**values)
@@ -184,14 +183,13 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 def _path(value: Any) -> tuple[str, ...]:
     """`Benchmarks / Sync points` as its parts; `/` has none."""
-    parts = [part.strip() for part in _text(value).split("/")]
-    if parts == ["", ""]:
+    parts = tuple(part.strip() for part in _text(value).split("/"))
+    if parts == ("", ""):
         return ()
     if not all(parts):
-        raise BadParameter(
-            f"{value!r} has a part without a name. `/` alone is beside all sections."
-        )
-    return tuple(parts)
+        problem = "has a part without a name. `/` alone is beside all sections."
+        raise BadParameter(f"{value!r} {problem}")
+    return parts
 
 
 def _number(value: Any) -> int:

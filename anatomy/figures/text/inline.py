@@ -31,7 +31,7 @@ from anatomy.record.bounded import bounded
 from anatomy.record.showing import Found, Showing, in_words, using
 from anatomy.record.signatures import NAME, experiments
 from anatomy.table import columns, units
-from anatomy.table.errors import BadParameter, UnknownName
+from anatomy.table.errors import BadParameter, UnknownName, lookup
 
 # What is not prose, and what is a reference in it (group `body`).
 SKIPPED_OR_REFERENCE = re.compile(
@@ -45,7 +45,6 @@ SKIPPED_OR_REFERENCE = re.compile(
 )
 _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
-
 
 MOST_SAID = 200  # characters of a reference in what is said of it
 Selector = tuple[str | None, str]  # a column, or None for any that tells rows apart; a value
@@ -79,9 +78,8 @@ def render_text(showing: Showing, text: str) -> str:
 
     def link(found: re.Match) -> str:
         target = found["target"]
-        if target.partition("#")[0].endswith(".md"):
-            target = showing.page_link(target)
-        return f'<a href="{escape(target)}">{found["text"]}</a>'
+        address = showing.page_link(target) if target.partition("#")[0].endswith(".md") else target
+        return f'<a href="{escape(address)}">{found["text"]}</a>'
 
     def linked(plain: str) -> str:
         return _LINK.sub(link, escape(plain, quote=False))
@@ -134,8 +132,7 @@ def render(showing: Showing, body: str) -> str:
     except (UnknownName, BadParameter):
         if found.freshness.current:
             raise
-        why = "not in the recording, which is out of date"
-        return spans.gap_because(why, found.command)
+        return spans.gap_because("not in the recording, which is out of date", found.command)
 
 
 def parse(text: str) -> tuple[str, dict[str, str], list[Selector], str]:
@@ -163,9 +160,8 @@ def called(text: str) -> tuple[str, dict[str, str]]:
     """Read `experiment(param=value, ...)`, parameters as texts, or raise BadParameter."""
     name, params, rest = _call(text) if NAME.match(text) else ("", {}, text)
     if rest:
-        raise BadParameter(
-            f"{text!r} is no call of an experiment, such as compilation.map(task=inference)."
-        )
+        such = "such as compilation.map(task=inference)"
+        raise BadParameter(f"{text!r} is no call of an experiment, {such}.")
     return name, params
 
 
@@ -198,46 +194,37 @@ def pick(found: Found, selectors: Sequence[Selector], ceilings: Any) -> rows.Row
             raise UnknownName(column or "value to select a row by", value, values)
         left = kept
     if len(left) > 1:
-        hint = "The rows differ in no column to select them by."
-        if apart := rows.telling_apart(left):
-            hint = f"Add one of {apart}."
-        raise BadParameter(f"it meets {len(left)} rows, and must meet one. {hint}")
+        apart = rows.telling_apart(left)
+        hint = f"Add one of {apart}" if apart else "The rows differ in no column to select them by"
+        raise BadParameter(f"it meets {len(left)} rows, and must meet one. {hint}.")
     if not left:
         raise BadParameter(f"the recording of {found.name} has no rows.")
     return rows.derived(left[0], None if found.on_cpu else ceilings)
 
 
 def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
-    if column not in row:
-        raise UnknownName("column", column, row)
-    value = row[column]
+    value = lookup("column", column, row)
     if units.missing(value):
         return spans.gap_because(row.get("note") or "not measured")
     interval = [row.get(name) for name in rows.INTERVALS.get(column, ())]
     if spec == "range":
         if not interval:
-            raise BadParameter(
-                f"{column} has no interval; those that do: {', '.join(rows.INTERVALS)}."
-            )
+            known = ", ".join(rows.INTERVALS)
+            raise BadParameter(f"{column} has no interval; those that do: {known}.")
         text = rows.ranged(row, column)
     elif spec:
         text = units.format_value(value, spec)
     else:
         text = rows.printed(row, column)
-    origin = _origin(found, row, column, interval)
-    return spans.figure("measured", text, origin) + spans.stale(found)
-
-
-def _origin(found: Found, row: rows.Row, column: str, interval: list) -> str:
-    """Where a number in a sentence comes from, for its hover text."""
-    data = found.recording.data
+    data = found.recording.data  # where the number comes from, as it is said on hover
     which = [row.get(name) for name in ("op", "quantity", "variant")]
     row_name = ", ".join(str(each) for each in which if each is not None)
     origin = f"{rows.heading(column)} of {row_name or found.name}"
     if interval and not any(units.missing(end) for end in interval):
         origin += f": {rows.ranged(row, column)}, {rows.interval_name([row])}"
     machine = data["machine"].get("gpu") or data["machine"]["slug"]
-    return f"{origin}; {found.name} on {machine}, {data['started_at'][:10]}"
+    origin += f"; {found.name} on {machine}, {data['started_at'][:10]}"
+    return spans.figure("measured", text, origin) + spans.stale(found)
 
 
 def _meets(row: rows.Row, column: str | None, value: str) -> bool:

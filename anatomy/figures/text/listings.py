@@ -53,8 +53,7 @@ def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], li
 
 def cards(showing: Showing, group: str, spec: str) -> str:
     """`[[cards: start]]`, the cards of a group, in their order."""
-    _plain(spec)
-    found = {page: front for page, front in frontmatter.of_site(showing).items() if front.card}
+    found = _with("card", showing, spec)
     mine = [(page, front) for page, front in found.items() if front.card.group == group]
     if not mine:
         raise UnknownName("group of cards", group, {each.card.group for each in found.values()})
@@ -69,8 +68,7 @@ def cards(showing: Showing, group: str, spec: str) -> str:
 
 def index(showing: Showing, section: str, spec: str) -> str:
     """`[[index: Axioms]]`, a table with a line for each page of a section that has one."""
-    _plain(spec)
-    found = {page: front for page, front in frontmatter.of_site(showing).items() if front.index}
+    found = _with("index", showing, spec)
     mine = {page: front for page, front in found.items() if name_of(front) == section}
     if not mine:
         raise UnknownName("section with an index", section, map(name_of, found.values()))
@@ -94,11 +92,9 @@ def unlisted(pages: Mapping[str, str], fronts: Fronts) -> list[str]:
     for page, front in fronts.items():
         mine = [("cards", front.card.group)] if front.card else []
         mine += [("index", name_of(front))] if front.index else []
-        wrong += [
-            f"{page}:1: the front matter has a line for [[{kind}: {name}]], which is on no page."
-            for kind, name in mine
-            if (kind, name) not in shown
-        ]
+        for kind, name in (each for each in mine if each not in shown):
+            line = f"the front matter has a line for [[{kind}: {name}]]"
+            wrong.append(f"{page}:1: {line}, which is on no page.")
     return wrong
 
 
@@ -118,6 +114,8 @@ def _rebased(markdown: str, source: str, page: str) -> str:
     return _LINK.sub(link, markdown)
 
 
-def _plain(spec: str) -> None:
+def _with(key: str, showing: Showing, spec: str) -> dict[str, Front]:
+    """The pages whose front matter has this key."""
     if spec:
         raise BadParameter(f"a list of pages has no parts; got {spec!r}.")
+    return {page: each for page, each in frontmatter.of_site(showing).items() if getattr(each, key)}

@@ -22,6 +22,10 @@ from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 _LINE = re.compile(r"^(?P<indent>[ \t]*)\[\[\s*(?P<what>when\b.*|end)\s*\]\][ \t]*$")
 _WHEN = re.compile(r"^when\s+(?:claim:(?P<claim>[\w-]+)\s+is\s+)?(?P<words>.+)$")
+HOW = (
+    "bound paragraphs begin with a line [[when claim:ID is VERDICT]], go on with [[when VERDICT]] "
+    "and close with [[end]]."
+)
 
 
 @dataclass
@@ -113,13 +117,6 @@ def _groups(lines: list[str], fenced: set[int]) -> tuple[list[_Bound], list[tupl
     if group is not None:
         wrong.append((group.line, "these paragraphs are never closed; write [[end]] after them."))
     return groups, wrong
-
-
-# How paragraphs are bound.
-HOW = (
-    "bound paragraphs begin with a line [[when claim:ID is VERDICT]], go on with [[when VERDICT]] "
-    "and close with [[end]]."
-)
 
 
 def _words(text: str) -> list[str]:
