@@ -87,11 +87,9 @@ class Crossing:
 
 
 def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
-    """The cells of a map, one for each variant and pair of coordinates.
-
-    UnknownName of a column, variant, op, quantity or value of a column that is in no row.
-    BadParameter of several rows in one cell, with what would tell them apart.
-    """
+    """The cells of a map, one for each variant and pair of coordinates. UnknownName of a column,
+    variant, op, quantity or value of a column that is in no row; BadParameter of several rows in
+    one cell, with what would tell them apart."""
     need_columns(table, wanted.x, wanted.y)
     if wanted.counted:
         numeric = {name for row in table for name, value in row.items() if is_number(value)}
@@ -150,10 +148,8 @@ def is_number(value: Any) -> bool:
 
 def contour(paying: Mapping[tuple[int, int], bool]) -> list[tuple[int, int, int, int]]:
     """The edges between cells that pay and cells beside them that do not: x and y of both ends.
-
     `paying` has column and row of each cell with a value; cell (0, 0) reaches from 0 to 1. To a
-    cell without a value there is no edge: nothing is known there.
-    """
+    cell without a value there is no edge: nothing is known there."""
     return [
         (i + right, j + up, i + 1, j + 1)
         for (i, j), pays in sorted(paying.items())

@@ -18,15 +18,12 @@ BEYOND = 4  # from so many caches on, a working set is the memory's alone
 
 @dataclass(frozen=True)
 class Step:
-    """The step of one operation's bandwidth from the cache down to the memory.
-
-    `knee_bytes` is the working set at which the rate has fallen half way from the one to the other;
-    None where the cache is hardly faster than the memory.
-    """
+    """The step of one operation's bandwidth from the cache down to the memory."""
 
     op: str
     cache: Row | None  # the fastest whose working set is no larger than the cache
     memory: Row | None  # the fastest of those several caches large
+    # Working set at which the rate has fallen half way; None where the cache is hardly faster.
     knee_bytes: float | None
 
 

@@ -52,10 +52,8 @@ class Point:
 
 
 def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
-    """The variants of each series, the control first, with how each stands to the frontier.
-
-    Raises what `breakeven.cells` does, and BadParameter of several comparisons.
-    """
+    """The variants of each series, the control first, with how each stands to the frontier. Raises
+    what `breakeven.cells` does, and BadParameter of several comparisons."""
     variants = list(wanted.variants or _compared_variants(table, wanted))
     both = replace(wanted, x=wanted.series or "op", variants=variants)
     times, counts = (

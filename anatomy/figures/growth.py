@@ -62,10 +62,8 @@ def curve(
 
 
 def lines(table: Sequence[Row], wanted: Wanted) -> dict[str, list[Row]]:
-    """Rows of each series by rising size; those without a value are among them.
-
-    UnknownName of a column or a value that is in no row; BadParameter of two rows of one size.
-    """
+    """Rows of each series by rising size; those without a value are among them. UnknownName of a
+    column or a value that is in no row; BadParameter of two rows of one size."""
     need_columns(table, wanted.x, wanted.y, wanted.series)
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op, quantity=wanted.quantity)
     found: dict[str, dict[float, list[Row]]] = defaultdict(lambda: defaultdict(list))
@@ -102,10 +100,9 @@ def _shown(found: Found, wanted: Wanted) -> str:
     drawn = {name: [r for r in line if _drawable(r, x, y)] for name, line in by_series.items()}
     if not any(drawn.values()):
         raise BadParameter(f"no row has a positive {x} and {y} to draw.")
-    fits, exponents = {}, ""
-    if wanted.fit:
-        fits = {name: fitted(line, x, y, wanted.beyond) for name, line in drawn.items()}
-        exponents = _exponents(fits, wanted)
+    asked = drawn.items() if wanted.fit else ()
+    fits = {name: fitted(line, x, y, wanted.beyond) for name, line in asked}
+    exponents = _exponents(fits, wanted) if fits else ""
     return _chart(drawn, fits, wanted) + exponents + figures.twin(_table(by_series, wanted))
 
 

@@ -183,10 +183,8 @@ def _recordings(showing: Showing, result: Result) -> str:
 
 
 def _deviation(result: Result) -> tuple[float | None, str]:
-    """How far off it is, whichever way; and by how many times the nearest end of the claimed one.
-
-    The interval of a single number meets what was claimed, and is then not off at all.
-    """
+    """How far off it is, whichever way; and by how many times the nearest end of the claimed one. A
+    single number whose interval meets what was claimed is not off at all."""
     if result.deviation is None:
         return None, tables.NONE
     low, high = result.claim.claimed

@@ -149,7 +149,7 @@ def _map(cells: Sequence[Cell], wanted: Wanted) -> str:
     return picture + _key(words, edges, wanted, few=few)
 
 
-def _abreast(panels: Sequence[tuple[str, svg.Drawing]]) -> int:
+def _abreast(panels: Sequence[svg.Panel]) -> int:
     """How many panels stand side by side on a desk: rows of equal length, if that can be."""
     least = 0.0
     for _, drawing in panels:

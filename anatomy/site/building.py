@@ -64,10 +64,8 @@ class Building:
         return text, wrong + failed
 
     def block(self, code: str, place: str, session: str = "") -> str:
-        """Run one block of the page begun last; `place` is the id that `page` gave it.
-
-        PageError where it fails, prints nothing, or prints where this project lies.
-        """
+        """Run one block of the page begun last; `place` is the id that `page` gave it. PageError
+        where it fails, prints nothing, or prints where this project lies."""
         if place not in self._blocks:
             raise PageError(f"{self._showing.page}: a block that is printed can't be executed.")
         self._ran.add(place)

@@ -45,10 +45,7 @@ def against(
     low, high = _reach(points)
     across, up = Scale(low, high, True, inner), Scale(low, high, True, height)
     plane = Plane(across, up)
-    data = [
-        point | {"low": max(point["low"] or low, low), "high": min(point["high"], high)}
-        for point in points
-    ]
+    data = [p | {"low": max(p["low"] or low, low), "high": min(p["high"], high)} for p in points]
     _set_apart(data, plane, NUDGE[wide])
     x = alt.X("x:Q", title="claimed", scale=across.drawn(), axis=_axis(across, unit))
     extent = {"minExtent": beside, "maxExtent": beside}
@@ -87,10 +84,8 @@ def against(
 
 
 def _reach(points: Data) -> tuple[float, float]:
-    """Both ends of both axes: all numbers and their intervals are within, long ranges may not be.
-
-    A range over cases that goes on for decades would press all that is of interest together.
-    """
+    """Both ends of both axes: all numbers and their intervals are within. Ranges over cases may not
+    be: one that goes on for decades would press all that is of interest together."""
     held = grammar.ends_of(points, "claimed_low", "claimed_high", "value")
     held += filter(None, grammar.ends_of([point for point in points if not point["many"]]))
     room = (max(held) / min(held)) ** ROOM if max(held) > min(held) else 2.0
@@ -107,10 +102,8 @@ def _axis(scale: Scale, unit: str, **how: Any) -> alt.Axis:
 
 
 def _set_apart(data: Data, plane: Plane, most: int) -> None:
-    """Gives each point its `x`: over its claimed number, or a few pixels beside it.
-
-    Where vertical bars would lie on one another, the nearest free place is taken.
-    """
+    """Gives each point its `x`: over its claimed number, or where vertical bars would lie on one
+    another in the nearest free place a few pixels beside it."""
     taken: list[labels.Box] = []
     # Long bars first: a short one finds a place beside them.
     for point in sorted(data, key=lambda each: each["low"] / each["high"]):
@@ -172,10 +165,8 @@ def _on_diagonal(taken, size) -> tuple[float, tuple[float, float], list[labels.B
 
 
 def _named(data, taken, plane: Plane, *, names: bool) -> list[labels.Label]:
-    """Names beside marks, each with a leader where it stands farther off; none on another.
-
-    What there is no room to name gets its number, and if that covers something too, nothing.
-    """
+    """Names beside marks, each with a leader where it stands farther off; none on another. What
+    there is no room to name gets its number, and if that covers something too, nothing."""
     right, bottom = plane.size
     for point in data:
         start, level = plane.pixels(point["claimed_low"], point["value"])

@@ -88,10 +88,8 @@ def words(layer: alt.Chart, field: str = "text", how: Any = None, **channels: An
 
 
 def ratio_axis(ratios: Sequence[float], before: float, after: float, ticks: int) -> dict[str, Any]:
-    """Scale and axis of ratios; logarithmic where they are far apart.
-
-    `before` and `after` are free room at the ends, as shares of the span of the data.
-    """
+    """Scale and axis of ratios, logarithmic where they are far apart; `before` and `after` are free
+    room at the ends, as shares of the span of the data."""
     low, high = min(ratios), max(ratios)
     if high / low > FAR:
         span = log2(high / low)

@@ -58,11 +58,8 @@ class Box:
 
 @dataclass(frozen=True)
 class Label:
-    """A name in its place.
-
-    With `align` `left` its left end is fixed, because its mark is left of it; `right` and `center`
-    likewise. So what is drawn a little shorter than thought stays beside its mark.
-    """
+    """A name in its place. With `align` `left` its left end is fixed, because its mark is left of
+    it, and so on: what is drawn a little shorter than thought stays beside its mark."""
 
     text: str
     anchor: float  # where it is fixed, from the left
@@ -85,10 +82,8 @@ def around(x: float, y: float) -> Box:
 def placed(
     marks: Sequence[Mark], boxes: Sequence[Box], lines: Sequence[Segment], size: tuple[float, float]
 ) -> list[Label]:
-    """A place for the name of each mark in a plot of this size.
-
-    No name should cover one of the boxes or a mark's square, nor stand on one of the lines.
-    """
+    """A place for the name of each mark in a plot of this size: no name should cover one of the
+    boxes or a mark's square, nor stand on one of the lines."""
     taken = [*(around(x, y) for x, y, _ in marks), *boxes]
     found: list[Label | None] = [None] * len(marks)
     for _ in range(PASSES):

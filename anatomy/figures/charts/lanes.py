@@ -19,11 +19,8 @@ LANE = 46  # pixels
 
 
 def timeline(boxes: Data, lanes: Sequence[str], longest: float, unit: str, *, width: int) -> Spec:
-    """Events as boxes, from their `start` to their `end`, each in its `lane`; lanes from above.
-
-    A box's `kind` is one of `KINDS`. The axis ends at `longest`, so that several runs have the same
-    scale.
-    """
+    """Events as boxes, from their `start` to their `end`, each in its `lane`; lanes from above. A
+    `kind` is of `KINDS`. The axis ends at `longest`, so that several runs have the same scale."""
     cells = []
     for box in boxes:
         middle, half = len(lanes) - lanes.index(box["lane"]) - 0.5, KINDS[box["kind"]][1] / 2

@@ -31,10 +31,8 @@ Ticks = Sequence[tuple[Any, str]]  # each coordinate and its name
 
 
 def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -> Spec:
-    """Bandwidth in TB/s of each operation over the `bytes` of its working set, with intervals.
-
-    The rules are bandwidths that hold for every size.
-    """
+    """Bandwidth in TB/s of each operation over the `bytes` of its working set, with intervals. The
+    rules are bandwidths that hold for every size."""
     least, most = (choose(grammar.ends_of(points, "bytes")) for choose in (min, max))
     powers = range(int(log2(least)), int(log2(most)) + 1)
     ticks = [2**power for power in powers if (power - 10) % (2 if width > DESK else 4) == 0]

@@ -24,10 +24,8 @@ MARKS = {
 
 
 def bars(table: Sequence[Row], column: str, *, width: int) -> Spec:
-    """`median_s` or `rate` from zero, each with its interval, and the value beside it.
-
-    Rates stand under the machine's ceiling where that is known.
-    """
+    """`median_s` or `rate` from zero, each with its interval, and the value beside it; rates under
+    the machine's ceiling where that is known."""
     table = _measured(table, column)
     limited = [row for row in table if column == "rate" and row.get("limit_value")]
     ceilings = list({row.get("share_of"): row for row in limited}.values())
@@ -57,10 +55,8 @@ def bars(table: Sequence[Row], column: str, *, width: int) -> Spec:
 
 
 def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Spec:
-    """Time over the control's time, with the noise band around 1; the control is left out.
-
-    Cited figures of somebody else for the same variants are hollow and have no interval.
-    """
+    """Time over the control's time, with the noise band around 1; the control is left out. Cited
+    figures of somebody else for the same variants are hollow and have no interval."""
     table = _measured(table, "ratio")
     floor = rows.noise_floor(table)
     data = []
@@ -137,11 +133,8 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
 
 
 def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Spec:
-    """Ratios of several recordings: a panel for each variant, a mark for each of a series.
-
-    `by` and `series` are the titles of the horizontal axis and the legend; the largest noise floor
-    is drawn as a band around 1.
-    """
+    """Ratios of several recordings: a panel for each variant, a mark for each of a series. `by` and
+    `series` are titles, of axis and legend; the largest noise floor is a band around 1."""
     # The panel's name is over two lines.
     data = [cell | {"panel": cell["variant"].replace("_", "_\n", 1)} for cell in cells]
     panels, kinds = grammar.members(data, "panel"), grammar.members(cells)

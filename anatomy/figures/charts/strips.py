@@ -18,10 +18,8 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16
 
 
 def strip(showing: Showing, found: Sequence[Found]) -> str:
-    """The line that says where figures come from, for one recording or for several together.
-
-    On a narrow screen all but the GPU and the date folds away.
-    """
+    """The line that says where figures come from, for one recording or for several together; on a
+    narrow screen all but the GPU and the date folds away."""
     seen = {each.recording.path: each.recording for each in found if each.recording is not None}
     there = list(seen.values())
     if not there:
@@ -31,18 +29,14 @@ def strip(showing: Showing, found: Sequence[Found]) -> str:
     parts = [f"<b>{device}</b>", *(f"{name} {escape(value)}" for name, value in facts[1:])]
     line = " · ".join([*(f"<span>{part}</span>" for part in parts), _files(showing, there)])
     short = f"{device} · {escape(dict(facts)['recorded'])}"
-    return (
-        f'<div class="strip" data-search-exclude><div class="strip-line">{line}</div>'
-        f'<details class="strip-fold"><summary>{short}</summary><div>{line}</div></details>'
-        f"{_warnings(there)}</div>"
-    )
+    whole = f'<div class="strip-line">{line}</div><details class="strip-fold">'
+    whole += f"<summary>{short}</summary><div>{line}</div></details>{_warnings(there)}"
+    return f'<div class="strip" data-search-exclude>{whole}</div>'
 
 
 def notices(showing: Showing, found: Iterable[Found]) -> str:
-    """Gaps and badges of recordings that are missing or not current; empty if all are.
-
-    A page says once what mends them; later ones that the same commands mend are a line each.
-    """
+    """Gaps and badges of recordings that are missing or not current; empty if all are. A page says
+    once what mends them; later ones that the same commands mend are a line each."""
     parts = {}
     for each in found:
         if not each.freshness.current:
@@ -64,17 +58,13 @@ def _notice(showing: Showing, state: str, found: list[Found]) -> str:
         what = f"{len(commands)} recordings are missing" if several else "Not recorded yet"
         kind, why = "gap", ""
     if showing.commands_named.issuperset(commands):
-        return (
-            f'<p class="notice {kind} again" role="note" title="{escape("; ".join(commands))}" '
-            f"data-search-exclude><b>{what}.</b></p>"
-        )
+        how = f'role="note" title="{escape("; ".join(commands))}" data-search-exclude'
+        return f'<p class="notice {kind} again" {how}><b>{what}.</b></p>'
     showing.commands_named.update(commands)
     where = "" if all(each.on_cpu for each in found) else " on the GPU host"
-    return (
-        f'<div class="notice {kind}" role="note" data-search-exclude><p><b>{what}.</b>{why} '
-        f"Record {'them' if several else 'it'}{where}:</p>"
-        f"<pre><code>{escape(chr(10).join(commands))}</code></pre></div>"
-    )
+    said = f"<p><b>{what}.</b>{why} Record {'them' if several else 'it'}{where}:</p>"
+    said += f"<pre><code>{escape(chr(10).join(commands))}</code></pre>"
+    return f'<div class="notice {kind}" role="note" data-search-exclude>{said}</div>'
 
 
 def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
@@ -132,10 +122,9 @@ def _card_notes(there: Sequence[Recording], here: dict | None) -> list[tuple[str
     """A note where another card of the model was accepted in place of this host's."""
     if here is None or os.environ.get("ANATOMY_CARD") != "any":
         return []
-    cards = {each.data["machine"].get("card") for each in there} - {None}
-    if not cards or cards == {here.get("card")}:
-        return []
-    return [("card:", "another one of this model, accepted by ANATOMY_CARD=any")]
+    others = {each.data["machine"].get("card") for each in there} - {None, here.get("card")}
+    note = "another one of this model, accepted by ANATOMY_CARD=any"
+    return [("card:", note)] if others else []
 
 
 def _files(showing: Showing, there: Sequence[Recording]) -> str:

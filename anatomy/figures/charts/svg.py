@@ -46,12 +46,11 @@ class Drawing(NamedTuple):
     arguments: tuple[Any, ...]
 
 
+Panel = tuple[str, Drawing]  # under its title
+
+
 def chart(
-    panels: Sequence[tuple[str, Drawing]],
-    label: str,
-    *,
-    abreast: int = 1,
-    folder: Path | None = None,
+    panels: Sequence[Panel], label: str, *, abreast: int = 1, folder: Path | None = None
 ) -> str:
     """The pictures of a chart: one or several panels, each under its title.
 
@@ -119,10 +118,8 @@ def _picture(showing: Showing, svg: str, kind: str) -> str:
 
 
 def _shorter(svg: str) -> str:
-    """The same picture with coordinates to a hundredth of a pixel, and without unused classes.
-
-    Only attributes of geometry are touched: a text or a label holds figures with their own digits.
-    """
+    """The same picture with coordinates to a hundredth of a pixel, and without unused classes. Only
+    geometry is touched: a text or a label holds figures with their own digits."""
 
     def rounded(attribute: re.Match) -> str:
         return re.sub(r"-?\d+\.\d{3,}", lambda n: f"{float(n[0]):.2f}", attribute[0])

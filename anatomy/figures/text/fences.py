@@ -87,11 +87,9 @@ def problems(text: str) -> list[tuple[int, str]]:
 
 
 def with_places(text: str, page: str, offset: int = 0) -> str:
-    """The page with each executed block's id set to its place, `page.md:line`.
-
-    A block's own id, or its number, goes on to prefix the ids of headings that it prints, so that
-    those do not change when lines are added above.
-    """
+    """The page with each executed block's id set to its place, `page.md:line`. Its own id, or its
+    number, goes on to prefix the ids of headings that it prints, so that those do not change when
+    lines are added above."""
     lines = text.split("\n")
     for number, fence in enumerate(f for f in find(text) if f.executes):
         header = lines[fence.line - 1]

@@ -41,10 +41,8 @@ class _Bound:
 
 
 def choose(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str]]:
-    """A page's Markdown with the paragraphs that its verdicts call for, and what is wrong with it.
-
-    While `showing` collects, all paragraphs stay, so that what they show is noted.
-    """
+    """A page's Markdown with the paragraphs that its verdicts call for, and what is wrong with it;
+    while `showing` collects, all paragraphs stay, so that what they show is noted."""
     lines = text.split("\n")
     groups, wrong = _groups(lines, fences.lines(text))
     problems = [f"{showing.page}:{line + 1 + offset}: {problem}" for line, problem in wrong]
