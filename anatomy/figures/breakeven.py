@@ -159,11 +159,9 @@ def contour(paying: Mapping[tuple[int, int], bool]) -> list[tuple[int, int, int,
 
 
 def crossings(line: Sequence[Cell]) -> list[Crossing]:
-    """Where cells along a numeric coordinate change sides, faster to slower or the other way.
-
-    The cells between the two, of which nothing is decided, belong to the range in which break-even
-    lies. Along text there is nothing to interpolate, and the list is empty.
-    """
+    """Where cells along a numeric coordinate change sides, faster to slower or the other way. Those
+    between, of which nothing is decided, belong to the range in which break-even lies. Along text
+    there is nothing to interpolate, and the list is empty."""
     decided = [cell for cell in line if cell.side and cell.value]
     if not all(is_number(cell.x) and cell.x > 0 for cell in decided):
         return []

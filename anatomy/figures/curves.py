@@ -85,8 +85,8 @@ def line(lengths: Sequence[float], blocks: Sequence[Sequence[float]]) -> Line | 
     """Fit cost = fixed + each x length, block by block; None of fewer than two lengths or no block.
 
     Lengths, in kernels, reach over several powers of ten, so each distance counts as a share of its
-    cost; otherwise the longest graph alone would decide what the shortest costs. Each graph has its
-    block medians in seconds, of the same blocks.
+    cost; otherwise the longest graph alone would decide what the shortest costs. Each graph has the
+    medians of the same blocks, in seconds.
     """
     times = np.asarray(blocks, dtype=np.float64)  # (graphs, blocks)
     if len(set(lengths)) < 2 or times.ndim != 2 or not times.size:

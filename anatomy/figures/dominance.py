@@ -63,10 +63,9 @@ def points(table: Sequence[Row], wanted: Wanted) -> dict[Any, list[Point]]:
     found: dict[Any, list[Point]] = {}
     places = breakeven.axis(name for name, _ in times)
     if wanted.series is None and len(places) > 1:
-        raise BadParameter(
-            f"frontier() shows one comparison unless series= says what tells several apart: "
-            f"choose by op= or where={{...}} of {', '.join(places)}."
-        )
+        unless = "unless series= says what tells several apart"
+        choose = f"choose by op= or where={{...}} of {', '.join(places)}"
+        raise BadParameter(f"frontier() shows one comparison {unless}: {choose}.")
     for each in places:
         mine = [Point(times[each, v], counts[each, v]) for v in variants if (each, v) in times]
         found[each] = _standing([*_control(mine, each), *mine])
@@ -89,10 +88,8 @@ def _control(mine: Sequence[Point], place: Any) -> list[Point]:
         return []
     names = rows.names(controls, "variant")
     if len(names) > 1:
-        raise BadParameter(
-            f"frontier() shows variants of one control, and these have {', '.join(names)}: choose "
-            "them by variants=."
-        )
+        these = f"these have {', '.join(names)}: choose them by variants="
+        raise BadParameter(f"frontier() shows variants of one control, and {these}.")
     row = controls[0]
     time = Cell(row["variant"], place, None, row, row, 1.0, 1.0, 1.0, "control", "")
     if any(point.count.value is not None for point in mine):

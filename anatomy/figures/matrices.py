@@ -122,11 +122,10 @@ def _grid(found: list[Spot], cells: dict[Key, Row], value: str, down: str, along
         size, unit = tables.time_unit([row[value] for row in cells.values() if row[value]])
         label += f", {unit}"
     heads = "".join(f'<th scope="col" class="n">{escape(str(each))}</th>' for each in alongs)
-    top = (
-        f'<thead><tr><th rowspan="2" scope="col">{escape(label)}<br><span class="ci">95% interval'
-        f'</span></th><th colspan="{len(alongs)}" scope="colgroup">{escape(along)}</th></tr>'
-        f"<tr>{heads}</tr></thead>"
-    )
+    name = f'{escape(label)}<br><span class="ci">95% interval</span>'
+    top = f'<th rowspan="2" scope="col">{name}</th>'
+    top += f'<th colspan="{len(alongs)}" scope="colgroup">{escape(along)}</th>'
+    top = f"<thead><tr>{top}</tr><tr>{heads}</tr></thead>"
     bodies = []
     for op in _members(key[0] for key in cells):
         variants = _members(key[1] for key in cells if key[0] == op)

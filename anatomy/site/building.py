@@ -161,9 +161,8 @@ def prepare(
     if this is not None and everything:
         record(everything, root, mode)
     if given and everything and not os.path.isdir(root):
-        raise RecordingError(
-            f"ANATOMY_RECORDINGS={given}: there is no such folder. Name the folder of recordings."
-        )
+        problem = "there is no such folder. Name the folder of recordings."
+        raise RecordingError(f"ANATOMY_RECORDINGS={given}: {problem}")
     machine = this["slug"] if this else shown_machine
     if (named := os.environ.get("ANATOMY_MACHINE")) and named != machine:
         machine = recording.known_machine(root, named)

@@ -53,10 +53,8 @@ def on_page(
     name: str, text: str, offset: int = 0, fronts: frontmatter.Fronts | None = None
 ) -> tuple[list[Asked], list[str]]:
     """What one page's blocks and references show, repetitions included, and what is wrong with it.
-
     A block that fails for another reason than a wrong name is left to rendering, which fails in the
-    same way with the data at hand.
-    """
+    same way with the data at hand."""
     showing = Showing(root=Path(), machine="", page=name, collecting=True, fronts=fronts)
     wrong = [f"{name}:{line + offset}: {text}" for line, text in fences.problems(text)]
     for fence in fences.find(text):

@@ -40,10 +40,9 @@ class Preview:
             good.rename(self.site)
             if not isinstance(error, Exception):  # such as Ctrl-C
                 raise
-            # What MkDocs ends a build with says less than what it was told.
-            why = error.__context__ if isinstance(error, SystemExit) else error
-            told = isinstance(error, SystemExit)  # in the terminal, by MkDocs
-            self.wrong = str(why or error) if told else traceback.format_exc()
+            # What MkDocs ends a build with says less than what it was told in the terminal.
+            told = isinstance(error, SystemExit)
+            self.wrong = str(error.__context__ or error) if told else traceback.format_exc()
         finally:
             shutil.rmtree(good, ignore_errors=True)
         return self.wrong

@@ -9,11 +9,9 @@ TALL = 30  # pixels: a row whose marks, one for each series, must stay apart
 
 
 def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int) -> Spec:
-    """One row per workload (`label`) and one mark per harness (`series`) in it.
-
-    An axis that is not logarithmic has a rule at 0 and is linear around it; far out, where a short
-    kernel's bias lies, it is logarithmic too.
-    """
+    """One row per workload (`label`) and one mark per harness (`series`) in it. An axis that is not
+    logarithmic has a rule at 0 and is linear around it; far out, where a short kernel's bias lies,
+    it is logarithmic too."""
     names = grammar.members(points)
     scale = alt.Scale(type="log") if logarithmic else alt.Scale(type="symlog", constant=1)
     x = alt.X("value:Q", scale=scale, title=title, axis=alt.Axis(grid=True, tickCount=6))
@@ -27,11 +25,9 @@ def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int
 
 
 def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:
-    """Raw samples over the blocks that they were taken in, with each block's median.
-
-    A point has `block` (from 1), `series`, `value` and `median` (of its block and series); a band
-    of a series is the interval of the median over the blocks.
-    """
+    """Raw samples over the blocks that they were taken in, with each block's median. A point has
+    `block` (from 1), `series`, `value` and `median` (of its block and series); a band of a series
+    is the interval of the median over the blocks."""
     names, blocks = grammar.members(points), sorted({point["block"] for point in points})
     colour, shape = grammar.series(names, grammar.legend())
     shown = blocks[:: 4 if len(blocks) > 12 else 1]

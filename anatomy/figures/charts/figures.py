@@ -58,11 +58,10 @@ def claims(results: Sequence[Result]) -> str:
         name = showing.unique(f"claim-{claim.name}")
         text = f'<span id="{escape(name)}">{escape(claim.statement)}</span>'
         source = f'<span class="source">{escape(claim.place)}</span>' if claim.place else ""
-        row = ""
-        if claim.row:
-            row, address = f"ledger row {claim.row}", ledger.link(showing, result)
-            row = f'<a href="{escape(address)}">{row}</a>' if address else row
-            row = f'<span class="source">{row}</span>'
+        row = f"ledger row {claim.row}" if claim.row else ""
+        if row and (address := ledger.link(showing, result)):
+            row = f'<a href="{escape(address)}">{row}</a>'
+        row = row and f'<span class="source">{row}</span>'
         how = f' title="{escape(claim.test)}"' if claim.test else ""
         seen = escape(result.evidence)
         if claim.number:
@@ -124,9 +123,8 @@ def kernels(table: Sequence[Row]) -> str:
         ("#kernels", lambda row: str(len(row["kernels"]))),
         ("names", lambda row: _runs(row["kernels"])),
     ]
-    if not first:
-        return ""
-    return tables.by_columns(columns, first.values(), "Kernels by variant", "kernels")
+    label = "Kernels by variant"
+    return tables.by_columns(columns, first.values(), label, "kernels", sparse=True)
 
 
 def _chart(table: Sequence[Row], chart: str) -> str:

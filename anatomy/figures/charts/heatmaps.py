@@ -46,11 +46,10 @@ def heat(
             | {"y0": j + INSIDE, "y1": j + 1 - INSIDE, "y": j + 0.5}
             | {"fill": TONES.get(each["tone"], "transparent"), "opacity": _opacity(each)}
         )
-    full = {"nice": False, "zero": False}
-    scale = alt.Scale(domain=[0, len(columns)], **full)
-    x = alt.X("x0:Q", scale=scale, title=x_title, axis=_axis(columns, cell))
-    scale = alt.Scale(domain=[0, len(lines)], **full)
-    y = alt.Y("y0:Q", scale=scale, title=y_title, axis=_axis(lines))
+    ends = ([0, len(names)] for names in (columns, lines))
+    right, upwards = (alt.Scale(domain=end, nice=False, zero=False) for end in ends)
+    x = alt.X("x0:Q", scale=right, title=x_title, axis=_axis(columns, cell))
+    y = alt.Y("y0:Q", scale=upwards, title=y_title, axis=_axis(lines))
     box = {"x": x, "x2": "x1:Q", "y": y, "y2": "y1:Q"}
     depth = alt.FillOpacity("opacity:Q", scale=None)
     full = grammar.on(cells, **box, fill=alt.Fill("fill:N", scale=None), fillOpacity=depth)

@@ -62,11 +62,9 @@ def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -
 
 
 def roofline(roofs: Data, limits: dict[str, Any], *, width: int) -> Spec:
-    """The most that a call can reach over its operations per byte, a roof for each format.
-
-    A roof has its `peak` (FLOP/s) and its `ridge` (FLOP per byte), and the `text` of that; `limits`
-    has the `bandwidth` (B/s) of the slope and the `name` under it.
-    """
+    """The most that a call can reach over its operations per byte, a roof for each format: with its
+    `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
+    `bandwidth` (B/s) of the slope and the `name` under it."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
     # The words over a roof stand between its corner and this end.
@@ -102,11 +100,9 @@ def roofline(roofs: Data, limits: dict[str, Any], *, width: int) -> Spec:
 
 
 def claimed(points: Data, *, width: int) -> Spec:
-    """Measured numbers over claimed ones, a row for each claim: 1 where the claim was right.
-
-    `value`, `low`, `high`, `claimed_low` and `claimed_high` are over the middle of what was
-    claimed, all positive; `many` is whether low to high spans several cases.
-    """
+    """Measured numbers over claimed ones, a row for each claim: 1 where the claim was right. `many`
+    is whether low to high spans several cases; `value`, `low`, `high`, `claimed_low` and
+    `claimed_high` are over the middle of what was claimed, all positive."""
     data = sorted(points, key=lambda point: -point["value"])
     ends = grammar.ends_of(data, "claimed_low", "claimed_high", "low", "high")
     low, high = min(ends) / 1.2, max(ends) * 1.2
@@ -137,11 +133,9 @@ def claimed(points: Data, *, width: int) -> Spec:
 def payoff(
     points: Data, ranges: Data, ticks: Ticks, floor: float, titles: Titles, *, width: int
 ) -> Spec:
-    """A ratio over a coordinate, a line for each variant, with the ranges of break-even.
-
-    The marks of points not `shown` to differ from 1 are hollow. A range has the `low` and `high`
-    ends of a break-even `at` a coordinate. The largest noise floor is a band around 1.
-    """
+    """A ratio over a coordinate, a line for each variant, with the ranges of break-even. The marks
+    of points not `shown` to differ from 1 are hollow. A range has the `low` and `high` ends of a
+    break-even `at` a coordinate. The largest noise floor is a band around 1."""
     how = grammar.ratio_axis([1 - floor, 1 + floor, *grammar.ends_of(points)], 0.06, 0.1, 6)
     x, y = _over_x(ticks, titles[0], width), alt.Y("value:Q", title=titles[1], **how)
     colour, shape = _series(points, width)

@@ -85,11 +85,9 @@ def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Sp
 
 
 def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec:
-    """A column with an interval against the alignment in bytes, one line for each factor.
-
-    The row without alignment is the control, drawn as a rule with its interval. Ratios have the
-    noise band around 1 in its place, and rates the machine's ceiling beside it.
-    """
+    """A column with an interval against the alignment in bytes, one line for each factor. The row
+    without alignment is the control, drawn as a rule with its interval. Ratios have the noise band
+    around 1 in its place, and rates the machine's ceiling beside it."""
     floor = rows.noise_floor(table)
     control = next((str(row["variant"]) for row in table if row.get("role") == "control"), "1")
     if column not in rows.INTERVALS:

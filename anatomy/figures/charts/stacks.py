@@ -50,11 +50,9 @@ def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: in
 
 
 def climb(steps: Data, title: str, *, width: int) -> Spec:
-    """Each rung's speed-up over the first as a bar that begins where the rung before it ended.
-
-    `start`, `value`, `low` and `high` are speed-ups over the first rung, and `verdict` is over the
-    one before. The `text`, for a phone the `short` one, stands behind `reach`.
-    """
+    """Each rung's speed-up over the first as a bar that begins where the rung before it ended:
+    `start`, `value`, `low` and `high` are over the first rung, and `verdict` is over the one
+    before. The `text`, for a phone the `short` one, stands behind `reach`."""
     data = [step | {"colour": COLOURS.get(step["verdict"], grammar.TONE)} for step in steps]
     text = "text" if width > DESK else "short"
     label, beside = grammar.label_width(data, width), grammar.text_width(data, text, 16)

@@ -52,11 +52,9 @@ Panel = tuple[str, Drawing]  # under its title
 def chart(
     panels: Sequence[Panel], label: str, *, abreast: int = 1, folder: Path | None = None
 ) -> str:
-    """The pictures of a chart: one or several panels, each under its title.
-
-    A reader who can't see the chart is told the label; the table beside it has the figures. So many
-    panels `abreast` share the width of a desk; on a phone each has all of it.
-    """
+    """The pictures of a chart: one or several panels. A reader who can't see it is told the label;
+    the table beside it has the figures. So many panels `abreast` share the width of a desk; on a
+    phone each has all of it."""
     showing, parts = current(), []
     for title, drawing in panels:
         part = f'<p class="panel">{escape(title)}</p>' if title else ""

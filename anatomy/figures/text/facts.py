@@ -89,8 +89,7 @@ def limit(showing: Showing, name: str, spec: str) -> str:
     ceilings = showing.ceilings
     if ceilings is None:
         return ""
-    ceiling = ceilings.get(name)
-    if ceiling is None:
+    if (ceiling := ceilings.get(name)) is None:
         raise UnknownName("limit", name, [each.name for each in ceilings])
     stated = limits.from_datasheet(showing.machine).get(name)
     if spec in ("reached", "maker") and stated is None:

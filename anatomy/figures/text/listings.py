@@ -37,10 +37,8 @@ def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], li
         if front.order in taken:
             orders = {each.order for each in fronts.values()}
             free = next(number for number in count(front.order) if number not in orders)
-            wrong.append(
-                f"{place}: order {front.order} is that of {taken[front.order]} already; "
-                f"the next free one is {free}."
-            )
+            there = f"that of {taken[front.order]} already; the next free one is {free}"
+            wrong.append(f"{place}: order {front.order} is {there}.")
         taken.setdefault(front.order, page)
         for depth, name in enumerate(front.section):
             inside = front.section[: depth + 1]

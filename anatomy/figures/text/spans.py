@@ -44,10 +44,8 @@ def gap(*found: Found) -> str:
     missing = next((each for each in found if each.recording is None), found[0])
     # The stylesheet shows the command at the first gap of a paragraph, a list or a table only.
     command = escape(missing.command)
-    return (
-        f'<span class="gap-inline" title="{command}">not recorded yet'
-        f'<span class="gap-command">: <code>{command}</code></span></span>'
-    )
+    told = f'<span class="gap-command">: <code>{command}</code></span>'
+    return f'<span class="gap-inline" title="{command}">not recorded yet{told}</span>'
 
 
 def gap_because(reason: str, command: str = "") -> str:
