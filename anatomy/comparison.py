@@ -1,8 +1,6 @@
-"""`compare`: named callables in, one honest table out.
-
-`measure.comparison` takes the times. Here they are judged: ratios to a control, what may be said
-of them, the share of a limit, and whether a figure can be true at all.
-"""
+"""`compare`: named callables in, one honest table out. `measure.comparison` takes the times. Here
+they are judged: ratios to a control, what may be said of them, the share of a limit, and whether a
+figure can be true at all."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -37,13 +35,10 @@ Each = float | str | Mapping[str, float | str] | None
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found.
-
-    The `table` has one row per variant in the order given, the control's duplicate last. Times end
-    in `_s` and are seconds; `blocks_s` holds the block medians, from which `median_s`, its exact
-    95 % interval `low_s` to `high_s`, and the paired `ratio` (time over the control's time) with
-    `ratio_low` and `ratio_high` follow. `samples` are raw samples.
-    """
+    """What `compare` found. The `table` has one row per variant in the order given, the control's
+    duplicate last. Times end in `_s` and are seconds; `blocks_s` holds the block medians, from
+    which `median_s`, its exact 95 % interval `low_s` to `high_s`, and the paired `ratio` (time over
+    the control's time) with `ratio_low` and `ratio_high` follow. `samples` are raw samples."""
 
     table: pd.DataFrame
     noise_floor: float  # how far the control strays from itself, as a share; no less is claimed

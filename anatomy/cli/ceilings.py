@@ -25,10 +25,8 @@ EXPERIMENTS = {
 
 
 def compared(slug: str, gpu: str | None, fresh: Recording | None = None) -> list[dict[str, Any]]:
-    """Each ceiling of a machine with the maker's figure beside the measured one.
-
-    A `fresh` recording of the ceilings, which may lie nowhere, stands in the place of older ones.
-    """
+    """Each ceiling of a machine with the maker's figure beside the measured one. A `fresh`
+    recording of the ceilings, which may lie nowhere, stands in the place of older ones."""
     theirs, found = limits.from_datasheet(gpu), _measured(slug, fresh)
     pairs = {name: (found.get(name), theirs.get(name)) for name in [*theirs, *found]}
     return [

@@ -1,8 +1,6 @@
 """A recording as text for a terminal: layout reports, timing blocks, and notes on what they say.
-
 The blocks are those of the suite this project grew from. The notes are computed from the rows: no
-sentence about speed is fixed here.
-"""
+sentence about speed is fixed here."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

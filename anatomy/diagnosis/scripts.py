@@ -1,8 +1,6 @@
-"""A reader's own script, diagnosed in a fresh process: its `step()`, fed by its `batches()`.
-
-That process runs this module; what it finds comes back as JSON in a file, so that the reader's
-script may print, and crash, as it likes.
-"""
+"""A reader's own script, diagnosed in a fresh process: its `step()`, fed by its `batches()`. That
+process runs this module; what it finds comes back as JSON in a file, so that the reader's script
+may print, and crash, as it likes."""
 
 import importlib.util
 import inspect
@@ -40,12 +38,9 @@ def diagnose_script(
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Diagnose the step that a function of a script is, in a fresh process.
-
-    `heard` is called with each line that the script prints; a MeasurementError has the last ones as
-    its `output`. Returns `text`, the diagnosis as it prints itself, and `diagnosis`, the same as
-    plain values.
-    """
+    """Diagnose the step that a function of a script is, in a fresh process. `heard` is called with
+    each line that the script prints; a MeasurementError has the last ones as its `output`. Returns
+    `text`, the diagnosis as it prints itself, and `diagnosis`, the same as plain values."""
     if not script.is_file():
         advice = f"Name a Python file that defines {function}()."
         raise BadParameter(f"There is no script {script}. {advice}")

@@ -1,7 +1,5 @@
-"""Measures one step of anything and says what holds it back: `diagnose`.
-
-Times come from the stopwatch; what host and GPU did meanwhile, from a profile taken beside.
-"""
+"""Measures one step of anything and says what holds it back: `diagnose`. Times come from the
+stopwatch; what host and GPU did meanwhile, from a profile taken beside."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

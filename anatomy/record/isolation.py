@@ -48,7 +48,6 @@ def ask(
     spec: Mapping[str, Any], *, timeout_s: float, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
-
     After `timeout_s` seconds it is killed with all its children; `environment` adds to that of this
     process. Raises what the experiment refused, by the same name; OutOfMemory also where it was
     killed for its memory; and MeasurementError where it took too long, crashed, or failed in a way
@@ -147,10 +146,8 @@ def revive(name: str, message: str) -> AnatomyError:
 @contextlib.contextmanager
 def only_recorder() -> Iterator[None]:
     """Hold the right to measure on this machine; Busy where another process of this user does.
-
     Which process does is written in one place of the machine, whatever TMPDIR says, unless
-    ANATOMY_LOCKS names another folder.
-    """
+    ANATOMY_LOCKS names another folder."""
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
     try:
         common = LOCKS if os.access(LOCKS, os.W_OK) else tempfile.gettempdir()
@@ -177,9 +174,7 @@ def only_recorder() -> Iterator[None]:
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[str]:
     """A folder that is removed in the end; where its process is killed, by the next that needs one.
-
-    MeasurementError where none can be made.
-    """
+    MeasurementError where none can be made."""
     with contextlib.ExitStack() as held:
         try:
             _remove_abandoned()

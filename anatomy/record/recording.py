@@ -19,15 +19,7 @@ from anatomy.judge import limits
 from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.limits import Ceilings
 from anatomy.record import loading, signatures
-from anatomy.record.provenance import schema
-from anatomy.record.provenance.canonical import (
-    DIGITS,
-    compacted,
-    content_sha,
-    plain_fields,
-    render,
-    shared,
-)
+from anatomy.record.provenance import canonical, schema
 from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError, UnknownName
 
 STALE_S = 600  # no process takes as long to write a file
@@ -100,7 +92,7 @@ def _rounded(value: Any) -> Any:
     """A number, or a list of them, with as many digits as a file would keep."""
     if isinstance(value, list):
         return [_rounded(each) for each in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+    return float(f"{value:.{canonical.DIGITS}g}") if isinstance(value, float) else value
 
 
 def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
@@ -129,16 +121,16 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
     missing or malformed, a text tells who or where, or the disk refused."""
     name = recording.get("experiment")
     try:
-        data = plain_fields(recording)
+        data = canonical.plain_fields(recording)
         data.pop("columns", None)  # told anew, of these rows
         schema.check(data)
         schema.scrub(data)
         if defaults is None:
             defaults = signatures.signature(name).defaults
         target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
-        data = compacted(data)
-        data["content_sha"] = content_sha(data)
-        text = render(shared(data))
+        data = canonical.compacted(data)
+        data["content_sha"] = canonical.content_sha(data)
+        text = canonical.render(canonical.shared(data))
         loading.checked(text.encode(), target)  # what could not be read is not written
     except ValueError as error:
         raise RecordingError(
@@ -158,9 +150,7 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
 
 def make_ready(folder: Path) -> None:
     """Make a folder of recordings, and remove what a killed process left half-written in it.
-
-    RecordingError where nothing could be saved there, so that it is said before measuring.
-    """
+    RecordingError where nothing could be saved there, so that it is said before measuring."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         wrong = None if os.access(folder, os.W_OK) else "Permission denied"
@@ -197,11 +187,9 @@ def write_whole(target: Path, text: str) -> None:
 
 
 def load(path: Path) -> Recording:
-    """Read a recording and check all of it.
-
-    Raises RecordingError where it can't be read, is cut off, was edited, is no recording, or is one
-    of a newer schema. The message names the command that makes it anew.
-    """
+    """Read a recording and check all of it. Raises RecordingError where it can't be read, is cut
+    off, was edited, is no recording, or is one of a newer schema. The message names the command
+    that makes it anew."""
     return Recording(loading.read(path), Path(path))
 
 

@@ -1,19 +1,15 @@
-"""Operations and bytes of one call: what the mathematics needs, whatever a kernel does.
-
-Bytes are the least that must cross the memory bus when nothing is cached and nothing is read twice,
-of elements of `itemsize` bytes. A kernel that moves more is then shown as further from its limit,
-as it should be. An operation counts as an addition or a multiplication, so a multiply-add is two,
-as in datasheets.
-"""
+"""Operations and bytes of one call: what the mathematics needs, whatever a kernel does. Bytes are
+the least that must cross the memory bus when nothing is cached and nothing is read twice, of
+elements of `itemsize` bytes. A kernel that moves more is then shown as further from its limit, as
+it should be. An operation counts as an addition or a multiplication, so a multiply-add is two, as
+in datasheets."""
 
 
 def matmul_flops(m: int, n: int, k: int) -> int:
-    """Floating-point operations of C = A @ B, where A is M x K and B is K x N: 2 M N K.
-
-    Each of the M N results is a sum of K products. The exact count is M N (2 K - 1); by custom the
-    first addition, to zero, counts too. Source: Golub and Van Loan, Matrix Computations, 4th ed.
-    (2013), section 1.1.15.
-    """
+    """Floating-point operations of C = A @ B, where A is M x K and B is K x N: 2 M N K. Each of the
+    M N results is a sum of K products. The exact count is M N (2 K - 1); by custom the first
+    addition, to zero, counts too. Source: Golub and Van Loan, Matrix Computations, 4th ed. (2013),
+    section 1.1.15."""
     return 2 * m * n * k
 
 
@@ -46,11 +42,9 @@ def copy_bytes(n: int, itemsize: int) -> int:
 
 
 def pointwise_bytes(n: int, itemsize: int, reads: int = 1, writes: int = 1) -> int:
-    """Least bytes of a function of single elements over `n` places.
-
-    `reads` tensors are read and `writes` are written, of `n` elements of `itemsize` bytes each; one
-    that is broadcast from few elements counts as none. Source: as for `copy_bytes`.
-    """
+    """Least bytes of a function of single elements over `n` places. `reads` tensors are read and
+    `writes` are written, of `n` elements of `itemsize` bytes each; one that is broadcast from few
+    elements counts as none. Source: as for `copy_bytes`."""
     return n * itemsize * (reads + writes)
 
 
@@ -77,10 +71,8 @@ def attention_flops(
 def attention_bytes(
     heads: int, sequence: int, head_width: int, itemsize: int, *, backward: bool = False
 ) -> int:
-    """Least bytes of attention: q, k and v are read once and the output is written once.
-
-    With the backward pass the gradient of the output is read too, and those of q, k and v are
-    written. Scores need not leave the chip: Dao et al. 2022, FlashAttention, arXiv:2205.14135,
-    section 3.2.
-    """
+    """Least bytes of attention: q, k and v are read once and the output is written once. With the
+    backward pass the gradient of the output is read too, and those of q, k and v are written.
+    Scores need not leave the chip: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section
+    3.2."""
     return (8 if backward else 4) * heads * sequence * head_width * itemsize

@@ -1,9 +1,7 @@
-"""Numbers with their units: the only place that turns one into text.
-
-A number is printed with the digits its interval pays for: the last digit shown is the one that
-the half-width of the interval reaches. Without an interval three significant digits are shown.
-What was not measured (None, NaN) reads `not measured`; nothing reads `-0`.
-"""
+"""Numbers with their units: the only place that turns one into text. A number is printed with the
+digits its interval pays for: the last digit shown is the one that the half-width of the interval
+reaches. Without an interval three significant digits are shown. What was not measured (None, NaN)
+reads `not measured`; nothing reads `-0`."""
 
 import re
 from math import floor, isfinite, isinf, isnan, log10
@@ -105,11 +103,9 @@ def with_interval(
 
 def format_value(value: Any, spec: str = "") -> str:
     """One value of a table, in SI units if it is a number, as a page's reference asks for it.
-
     `spec` is a Python format spec such as `.2f`, or a unit's name such as `us`, `TFLOP/s`, `%`, `x`
     or `MiB`, to which decimals may be added: `us.1`. Empty: as it comes. A spec that is neither, or
-    does not suit the value, is a BadParameter.
-    """
+    does not suit the value, is a BadParameter."""
     spec = spec.strip()
     if missing(value):
         return NOT_MEASURED
