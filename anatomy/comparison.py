@@ -17,13 +17,7 @@ from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.limits import Ceilings
 from anatomy.machine import host
 from anatomy.measure import census, sampling
-from anatomy.measure.comparison import (
-    PRECISION,
-    RawComparison,
-    Variants,
-    compare_raw,
-    known_control,
-)
+from anatomy.measure.comparison import PRECISION, Variants, compare_raw, known_control
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
@@ -154,7 +148,7 @@ def compare(
         watch=watch,
     )
     again = raw.rows[-1]["variant"]
-    known = _circumstances(raw)
+    known = _circumstances(raw.watch)
     rows = []
     for measured in raw.rows:
         name = measured["variant"]
@@ -201,11 +195,11 @@ def _limit(flops: float | None, bytes: float | None, dtype: torch.dtype) -> str 
     return "copy" if bytes else None
 
 
-def _circumstances(raw: RawComparison) -> Circumstances:
+def _circumstances(watch: Stopwatch) -> Circumstances:
     """What is known, beside the rows, of how they were measured."""
-    method = {"cache_bytes": raw.watch.flush.cache_bytes}
-    if raw.watch.device.type != "cuda":
+    method = {"cache_bytes": watch.flush.cache_bytes}
+    if watch.device.type != "cuda":
         return Circumstances(method=method)
-    gpu = host.describe(raw.watch.device)
+    gpu = host.describe(watch.device)
     ceilings = recording.known_ceilings(gpu["slug"])
     return Circumstances(machine=gpu, method=method, ceilings=lambda: ceilings)

@@ -121,9 +121,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         experiment: Annotated[
             str | None,
             typer.Option(
-                "--experiment",
-                help="Only this one, by its name.",
-                autocompletion=complete,
+                "--experiment", help="Only this one, by its name.", autocompletion=complete
             ),
         ] = None,
         declared: Annotated[

@@ -20,8 +20,7 @@ TITLES = {
     "layer_norm": "LayerNorm timing (F.layer_norm)",
     "layer_norm_chain": "LayerNorm-ish timing (the hand-written chain)",
 }
-# The first L2 line boundary that an offset is held against, in bytes.
-LINE_BYTES = 128
+LINE_BYTES = 128  # the first L2 line boundary that an offset is held against, in bytes
 # Columns that a terminal's table leaves out: beside another column, or of no use to a reader.
 HIDDEN = columns.aside(columns.ALWAYS, columns.TERMINAL)
 
@@ -43,11 +42,11 @@ def provenance(recording: Recording) -> str:
 
 def report(recording: Recording, ceilings: Ceilings | None = None) -> str:
     """The text below the provenance: layout reports or other answers, timing blocks, notes."""
-    found, parts = recording.rows, []
+    found = recording.rows
     if any("strides" in row for row in found):
-        parts.append(layout(found))
+        parts = [layout(found)]
     else:
-        parts += [_answer_block(row) for row in found if not _is_timed(row)]
+        parts = [_answer_block(row) for row in found if not _is_timed(row)]
     for (op, quantity), group in rows.groups_of(filter(_is_timed, found)):
         parts.append(timing(op, quantity, group, ceilings))
     if said := notes(recording):
@@ -65,17 +64,16 @@ def layout(found: Iterable[Row]) -> str:
 
 
 def _layout_block(row: Row) -> str:
-    lines = [f"[A variant: {row['variant']}]"]
-    for name in ("shape", "dtype", "device", "is_contiguous", "strides", "storage_offset"):
-        if row.get(name) is not None:
-            lines.append(f"  {name:<15}: {rows.printed(row, name)}")
-    if (offset := row.get("offset_bytes")) is not None:
-        rest = f"(mod {LINE_BYTES} = {offset % LINE_BYTES})"
-        lines.append(f"  {'offset_bytes':<15}: {offset}  {rest}")
-    for name in ("base_mod_128", "ld_bytes", "is_view", "blas"):
-        if row.get(name) is not None:
-            lines.append(f"  {name:<15}: {units.format_value(row[name])}")
-    return "\n".join(lines)
+    known = [name for name, value in row.items() if value is not None]
+    printed = ("shape", "dtype", "device", "is_contiguous", "strides", "storage_offset")
+    cells = {name: rows.printed(row, name) for name in printed if name in known}
+    if "offset_bytes" in known:
+        offset = row["offset_bytes"]
+        cells["offset_bytes"] = f"{offset}  (mod {LINE_BYTES} = {offset % LINE_BYTES})"
+    plain = ("base_mod_128", "ld_bytes", "is_view", "blas")
+    cells |= {name: units.format_value(row[name]) for name in plain if name in known}
+    lines = (f"  {name:<15}: {cell}" for name, cell in cells.items())
+    return "\n".join([f"[A variant: {row['variant']}]", *lines])
 
 
 def _answer_block(row: Row) -> str:

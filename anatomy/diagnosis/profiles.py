@@ -32,8 +32,7 @@ SYNC_CALLS = (
 # Operators that bring a value to the host: dispatch, copy and wait together are the price of it.
 SYNC_OPERATORS = ("aten::item", "aten::_local_scalar_dense")
 COPY_CALLS = ("cudaMemcpyAsync", "cudaMemcpy", "cudaMemcpy2DAsync", "cuMemcpyHtoDAsync_v2")
-# A copy that was only queued returns in less.
-COPY_WAITS_S = 50e-6
+COPY_WAITS_S = 50e-6  # a copy that was only queued returns in less
 
 # One event of a profile: begin and end in seconds of one timeline, and its name.
 Event = tuple[float, float, str]

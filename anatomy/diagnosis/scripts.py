@@ -18,10 +18,8 @@ from anatomy.machine import host, versions
 from anatomy.record import isolation
 from anatomy.table.errors import AnatomyError, BadParameter, MeasurementError, UnknownName
 
-# Where the child writes what it found.
-VARIABLE = "ANATOMY_DIAGNOSIS"
-# What a script may define beside its step.
-SETUP, BATCHES = "setup", "batches"
+VARIABLE = "ANATOMY_DIAGNOSIS"  # where the child writes what it found
+SETUP, BATCHES = "setup", "batches"  # what a script may define beside its step
 # A script's module where another one has its name already, such as that of a script `random.py`.
 OTHER_NAME = "anatomy_diagnosis"
 
@@ -51,11 +49,7 @@ def diagnose_script(
     with (
         isolation.only_recorder(),
         isolation.script_run(
-            command,
-            name=str(script),
-            variable=VARIABLE,
-            timeout_s=timeout_s,
-            heard=heard,
+            command, name=str(script), variable=VARIABLE, timeout_s=timeout_s, heard=heard
         ) as file,
     ):
         if not file.is_file():
@@ -114,11 +108,9 @@ def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> 
     ]
     if len(wanted) != (1 if inputs else 0):
         needs = f"{function}() takes {', '.join(each.name for each in wanted) or 'nothing'}"
-        advice = (
-            f"with {BATCHES}() in the script it must take one batch"
-            if inputs
-            else f"it must take nothing, or one batch of a function {BATCHES}() that yields them"
-        )
+        advice = f"it must take nothing, or one batch of a function {BATCHES}() that yields them"
+        if inputs:
+            advice = f"with {BATCHES}() in the script it must take one batch"
         raise BadParameter(f"{needs}; {advice}.")
     from anatomy.diagnosis.readers import diagnose  # and torch with it
 

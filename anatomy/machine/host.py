@@ -17,8 +17,7 @@ from anatomy.table.errors import BadParameter, DeviceError, OutOfMemory
 
 Device = Any  # str or torch.device, and this module must not import torch to say so
 
-# cudaErrorMemoryAllocation, and hipErrorOutOfMemory.
-OUT_OF_MEMORY = 2
+OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation, and hipErrorOutOfMemory
 NO_CUDA = "CUDA requested but torch.cuda.is_available() is False."
 
 

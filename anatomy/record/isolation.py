@@ -25,12 +25,10 @@ from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemo
 
 # How often to look whether a worker has ended. Rare enough to cost a measurement nothing.
 LOOK_S = 0.05
-# Lines of a crashed worker's output that are kept to show.
-TAIL_LINES = 15
+TAIL_LINES = 15  # lines of a crashed worker's output that are kept to show
 
 POSIX = os.name == "posix"
-# Where all processes of a machine meet.
-LOCKS = "/tmp" if POSIX else tempfile.gettempdir()
+LOCKS = "/tmp" if POSIX else tempfile.gettempdir()  # where all processes of a machine meet
 # Names of temporary folders, and of the file in them that their process has locked.
 PREFIX, HELD = "anatomy-", "held"
 BEGUN_S = 60  # a folder of that age has been locked by whoever made it

@@ -103,14 +103,12 @@ def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
 
 def path(root: Path, machine: str, experiment: str, key: str) -> Path:
     """Where a recording stands; RecordingError for what can't be the name of a folder."""
-    if not _SLUG.fullmatch(machine):
-        raise RecordingError(
-            f"The machine {machine!r} can't name a folder; a slug is like nvidia-h200."
-        )
-    if not signatures.NAME.fullmatch(experiment):
-        raise RecordingError(
-            f"The experiment {experiment!r} can't name a folder; a name is like contiguity.bench."
-        )
+    for what, name, form, example in (
+        ("machine", machine, _SLUG, "a slug is like nvidia-h200"),
+        ("experiment", experiment, signatures.NAME, "a name is like contiguity.bench"),
+    ):
+        if not form.fullmatch(name):
+            raise RecordingError(f"The {what} {name!r} can't name a folder; {example}.")
     return Path(root) / machine / experiment / f"{key}.json"
 
 
@@ -309,10 +307,7 @@ def ceilings(root: Path, machine: str) -> Ceilings:
     found = map(load, sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json")))
     recorded = [each for each in found if each.params.get("scale", 1) >= limits.LEAST_SCALE]
     gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
-    rows = [
-        (row, f"{one}/{limits.EXPERIMENT}/{each.path.name}")
-        for each in recorded
-        for row in each.rows
-    ]
+    folder = f"{one}/{limits.EXPERIMENT}"
+    rows = [(row, f"{folder}/{each.path.name}") for each in recorded for row in each.rows]
     datasheet = limits.from_datasheet(gpu) or limits.from_datasheet(one)
     return Ceilings(machine, datasheet | limits.measured(rows))

@@ -1,12 +1,9 @@
-"""Every column of every table, declared once: what it is called, its unit, and what it means.
-
-A declaration stands in a TOML file. Those that all experiments share lie in `table/declared/`; what
+"""Every column of every table, declared once: what it is called, its unit, and what it means. A
+declaration stands in a TOML file. Those that all experiments share lie in `table/declared/`; what
 one topic alone returns lies in the topic's own file, so that a new topic touches no file that is
-there. What is not written has the field's default in `Column`, or follows from the name.
-
-A name has one meaning. A declaration that holds for a few experiments alone, because another topic
-had used the same word first, lists them in `of`; a test finds every other that is there twice.
-"""
+there. What is not written has the field's default in `Column`, or follows from the name. A name has
+one meaning. A declaration that holds for a few experiments alone, because another topic had used
+the same word first, lists them in `of`; a test finds every other that is there twice."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -29,8 +26,7 @@ KINDS = (NUMBER, COUNT, TEXT, FLAG, LIST)
 ENDINGS = {"_s": "s", "_bytes": "B", "_flops": "FLOP", "_mhz": "MHz", "_w": "W", "_c": "°C"}
 ENDINGS["_share"] = "1"
 WHOLE = {"bytes": "B", "flops": "FLOP"}  # names that are a unit's alone
-# Bytes and operations are counted, and so whole.
-COUNTED = ("B", "FLOP")
+COUNTED = ("B", "FLOP")  # bytes and operations are counted, and so whole
 PERCENT, TIMES = "%", "x"
 PER_SECOND = "FLOP/s or B/s"  # the row says which
 ALWAYS, TERMINAL = "always", "terminal"

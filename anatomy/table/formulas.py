@@ -15,29 +15,22 @@ def matmul_flops(m: int, n: int, k: int) -> int:
 
 def matmul_bytes(m: int, n: int, k: int, itemsize: int) -> int:
     """Least bytes of C = A @ B: A (M x K) and B (K x N) are read once, C (M x N) is written once.
-
     Source: Williams, Waterman and Patterson 2009, Roofline, doi:10.1145/1498765.1498785, which
-    counts compulsory traffic alike.
-    """
+    counts compulsory traffic alike."""
     return (m * k + k * n + m * n) * itemsize
 
 
 def layer_norm_bytes(rows: int, cols: int, itemsize: int) -> int:
     """Least bytes of layer_norm over the last axis: x read once, y written once, weight and bias.
-
     `rows` rows of `cols` elements are normalised, each by itself. Its mean and variance can be had
-    from one reading, if the row is kept on the chip.
-
-    Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450, equation 4.
-    """
+    from one reading, if the row is kept on the chip. Source: Ba, Kiros and Hinton 2016,
+    arXiv:1607.06450, equation 4."""
     return (2 * rows * cols + 2 * cols) * itemsize
 
 
 def copy_bytes(n: int, itemsize: int) -> int:
     """Bytes of a copy of `n` elements of `itemsize` bytes: each is read once and written once.
-
-    Source: STREAM Copy counts alike; McCalpin 1995, cs.virginia.edu/stream/ref.html.
-    """
+    Source: STREAM Copy counts alike; McCalpin 1995, cs.virginia.edu/stream/ref.html."""
     return pointwise_bytes(n, itemsize)
 
 
@@ -62,8 +55,7 @@ def attention_flops(
 
     Source: Dao 2023, FlashAttention-2, arXiv:2307.08691, section 4.1, which counts 4 N^2 D for each
     head forward, half of it under a causal mask, and 2.5 times that backward with the second
-    computation of the scores.
-    """
+    computation of the scores."""
     pairs = sequence * (sequence + 1) // 2 if causal else sequence * sequence
     return (12 if backward else 4) * heads * pairs * head_width
 

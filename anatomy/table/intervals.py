@@ -35,14 +35,11 @@ class Interval:
 
 
 def coverage(count: int, rank: int) -> float:
-    """Probability that the `rank`-th smallest and largest of `count` values enclose the median.
-
-    The median is that of the continuous distribution they were drawn from. It fails only if fewer
-    than `rank` values lie on one side of it. How many do is binomial with p = 1/2 whatever the
-    distribution (for a discrete one this is a lower bound).
-
-    Source: David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1.
-    """
+    """Probability that the `rank`-th smallest and largest of `count` values enclose the median. The
+    median is that of the continuous distribution they were drawn from. It fails only if fewer than
+    `rank` values lie on one side of it. How many do is binomial with p = 1/2 whatever the
+    distribution (for a discrete one this is a lower bound). Source: David and Nagaraja, Order
+    Statistics, 3rd ed. (2003), section 7.1."""
     outside = sum(comb(count, below) for below in range(rank))
     return 1.0 - 2.0 * outside / 2.0**count
 
@@ -115,8 +112,7 @@ def verdict(ratio: Interval, floor: float | None, processes: int = 1) -> str:
     processes. `same` needs as many, for it says that the effect is under 1 %: the interval lies
     within 1 % of 1. `undecided`: everything else, and always where the interval is not exact or the
     floor is not known (None): what was not shown is not claimed. Effects are factors, so that the
-    inverse of a ratio has the mirrored verdict.
-    """
+    inverse of a ratio has the mirrored verdict."""
     if floor is None or isnan(floor) or not ratio.exact:
         return "undecided"
     effect = size(ratio.median)

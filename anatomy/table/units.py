@@ -14,6 +14,7 @@ NOT_MEASURED = "not measured"
 FEWEST_DIGITS = 2  # an interval wider than its median still leaves a size to read
 MOST_DIGITS = 5  # a clock that ticks in steps can give an interval of no width
 PLAIN_DIGITS = 3  # without an interval
+PANDAS_MISSING = ("NAType", "NaTType")  # types of what pandas puts where there is no value
 
 TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 PREFIXES = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
@@ -31,10 +32,7 @@ UNITS = (
 
 def missing(x: Any) -> bool:
     """Whether `x` stands for a value that was not measured: None, NaN, or pandas' NA and NaT."""
-    return x is None or (isinstance(x, Real) and isnan(x)) or type(x).__name__ in _PANDAS_MISSING
-
-
-_PANDAS_MISSING = ("NAType", "NaTType")
+    return x is None or (isinstance(x, Real) and isnan(x)) or type(x).__name__ in PANDAS_MISSING
 
 
 def significant(x: float | None, digits: int = PLAIN_DIGITS) -> str:

@@ -14,8 +14,7 @@ from typing import Any
 from anatomy.table import columns
 from anatomy.table.columns import Column
 
-# Schema 1, 2026-11: the first.
-SCHEMA = 1
+SCHEMA = 1  # Schema 1, 2026-11: the first
 
 NUMBER, TEXT, FLAG, TABLE, LIST = "a number", "text", "true or false", "an object", "a list"
 KINDS = {NUMBER: int | float, TEXT: str, FLAG: bool, TABLE: dict, LIST: list}
