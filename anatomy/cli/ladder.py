@@ -25,8 +25,7 @@ def report(found: Recording) -> Iterator[Table | str]:
         yield from dict.fromkeys(row["note"] for row in rows if row.get("note"))
     else:
         yield from steps(rows)
-    for warning in found.warnings:
-        yield f"warning: {warning}"
+    yield from (f"warning: {warning}" for warning in found.warnings)
 
 
 def steps(rows: Sequence[Row]) -> Iterator[Table | str]:

@@ -49,9 +49,7 @@ def report(recording: Recording, ceilings: Ceilings | None = None) -> str:
         parts = [_answer_block(row) for row in found if not _is_timed(row)]
     for (op, quantity), group in rows.groups_of(filter(_is_timed, found)):
         parts.append(timing(op, quantity, group, ceilings))
-    if said := notes(recording):
-        parts.append("Notes:\n" + "\n".join(f"  - {note}" for note in said))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *notes(recording)])
 
 
 def layout(found: Iterable[Row]) -> str:
@@ -123,7 +121,8 @@ def _timing_cells(row: Row, ceilings: Ceilings | None) -> list[str]:
 
 
 def notes(recording: Recording) -> list[str]:
-    """What the rows say, in sentences: differences found, rows to be careful with, warnings."""
+    """What the rows say, in sentences: differences found, rows to be careful with, warnings. One
+    block of them all, or none."""
     found = [row for row in recording.rows if row.get("median_s") is not None]
     said = []
     for (op, quantity), group in rows.groups_of(found):
@@ -133,7 +132,8 @@ def notes(recording: Recording) -> list[str]:
         said.append(f"The power limit held the clock down in {limited} of {len(found)} rows.")
     if wide := sum(bool(row.get("wide")) for row in found):
         said.append(f"{wide} of {len(found)} rows are wide: more time would narrow them.")
-    return said + list(recording.warnings)
+    lines = [f"  - {note}" for note in (*said, *recording.warnings)]
+    return ["\n".join(["Notes:", *lines])] if lines else []
 
 
 def _findings(group: Sequence[Row]) -> Iterator[str]:

@@ -249,9 +249,8 @@ def _crash(status: int) -> AnatomyError:
         )
     if status >= 0:
         return MeasurementError(f"Its process ended with status {status} and left no result.")
-    return MeasurementError(
-        f"It crashed ({signal.Signals(-status).name}), and its process with it."
-    )
+    name = signal.Signals(-status).name
+    return MeasurementError(f"It crashed ({name}), and its process with it.")
 
 
 def _with_output(error: AnatomyError, output: str) -> AnatomyError:

@@ -185,15 +185,13 @@ def main() -> None:
     """Read the task, measure, write the outcome. Status 0 however the experiment fared."""
     spec = json.load(sys.stdin)
     try:
-        if spec.get("describe"):
-            device = spec["describe"]
+        if device := spec.get("describe"):
             outcome = {"machine": host.describe(device), "software": versions.installed()}
         else:
             outcome = measure(spec)
     except Exception as error:
         outcome = _failure(error)
-    text = json.dumps(outcome, allow_nan=False)
-    Path(spec["result"]).write_text(text, encoding="utf-8")
+    Path(spec["result"]).write_text(json.dumps(outcome, allow_nan=False), encoding="utf-8")
 
 
 if __name__ == "__main__":
