@@ -1,8 +1,6 @@
-"""`compare`: named callables in, one honest table out.
-
-`measure.comparison` takes the times. Here they are judged: ratios to a control, what may be said
-of them, the share of a limit, and whether a figure can be true at all.
-"""
+"""`compare`: named callables in, one honest table out. `measure.comparison` takes the times. Here
+they are judged: ratios to a control, what may be said of them, the share of a limit, and whether a
+figure can be true at all."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -19,13 +17,7 @@ from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.limits import Ceilings
 from anatomy.machine import host
 from anatomy.measure import census, sampling
-from anatomy.measure.comparison import (
-    PRECISION,
-    RawComparison,
-    Variants,
-    compare_raw,
-    known_control,
-)
+from anatomy.measure.comparison import PRECISION, Variants, compare_raw, known_control
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
@@ -37,13 +29,10 @@ Each = float | str | Mapping[str, float | str] | None
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found.
-
-    The `table` has one row per variant in the order given, the control's duplicate last. Times end
-    in `_s` and are seconds; `blocks_s` holds the block medians, from which `median_s`, its exact
-    95 % interval `low_s` to `high_s`, and the paired `ratio` (time over the control's time) with
-    `ratio_low` and `ratio_high` follow. `samples` are raw samples.
-    """
+    """What `compare` found. The `table` has one row per variant in the order given, the control's
+    duplicate last. Times end in `_s` and are seconds; `blocks_s` holds the block medians, from
+    which `median_s`, its exact 95 % interval `low_s` to `high_s`, and the paired `ratio` (time over
+    the control's time) with `ratio_low` and `ratio_high` follow. `samples` are raw samples."""
 
     table: pd.DataFrame
     noise_floor: float  # how far the control strays from itself, as a share; no less is claimed
@@ -159,7 +148,7 @@ def compare(
         watch=watch,
     )
     again = raw.rows[-1]["variant"]
-    known = _circumstances(raw)
+    known = _circumstances(raw.watch)
     rows = []
     for measured in raw.rows:
         name = measured["variant"]
@@ -206,11 +195,11 @@ def _limit(flops: float | None, bytes: float | None, dtype: torch.dtype) -> str 
     return "copy" if bytes else None
 
 
-def _circumstances(raw: RawComparison) -> Circumstances:
+def _circumstances(watch: Stopwatch) -> Circumstances:
     """What is known, beside the rows, of how they were measured."""
-    method = {"cache_bytes": raw.watch.flush.cache_bytes}
-    if raw.watch.device.type != "cuda":
+    method = {"cache_bytes": watch.flush.cache_bytes}
+    if watch.device.type != "cuda":
         return Circumstances(method=method)
-    gpu = host.describe(raw.watch.device)
+    gpu = host.describe(watch.device)
     ceilings = recording.known_ceilings(gpu["slug"])
     return Circumstances(machine=gpu, method=method, ceilings=lambda: ceilings)

@@ -1,9 +1,7 @@
-"""The command line: parse, call, print. What is decided is decided in the package.
-
-Commands, options, defaults and help of experiments come from their sources by
-`anatomy.record.signatures`, so that `--help`, `list`, `show`, `export`, `check` and completion
-never wait for torch. Results go to standard output, progress and errors to standard error.
-"""
+"""The command line: parse, call, print. What is decided is decided in the package. Commands,
+options, defaults and help of experiments come from their sources by `anatomy.record.signatures`, so
+that `--help`, `list`, `show`, `export`, `check` and completion never wait for torch. Results go to
+standard output, progress and errors to standard error."""
 
 import codecs
 import errno
@@ -17,8 +15,6 @@ from typing import NoReturn
 from anatomy.table.errors import AnatomyError
 
 NAME = "pytorch-gpu-anatomy"
-
-
 # Signals that end a command in order, as Ctrl-C does: its workers, and their temporary folders.
 ENDING = [signal.Signals[name] for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # What writing to standard output fails with: no room, no device, nobody who listens.
@@ -30,10 +26,8 @@ PLAIN |= dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼", "+")
 
 
 def main(arguments: Sequence[str] | None = None, package: Path | None = None) -> NoReturn:
-    """Run one command, by default this process's, and leave with its status.
-
-    `package` is the folder of another package with experiments, for tests.
-    """
+    """Run one command, by default this process's, and leave with its status. `package` is the
+    folder of another package with experiments, for tests."""
     for each in ENDING:
         if signal.getsignal(each) is not signal.SIG_IGN:  # as under nohup
             signal.signal(each, lambda number, _: sys.exit(128 + number))
@@ -50,12 +44,11 @@ def main(arguments: Sequence[str] | None = None, package: Path | None = None) ->
             raise
         # Python would complain at exit when it flushes what is left, so give it somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = _told(
-            AnatomyError(
-                f"The result could not be printed: {error.strerror}. What it was printed to may "
-                "hold a part of it; make room there, or print to somewhere else."
-            )
+        told = (
+            f"The result could not be printed: {error.strerror}. What it was printed to may hold a "
+            "part of it; make room there, or print to somewhere else."
         )
+        status = _told(AnatomyError(told))
     except (KeyboardInterrupt, SystemExit) as end:
         status = 130 if isinstance(end, KeyboardInterrupt) else end.code
     if status in [130, *(128 + each for each in ENDING)]:
@@ -96,6 +89,5 @@ def _told(error: AnatomyError) -> int:
 
 def _plainly(error: UnicodeError) -> tuple[str, int]:
     """What can be printed instead of characters that an encoding lacks."""
-    return "".join(
-        PLAIN.get(each, "?") for each in error.object[error.start : error.end]
-    ), error.end
+    lacking = error.object[error.start : error.end]
+    return "".join(PLAIN.get(each, "?") for each in lacking), error.end

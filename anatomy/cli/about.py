@@ -84,8 +84,7 @@ def _machine_tables(here: dict, found: list[dict], device: str) -> Iterator[Tabl
     mend = f"Measure them: pytorch-gpu-anatomy {command}{option}"
     grid = Table(box=None, show_header=False, pad_edge=False)
     for name, label, unit in MACHINE_LINES:
-        value = here["machine"].get(name)
-        if value is not None:
+        if (value := here["machine"].get(name)) is not None:
             shown = units.byte_count(value) if unit == "bytes" else f"{value} {unit}".rstrip()
             grid.add_row(label, shown)
     for name, version in here["software"].items():

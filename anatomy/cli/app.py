@@ -52,10 +52,9 @@ def build(package: Path | None = None) -> typer.Typer:
                 also[typed] = regular
                 continue
             if group not in groups:
-                groups[group] = typer.Typer(
-                    cls=_group({}), help=GROUPS.get(group), no_args_is_help=True
-                )
-                app.add_typer(groups[group], name=group, epilog=STATUSES)
+                inner = typer.Typer(cls=_group({}), help=GROUPS.get(group), no_args_is_help=True)
+                app.add_typer(inner, name=group, epilog=STATUSES)
+                groups[group] = inner
             example = generated.example(typed, experiment)
             # Its own panel, so that --help tells what is measured from the commands about it.
             panel = {"rich_help_panel": "Experiments"}

@@ -25,10 +25,8 @@ EXPERIMENTS = {
 
 
 def compared(slug: str, gpu: str | None, fresh: Recording | None = None) -> list[dict[str, Any]]:
-    """Each ceiling of a machine with the maker's figure beside the measured one.
-
-    A `fresh` recording of the ceilings, which may lie nowhere, stands in the place of older ones.
-    """
+    """Each ceiling of a machine with the maker's figure beside the measured one. A `fresh`
+    recording of the ceilings, which may lie nowhere, stands in the place of older ones."""
     theirs, found = limits.from_datasheet(gpu), _measured(slug, fresh)
     pairs = {name: (found.get(name), theirs.get(name)) for name in [*theirs, *found]}
     return [
@@ -63,8 +61,7 @@ def report(found: Recording) -> Iterator[Table | str]:
             f"A quick look: at scale {found.params['scale']:g} these are no limits of the machine, "
             f"and no share is taken of them; from --scale {limits.LEAST_SCALE:g} on they are."
         )
-    for warning in found.warnings:
-        yield f"warning: {warning}"
+    yield from (f"warning: {warning}" for warning in found.warnings)
     option = "" if found.params["device"] == "cuda:0" else f" --device {found.params['device']}"
     for name, what in EXPERIMENTS.items():
         if recorded[name] is None:

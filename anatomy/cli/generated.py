@@ -21,11 +21,9 @@ BLAS = (
 def callback(
     experiment: Signature, own: Mapping[str, tuple[Any, Any]], act: Act, *, defaults: bool = True
 ) -> Callable[..., None]:
-    """What `typer.Typer.command` needs: a function with all options as its signature.
-
-    Those are the experiment's and the command's `own`: name -> (annotation, default). Without
-    `defaults`, a parameter that is not given is left out of what `act` is called with.
-    """
+    """What `typer.Typer.command` needs: a function with all options as its signature. Those are the
+    experiment's and the command's `own`: name -> (annotation, default). Without `defaults`, a
+    parameter that is not given is left out of what `act` is called with."""
     theirs = {
         each.name: (_annotation(each, defaults), each.default if defaults else None)
         for each in experiment.parameters

@@ -14,8 +14,7 @@ STEPS, TRAFFIC = "ladder.training", "ladder.traffic"
 EXPERIMENTS = (STEPS, TRAFFIC)
 # Verdicts on the speed-ups: over rung 0, and over the rung before.
 WORDS = ("verdict", "verdict_before")
-# How a way's name begins: with the number of its rung.
-RUNG = re.compile(r"\d ")
+RUNG = re.compile(r"\d ")  # how a way's name begins: with the number of its rung
 
 
 def report(found: Recording) -> Iterator[Table | str]:
@@ -26,8 +25,7 @@ def report(found: Recording) -> Iterator[Table | str]:
         yield from dict.fromkeys(row["note"] for row in rows if row.get("note"))
     else:
         yield from steps(rows)
-    for warning in found.warnings:
-        yield f"warning: {warning}"
+    yield from (f"warning: {warning}" for warning in found.warnings)
 
 
 def steps(rows: Sequence[Row]) -> Iterator[Table | str]:

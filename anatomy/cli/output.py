@@ -13,7 +13,7 @@ from rich.box import SIMPLE
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from anatomy.record import recording
+from anatomy.record.provenance import canonical
 from anatomy.record.recording import Recording
 from anatomy.table.units import inert
 
@@ -22,8 +22,6 @@ LEADING = (
     *("machine", "experiment", "params", "variant", "op", "quantity"),
     *("median_s", "low_s", "high_s", "samples", "torch", "recorded_at"),
 )
-
-
 # What would steer a terminal, or turn a line's direction, where text is only to be read.
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -78,11 +76,9 @@ def show(*parts: RenderableType) -> None:
 
 
 def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
-    """Every row of the recordings in one table, with what tells them apart.
-
-    First the columns of `LEADING` (`params` as JSON text, times in seconds, `recorded_at` in UTC),
-    then all others that any row has, sorted by name. Missing values are None.
-    """
+    """Every row of the recordings in one table, with what tells them apart. First the columns of
+    `LEADING` (`params` as JSON text, times in seconds, `recorded_at` in UTC), then all others that
+    any row has, sorted by name. Missing values are None."""
     rows = []
     for each in recordings:
         origin = {
@@ -94,11 +90,8 @@ def tidy(recordings: Sequence[Recording]) -> pd.DataFrame:
         }
         rows += [row | origin for row in each.rows]
     columns = [*LEADING, *sorted({name for row in rows for name in row} - set(LEADING))]
-    return pd.DataFrame(
-        [{name: row.get(name) for name in columns} for row in rows],
-        columns=columns,
-        dtype=object,  # so that a gap does not turn a count into 240.0
-    )
+    lines = [[row.get(name) for name in columns] for row in rows]
+    return pd.DataFrame(lines, columns=columns, dtype=object)  # a gap would turn 240 into 240.0
 
 
 def as_csv(table: pd.DataFrame) -> str:
@@ -128,4 +121,4 @@ def say_recording(found: Recording, format: str) -> None:
     if format == "csv":
         say(as_csv(tidy([found])), data=True)
     else:
-        say(recording.render(recording.compacted(found.judged)), data=True)
+        say(canonical.render(canonical.compacted(found.judged)), data=True)

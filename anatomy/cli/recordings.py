@@ -121,9 +121,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         experiment: Annotated[
             str | None,
             typer.Option(
-                "--experiment",
-                help="Only this one, by its name.",
-                autocompletion=complete,
+                "--experiment", help="Only this one, by its name.", autocompletion=complete
             ),
         ] = None,
         declared: Annotated[
@@ -172,16 +170,13 @@ def _show(experiment: Signature, params: Mapping[str, Any], options: Mapping[str
     wanted = experiment.bind(**params)
     every = recording.all_recordings(root, slug)
     there = [each for each in every if each.experiment == experiment.name]
-    found = next((each for each in there if each.params == wanted), None)
-    if found is None:
+    if not (found := next((each for each in there if each.params == wanted), None)):
         raise RecordingError(_no_such_recording(experiment, wanted, slug, there))
     if options["format"] != "text":
         say_recording(found, options["format"])
         return
-    notes = "\n".join(f"  - {note}" for note in text.notes(found))
-    end = [f"Notes:\n{notes}"] if notes else []
     tables = text.tables(found, recording.ceilings(root, slug))
-    show(text.provenance(found), *tables, *end)
+    show(text.provenance(found), *tables, *text.notes(found))
 
 
 def _no_such_recording(
@@ -198,16 +193,15 @@ def _no_such_recording(
 
 def _prune(shown: list[tuple[str, dict]], root: Path, *, dry: bool) -> None:
     """Delete recordings, of all machines, that no page shows; ceilings stay, for every share."""
-    count = 0
     broken: list[RecordingError] = []
-    for each in recording.all_recordings(root, broken=broken):
-        is_shown = (each.experiment, each.params) in shown
-        if not is_shown and each.experiment != limits.EXPERIMENT:
-            count += 1
-            say(f"{'would delete' if dry else 'deleted'} {each.path.relative_to(root)}")
-            if not dry:
-                each.path.unlink()
-    say(f"{count} recordings that no page shows{' would be' if dry else ' were'} deleted.")
+    every = recording.all_recordings(root, broken=broken)
+    others = [each for each in every if each.experiment != limits.EXPERIMENT]
+    unshown = [each for each in others if (each.experiment, each.params) not in shown]
+    for each in unshown:
+        say(f"{'would delete' if dry else 'deleted'} {each.path.relative_to(root)}")
+        if not dry:
+            each.path.unlink()
+    say(f"{len(unshown)} recordings that no page shows {'would be' if dry else 'were'} deleted.")
     for error in broken:
         print(f"left alone: {error}", file=sys.stderr)
 

@@ -12,11 +12,9 @@ Call = tuple[Any, ...]
 
 
 def wanted(targets: Sequence[str], package: Path | None = None) -> list[Call]:
-    """The calls that pages, experiments, or one experiment with its options ask for.
-
-    Of pages, by default of all, what they show but for what is measured on request alone; of an
-    experiment, all calls that pages show, and without any the one with its defaults.
-    """
+    """The calls that pages, experiments, or one experiment with its options ask for. Of pages, by
+    default of all, what they show but for what is measured on request alone; of an experiment, all
+    calls that pages show, and without any the one with its defaults."""
     known = signatures.experiments(package)
     at = next((i for i, each in enumerate(targets) if each.startswith("--")), len(targets))
     names, options = targets[:at], targets[at:]

@@ -1,8 +1,6 @@
 """A recording as text for a terminal: layout reports, timing blocks, and notes on what they say.
-
 The blocks are those of the suite this project grew from. The notes are computed from the rows: no
-sentence about speed is fixed here.
-"""
+sentence about speed is fixed here."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -22,8 +20,7 @@ TITLES = {
     "layer_norm": "LayerNorm timing (F.layer_norm)",
     "layer_norm_chain": "LayerNorm-ish timing (the hand-written chain)",
 }
-# The first L2 line boundary that an offset is held against, in bytes.
-LINE_BYTES = 128
+LINE_BYTES = 128  # the first L2 line boundary that an offset is held against, in bytes
 # Columns that a terminal's table leaves out: beside another column, or of no use to a reader.
 HIDDEN = columns.aside(columns.ALWAYS, columns.TERMINAL)
 
@@ -45,16 +42,14 @@ def provenance(recording: Recording) -> str:
 
 def report(recording: Recording, ceilings: Ceilings | None = None) -> str:
     """The text below the provenance: layout reports or other answers, timing blocks, notes."""
-    found, parts = recording.rows, []
+    found = recording.rows
     if any("strides" in row for row in found):
-        parts.append(layout(found))
+        parts = [layout(found)]
     else:
-        parts += [_answer_block(row) for row in found if not _is_timed(row)]
+        parts = [_answer_block(row) for row in found if not _is_timed(row)]
     for (op, quantity), group in rows.groups_of(filter(_is_timed, found)):
         parts.append(timing(op, quantity, group, ceilings))
-    if said := notes(recording):
-        parts.append("Notes:\n" + "\n".join(f"  - {note}" for note in said))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *notes(recording)])
 
 
 def layout(found: Iterable[Row]) -> str:
@@ -67,17 +62,16 @@ def layout(found: Iterable[Row]) -> str:
 
 
 def _layout_block(row: Row) -> str:
-    lines = [f"[A variant: {row['variant']}]"]
-    for name in ("shape", "dtype", "device", "is_contiguous", "strides", "storage_offset"):
-        if row.get(name) is not None:
-            lines.append(f"  {name:<15}: {rows.printed(row, name)}")
-    if (offset := row.get("offset_bytes")) is not None:
-        rest = f"(mod {LINE_BYTES} = {offset % LINE_BYTES})"
-        lines.append(f"  {'offset_bytes':<15}: {offset}  {rest}")
-    for name in ("base_mod_128", "ld_bytes", "is_view", "blas"):
-        if row.get(name) is not None:
-            lines.append(f"  {name:<15}: {units.format_value(row[name])}")
-    return "\n".join(lines)
+    known = [name for name, value in row.items() if value is not None]
+    printed = ("shape", "dtype", "device", "is_contiguous", "strides", "storage_offset")
+    cells = {name: rows.printed(row, name) for name in printed if name in known}
+    if "offset_bytes" in known:
+        offset = row["offset_bytes"]
+        cells["offset_bytes"] = f"{offset}  (mod {LINE_BYTES} = {offset % LINE_BYTES})"
+    plain = ("base_mod_128", "ld_bytes", "is_view", "blas")
+    cells |= {name: units.format_value(row[name]) for name in plain if name in known}
+    lines = (f"  {name:<15}: {cell}" for name, cell in cells.items())
+    return "\n".join([f"[A variant: {row['variant']}]", *lines])
 
 
 def _answer_block(row: Row) -> str:
@@ -127,7 +121,8 @@ def _timing_cells(row: Row, ceilings: Ceilings | None) -> list[str]:
 
 
 def notes(recording: Recording) -> list[str]:
-    """What the rows say, in sentences: differences found, rows to be careful with, warnings."""
+    """What the rows say, in sentences: differences found, rows to be careful with, warnings. One
+    block of them all, or none."""
     found = [row for row in recording.rows if row.get("median_s") is not None]
     said = []
     for (op, quantity), group in rows.groups_of(found):
@@ -137,7 +132,8 @@ def notes(recording: Recording) -> list[str]:
         said.append(f"The power limit held the clock down in {limited} of {len(found)} rows.")
     if wide := sum(bool(row.get("wide")) for row in found):
         said.append(f"{wide} of {len(found)} rows are wide: more time would narrow them.")
-    return said + list(recording.warnings)
+    lines = [f"  - {note}" for note in (*said, *recording.warnings)]
+    return ["\n".join(["Notes:", *lines])] if lines else []
 
 
 def _findings(group: Sequence[Row]) -> Iterator[str]:

@@ -1,10 +1,8 @@
-"""What holds one step back: from measured quantities to the name of a bottleneck, and why.
-
-A bottleneck is what would save most time if it were gone. That is asked of a model of one step: a
+"""What holds one step back: from measured quantities to the name of a bottleneck, and why. A
+bottleneck is what would save most time if it were gone. That is asked of a model of one step: a
 host that never waits runs ahead, so the step takes as long as the slower side; a host that waits
 adds up with the GPU. What the GPU's own time goes into is told by its share of the machine's
-ceilings. What was not measured is None, and takes the certainty of the answer with it.
-"""
+ceilings. What was not measured is None, and takes the certainty of the answer with it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -207,10 +205,8 @@ def judge(seen: Quantities) -> Verdict:
 
 
 def savings(seen: Quantities) -> dict[str, float]:
-    """The share of a step, 0 to 1, that the model says is saved where each cause is gone.
-
-    `kernels` stands for the GPU's own work, whatever its limit.
-    """
+    """The share of a step, 0 to 1, that the model says is saved where each cause is gone. `kernels`
+    stands for the GPU's own work, whatever its limit."""
     period = seen.known("period_s")
     host, inputs = _host_parts(seen)
     wait, transfer = seen.known("wait_s") or 0.0, seen.known("transfer_wait_s") or 0.0

@@ -1,9 +1,8 @@
-"""Operations and bytes of any callable, operator by operator, as PyTorch dispatches it.
-
-The operations are those of PyTorch's own counter (`torch.utils.flop_counter`), in which what is
+"""Operations and bytes of any callable, operator by operator, as PyTorch dispatches it. The
+operations are those of PyTorch's own counter (`torch.utils.flop_counter`), in which what is
 elementwise counts as none. The bytes are those of each operator by itself, every input read once
-and every output written once: a cache between two operators saves some, a second reading adds some.
-"""
+and every output written once: a cache between two operators saves some, a second reading adds
+some."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -75,10 +74,8 @@ class _Counting(TorchDispatchMode):
 
 
 def count(call: Callable[[], object], kind: str = "cpu") -> Counted:
-    """Count one call, which has run before, on one kind of device: `cuda` or `cpu`.
-
-    A replayed CUDA graph or compiled code is counted as far as operators are seen in it.
-    """
+    """Count one call, which has run before, on one kind of device: `cuda` or `cpu`. A replayed CUDA
+    graph or compiled code is counted as far as operators are seen in it."""
     counted = Counted()
     try:
         with _Counting(counted, kind):

@@ -1,8 +1,6 @@
 """A profile of a few steps: what the host called, where it waited, and what the GPU ran meanwhile.
-
 Host and GPU stand on one timeline. A profiler slows the host and hardly the GPU, so times of the
-GPU may be taken from it, and those of the host as shares.
-"""
+GPU may be taken from it, and those of the host as shares."""
 
 import warnings
 from bisect import bisect_right
@@ -34,8 +32,7 @@ SYNC_CALLS = (
 # Operators that bring a value to the host: dispatch, copy and wait together are the price of it.
 SYNC_OPERATORS = ("aten::item", "aten::_local_scalar_dense")
 COPY_CALLS = ("cudaMemcpyAsync", "cudaMemcpy", "cudaMemcpy2DAsync", "cuMemcpyHtoDAsync_v2")
-# A copy that was only queued returns in less.
-COPY_WAITS_S = 50e-6
+COPY_WAITS_S = 50e-6  # a copy that was only queued returns in less
 
 # One event of a profile: begin and end in seconds of one timeline, and its name.
 Event = tuple[float, float, str]
@@ -60,10 +57,8 @@ def take(
     period_s: float,
     mark: Callable[[bool], None] = lambda on: None,
 ) -> Profile:
-    """Profile a few calls of `full`: one step of `period_s` seconds, with getting its input.
-
-    `mark` is told whether `INPUT` is to mark the part that gets the input.
-    """
+    """Profile a few calls of `full`: one step of `period_s` seconds, with getting its input. `mark`
+    is told whether `INPUT` is to mark the part that gets the input."""
     steps = max(FEWEST_STEPS, min(MOST_STEPS, int(PROFILED_S / max(period_s, 1e-9))))
     on_gpu = watch.device.type == "cuda"
     kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]

@@ -1,8 +1,6 @@
-"""A reader's own script, run in several fresh processes: its comparisons become one each.
-
-What each call of `anatomy.compare` found is merged as the tables of an experiment are;
-`anatomy.judge.replication` says what that may claim.
-"""
+"""A reader's own script, run in several fresh processes: its comparisons become one each. What each
+call of `anatomy.compare` found is merged as the tables of an experiment are;
+`anatomy.judge.replication` says what that may claim."""
 
 import os
 import runpy
@@ -31,10 +29,8 @@ def replicate(
     heard: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Run a script in fresh processes, one after the other, and merge each of its comparisons.
-
     `tell` is called with the number of each process, from 1, before it begins, and `heard` with
-    each line that the first one prints. A MeasurementError has the last lines as its `output`.
-    """
+    each line that the first one prints. A MeasurementError has the last lines as its `output`."""
     versions.require_torch()
     if not script.is_file():
         raise BadParameter(f"There is no script {script}. Name a Python file that calls compare.")

@@ -1,8 +1,6 @@
-"""A reader's own script, diagnosed in a fresh process: its `step()`, fed by its `batches()`.
-
-That process runs this module; what it finds comes back as JSON in a file, so that the reader's
-script may print, and crash, as it likes.
-"""
+"""A reader's own script, diagnosed in a fresh process: its `step()`, fed by its `batches()`. That
+process runs this module; what it finds comes back as JSON in a file, so that the reader's script
+may print, and crash, as it likes."""
 
 import importlib.util
 import inspect
@@ -20,10 +18,8 @@ from anatomy.machine import host, versions
 from anatomy.record import isolation
 from anatomy.table.errors import AnatomyError, BadParameter, MeasurementError, UnknownName
 
-# Where the child writes what it found.
-VARIABLE = "ANATOMY_DIAGNOSIS"
-# What a script may define beside its step.
-SETUP, BATCHES = "setup", "batches"
+VARIABLE = "ANATOMY_DIAGNOSIS"  # where the child writes what it found
+SETUP, BATCHES = "setup", "batches"  # what a script may define beside its step
 # A script's module where another one has its name already, such as that of a script `random.py`.
 OTHER_NAME = "anatomy_diagnosis"
 
@@ -40,12 +36,9 @@ def diagnose_script(
     timeout_s: float | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Diagnose the step that a function of a script is, in a fresh process.
-
-    `heard` is called with each line that the script prints; a MeasurementError has the last ones as
-    its `output`. Returns `text`, the diagnosis as it prints itself, and `diagnosis`, the same as
-    plain values.
-    """
+    """Diagnose the step that a function of a script is, in a fresh process. `heard` is called with
+    each line that the script prints; a MeasurementError has the last ones as its `output`. Returns
+    `text`, the diagnosis as it prints itself, and `diagnosis`, the same as plain values."""
     if not script.is_file():
         advice = f"Name a Python file that defines {function}()."
         raise BadParameter(f"There is no script {script}. {advice}")
@@ -56,11 +49,7 @@ def diagnose_script(
     with (
         isolation.only_recorder(),
         isolation.script_run(
-            command,
-            name=str(script),
-            variable=VARIABLE,
-            timeout_s=timeout_s,
-            heard=heard,
+            command, name=str(script), variable=VARIABLE, timeout_s=timeout_s, heard=heard
         ) as file,
     ):
         if not file.is_file():
@@ -119,11 +108,9 @@ def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> 
     ]
     if len(wanted) != (1 if inputs else 0):
         needs = f"{function}() takes {', '.join(each.name for each in wanted) or 'nothing'}"
-        advice = (
-            f"with {BATCHES}() in the script it must take one batch"
-            if inputs
-            else f"it must take nothing, or one batch of a function {BATCHES}() that yields them"
-        )
+        advice = f"it must take nothing, or one batch of a function {BATCHES}() that yields them"
+        if inputs:
+            advice = f"with {BATCHES}() in the script it must take one batch"
         raise BadParameter(f"{needs}; {advice}.")
     from anatomy.diagnosis.readers import diagnose  # and torch with it
 

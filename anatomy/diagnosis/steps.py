@@ -1,7 +1,5 @@
-"""Measures one step of anything and says what holds it back: `diagnose`.
-
-Times come from the stopwatch; what host and GPU did meanwhile, from a profile taken beside.
-"""
+"""Measures one step of anything and says what holds it back: `diagnose`. Times come from the
+stopwatch; what host and GPU did meanwhile, from a profile taken beside."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -24,8 +22,7 @@ from anatomy.table.errors import BadParameter, MeasurementError
 
 # Blocks of steps timed one after the other; their exact 95 % interval leaves two out on each side.
 BLOCKS = 12
-# Host times of single steps, each from an empty queue.
-ENQUEUES = 9
+ENQUEUES = 9  # host times of single steps, each from an empty queue
 # A block of steps lasts at least this long, so that the synchronize behind it is a small part.
 BLOCK_S = 10e-3
 TOP = 5

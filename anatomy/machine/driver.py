@@ -1,9 +1,7 @@
 """What the NVIDIA driver tells without torch: the cards a process would see, and their counters.
-
 libcuda lists the cards as torch numbers them, under CUDA_VISIBLE_DEVICES; NVML has clocks, power,
 temperature and throttle counters, and numbers them otherwise. So a card is known by its bare UUID,
-`card` below. What this card, driver or container does not offer is None, never 0.
-"""
+`card` below. What this card, driver or container does not offer is None, never 0."""
 
 import ctypes
 import functools

@@ -1,9 +1,6 @@
-"""Which machine this is, and what it did meanwhile.
-
-torch is imported only by the functions that ask it something: a plan or a check learns which
-machine this is (`here`) without waiting for it. No host name, user name or serial number is ever
-read; a card is known by a hash of its UUID.
-"""
+"""Which machine this is, and what it did meanwhile. torch is imported only by the functions that
+ask it something: a plan or a check learns which machine this is (`here`) without waiting for it. No
+host name, user name or serial number is ever read; a card is known by a hash of its UUID."""
 
 import functools
 import hashlib
@@ -20,8 +17,7 @@ from anatomy.table.errors import BadParameter, DeviceError, OutOfMemory
 
 Device = Any  # str or torch.device, and this module must not import torch to say so
 
-# cudaErrorMemoryAllocation, and hipErrorOutOfMemory.
-OUT_OF_MEMORY = 2
+OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation, and hipErrorOutOfMemory
 NO_CUDA = "CUDA requested but torch.cuda.is_available() is False."
 
 
@@ -87,10 +83,8 @@ def _why_no_cuda(version: str, cuda: str | None) -> str:
 
 
 def describe(device: Device = "cuda:0", count: int = 1) -> dict[str, Any]:
-    """The machine block of a recording, of `count` GPUs like this one.
-
-    What a CPU has not is None; there `memory_bytes` is the host's. Raises as `require_device` does.
-    """
+    """The machine block of a recording, of `count` GPUs like this one. What a CPU has not is None;
+    there `memory_bytes` is the host's. Raises as `require_device` does."""
     kind, index = require_device(device)
     return dict(_describe(kind, index, count))
 
@@ -124,9 +118,7 @@ def _describe(kind: str, index: int, count: int) -> dict[str, Any]:
 
 def here() -> dict[str, str | None] | None:
     """The first GPU that torch would see, and what a recording made on it now is compared with.
-
-    None without a driver, with every card hidden, or with a torch built for the CPU.
-    """
+    None without a driver, with every card hidden, or with a torch built for the CPU."""
     build = versions.torch_build()
     cards = driver.visible_cards() if build.cuda else []
     if not cards:
@@ -183,9 +175,7 @@ def free_bytes(device: Device) -> int | None:
 
 def require_bytes(device: Device, needed: int, what: str) -> None:
     """Raise OutOfMemory, before anything is allocated, where fewer than `needed` bytes are free.
-
-    `needed` is the worst moment; `what` needs them, as the subject of a sentence.
-    """
+    `needed` is the worst moment; `what` needs them, as the subject of a sentence."""
     free = free_bytes(device)
     if free is not None and needed > free:
         raise OutOfMemory(
@@ -195,10 +185,8 @@ def require_bytes(device: Device, needed: int, what: str) -> None:
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an allocator had no memory left, by the error's type or number.
-
-    torch has no type for what cuBLAS and its allocator of the host raise: these are not known here.
-    """
+    """Whether an allocator had no memory left, by the error's type or number. torch has no type for
+    what cuBLAS and its allocator of the host raise: these are not known here."""
     torch = sys.modules.get("torch")  # who never loaded it has none of its errors
     if torch and isinstance(error, torch.AcceleratorError):
         return getattr(error, "error_code", None) == OUT_OF_MEMORY

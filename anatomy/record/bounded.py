@@ -24,10 +24,8 @@ class PageStopped(BaseException):
 
 
 def limit_s() -> float:
-    """Seconds that one block or reference may take: ANATOMY_BLOCK_SECONDS, else 120.
-
-    BadParameter where the variable is no number above 0 and below 1e6.
-    """
+    """Seconds that one block or reference may take: ANATOMY_BLOCK_SECONDS, else 120. BadParameter
+    where the variable is no number above 0 and below 1e6."""
     given = os.environ.get(VARIABLE) or LIMIT_S
     try:
         seconds = float(given)
@@ -40,11 +38,9 @@ def limit_s() -> float:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Raise PageStopped in what takes longer than `limit_s`, or calls `os._exit`.
-
-    Where that can't be raised the process ends with the traceback, which names the block's file.
-    Outside of the main thread there are no signals, and nothing is bounded.
-    """
+    """Raise PageStopped in what takes longer than `limit_s`, or calls `os._exit`. Where that can't
+    be raised the process ends with the traceback, which names the block's file. Outside of the main
+    thread there are no signals, and nothing is bounded."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

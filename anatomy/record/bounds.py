@@ -4,8 +4,7 @@
 
 `anatomy.record.signatures` reads these from the source, so each is two literals, or constants that
 stand for some. What depends on other parameters, such as a width of whole heads, the experiment
-checks itself.
-"""
+checks itself."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -25,12 +25,10 @@ from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemo
 
 # How often to look whether a worker has ended. Rare enough to cost a measurement nothing.
 LOOK_S = 0.05
-# Lines of a crashed worker's output that are kept to show.
-TAIL_LINES = 15
+TAIL_LINES = 15  # lines of a crashed worker's output that are kept to show
 
 POSIX = os.name == "posix"
-# Where all processes of a machine meet.
-LOCKS = "/tmp" if POSIX else tempfile.gettempdir()
+LOCKS = "/tmp" if POSIX else tempfile.gettempdir()  # where all processes of a machine meet
 # Names of temporary folders, and of the file in them that their process has locked.
 PREFIX, HELD = "anatomy-", "held"
 BEGUN_S = 60  # a folder of that age has been locked by whoever made it
@@ -48,7 +46,6 @@ def ask(
     spec: Mapping[str, Any], *, timeout_s: float, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
-
     After `timeout_s` seconds it is killed with all its children; `environment` adds to that of this
     process. Raises what the experiment refused, by the same name; OutOfMemory also where it was
     killed for its memory; and MeasurementError where it took too long, crashed, or failed in a way
@@ -147,10 +144,8 @@ def revive(name: str, message: str) -> AnatomyError:
 @contextlib.contextmanager
 def only_recorder() -> Iterator[None]:
     """Hold the right to measure on this machine; Busy where another process of this user does.
-
     Which process does is written in one place of the machine, whatever TMPDIR says, unless
-    ANATOMY_LOCKS names another folder.
-    """
+    ANATOMY_LOCKS names another folder."""
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
     try:
         common = LOCKS if os.access(LOCKS, os.W_OK) else tempfile.gettempdir()
@@ -177,9 +172,7 @@ def only_recorder() -> Iterator[None]:
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[str]:
     """A folder that is removed in the end; where its process is killed, by the next that needs one.
-
-    MeasurementError where none can be made.
-    """
+    MeasurementError where none can be made."""
     with contextlib.ExitStack() as held:
         try:
             _remove_abandoned()
@@ -256,9 +249,8 @@ def _crash(status: int) -> AnatomyError:
         )
     if status >= 0:
         return MeasurementError(f"Its process ended with status {status} and left no result.")
-    return MeasurementError(
-        f"It crashed ({signal.Signals(-status).name}), and its process with it."
-    )
+    name = signal.Signals(-status).name
+    return MeasurementError(f"It crashed ({name}), and its process with it.")
 
 
 def _with_output(error: AnatomyError, output: str) -> AnatomyError:

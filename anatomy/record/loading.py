@@ -1,8 +1,6 @@
-"""The one door through which a recording comes in: all that its file must be is asked here.
-
-It is a plain file inside its folder of recordings, within the limits below, whole and unedited, of
-this schema, and what its place says: RECORDINGS/MACHINE/EXPERIMENT/KEY.json.
-"""
+"""The one door through which a recording comes in: all that its file must be is asked here. It is a
+plain file inside its folder of recordings, within the limits below, whole and unedited, of this
+schema, and what its place says: RECORDINGS/MACHINE/EXPERIMENT/KEY.json."""
 
 import json
 import re

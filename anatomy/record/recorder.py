@@ -27,8 +27,7 @@ from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.record.provenance.freshness import Freshness, freshness, processes_of
 from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError
 
-# Importing torch and starting CUDA, beside an experiment's own time limit.
-START_S = 60.0
+START_S = 60.0  # importing torch and starting CUDA, beside an experiment's own time limit
 # No experiment is worth starting with less than this left of a budget: torch alone takes seconds.
 LEAST_S = 1.0
 
@@ -137,14 +136,12 @@ def run(
     processes: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Measure one experiment in fresh processes and return its recording, not yet saved.
-
-    A process is ended after `timeout_s`, by default what the experiment declares; in `root` it
-    finds this machine's ceilings. `tell` is called when a process begins: `toy.fine, process 2 of
-    3`. Raises UnknownName or BadParameter for a call that is not possible, Busy where another
-    process measures here, or computes on the card without `allow_foreign`, and DeviceError,
-    OutOfMemory or MeasurementError where it could not be measured.
-    """
+    """Measure one experiment in fresh processes and return its recording, not yet saved. A process
+    is ended after `timeout_s`, by default what the experiment declares; in `root` it finds this
+    machine's ceilings. `tell` is called when a process begins: `toy.fine, process 2 of 3`. Raises
+    UnknownName or BadParameter for a call that is not possible, Busy where another process measures
+    here, or computes on the card without `allow_foreign`, and DeviceError, OutOfMemory or
+    MeasurementError where it could not be measured."""
     with isolation.only_recorder():
         return _measure(name, params, allow_foreign, root, package, processes, tell, timeout_s)
 

@@ -19,15 +19,7 @@ from anatomy.judge import limits
 from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.limits import Ceilings
 from anatomy.record import loading, signatures
-from anatomy.record.provenance import schema
-from anatomy.record.provenance.canonical import (
-    DIGITS,
-    compacted,
-    content_sha,
-    plain_fields,
-    render,
-    shared,
-)
+from anatomy.record.provenance import canonical, schema
 from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError, UnknownName
 
 STALE_S = 600  # no process takes as long to write a file
@@ -100,7 +92,7 @@ def _rounded(value: Any) -> Any:
     """A number, or a list of them, with as many digits as a file would keep."""
     if isinstance(value, list):
         return [_rounded(each) for each in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+    return float(f"{value:.{canonical.DIGITS}g}") if isinstance(value, float) else value
 
 
 def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
@@ -111,14 +103,12 @@ def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
 
 def path(root: Path, machine: str, experiment: str, key: str) -> Path:
     """Where a recording stands; RecordingError for what can't be the name of a folder."""
-    if not _SLUG.fullmatch(machine):
-        raise RecordingError(
-            f"The machine {machine!r} can't name a folder; a slug is like nvidia-h200."
-        )
-    if not signatures.NAME.fullmatch(experiment):
-        raise RecordingError(
-            f"The experiment {experiment!r} can't name a folder; a name is like contiguity.bench."
-        )
+    for what, name, form, example in (
+        ("machine", machine, _SLUG, "a slug is like nvidia-h200"),
+        ("experiment", experiment, signatures.NAME, "a name is like contiguity.bench"),
+    ):
+        if not form.fullmatch(name):
+            raise RecordingError(f"The {what} {name!r} can't name a folder; {example}.")
     return Path(root) / machine / experiment / f"{key}.json"
 
 
@@ -129,16 +119,16 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
     missing or malformed, a text tells who or where, or the disk refused."""
     name = recording.get("experiment")
     try:
-        data = plain_fields(recording)
+        data = canonical.plain_fields(recording)
         data.pop("columns", None)  # told anew, of these rows
         schema.check(data)
         schema.scrub(data)
         if defaults is None:
             defaults = signatures.signature(name).defaults
         target = path(root, data["machine"]["slug"], name, key(data["params"], defaults))
-        data = compacted(data)
-        data["content_sha"] = content_sha(data)
-        text = render(shared(data))
+        data = canonical.compacted(data)
+        data["content_sha"] = canonical.content_sha(data)
+        text = canonical.render(canonical.shared(data))
         loading.checked(text.encode(), target)  # what could not be read is not written
     except ValueError as error:
         raise RecordingError(
@@ -158,9 +148,7 @@ def save(recording: Mapping, root: Path, *, defaults: Mapping[str, Any] | None =
 
 def make_ready(folder: Path) -> None:
     """Make a folder of recordings, and remove what a killed process left half-written in it.
-
-    RecordingError where nothing could be saved there, so that it is said before measuring.
-    """
+    RecordingError where nothing could be saved there, so that it is said before measuring."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         wrong = None if os.access(folder, os.W_OK) else "Permission denied"
@@ -197,11 +185,9 @@ def write_whole(target: Path, text: str) -> None:
 
 
 def load(path: Path) -> Recording:
-    """Read a recording and check all of it.
-
-    Raises RecordingError where it can't be read, is cut off, was edited, is no recording, or is one
-    of a newer schema. The message names the command that makes it anew.
-    """
+    """Read a recording and check all of it. Raises RecordingError where it can't be read, is cut
+    off, was edited, is no recording, or is one of a newer schema. The message names the command
+    that makes it anew."""
     return Recording(loading.read(path), Path(path))
 
 
@@ -321,10 +307,7 @@ def ceilings(root: Path, machine: str) -> Ceilings:
     found = map(load, sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json")))
     recorded = [each for each in found if each.params.get("scale", 1) >= limits.LEAST_SCALE]
     gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
-    rows = [
-        (row, f"{one}/{limits.EXPERIMENT}/{each.path.name}")
-        for each in recorded
-        for row in each.rows
-    ]
+    folder = f"{one}/{limits.EXPERIMENT}"
+    rows = [(row, f"{folder}/{each.path.name}") for each in recorded for row in each.rows]
     datasheet = limits.from_datasheet(gpu) or limits.from_datasheet(one)
     return Ceilings(machine, datasheet | limits.measured(rows))

@@ -149,8 +149,7 @@ class Signature:
         """All that it is typed as: first what is listed, last its name."""
         declared = self.command or self.regular
         first = declared if " " in declared else self.regular  # a chapter's own keeps its place
-        every = (first, declared, self.regular, f"run {self.name}", self.name)
-        return tuple(dict.fromkeys(every))
+        return tuple(dict.fromkeys((first, declared, self.regular, f"run {self.name}", self.name)))
 
     def not_default(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the parameters whose value is not the default."""

@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from anatomy import judge
 from anatomy.machine import host, versions
 from anatomy.record import declare, recording
+from anatomy.record.provenance import canonical
 from anatomy.table import columns, units
 from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 
@@ -94,19 +94,17 @@ def rows_of(table: Any, name: str) -> list[dict[str, Any]]:
         raise MeasurementError(f"{name} returned no rows.")
     if not table.columns.is_unique:
         raise MeasurementError(f"{name} returned a table with two columns of one name.")
-    plain = table.astype(object)
+    whole = table.astype(object)
     for column in table.select_dtypes("float"):
         # A gap has turned whole numbers into 240.0; they are whole again here.
         known = table[column].dropna()
         if len(known) < len(table) and (known % 1 == 0).all():
-            whole = [None if pd.isna(x) else int(x) for x in table[column]]
-            plain[column] = pd.Series(whole, table.index, dtype=object)
-    rows = []
-    for _, row in plain.iterrows():
-        try:
-            rows.append({str(column): _plain(value) for column, value in row.items()})
-        except TypeError as error:
-            raise MeasurementError(f"{name} returned a row with {error}.") from None
+            counts = [None if pd.isna(x) else int(x) for x in table[column]]
+            whole[column] = pd.Series(counts, table.index, dtype=object)
+    try:
+        rows = canonical.plain(whole.to_dict("records"), "rows", _if_finite)
+    except ValueError as error:
+        raise MeasurementError(f"{name} returned what no recording can keep: {error}.") from None
     if table.attrs.get("sparse"):
         return [{key: value for key, value in row.items() if value is not None} for row in rows]
     return rows
@@ -122,24 +120,8 @@ def _warn_of_undeclared(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _plain(value: Any) -> Any:
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device"):
-        return str(value)
-    raise TypeError(f"a {type(value).__name__} in it, which a recording can't keep")
+def _if_finite(number: float, place: str) -> float | None:
+    return number if math.isfinite(number) else None
 
 
 def _refuse_company(device: str) -> None:
@@ -203,15 +185,13 @@ def main() -> None:
     """Read the task, measure, write the outcome. Status 0 however the experiment fared."""
     spec = json.load(sys.stdin)
     try:
-        if spec.get("describe"):
-            device = spec["describe"]
+        if device := spec.get("describe"):
             outcome = {"machine": host.describe(device), "software": versions.installed()}
         else:
             outcome = measure(spec)
     except Exception as error:
         outcome = _failure(error)
-    text = json.dumps(outcome, allow_nan=False)
-    Path(spec["result"]).write_text(text, encoding="utf-8")
+    Path(spec["result"]).write_text(json.dumps(outcome, allow_nan=False), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,9 @@ PACKAGE = "anatomy.chapters"
 
 
 def modules(kind: str) -> list[str]:
-    """Dotted names of the modules of one kind, in order of chapter and file.
-
-    Of the kind `claims` is every file `claims.py` or `..._claims.py` of a chapter, and every file
-    in its folder `claims/`.
-    """
+    """Dotted names of the modules of one kind, in order of chapter and file. Of the kind `claims`
+    is every file `claims.py` or `..._claims.py` of a chapter, and every file in its folder
+    `claims/`."""
     places = [path.relative_to(CHAPTERS).with_suffix("") for path in CHAPTERS.rglob("*.py")]
     return [
         ".".join((PACKAGE, *place.parts))

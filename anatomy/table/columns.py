@@ -1,12 +1,9 @@
-"""Every column of every table, declared once: what it is called, its unit, and what it means.
-
-A declaration stands in a TOML file. Those that all experiments share lie in `table/declared/`; what
+"""Every column of every table, declared once: what it is called, its unit, and what it means. A
+declaration stands in a TOML file. Those that all experiments share lie in `table/declared/`; what
 one topic alone returns lies in the topic's own file, so that a new topic touches no file that is
-there. What is not written has the field's default in `Column`, or follows from the name.
-
-A name has one meaning. A declaration that holds for a few experiments alone, because another topic
-had used the same word first, lists them in `of`; a test finds every other that is there twice.
-"""
+there. What is not written has the field's default in `Column`, or follows from the name. A name has
+one meaning. A declaration that holds for a few experiments alone, because another topic had used
+the same word first, lists them in `of`; a test finds every other that is there twice."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -26,18 +23,10 @@ TOPICS = ("chapters/*/columns.toml", "chapters/*/columns/*.toml")
 NUMBER, COUNT, TEXT, FLAG, LIST = "number", "count", "text", "flag", "list"
 KINDS = (NUMBER, COUNT, TEXT, FLAG, LIST)
 # Ending of a name -> the unit of what it holds. The design says: a unit ends the name.
-ENDINGS = {
-    "_s": "s",
-    "_bytes": "B",
-    "_flops": "FLOP",
-    "_mhz": "MHz",
-    "_w": "W",
-    "_c": "°C",
-    "_share": "1",
-}
+ENDINGS = {"_s": "s", "_bytes": "B", "_flops": "FLOP", "_mhz": "MHz", "_w": "W", "_c": "°C"}
+ENDINGS["_share"] = "1"
 WHOLE = {"bytes": "B", "flops": "FLOP"}  # names that are a unit's alone
-# Bytes and operations are counted, and so whole.
-COUNTED = ("B", "FLOP")
+COUNTED = ("B", "FLOP")  # bytes and operations are counted, and so whole
 PERCENT, TIMES = "%", "x"
 PER_SECOND = "FLOP/s or B/s"  # the row says which
 ALWAYS, TERMINAL = "always", "terminal"
@@ -74,6 +63,9 @@ class Column:
     of_recording: bool = False  # whether exports write it, from the recording, into each row
 
 
+# What exports tell of a column, after its name, its topic and its experiments.
+TOLD = ("kind", "unit", "heading", "meaning", "words", "interval")
+TOLD += ("identifies", "must_match", "judged")
 # What a file may say of a column; its name is the table's, and its topic the file's.
 GIVEN = {each.name for each in fields(Column)} - {"name", "topic"}
 
@@ -104,9 +96,7 @@ def _read(file: Path, topic: str, package: Path) -> list[Column]:
 
 def _made(name: str, topic: str, entry: Mapping[str, Any]) -> Column:
     """A column with what its name says of it filled in."""
-    given = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
-    }
+    given = {key: tuple(x) if isinstance(x, list) else x for key, x in entry.items()}
     if given.get("kind", NUMBER) in (NUMBER, COUNT, LIST):
         given.setdefault("unit", unit_of(name))
     given.setdefault("kind", COUNT if given.get("unit") in COUNTED else NUMBER)
@@ -174,28 +164,15 @@ def undeclared(experiment: str, names: Iterable[str]) -> list[str]:
 
 def described(column: Column) -> dict[str, Any]:
     """A declaration as a row of a table: what a reader of exported rows needs to know."""
-    return {
-        "column": column.name,
-        "topic": column.topic,
-        "experiments": ", ".join(column.of),
-        "kind": column.kind,
-        "unit": column.unit,
-        "heading": column.heading,
-        "meaning": column.meaning,
-        "words": ", ".join(column.words),
-        "interval": ", ".join(column.interval),
-        "identifies": column.identifies,
-        "must_match": column.must_match,
-        "judged": column.judged,
-    }
+    told = {"column": column.name, "topic": column.topic, "experiments": column.of}
+    told |= {name: getattr(column, name) for name in TOLD}
+    return {n: ", ".join(each) if isinstance(each, tuple) else each for n, each in told.items()}
 
 
 @cache
 def must_match() -> tuple[str, ...]:
-    """Columns in which rows of the same coordinates must agree to be merged or compared.
-
-    A name of several meanings is one of them only if each of these says so.
-    """
+    """Columns in which rows of the same coordinates must agree to be merged or compared. A name of
+    several meanings is one of them only if each of these says so."""
     free = {each.name for each in declared() if not each.must_match}
     return tuple(dict.fromkeys(each.name for each in declared() if each.name not in free))
 

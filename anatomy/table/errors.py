@@ -1,9 +1,7 @@
-"""Named errors: what is wrong, what was got, and what to do about it, in complete sentences.
-
-Every error the package raises on purpose derives from `AnatomyError`, so that the command line can
-print its message alone and leave with its `exit_status`. Anything else is a bug and shows its
-traceback.
-"""
+"""Named errors: what is wrong, what was got, and what to do about it, in complete sentences. Every
+error the package raises on purpose derives from `AnatomyError`, so that the command line can print
+its message alone and leave with its `exit_status`. Anything else is a bug and shows its
+traceback."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -41,10 +39,8 @@ class BadParameter(AnatomyError):
 
 
 class UnknownName(AnatomyError):
-    """A name that is none of the known ones of its kind. Status 2, as for bad usage.
-
-    The message suggests the closest of them and lists them all, or the nearest of many.
-    """
+    """A name that is none of the known ones of its kind. Status 2, as for bad usage. The message
+    suggests the closest of them and lists them all, or the nearest of many."""
 
     exit_status = 2
 

@@ -1,56 +1,43 @@
-"""Operations and bytes of one call: what the mathematics needs, whatever a kernel does.
-
-Bytes are the least that must cross the memory bus when nothing is cached and nothing is read twice,
-of elements of `itemsize` bytes. A kernel that moves more is then shown as further from its limit,
-as it should be. An operation counts as an addition or a multiplication, so a multiply-add is two,
-as in datasheets.
-"""
+"""Operations and bytes of one call: what the mathematics needs, whatever a kernel does. Bytes are
+the least that must cross the memory bus when nothing is cached and nothing is read twice, of
+elements of `itemsize` bytes. A kernel that moves more is then shown as further from its limit, as
+it should be. An operation counts as an addition or a multiplication, so a multiply-add is two, as
+in datasheets."""
 
 
 def matmul_flops(m: int, n: int, k: int) -> int:
-    """Floating-point operations of C = A @ B, where A is M x K and B is K x N: 2 M N K.
-
-    Each of the M N results is a sum of K products. The exact count is M N (2 K - 1); by custom the
-    first addition, to zero, counts too. Source: Golub and Van Loan, Matrix Computations, 4th ed.
-    (2013), section 1.1.15.
-    """
+    """Floating-point operations of C = A @ B, where A is M x K and B is K x N: 2 M N K. Each of the
+    M N results is a sum of K products. The exact count is M N (2 K - 1); by custom the first
+    addition, to zero, counts too. Source: Golub and Van Loan, Matrix Computations, 4th ed. (2013),
+    section 1.1.15."""
     return 2 * m * n * k
 
 
 def matmul_bytes(m: int, n: int, k: int, itemsize: int) -> int:
     """Least bytes of C = A @ B: A (M x K) and B (K x N) are read once, C (M x N) is written once.
-
     Source: Williams, Waterman and Patterson 2009, Roofline, doi:10.1145/1498765.1498785, which
-    counts compulsory traffic alike.
-    """
+    counts compulsory traffic alike."""
     return (m * k + k * n + m * n) * itemsize
 
 
 def layer_norm_bytes(rows: int, cols: int, itemsize: int) -> int:
     """Least bytes of layer_norm over the last axis: x read once, y written once, weight and bias.
-
     `rows` rows of `cols` elements are normalised, each by itself. Its mean and variance can be had
-    from one reading, if the row is kept on the chip.
-
-    Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450, equation 4.
-    """
+    from one reading, if the row is kept on the chip. Source: Ba, Kiros and Hinton 2016,
+    arXiv:1607.06450, equation 4."""
     return (2 * rows * cols + 2 * cols) * itemsize
 
 
 def copy_bytes(n: int, itemsize: int) -> int:
     """Bytes of a copy of `n` elements of `itemsize` bytes: each is read once and written once.
-
-    Source: STREAM Copy counts alike; McCalpin 1995, cs.virginia.edu/stream/ref.html.
-    """
+    Source: STREAM Copy counts alike; McCalpin 1995, cs.virginia.edu/stream/ref.html."""
     return pointwise_bytes(n, itemsize)
 
 
 def pointwise_bytes(n: int, itemsize: int, reads: int = 1, writes: int = 1) -> int:
-    """Least bytes of a function of single elements over `n` places.
-
-    `reads` tensors are read and `writes` are written, of `n` elements of `itemsize` bytes each; one
-    that is broadcast from few elements counts as none. Source: as for `copy_bytes`.
-    """
+    """Least bytes of a function of single elements over `n` places. `reads` tensors are read and
+    `writes` are written, of `n` elements of `itemsize` bytes each; one that is broadcast from few
+    elements counts as none. Source: as for `copy_bytes`."""
     return n * itemsize * (reads + writes)
 
 
@@ -68,8 +55,7 @@ def attention_flops(
 
     Source: Dao 2023, FlashAttention-2, arXiv:2307.08691, section 4.1, which counts 4 N^2 D for each
     head forward, half of it under a causal mask, and 2.5 times that backward with the second
-    computation of the scores.
-    """
+    computation of the scores."""
     pairs = sequence * (sequence + 1) // 2 if causal else sequence * sequence
     return (12 if backward else 4) * heads * pairs * head_width
 
@@ -77,10 +63,8 @@ def attention_flops(
 def attention_bytes(
     heads: int, sequence: int, head_width: int, itemsize: int, *, backward: bool = False
 ) -> int:
-    """Least bytes of attention: q, k and v are read once and the output is written once.
-
-    With the backward pass the gradient of the output is read too, and those of q, k and v are
-    written. Scores need not leave the chip: Dao et al. 2022, FlashAttention, arXiv:2205.14135,
-    section 3.2.
-    """
+    """Least bytes of attention: q, k and v are read once and the output is written once. With the
+    backward pass the gradient of the output is read too, and those of q, k and v are written.
+    Scores need not leave the chip: Dao et al. 2022, FlashAttention, arXiv:2205.14135, section
+    3.2."""
     return (8 if backward else 4) * heads * sequence * head_width * itemsize

@@ -1,9 +1,7 @@
-"""Medians, intervals, ratios and verdicts: the arithmetic of a comparison, and nothing else.
-
-Every interval here is one of order statistics. It assumes that the blocks are independent draws
-from one distribution, and nothing about the shape of that distribution: timings are skewed and
-have several modes, so an interval from a mean and a standard deviation would be wrong.
-"""
+"""Medians, intervals, ratios and verdicts: the arithmetic of a comparison, and nothing else. Every
+interval here is one of order statistics. It assumes that the blocks are independent draws from one
+distribution, and nothing about the shape of that distribution: timings are skewed and have several
+modes, so an interval from a mean and a standard deviation would be wrong."""
 
 from dataclasses import dataclass
 from math import comb, exp, inf, isfinite, isnan
@@ -37,25 +35,20 @@ class Interval:
 
 
 def coverage(count: int, rank: int) -> float:
-    """Probability that the `rank`-th smallest and largest of `count` values enclose the median.
-
-    The median is that of the continuous distribution they were drawn from. It fails only if fewer
-    than `rank` values lie on one side of it. How many do is binomial with p = 1/2 whatever the
-    distribution (for a discrete one this is a lower bound).
-
-    Source: David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1.
-    """
+    """Probability that the `rank`-th smallest and largest of `count` values enclose the median. The
+    median is that of the continuous distribution they were drawn from. It fails only if fewer than
+    `rank` values lie on one side of it. How many do is binomial with p = 1/2 whatever the
+    distribution (for a discrete one this is a lower bound). Source: David and Nagaraja, Order
+    Statistics, 3rd ed. (2003), section 7.1."""
     outside = sum(comb(count, below) for below in range(rank))
     return 1.0 - 2.0 * outside / 2.0**count
 
 
 def median_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Median of `values`, in any order, and its exact order-statistic interval.
-
-    Of 12 values the interval runs from the 3rd to the 10th and covers the median with 96.1 %. Ranks
-    are whole numbers, so the true coverage is at least `confidence`, mostly a little more. Values
-    may be infinite; a NaN, or no value at all, raises a MeasurementError.
-    """
+    """Median of `values`, in any order, and its exact order-statistic interval. Of 12 values the
+    interval runs from the 3rd to the 10th and covers the median with 96.1 %. Ranks are whole
+    numbers, so the true coverage is at least `confidence`, mostly a little more. Values may be
+    infinite; a NaN, or no value at all, raises a MeasurementError."""
     ordered = np.sort(np.asarray(values, dtype=np.float64).ravel())
     count = len(ordered)
     if count == 0:
@@ -79,13 +72,11 @@ def median_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
 
 
 def ratio_interval(numerators: ArrayLike, denominators: ArrayLike) -> Interval:
-    """Ratio of two variants measured in the same blocks, numerator over denominator.
-
-    The ratio is taken block by block, so that a clock which drifts from block to block cancels;
-    median and interval are those of the logarithms, so that swapping the two variants gives the
-    reciprocals. Blocks that do not pair up, or a time that is not positive and finite, raise a
-    MeasurementError.
-    """
+    """Ratio of two variants measured in the same blocks, numerator over denominator. The ratio is
+    taken block by block, so that a clock which drifts from block to block cancels; median and
+    interval are those of the logarithms, so that swapping the two variants gives the reciprocals.
+    Blocks that do not pair up, or a time that is not positive and finite, raise a
+    MeasurementError."""
     above = np.asarray(numerators, dtype=np.float64).ravel()
     below = np.asarray(denominators, dtype=np.float64).ravel()
     if len(above) != len(below):
@@ -121,8 +112,7 @@ def verdict(ratio: Interval, floor: float | None, processes: int = 1) -> str:
     processes. `same` needs as many, for it says that the effect is under 1 %: the interval lies
     within 1 % of 1. `undecided`: everything else, and always where the interval is not exact or the
     floor is not known (None): what was not shown is not claimed. Effects are factors, so that the
-    inverse of a ratio has the mirrored verdict.
-    """
+    inverse of a ratio has the mirrored verdict."""
     if floor is None or isnan(floor) or not ratio.exact:
         return "undecided"
     effect = size(ratio.median)
@@ -137,11 +127,9 @@ def verdict(ratio: Interval, floor: float | None, processes: int = 1) -> str:
 
 
 def break_even(cost: ArrayLike, before: ArrayLike, after: ArrayLike) -> Interval:
-    """Uses after which a one-time cost has paid for itself; infinite where it never does.
-
-    All in seconds: `cost` once or for each block, and of one use `before` having paid it and
-    `after`, in the same blocks. Blocks that do not pair up, or a NaN, raise a MeasurementError.
-    """
+    """Uses after which a one-time cost has paid for itself; infinite where it never does. All in
+    seconds: `cost` once or for each block, and of one use `before` having paid it and `after`, in
+    the same blocks. Blocks that do not pair up, or a NaN, raise a MeasurementError."""
     slow, fast = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     paid = np.asarray(cost, dtype=np.float64)
     if slow.shape != fast.shape or paid.shape not in ((), slow.shape):

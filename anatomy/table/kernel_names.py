@@ -21,11 +21,9 @@ _TILED = re.compile(r"^(sm\d+_xmma_gemm_\w+?_tilesize\d+x\d+x\d+)_\w*?(cublas)\w
 
 def short(name: str) -> str:
     """A kernel's name without return type, template arguments, parameters and namespaces.
-
     `void at::native::vectorized_layer_norm_kernel<float, float>(int, ...)` is
     `vectorized_layer_norm_kernel`. A CUTLASS kernel is the argument of its template, and one that
-    applies some function is named with it. A name longer than LONGEST keeps both ends.
-    """
+    applies some function is named with it. A name longer than LONGEST keeps both ends."""
     if wrapped := _WRAPPER.match(name):
         return _cut(wrapped[1])
     if generated := _GENERATED.match(name):

@@ -1,9 +1,7 @@
-"""Numbers with their units: the only place that turns one into text.
-
-A number is printed with the digits its interval pays for: the last digit shown is the one that
-the half-width of the interval reaches. Without an interval three significant digits are shown.
-What was not measured (None, NaN) reads `not measured`; nothing reads `-0`.
-"""
+"""Numbers with their units: the only place that turns one into text. A number is printed with the
+digits its interval pays for: the last digit shown is the one that the half-width of the interval
+reaches. Without an interval three significant digits are shown. What was not measured (None, NaN)
+reads `not measured`; nothing reads `-0`."""
 
 import re
 from math import floor, isfinite, isinf, isnan, log10
@@ -16,6 +14,7 @@ NOT_MEASURED = "not measured"
 FEWEST_DIGITS = 2  # an interval wider than its median still leaves a size to read
 MOST_DIGITS = 5  # a clock that ticks in steps can give an interval of no width
 PLAIN_DIGITS = 3  # without an interval
+PANDAS_MISSING = ("NAType", "NaTType")  # types of what pandas puts where there is no value
 
 TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 PREFIXES = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
@@ -33,10 +32,7 @@ UNITS = (
 
 def missing(x: Any) -> bool:
     """Whether `x` stands for a value that was not measured: None, NaN, or pandas' NA and NaT."""
-    return x is None or (isinstance(x, Real) and isnan(x)) or type(x).__name__ in _PANDAS_MISSING
-
-
-_PANDAS_MISSING = ("NAType", "NaTType")
+    return x is None or (isinstance(x, Real) and isnan(x)) or type(x).__name__ in PANDAS_MISSING
 
 
 def significant(x: float | None, digits: int = PLAIN_DIGITS) -> str:
@@ -105,11 +101,9 @@ def with_interval(
 
 def format_value(value: Any, spec: str = "") -> str:
     """One value of a table, in SI units if it is a number, as a page's reference asks for it.
-
     `spec` is a Python format spec such as `.2f`, or a unit's name such as `us`, `TFLOP/s`, `%`, `x`
     or `MiB`, to which decimals may be added: `us.1`. Empty: as it comes. A spec that is neither, or
-    does not suit the value, is a BadParameter.
-    """
+    does not suit the value, is a BadParameter."""
     spec = spec.strip()
     if missing(value):
         return NOT_MEASURED

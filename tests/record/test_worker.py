@@ -61,7 +61,7 @@ def test_rows_of_a_sparse_table_leave_out_what_they_lack():
         ([1, 2], "toy returned a list, not a DataFrame"),
         (pd.DataFrame(), "toy returned no rows"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns of one name"),
-        (pd.DataFrame({"a": [object()]}), "a object in it, which a recording can't keep"),
+        (pd.DataFrame({"a": [object()]}), r"can keep: rows\[0\].a is a object, which JSON can't"),
     ],
 )
 def test_what_is_no_table_is_refused(table, said):

@@ -116,7 +116,7 @@ def plain_fields(recording: Mapping) -> dict:
     rows = fields.get("rows")
     if isinstance(rows, pd.DataFrame):
         fields["rows"] = rows.to_dict("records")
-    data = _plain_value(fields | {"schema": SCHEMA}, "")
+    data = plain(fields | {"schema": SCHEMA}, "", _stored)
     experiment = str(data.get("experiment"))
     for row in data["rows"] if isinstance(data.get("rows"), list) else []:
         if isinstance(row, dict):
@@ -130,14 +130,15 @@ def plain_fields(recording: Mapping) -> dict:
     return data
 
 
-def _plain_value(value: Any, place: str) -> Any:
-    """`value` in JSON's own types; what pandas and numpy call missing is None."""
+def plain(value: Any, place: str, real: Callable[[float, str], float | None]) -> Any:
+    """`value` in JSON's own types; what pandas and numpy call missing is None. `real` says what is
+    kept of a number that is not whole; it is told the number's place, as errors are."""
     if isinstance(value, Mapping):
-        return {str(k): _plain_value(item, f"{place}.{k}".lstrip(".")) for k, item in value.items()}
+        return {str(k): plain(v, f"{place}.{k}".lstrip("."), real) for k, v in value.items()}
     if hasattr(value, "tolist") and type(value).__module__ == "numpy":
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [_plain_value(item, f"{place}[{index}]") for index, item in enumerate(value)]
+        return [plain(item, f"{place}[{index}]", real) for index, item in enumerate(value)]
     if value is None or value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, bool | str):
@@ -145,10 +146,16 @@ def _plain_value(value: Any, place: str) -> Any:
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
-        if isinf(value):
-            raise ValueError(f"{place} is infinite; write null, and say why in the row's note")
-        return None if isnan(value) else _rounded(float(value), DIGITS)
+        return real(float(value), place)
+    if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device"):
+        return str(value)
     raise ValueError(f"{place} is a {type(value).__name__}, which JSON can't hold")
+
+
+def _stored(number: float, place: str) -> float | None:
+    if isinf(number):
+        raise ValueError(f"{place} is infinite; write null, and say why in the row's note")
+    return None if isnan(number) else _rounded(number, DIGITS)
 
 
 def _rounded(value: Any, digits: int) -> Any:

@@ -10,8 +10,7 @@ Not followed are the measuring room, for which METHOD's id stands, what words, k
 numbers (`Layout.unfollowed`), and other packages. A name used in a way that can't be followed (a
 module passed as a value, `getattr`) counts as all of that module, and where reached code reads a
 `__name__`, functions handed on as values count with theirs: hashing too much costs a measurement,
-too little the truth.
-"""
+too little the truth."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,8 +26,7 @@ from anatomy.record.provenance.definitions import parsed
 from anatomy.record.provenance.syntax import is_text, normalised
 from anatomy.table.errors import AnatomyError
 
-# Raised when the hash of unchanged code would come out otherwise; recordings carry it.
-SCHEME = 2
+SCHEME = 2  # raised when the hash of unchanged code would come out otherwise; recordings carry it
 PACKAGE_NAME = signatures.PACKAGE.name
 # The door that judges what the measuring room took; it stands for the method as the room does.
 JUDGED_COMPARISON = "comparison"

@@ -23,9 +23,8 @@ class Layout:
 
 def _within(parts: tuple[str, ...], target: Target) -> bool:
     module, name = target
-    return any(
-        part in (module, f"{module}:{name}") or module.startswith(f"{part}.") for part in parts
-    )
+    whole = (module, f"{module}:{name}")
+    return any(part in whole or module.startswith(f"{part}.") for part in parts)
 
 
 # Rewording an error, adding a field to recordings or a better statistic costs no measurement.

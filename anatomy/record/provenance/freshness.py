@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,23 +38,19 @@ def freshness(
     have been measured in `processes` fresh ones, by default as many as the experiment declares."""
     if recording is None:
         return Freshness("missing", "It has not been measured.")
+    changed = partial(Freshness, "code-changed")
     try:
         now = code_hash(recording.experiment, recording.params, root=package).hash
     except (UnknownName, BadParameter) as error:
-        return Freshness("code-changed", f"The experiment is not what it was: {error}")
-    scheme = recording.data["code"].get("scheme", 1)
-    if scheme != SCHEME:
-        return Freshness(
-            "code-changed", f"Its code was hashed by scheme {scheme}, and is now by {SCHEME}."
-        )
+        return changed(f"The experiment is not what it was: {error}")
+    if (scheme := recording.data["code"].get("scheme", 1)) != SCHEME:
+        return changed(f"Its code was hashed by scheme {scheme}, and is now by {SCHEME}.")
     if now != recording.data["code"]["hash"]:
-        return Freshness("code-changed", "The code that measures it has changed since.")
+        return changed("The code that measures it has changed since.")
     wanted = processes or signatures.signature(recording.experiment, package).processes
     if (had := processes_of(recording)) < wanted:
         several = "es" if had > 1 else ""
-        return Freshness(
-            "code-changed", f"It was measured in {had} process{several}, and is to be in {wanted}."
-        )
+        return changed(f"It was measured in {had} process{several}, and is to be in {wanted}.")
     if here is None:
         return Freshness("current", "The code is the one that measured it.")
     machine, software = recording.data["machine"], recording.data["software"]

@@ -10,8 +10,7 @@ as these stay as they were:
 The file keeps a hash of all code that the traces were last compared with. Other code has an id of
 its own, and recordings are stale, until `make.py method -- --verify` has seen the same traces. Only
 `--raise --because ...` makes a new method, which every timed recording must then be measured with.
-Both seal the file.
-"""
+Both seal the file."""
 
 import ast
 import json

@@ -14,8 +14,7 @@ from typing import Any
 from anatomy.table import columns
 from anatomy.table.columns import Column
 
-# Schema 1, 2026-11: the first.
-SCHEMA = 1
+SCHEMA = 1  # Schema 1, 2026-11: the first
 
 NUMBER, TEXT, FLAG, TABLE, LIST = "a number", "text", "true or false", "an object", "a list"
 KINDS = {NUMBER: int | float, TEXT: str, FLAG: bool, TABLE: dict, LIST: list}
@@ -138,9 +137,7 @@ _TELLING = (
     (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "a UUID"),
     (re.compile(r"^\d{10,}$"), "a serial number"),
 )
-_TELLING_FIELD = re.compile(
-    r"(?:^|_)(?:serial|uuid|host_?name|user_?name|login|home)(?:_|$)", re.IGNORECASE
-)
+_TELLING_FIELD = re.compile(r"(?i)(?:^|_)(?:serial|uuid|(?:host|user)_?name|login|home)(?:_|$)")
 # Names that thousands of machines and accounts share tell nobody apart.
 _COMMON = {"root", "user", "users", "admin", "ubuntu", "debian", "runner", "localhost", "docker"}
 _SHORTEST_NAME = 4  # a user called `max` must still be able to record a kernel of that name

@@ -340,11 +340,8 @@ def _in_one_scope(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 def is_text(statement: ast.stmt) -> bool:
     """Whether a statement is a text that stands alone, such as a docstring."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    alone = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(alone, ast.Constant) and isinstance(alone.value, str)
 
 
 def is_experiment(decorator: ast.expr) -> bool:
