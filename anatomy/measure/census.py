@@ -1,8 +1,6 @@
-"""Which kernels one call runs, by name and in order, as CUPTI saw them.
-
-They are the evidence for why a call took its time: which tile, which alignment, whether a copy ran
-first. They are read outside the timed blocks, because a profiler slows what it watches.
-"""
+"""Which kernels one call runs, by name and in order, as CUPTI saw them. They are the evidence for
+why a call took its time: which tile, which alignment, whether a copy ran first. They are read
+outside the timed blocks, because a profiler slows what it watches."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -25,11 +23,9 @@ Kernel = tuple[float, float, str]
 
 @dataclass(frozen=True)
 class Census:
-    """The device's work of one call; times in seconds, medians over `CALLS` calls.
-
-    Both come from one timeline: a busy time from here and a span from an event pair would differ
-    with the clock as well as with the gaps.
-    """
+    """The device's work of one call; times in seconds, medians over `CALLS` calls. Both come from
+    one timeline: a busy time from here and a span from an event pair would differ with the clock as
+    well as with the gaps."""
 
     kernels: tuple[str, ...]  # names in order of their start, copies and memsets among them
     busy_s: float  # union of their intervals

@@ -29,8 +29,7 @@ SWITCHES = {
     "cudnn": (CUDA.enable_cudnn_sdp, CUDA.cudnn_sdp_enabled),
 }
 BACKENDS = tuple(SWITCHES)
-# Ways to compute attention, the ordinary one first.
-WAYS = ("manual", *BACKENDS, "default")
+WAYS = ("manual", *BACKENDS, "default")  # ways to compute attention, the ordinary one first
 # PyTorch's number of a backend -> its name here.
 CHOSEN = {
     SDPBackend.MATH.value: "math",
@@ -66,8 +65,7 @@ SCORES = {"manual": {"forward": 3, "backward": 4}, "math": {"forward": 4, "backw
 MOST_MEMORY = 0.5
 # Tensors of (B, H, N, D) in float64 and in the tensors' format that a comparison holds.
 WIDE_TENSORS, TENSORS = 8, 24
-# Tensors of one block's scores in the exact computation.
-EXACT_SCORES = 6
+EXACT_SCORES = 6  # tensors of one block's scores in the exact computation
 
 
 @dataclass(frozen=True)
@@ -112,8 +110,7 @@ def problem(size: Size, where: torch.device) -> Problem:
 def calls(given: Problem, ordinary: Mapping[str, bool]) -> dict[str, Call]:
     """Each way as a call that returns the output, and with `grad` the gradients of q, k and v; to
     be called within `switches_kept`. Every way but `manual` throws PyTorch's own switches: the
-    context `sdpa_kernel` costs more host time than a short kernel takes, and would be timed.
-    """
+    context `sdpa_kernel` costs more host time than a short kernel takes, and would be timed."""
 
     def fused(on: Mapping[str, bool]) -> Callable[[], Tensor]:
         throws = [(switch, on[name]) for name, (switch, _) in SWITCHES.items()]
@@ -258,8 +255,7 @@ def form(
 ) -> tuple[Callable[[], None], Callable[[], int]]:
     """A call, and another that gives PyTorch's number of the backend that it would choose for it;
     `row` has `dtype`, `head_width`, `queries`, `gradients`, `causal` and `mask`; `sequence` is the
-    number of keys.
-    """
+    number of keys."""
     kind = formats.storage(row["dtype"])
     q, k, v = (
         torch.randn(1, heads, tokens, row["head_width"], dtype=kind, device=where)

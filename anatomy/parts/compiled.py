@@ -27,8 +27,7 @@ Call = Callable[[], tuple[Tensor, ...]]
 EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
 # Way -> the mode of torch.compile; eager has none.
 MODES = {COMPILED: None, GRAPHS: "reduce-overhead", TUNED: "max-autotune"}
-# Ways that hold CUDA graphs, which a CPU has not.
-WITH_GRAPHS = (GRAPHS, TUNED)
+WITH_GRAPHS = (GRAPHS, TUNED)  # ways that hold CUDA graphs, which a CPU has not
 # (width C, tokens T) of the cells, from a layer that the host can hardly keep up with to one whose
 # kernels last for a millisecond; and those of them in which CUDA graphs are tried as well. Each
 # compilation takes seconds, and all of them together must fit into a minute.
@@ -180,8 +179,7 @@ def or_without_graphs(
 
 def memory_of(way: str, found: memory.Peak | None, held: int) -> dict[str, int | None]:
     """The memory of a way as columns, without what was `held` before its cell; of CUDA graphs only
-    what is reserved, for no account of tensors sees their pool.
-    """
+    what is reserved, for no account of tensors sees their pool."""
     told = memory.columns(found)
     if found:
         told["reserved_bytes"] = found.reserved_bytes - held
@@ -204,11 +202,9 @@ def _compiled(model: torch.nn.Module, way: str, backend: str) -> Callable[[Tenso
 def _call(
     run: models.Layer, model: torch.nn.Module, x: Tensor, training: bool, graphs: bool = False
 ) -> Call:
-    """One step: the output alone, or the loss with the gradients of all matrices.
-
-    Those of vectors are computed, and not returned: as sums over all tokens of terms that cancel,
-    they are mostly rounding in 16 bits, and could not be checked.
-    """
+    """One step: the output alone, or the loss with the gradients of all matrices. Those of vectors
+    are computed, and not returned: as sums over all tokens of terms that cancel, they are mostly
+    rounding in 16 bits, and could not be checked."""
     parameters = list(model.parameters())
     shown = [0, *(1 + i for i, each in enumerate(parameters) if each.ndim > 1)]
     step = models.gradients_of(run, parameters, x) if training else None

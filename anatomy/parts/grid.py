@@ -20,8 +20,7 @@ from anatomy.table.errors import (
     OutOfMemory,
 )
 
-# Where a cell lies: its `op` and its other coordinates, by column.
-Cell = Mapping[str, Any]
+Cell = Mapping[str, Any]  # where a cell lies: its `op` and its other coordinates, by column
 Value = TypeVar("Value")
 
 # Columns that pages and claims read of any cell, whether or not one of them could be measured.
@@ -98,8 +97,7 @@ def attempt(
     act: Callable[[], Value], where: torch.device, foreseen: tuple[type[Exception], ...] = ()
 ) -> tuple[Value | None, str]:
     """What `act` returned, or None and why, by an error that was foreseen; what it left is given
-    back.
-    """
+    back."""
     usable = True
     try:
         return act(), ""
@@ -117,8 +115,7 @@ def attempt(
 
 def note_of(error: Exception, foreseen: tuple[type[Exception], ...] = ()) -> str:
     """An error as a row's note, by its type; empty for one that nobody foresaw, as one of the
-    accelerator itself is but for its memory: after it, the process can use the device no more.
-    """
+    accelerator itself is but for its memory: after it, the process can use the device no more."""
     kind = kind_of(error)
     if not kind and isinstance(error, foreseen) and not isinstance(error, torch.AcceleratorError):
         kind = FAILED

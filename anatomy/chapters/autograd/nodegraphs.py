@@ -197,11 +197,9 @@ class Layout:
 
 
 def layout(graph: Graph) -> Layout:
-    """The layout of a graph without circles, whose keys are all of its nodes, the root first.
-
-    It is Sugiyama's longest-path layering with the lanes of a version control's log: a graph of
-    autograd is a long chain with short branches, and reads best with it as a straight line.
-    """
+    """The layout of a graph without circles, whose keys are all of its nodes, the root first. It is
+    Sugiyama's longest-path layering with the lanes of a version control's log: a graph of autograd
+    is a long chain with short branches, and reads best with it as a straight line."""
     order = ordered(graph)
     layers = dict.fromkeys(graph, 0)
     for node in order:

@@ -284,8 +284,7 @@ def _curve(op: str, call: Callable[[], object], watch: Stopwatch) -> list[dict]:
         | {"blocks_s": [seconds], "over_warm": seconds / warm.median}
         for number, seconds in enumerate(first, start=1)
     ]
-    # What a benchmark would report that averages all of them.
-    mean_s = sum(first) / len(first)
+    mean_s = sum(first) / len(first)  # what a benchmark would report that averages all of them
     return [
         *rows,
         told

@@ -68,8 +68,7 @@ def still(events: Sequence[Row]) -> tuple[float, float, float]:
 
 def chrome_trace(runs: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     """The events in the format of chrome://tracing and Perfetto, a process for each run. Source:
-    Google, Trace Event Format: complete events (`X`), times in microseconds.
-    """
+    Google, Trace Event Format: complete events (`X`), times in microseconds."""
     events: list[dict[str, Any]] = []
     for process, (run, rows_of) in enumerate(runs.items(), start=1):
         lanes = sorted({row["lane"] for row in rows_of})
