@@ -51,11 +51,9 @@ ALLOWED = {
     # be 2**-11 off each, so a kernel that did so unasked is found out.
     torch.float32: 2**-13,
 }
-# Scores of one block of queries in the exact computation: half a GiB of float64.
-BLOCK_SCORES = 2**26
+BLOCK_SCORES = 2**26  # of one block of queries in the exact computation: half a GiB of float64
 
-# Shortest sequence of a map; each next one is so many times as long.
-SHORTEST, STEP, FINE_STEP = 128, 4, 2
+SHORTEST, STEP, FINE_STEP = 128, 4, 2  # of a map's sequences; each next is so many times as long
 # Tensors of N x N scores that are there at once. Written out: the scores, the scaled ones and the
 # probabilities; backward the probabilities and two gradients, and one for safety. In `math` also a
 # mask of the rows without any score, and the probabilities with those rows mended.
@@ -63,8 +61,7 @@ SCORES = {"manual": {"forward": 3, "backward": 4}, "math": {"forward": 4, "backw
 # Ways of different sizes of scores can't use each other's freed memory. So that it need not be
 # given back and asked for again within the blocks, none may need more than this share of it.
 MOST_MEMORY = 0.5
-# Tensors of (B, H, N, D) in float64 and in the tensors' format that a comparison holds.
-WIDE_TENSORS, TENSORS = 8, 24
+WIDE_TENSORS, TENSORS = 8, 24  # of (B, H, N, D) in a comparison: in float64, in their own format
 EXACT_SCORES = 6  # tensors of one block's scores in the exact computation
 
 

@@ -35,11 +35,8 @@ WIDTHS, TOKENS = (256, 1024, 4096), (256, 4096)
 GRAPH_CELLS = ((256, 256), (4096, 256), (4096, 4096))
 FULL_WIDTHS, FULL_TOKENS = (256, 512, 1024, 2048, 4096, 8192), (64, 256, 1024, 4096, 16384)
 TUNED_CELL = (1024, 256)
-# Calls that set a way up: a mode with CUDA graphs compiles and warms up in the first, records its
-# graphs in the second, and replays them in the third.
-FIRST_CALLS = 3
-# Seconds that settling may take, or the budget if that is less; all ways have run before.
-SETTLE_S = 1.0
+FIRST_CALLS = 3  # set a way up: with CUDA graphs one compiles, one records them, one replays them
+SETTLE_S = 1.0  # of settling, or the budget if that is less; all ways have run before
 # Relative error allowed of the loss and of each matrix's gradient in 16 bits: an output's 2**-6
 # (see `agreement.ALLOWED`), twice, because they come after a forward and a backward pass.
 ALLOWED_GRADIENT = {"bf16": 2**-5, "fp32": 2**-12, "tf32": 2**-7}

@@ -18,8 +18,7 @@ from anatomy.table.errors import AnatomyError
 Outputs = Tensor | tuple[Tensor, ...]
 Call = Callable[[], Outputs]
 
-# Calls on the side stream before a capture: what is loaded and tuned at first is not captured.
-WARM_UPS = 3
+WARM_UPS = 3  # calls before a capture: what is loaded and tuned at first is not captured
 BUDGET_S, SETTLE_S = 1.5, 0.5  # seconds of one comparison, and of settling before it
 EAGER, GRAPH, COPIED = "eager", "graph", "graph, input copied"
 WHY_NOT = "CUDA graphs need an NVIDIA GPU"

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# Width of one attention head: what published models use, and what every fused kernel takes.
-HEAD_WIDTH = 64
+HEAD_WIDTH = 64  # of an attention head: what published models use, and every fused kernel takes
 
 Layer = Callable[[Tensor], Tensor]
 

@@ -18,11 +18,9 @@ from anatomy.table import formulas
 from anatomy.table.errors import MeasurementError
 
 DIRECTIONS = ("forward", "forward and backward")
-# Above this length a map is always fine: a power of the length needs more than three of them.
-FINE_ABOVE = 2048
+FINE_ABOVE = 2048  # longer maps are always fine: a power of the length needs more than three
 BUDGET_S, SETTLE_CAP_S = 2.0, 1.0  # of one comparison: ten of them take half a minute
-# From this length on the checks and the list of kernels alone take that long.
-LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384
+LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384  # from where checks and listing kernels take that long
 
 # Form of a call -> what is different from the plain one.
 FORMS = {

@@ -22,8 +22,7 @@ CORE, BETWEEN, PROJECTED, LAYER = (
 )
 SCOPES = (CORE, BETWEEN, PROJECTED, LAYER)
 EXACT_SCORES = 6  # tables of scores that the layer in float64 holds at once, forward and backward
-# Copies of the layer's activations that one call of it may need, for what is checked beforehand.
-ACTIVATIONS = 64
+ACTIVATIONS = 64  # copies of the layer's activations that a call may need, checked beforehand
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from anatomy.diagnosis.bottleneck import COMPUTE, INPUT, LAUNCH, MEMORY, SYNC
 
 Call = Callable[[], Any]
 
-# Kernels of the workload that is all launches, and rounds of those that wait in each.
-LAUNCHES, ROUNDS = 200, 30
+LAUNCHES, ROUNDS = 200, 30  # kernels of what is all launches; rounds of those that wait in each
 
 
 @dataclass

@@ -25,8 +25,7 @@ FINER_ELEMENTS = tuple(2**power for power in (10, 13, 16, 18, 20, 21, 22, 23, 24
 SIDES = (64, 256, 1024, 2048, 4096)
 FINER_SIDES = (64, 128, 256, 512, 768, 1024, 1536, 2048, 4096)
 FACTOR = 0.9  # of each link of a pointwise chain; 30 of them stay far from the least bf16
-# How far a chain may stray: each of its links rounds to bf16, which 20 of them do to about 2**-7.
-ALLOWED_CHAIN = 2**-5
+ALLOWED_CHAIN = 2**-5  # each link rounds to bf16, which 20 of them do to about 2**-7
 # Width and tokens of the training steps: the first are bound by launches, the last by kernels.
 STEPS = ((128, 1024), (512, 1024), (1024, 4096), (2048, 4096))
 FINER_STEPS = (*STEPS[:2], (1024, 1024), *STEPS[2:], (4096, 8192))

@@ -15,8 +15,7 @@ from anatomy.parts.compiled import let_go, reason_of, without_caches
 from anatomy.table.errors import AnatomyError
 
 WHY_NO_GRAPHS = "CUDA graphs need a GPU"
-# Modes of torch.compile that use CUDA graphs; rung 5 makes its own.
-WITH_GRAPHS = ("reduce-overhead", "max-autotune")
+WITH_GRAPHS = ("reduce-overhead", "max-autotune")  # modes with CUDA graphs; rung 5 makes its own
 
 
 @contextmanager

@@ -23,20 +23,14 @@ from anatomy.table import intervals
 
 Call = Callable[[], Tensor]
 
-# Elements of the tensor that travels; elements of the one that is looped over.
-TRAVELLING, LOOPED = (2**10, 2**18, 2**24), 256
+TRAVELLING, LOOPED = (2**10, 2**18, 2**24), 256  # elements of what travels, and is looped over
 PATIENCE_STEPS = 50  # steps after which a patient log says something
-# (width, tokens) of one layer whose step is logged: bound by the host, and by the GPU.
-LOGGED = ((256, 128), (2048, 4096))
-# Width, tokens and layers of what is initialized: products, and next to nothing else.
-INITIALIZED = (4096, 4096, 4)
-# First calls that are timed one by one; and then calls for so long before others are, as many.
-FIRST_CALLS, WARM_S = 20, 1.0
+LOGGED = ((256, 128), (2048, 4096))  # (width, tokens) of a layer bound by the host, and by the GPU
+INITIALIZED = (4096, 4096, 4)  # width, tokens, layers: products, and next to nothing else
+FIRST_CALLS, WARM_S = 20, 1.0  # timed one by one; then calls for so long, then as many again
 BUDGET_S, SETTLE_CAP_S = 1.5, 0.5  # seconds of one comparison, and of settling before it
-# And of those whose calls are long: deciding how to sample them takes a good part of it.
-LONG_BUDGET_S, LONG_ELEMENTS = 4.0, 2**22
-# Gradients in bfloat16 through four layers: eight roundings of 2**-8, each way, in the worst case.
-ALLOWED_GRADIENTS = 2**-4
+LONG_BUDGET_S, LONG_ELEMENTS = 4.0, 2**22  # of long calls, whose sampling takes long to decide
+ALLOWED_GRADIENTS = 2**-4  # bfloat16, four layers: eight roundings of 2**-8, each way, at worst
 
 
 @experiment("never.costs", page="axioms/never.md", command="never")

@@ -18,9 +18,7 @@ FORMATS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 LOSSES = {"ordinary": 1.0, "small": 2.0**-16, "large": 2.0**12}
 # Where GradScaler begins; it halves the scale in each step in which a gradient overflows.
 FIRST_SCALE, HALVINGS = 2.0**16, 40
-# What is below this share of the largest gradient is the rounding error of float64 itself: the bias
-# of a key, for one, has a gradient of exactly 0.
-NOISE = 2.0**-40
+NOISE = 2.0**-40  # share of the largest gradient: below is float64's rounding (a key's bias has 0)
 TOO_LARGE = 2.0  # the largest value of the overflowing block, over the largest that fp16 holds
 
 
