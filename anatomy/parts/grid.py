@@ -12,13 +12,7 @@ import torch
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.parts.compiled import reason_of
-from anatomy.table.errors import (
-    AnatomyError,
-    DeviceError,
-    DisagreementError,
-    MeasurementError,
-    OutOfMemory,
-)
+from anatomy.table import errors
 
 Cell = Mapping[str, Any]  # where a cell lies: its `op` and its other coordinates, by column
 Value = TypeVar("Value")
@@ -37,11 +31,11 @@ NOT_BEGUN = "not begun"
 # What any experiment must expect of a cell, beside torch's own lack of memory. A wrong parameter,
 # another process on the card and what nobody thought of are no row: they end the run.
 FORESEEN = {
-    OutOfMemory: NO_MEMORY,
-    DisagreementError: WRONG,
-    DeviceError: NOT_SUPPORTED,
+    errors.OutOfMemory: NO_MEMORY,
+    errors.DisagreementError: WRONG,
+    errors.DeviceError: NOT_SUPPORTED,
     NotImplementedError: NOT_SUPPORTED,
-    MeasurementError: NOT_MEASURED,
+    errors.MeasurementError: NOT_MEASURED,
 }
 
 
@@ -119,12 +113,12 @@ def note_of(error: Exception, foreseen: tuple[type[Exception], ...] = ()) -> str
     kind = kind_of(error)
     if not kind and isinstance(error, foreseen) and not isinstance(error, torch.AcceleratorError):
         kind = FAILED
-    if kind == NO_MEMORY and not isinstance(error, OutOfMemory):
+    if kind == NO_MEMORY and not isinstance(error, errors.OutOfMemory):
         return kind  # its text names processes
     if not kind:
         return ""
     within = getattr(error, "inner_exception", None)  # torch.compile's own text names a backend
-    own = next(iter(str(error).splitlines()), "") if isinstance(error, AnatomyError) else ""
+    own = next(iter(str(error).splitlines()), "") if isinstance(error, errors.AnatomyError) else ""
     return f"{kind}: {own or reason_of(within or error)}"
 
 

@@ -35,8 +35,6 @@ LABELS = (
 )
 CONTROL = LABELS[0]
 BYTES_PER_WEIGHT = 70  # weights, gradients and copies in several formats, of six models
-
-
 WAYS = tuple(next(way for way in TRAINING if way.label == label) for label in LABELS)
 
 
