@@ -173,7 +173,6 @@ def _refuse_if_hopeless(measured: Measured, attempts: int, least: int, *, late: 
 
 
 def _typical(readings: list[dict]) -> dict[str, float | None]:
-    """The median of each reading beside a variant's samples."""
     names = ("sm_clock_mhz", "power_w", "temperature_c")
     values = {n: [r[n] for r in readings if r.get(n) is not None] for n in names}
     return {name: median(found) if found else None for name, found in values.items()}

@@ -68,7 +68,6 @@ def take(calls: Mapping[str, Call], clock: Clock, times: int = CALLS) -> dict[st
 
 
 def _census(runs: Sequence[Sequence[Kernel]]) -> Census:
-    """The census of one callable from the kernels of its calls."""
     return Census(
         # Calls may differ (autotuning, caches): the last one's state is what is timed.
         kernels=tuple(name for _, _, name in runs[-1]),

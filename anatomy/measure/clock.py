@@ -216,9 +216,8 @@ class CudaClock(Clock):
 
 class PatientClock(CudaClock):
     """As `CudaClock`, less what waiting takes behind a sleep that lasts as long as the call. After
-    tens of milliseconds of waiting the host's caches are cold, and on some hosts even waiting for
-    an idle device then takes more than `SIDE_STREAM_S`. It looks as if the call had left work on
-    another stream."""
+    tens of milliseconds the host's caches are cold, and on some hosts waiting for an idle device
+    then takes over `SIDE_STREAM_S`. It looks as if the call had left work on another stream."""
 
     def _still_busy(self, call: Call) -> bool:
         left_s, lasted_s = self._wait_behind(call)

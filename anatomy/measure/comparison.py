@@ -222,7 +222,6 @@ def _warn_of_company(watch: Stopwatch, op: str, quantity: str, before: int | Non
 
 
 def _figures(measured: blocks.Measured, index: int, sampler: sampling.Sampler) -> dict:
-    """What the blocks say of one variant."""
     raw = measured.raw[index]
     percentiles = quantiles(raw, n=20, method="inclusive") if len(raw) > 1 else raw * 19
     limited = measured.power_limited[index]

@@ -250,9 +250,8 @@ def _described(device: torch.device) -> str:
 def form(
     row: Mapping[str, Any], heads: int, sequence: int, where: torch.device
 ) -> tuple[Callable[[], None], Callable[[], int]]:
-    """A call, and another that gives PyTorch's number of the backend that it would choose for it;
-    `row` has `dtype`, `head_width`, `queries`, `gradients`, `causal` and `mask`; `sequence` is the
-    number of keys."""
+    """A call over `sequence` keys, and one that gives PyTorch's number of the backend that it would
+    choose for it; `row` has `dtype`, `head_width`, `queries`, `gradients`, `causal` and `mask`."""
     kind = formats.storage(row["dtype"])
     q, k, v = (
         torch.randn(1, heads, tokens, row["head_width"], dtype=kind, device=where)

@@ -101,7 +101,6 @@ def measure(
 def _cell(
     cell: Cell, watch: Stopwatch, task: str, dtype: str, backend: str, iters: int, budget_s: float
 ) -> pd.DataFrame:
-    """The comparison of one cell, and what its compilations took."""
     where, training = watch.device, task == "training"
     held = held_before(where) if where.type == "cuda" else 0
     model = models.transformer(cell.width, 1, where, formats.storage(dtype))

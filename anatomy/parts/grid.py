@@ -50,22 +50,13 @@ def measure_cells(
     promised: Sequence[str] = (),
     budget_s: float | None = None,
 ) -> pd.DataFrame:
-    """The table of all cells; one that can't be measured here has rows that say why.
-
-    Between two cells all is given back that the first has left; see `give_back`. What `measure`
-    raises and nobody foresaw is raised again, with a note that names the cell.
-
-    Args:
-        measure: Makes what one cell needs and returns its table. Coordinates that the table lacks
-            are added to it.
-        variants: Names of the rows of a cell that can't be measured, the control first; a function
-            where they depend on the cell.
-        quantity: The quantity of those rows, or several.
-        foreseen: Types of errors that cost their cell alone, beside `FORESEEN` and what a compiler
-            raises: `RuntimeError` where PyTorch may refuse an operation.
-        promised: Columns beside those of `PROMISED` that the table has in any case.
-        budget_s: Seconds after which no further cell is begun; its rows say so.
-    """
+    """The table of all cells; one that can't be measured here has rows that say why, of its
+    `variants`, the control first, in each `quantity`. `measure` makes what a cell needs and returns
+    its table, to which the coordinates are added that it lacks. Errors of `FORESEEN`, of a compiler
+    and of the types `foreseen` (`RuntimeError` where PyTorch may refuse an operation) cost their
+    cell alone; any other is raised again, with a note that names the cell. The table has the
+    columns of `PROMISED` and those `promised` in any case. After `budget_s` seconds no further cell
+    is begun, and the rest say so. Between two cells `give_back` returns what the first has left."""
     watch = stopwatch_for(where) if budget_s is not None else None
     begun = watch.now() if watch else 0.0
     tables = []

@@ -154,7 +154,6 @@ def _mode(given: Problem) -> AbstractContextManager:
 
 
 def _refused(op: str, where: torch.device, refused: Mapping[str, str]) -> pd.DataFrame:
-    """Rows without times that say why."""
     told = {"op": op, "role": "variant", "quantity": "step_wall", "device": where.type}
     return pd.DataFrame(
         [

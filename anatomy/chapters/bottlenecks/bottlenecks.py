@@ -72,7 +72,6 @@ def _refused(name: str, expected: str | None, where: torch.device, why: str) -> 
 def _examined(
     workload: Workload, where: torch.device, budget_s: float
 ) -> tuple[pd.DataFrame, list[str]]:
-    """One workload: its period, without its cause too, and the diagnosis."""
     calls = {workload.name: workload.call}
     if workload.without:
         calls["without"] = workload.without

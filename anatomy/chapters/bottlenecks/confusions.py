@@ -128,7 +128,6 @@ def _each(table: Sequence[Row]) -> dict[str, tuple[Row, Row | None]]:
 
 
 def _workloads(table: Sequence[Row], op: str | None) -> str:
-    """A row for each workload: what it is called, and what its cause costs."""
     heads = ["workload", "built as", *JUDGES.values(), "second", "#by the model", "#without it"]
     each = _each(table)
     lines = [[name, *_cells(*both)] for name, both in each.items() if not both[0].get("note")]

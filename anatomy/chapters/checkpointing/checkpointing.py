@@ -87,7 +87,6 @@ def frontier(
         width: Width C, a multiple of 64 or less than it; one cell has half of it.
         depth: Layers L of the deepest cell; others have a half and a quarter of them.
         batch: Sequences B of a step; one cell has a single, short one.
-        sequence: Tokens T of a sequence.
         budget_s: Seconds of the deepest cell, settling apart; others have a third.
 
     Returns:

@@ -74,7 +74,6 @@ def _trap(inside, width, batch, where, how, *, by_grad, wants) -> _Seen:
 
 
 def _against(without: _Seen, found: _Seen) -> dict:
-    """What a checkpointed step left, over what the same step leaves without a checkpoint."""
     missing = sum(each is None for each in found.gradients)
     error = None
     if not missing:

@@ -141,7 +141,6 @@ def training(
 
     Args:
         device: Where to run, such as cuda:0; a CPU has no CUDA graphs, and the rows say so.
-        layers: Layers of the transformer.
         sequence: Tokens T of one sequence; attention is within it.
         scale: Factor on widths and tokens; 1 for a GPU.
 
@@ -166,7 +165,6 @@ def training(
 
 
 def _step(width, tokens, layers, sequence, where, told, iters) -> pd.DataFrame:
-    """One training step of a transformer, eager and captured; `told` are its coordinates."""
     model = models.transformer(width, layers, where, torch.bfloat16)
     parameters = list(model.parameters())
     x = torch.randn(tokens // sequence, sequence, width, dtype=torch.bfloat16, device=where)

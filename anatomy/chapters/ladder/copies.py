@@ -76,9 +76,8 @@ def require_possible(way: rungs.Way, where: torch.device) -> None:
 
 
 def set_up(way: rungs.Way, make: Callable, calls: int, watch: Any) -> tuple[Callable, float]:
-    """What `make` makes, called so many times, and the seconds of both: some ways compile when
-    made. AnatomyError: torch.compile left its CUDA graphs out, or a switch of the process has
-    moved."""
+    """What `make` makes, called so many times, and the seconds of both: some compile when made.
+    AnatomyError: torch.compile left CUDA graphs out, or a switch of the process moved."""
     made: list[Callable] = []
     switches, skipped = gates.switches(), gates.skipped_graphs()
 

@@ -95,8 +95,6 @@ class Work:
 
 
 class _FusedAttention(TorchDispatchMode):
-    """Notes which fused attention is called."""
-
     def __init__(self) -> None:
         super().__init__()
         self.backends: set[str] = set()

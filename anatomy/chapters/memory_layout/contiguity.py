@@ -131,7 +131,6 @@ def _norm(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _chain(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """The chain: mean, subtract, variance, rsqrt(variance + eps), times, weight, bias."""
     centred = a - a.mean(-1, keepdim=True)  # (M, K)
     variance = a.var(-1, keepdim=True, unbiased=False)  # (M, 1)
     return centred * torch.rsqrt(variance + EPS) * weight + bias  # (M, K)

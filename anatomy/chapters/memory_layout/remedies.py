@@ -139,7 +139,6 @@ def _exact_copy(copied: Tensor) -> Callable[[], Tensor]:
 
 
 def _with_break_even(table: pd.DataFrame, labels: dict[str, tuple]) -> pd.DataFrame:
-    """Add case, remedy and step, and the uses after which each copy pays."""
     label = [labels[name.removesuffix(" (again)")] for name in table.variant]
     table = table.assign(
         case=[case for case, _, _ in label],
@@ -239,7 +238,6 @@ def compiled(
 
 
 def _compiled(function, a: Tensor, b: Tensor, options: dict) -> Callable[[], Tensor]:
-    """`function` of two matrices, compiled anew."""
     torch.compiler.reset()  # else the second way would reuse the first one's graph
     run = torch.compile(function, options=options, dynamic=False)
     return lambda: run(a, b)

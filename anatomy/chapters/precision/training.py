@@ -178,7 +178,6 @@ def exact_gradients(model: nn.Module, x: Tensor) -> list[Tensor]:
 
 
 def _errors(step: Step, exact: list[Tensor]) -> dict[str, float | None]:
-    """Relative error of the loss and of all gradients together, in norm."""
     loss = step()[0]
     square_error = square_norm = 0.0
     for found, wanted in zip(step.gradients(), exact[1:], strict=True):

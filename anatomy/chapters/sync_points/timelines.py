@@ -124,7 +124,6 @@ def _lasts(row: Row) -> str:
 
 
 def _summary(runs: Mapping[str, Sequence[Row]]) -> str:
-    """For each run the kinds with count and time, and how long the GPU stood still."""
     body = []
     for run, events in runs.items():
         cells = [tables.code(run)]

@@ -161,7 +161,6 @@ def _warmed(watch: Stopwatch, act: Callable[[int], None], each_s: float, launche
 
 
 def _launches(enqueue_s: float) -> int:
-    """About how many launches the host makes in so many seconds."""
     return max(1, round(enqueue_s / LAUNCH_S))
 
 

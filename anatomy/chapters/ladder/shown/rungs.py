@@ -38,9 +38,8 @@ KINDS = {
 def of(
     table: Sequence[Row], op: str | None = None, variants: Sequence[str] | None = None
 ) -> list[Row]:
-    """The rows of one comparison, by default the first one of rungs, without the control's
-    duplicate; of `variants`, names or patterns with a `*`, in this order. UnknownName where there
-    is none."""
+    """Rows of one comparison, by default the first of rungs, without the control's duplicate; of
+    `variants`, names or patterns with `*`, in this order. UnknownName if there is none."""
     known = scripts.names()
     op = op or next((row["op"] for row in table if row.get("rung") in known), None)
     every = rows.select(table, op=op)

@@ -178,7 +178,6 @@ def _uses(row: Row) -> str:
 
 
 def _gate(column: str) -> list[tuple[str, Callable[[Row], str]]]:
-    """An error and how far it may stray, as two columns."""
     allowed = rungs.ALLOWED[column]
     return [
         (f"#error of {rungs.ERRORS[column]}", lambda row: _small(row.get(column))),
