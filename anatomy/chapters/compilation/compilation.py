@@ -173,12 +173,12 @@ def _count(way: str, watch: Stopwatch, backend: str, inputs: list[Tensor], weigh
     import torch._dynamo as dynamo
 
     dynamic, marked, raised = WAYS[way]
-    compiled, ran = 0, 0
+    made, ran = 0, 0
     build = dynamo.lookup_backend(backend)
 
     def counting(graph: torch.fx.GraphModule, examples: list) -> Callable:
-        nonlocal compiled
-        compiled += 1
+        nonlocal made
+        made += 1
         built = build(graph, examples)
 
         def run(*arguments: Tensor):
@@ -198,7 +198,7 @@ def _count(way: str, watch: Stopwatch, backend: str, inputs: list[Tensor], weigh
                 dynamo.mark_dynamic(x, 1)
             seconds.append(watch.wall([lambda x=x: run(x, weight)]))
     return {
-        "compilations": compiled,
+        "compilations": made,
         "recompile_limit": wanted,
         "calls_without_graph": len(inputs) - ran,
         "first_s": seconds[0],

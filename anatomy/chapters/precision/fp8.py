@@ -32,7 +32,6 @@ BF16, READY, EAGER, COMPILED = (
     "fp8, quantised, compiled",
 )
 BF16_COMPILED = "bf16, compiled"
-Side = tuple[int, int, int]
 
 
 def quantised(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -62,7 +61,7 @@ def product(x: Tensor, w: Tensor, x_scale: Tensor, w_scale: Tensor, bias=None) -
 
 
 def products(
-    sides: list[Side], where: torch.device, iters: int, budget_s: float
+    sides: list[tuple[int, int, int]], where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
     """A table for each size (sides are multiples of 16) and quantity, and what compiling took."""
     why = without_fp8(where)
