@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from anatomy import claims
-from anatomy.chapters.compilation import chains, compilation
+from anatomy.chapters.compilation import chains, compilation, shapes
 from anatomy.chapters.compilation.claims import LAYER
 from anatomy.claims.pace import GPU, HOST, UNKNOWN, pace
 from anatomy.parts import compiled
@@ -376,7 +376,7 @@ def test_a_change_of_length_takes_two():
 
 
 def test_lengths_are_counted_and_what_fails_says_why(monkeypatch):
-    found = compilation.counted(CPU, "eager", 10, 8).set_index("variant")
+    found = shapes.measure(CPU, "eager", 10, 8).set_index("variant")
     assert found.compilations["static, higher limit"] == 10
     assert found.compilations["dynamic"] == found.compilations["marked"] == 1
     limit = found.recompile_limit["static"]
@@ -385,8 +385,8 @@ def test_lengths_are_counted_and_what_fails_says_why(monkeypatch):
     def fail(*_):
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(compilation, "_count", fail)
-    assert set(compilation.counted(CPU, "eager", 2, 8).note) == {"RuntimeError: no compiler"}
+    monkeypatch.setattr(shapes, "_count", fail)
+    assert set(shapes.measure(CPU, "eager", 2, 8).note) == {"RuntimeError: no compiler"}
 
 
 def test_the_script_that_pages_show_tells_breaks_from_none(capsys):
