@@ -98,9 +98,7 @@ def measure(
     return table.assign(task=task, dtype=dtype)
 
 
-def _cell(
-    cell: Cell, watch: Stopwatch, task: str, dtype: str, backend: str, iters: int, budget_s: float
-) -> pd.DataFrame:
+def _cell(cell: Cell, watch: Stopwatch, task, dtype, backend, iters, budget_s) -> pd.DataFrame:
     where, training = watch.device, task == "training"
     held = held_before(where) if where.type == "cuda" else 0
     model = models.transformer(cell.width, 1, where, formats.storage(dtype))

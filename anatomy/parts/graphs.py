@@ -185,9 +185,7 @@ def held_before(where: torch.device) -> int:
     return torch.cuda.memory_reserved(where)
 
 
-def _refused(
-    told: Mapping[str, object], where: torch.device, quantities: Sequence[str], why: str
-) -> pd.DataFrame:
+def _refused(told, where, quantities: Sequence[str], why: str) -> pd.DataFrame:
     row = {**told, "role": "variant", "device": where.type, "note": why}
     rows = [
         row | {"variant": variant, "quantity": quantity}

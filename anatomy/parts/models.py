@@ -62,6 +62,11 @@ def transformer(width: int, layers: int, device: torch.device, dtype: torch.dtyp
     return model.to(device, dtype)
 
 
+def half(where: torch.device) -> torch.dtype:
+    """What large layers compute in: a CPU is there to show the form, and has no fast bfloat16."""
+    return torch.bfloat16 if where.type == "cuda" else torch.float32
+
+
 def gradients_of(
     model: Layer, parameters: Sequence[Tensor], x: Tensor
 ) -> Callable[[], tuple[Tensor, ...]]:

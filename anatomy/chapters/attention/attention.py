@@ -85,9 +85,7 @@ def lengths(longest: int, full: bool) -> list[int]:
         found.append(found[-1] // step)
 
 
-def _measured(
-    size: Size, where: torch.device, ordinary: Mapping[str, bool], cell: dict, iters: int
-) -> pd.DataFrame:
+def _measured(size: Size, where, ordinary, cell: dict, iters: int) -> pd.DataFrame:
     op = f"{cell['direction']} N={size.sequence}"
     refused = attention.too_large(size, where)
     if len(refused) == len(WAYS):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
-from anatomy.chapters.bottlenecks.workloads import WORKLOADS, Call, Workload, half, sized
+from anatomy.chapters.bottlenecks.workloads import WORKLOADS, Call, Workload, sized
 from anatomy.comparison import compare
 from anatomy.diagnosis import bottleneck, profiles
 from anatomy.diagnosis.bottleneck import COMMUNICATION
@@ -18,6 +18,7 @@ from anatomy.machine import host as machine
 from anatomy.measure import census, stopwatch_for
 from anatomy.numerics import formats
 from anatomy.parts import demands, models
+from anatomy.parts.models import half
 from anatomy.record.bounds import Scale, Seconds
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError

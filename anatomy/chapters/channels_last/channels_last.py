@@ -5,7 +5,7 @@ side. Tensor cores want the second; a library that is given the first may conver
 import copy
 import functools
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
@@ -323,12 +323,7 @@ def _told(what: str, phase: str, dtype: str, batch: int, tuned: bool = False) ->
     return told | {"cudnn_benchmark": tuned}
 
 
-def _guarded(
-    told: Mapping[str, object],
-    where: torch.device,
-    quantity: str,
-    measure: Callable[[], pd.DataFrame],
-) -> pd.DataFrame:
+def _guarded(told, where, quantity, measure: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     """The table of one cell, or rows in its place that say why there is none."""
     try:
         return measure()

@@ -126,9 +126,7 @@ def measure(
     return pd.concat(found, ignore_index=True)
 
 
-def _measured(
-    chain: Chain, watch: Stopwatch, backend: str, iters: int, budget_s: float
-) -> pd.DataFrame:
+def _measured(chain: Chain, watch: Stopwatch, backend, iters, budget_s) -> pd.DataFrame:
     x, weights = chain.x, chain.weights
     calls, graphs = {}, {}
     for breaks in BREAKS:

@@ -3,7 +3,7 @@ a graph saves is the host's part of each launch, which the GPU's own clock does 
 
 import functools
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 import torch
@@ -226,9 +226,7 @@ def pools(
     return pd.DataFrame(rows)
 
 
-def _held(
-    model: Callable[[Tensor], Tensor], inputs: Sequence[Tensor], where: torch.device
-) -> Iterator[tuple[str, int, int]]:
+def _held(model, inputs: Sequence[Tensor], where) -> Iterator[tuple[str, int, int]]:
     """For each way its name, the bytes that it holds, and those of the results."""
     calls = [functools.partial(model, x) for x in inputs]
     outputs = sum(x.nbytes for x in inputs)  # a transformer's output is as large as its input
