@@ -1,10 +1,8 @@
-"""Blocks: every variant once, in balanced order, again and again, and looks at fixed counts.
-
-A clock that drifts by a percent during a measurement makes whichever variant comes later look
+"""Blocks: every variant once, in balanced order, again and again, and looks at fixed counts. A
+clock that drifts by a percent during a measurement makes whichever variant comes later look
 different. In a block all variants are measured within milliseconds of each other, and over the
 blocks each comes equally often before and after each other. What a block disturbed by a recorded
-cause says is thrown away, counted, and measured again; an outlier without a cause is kept.
-"""
+cause says is thrown away, counted, and measured again; an outlier without a cause is kept."""
 
 import random
 from collections import Counter
@@ -46,11 +44,9 @@ class Measured:
 
 
 def balanced_orders(count: int, seed: int) -> list[list[int]]:
-    """Orders of `count` variants in which each follows each other equally often, shuffled.
-
-    `count` orders if that is even, twice as many if it is odd.
-    Source: E. J. Williams 1949, Australian Journal of Scientific Research A 2, 149-168.
-    """
+    """Orders of `count` variants in which each follows each other equally often, shuffled. `count`
+    orders if that is even, twice as many if it is odd. Source: E. J. Williams 1949, Australian
+    Journal of Scientific Research A 2, 149-168."""
     first = [0]
     for step in range(1, count):
         first.append((first[-1] + (step if step % 2 else -step)) % count)
@@ -71,13 +67,11 @@ def run(
     looks: Sequence[int] = LOOKS,
     company: int | None = None,
 ) -> Measured:
-    """Measure all variants in interleaved blocks until they are narrow enough, or time is up.
-
-    The control stands twice among the `samplers`. `narrow_enough` is asked, with one list of block
+    """Measure all variants in interleaved blocks until they are narrow enough, or time is up. The
+    control stands twice among the `samplers`. `narrow_enough` is asked, with one list of block
     medians per variant, after as many blocks as `looks` says. After `budget_s` seconds no block is
-    begun; but see `PATIENCE`. `company` counts other processes on the device that were there
-    before and are allowed. MeasurementError where more blocks are thrown away than kept.
-    """
+    begun; but see `PATIENCE`. `company` counts other processes on the device that were there before
+    and are allowed. MeasurementError where more blocks are thrown away than kept."""
     names, samplers = list(samplers), list(samplers.values())
     watch = samplers[0].watch
     count = len(samplers)
@@ -121,10 +115,8 @@ def run(
 
 def _middle(samples: list[float], sampler: Sampler) -> float:
     """The median of one part's samples, between the steps of the clock where it counts in steps.
-
     Most samples of a short kernel fall on one or two steps, and their plain median jumps between
-    them; how many lie on either side says where in the step the median is.
-    """
+    them; how many lie on either side says where in the step the median is."""
     step = sampler.resolution_s if sampler.way == "alone" else 0.0
     return median_grouped(samples, interval=step) if step else median(samples)
 
@@ -181,7 +173,6 @@ def _refuse_if_hopeless(measured: Measured, attempts: int, least: int, *, late: 
 
 
 def _typical(readings: list[dict]) -> dict[str, float | None]:
-    """The median of each reading beside a variant's samples."""
     names = ("sm_clock_mhz", "power_w", "temperature_c")
     values = {n: [r[n] for r in readings if r.get(n) is not None] for n in names}
     return {name: median(found) if found else None for name, found in values.items()}

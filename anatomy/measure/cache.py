@@ -1,9 +1,7 @@
-"""How large the cache is that a cold call must not find anything in, and how to keep it out.
-
-Called again and again on the same buffers, a function reads them from the L2 cache, which real
-code, with other work in between, would not. Before a cold sample the cache is therefore flushed
-(`clock.Flush`), or several sets of buffers are used in turn (`rotation`).
-"""
+"""How large the cache is that a cold call must not find anything in, and how to keep it out. Called
+again and again on the same buffers, a function reads them from the L2 cache, which real code, with
+other work in between, would not. Before a cold sample the cache is therefore flushed
+(`clock.Flush`), or several sets of buffers are used in turn (`rotation`)."""
 
 from pathlib import Path
 
@@ -39,10 +37,8 @@ def _parse_size(text: str) -> int:
 
 
 def rotation(footprint_bytes: int, device: torch.device) -> int:
-    """How many sets of buffers, used in turn, keep a callable's inputs out of the cache.
-
-    One call reads `footprint_bytes` of its own set. At least 2; or 1 if so many sets would be
-    needed that flushing is the better way.
-    """
+    """How many sets of buffers, used in turn, keep a callable's inputs out of the cache. One call
+    reads `footprint_bytes` of its own set. At least 2; or 1 if so many sets would be needed that
+    flushing is the better way."""
     sets = -(-FLUSH_FACTOR * last_level_cache_bytes(device) // max(footprint_bytes, 1))
     return 1 if sets > MOST_SETS else max(2, sets)

@@ -1,8 +1,6 @@
-"""Which kernels one call runs, by name and in order, as CUPTI saw them.
-
-They are the evidence for why a call took its time: which tile, which alignment, whether a copy ran
-first. They are read outside the timed blocks, because a profiler slows what it watches.
-"""
+"""Which kernels one call runs, by name and in order, as CUPTI saw them. They are the evidence for
+why a call took its time: which tile, which alignment, whether a copy ran first. They are read
+outside the timed blocks, because a profiler slows what it watches."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -25,11 +23,9 @@ Kernel = tuple[float, float, str]
 
 @dataclass(frozen=True)
 class Census:
-    """The device's work of one call; times in seconds, medians over `CALLS` calls.
-
-    Both come from one timeline: a busy time from here and a span from an event pair would differ
-    with the clock as well as with the gaps.
-    """
+    """The device's work of one call; times in seconds, medians over `CALLS` calls. Both come from
+    one timeline: a busy time from here and a span from an event pair would differ with the clock as
+    well as with the gaps."""
 
     kernels: tuple[str, ...]  # names in order of their start, copies and memsets among them
     busy_s: float  # union of their intervals
@@ -72,7 +68,6 @@ def take(calls: Mapping[str, Call], clock: Clock, times: int = CALLS) -> dict[st
 
 
 def _census(runs: Sequence[Sequence[Kernel]]) -> Census:
-    """The census of one callable from the kernels of its calls."""
     return Census(
         # Calls may differ (autotuning, caches): the last one's state is what is timed.
         kernels=tuple(name for _, _, name in runs[-1]),

@@ -35,12 +35,10 @@ SLEEPS, SLEEP_CYCLES = 20, 2_000_000
 
 
 class Flush:
-    """Evicts the last-level cache of one device, and leaves it clean rather than dirty.
-
-    The buffer is first written, then another one of `FLUSH_FACTOR` caches is read. Writing alone
-    would leave a cache full of dirty lines, whose write-back would then be charged to the timed
-    call: on a 60 MB cache that is up to 60 MB of somebody else's traffic.
-    """
+    """Evicts the last-level cache of one device, and leaves it clean rather than dirty. The buffer
+    is first written, then another one of `FLUSH_FACTOR` caches is read. Writing alone would leave a
+    cache full of dirty lines, whose write-back would then be charged to the timed call: on a 60 MB
+    cache that is up to 60 MB of somebody else's traffic."""
 
     def __init__(self, device: torch.device) -> None:
         self.cache_bytes = last_level_cache_bytes(device)
@@ -60,11 +58,9 @@ class Flush:
 
 
 class Clock:
-    """Times callables on one device; this one has the host's monotonic counter alone.
-
-    Every duration is in seconds. What the clock itself adds to a span is still in it here:
-    `calibration` says how much, and `sampling` takes it off.
-    """
+    """Times callables on one device; this one has the host's monotonic counter alone. Every
+    duration is in seconds. What the clock itself adds to a span is still in it here: `calibration`
+    says how much, and `sampling` takes it off."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -83,10 +79,8 @@ class Clock:
     def spans(
         self, calls: Sequence[Call], *, cold: bool, hold_s: float
     ) -> tuple[list[float], bool]:
-        """One span per call, each taken alone; and whether dispatch leaked into them.
-
-        All are queued before the first one begins, so `hold_s` must be enough for all.
-        """
+        """One span per call, each taken alone; and whether dispatch leaked into them. All are
+        queued before the first one begins, so `hold_s` must be enough for all."""
         taken = []
         for call in calls:
             if cold:
@@ -221,12 +215,9 @@ class CudaClock(Clock):
 
 
 class PatientClock(CudaClock):
-    """As `CudaClock`, less what waiting takes behind a sleep that lasts as long as the call.
-
-    After tens of milliseconds of waiting the host's caches are cold, and on some hosts even waiting
-    for an idle device then takes more than `SIDE_STREAM_S`. It looks as if the call had left work
-    on another stream.
-    """
+    """As `CudaClock`, less what waiting takes behind a sleep that lasts as long as the call. After
+    tens of milliseconds the host's caches are cold, and on some hosts waiting for an idle device
+    then takes over `SIDE_STREAM_S`. It looks as if the call had left work on another stream."""
 
     def _still_busy(self, call: Call) -> bool:
         left_s, lasted_s = self._wait_behind(call)

@@ -34,12 +34,9 @@ OF_HOST = ("host_enqueue", "step_wall")
 
 @dataclass(frozen=True)
 class RawComparison:
-    """What was measured, with nothing concluded from it.
-
-    `rows` has one per variant in the order given, the control's duplicate last. Times end in `_s`
-    and are seconds; `blocks_s` are the medians of the blocks, of which every statistic is made on
-    reading. All else is by variant.
-    """
+    """What was measured, with nothing concluded from it. `rows` has one per variant in the order
+    given, the control's duplicate last. Times end in `_s` and are seconds; `blocks_s` are the
+    medians of the blocks, of which every statistic is made on reading. All else is by variant."""
 
     rows: list[dict]
     medians: dict[str, list[float]]  # of the blocks, not rounded
@@ -142,12 +139,10 @@ def compare_raw(
 def settle(
     watch: Stopwatch, rings: Mapping[str, Sequence[Call]], cap_s: float | None = None
 ) -> float:
-    """Call all variants until two rounds take equally long; returns the seconds it took.
-
-    The first calls compile, tune, allocate and wake the clocks; none of that belongs in a steady
-    figure. Gives up after `cap_s` seconds, by default `SETTLE_CAP_S`, with a warning; 0 means that
-    the caller has seen to it.
-    """
+    """Call all variants until two rounds take equally long; returns the seconds it took. The first
+    calls compile, tune, allocate and wake the clocks; none of that belongs in a steady figure.
+    Gives up after `cap_s` seconds, by default `SETTLE_CAP_S`, with a warning; 0 means that the
+    caller has seen to it."""
     cap_s = SETTLE_CAP_S if cap_s is None else cap_s
     if not cap_s:
         return 0.0
@@ -227,7 +222,6 @@ def _warn_of_company(watch: Stopwatch, op: str, quantity: str, before: int | Non
 
 
 def _figures(measured: blocks.Measured, index: int, sampler: sampling.Sampler) -> dict:
-    """What the blocks say of one variant."""
     raw = measured.raw[index]
     percentiles = quantiles(raw, n=20, method="inclusive") if len(raw) > 1 else raw * 19
     limited = measured.power_limited[index]

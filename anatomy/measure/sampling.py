@@ -1,10 +1,8 @@
-"""How one sample of a callable is taken: alone, or in a batch.
-
-The event pair around a short kernel costs more than the kernel. Back to back, many calls share one
-pair. A cold call cannot be repeated without a flush in between, so it is timed alone, and what the
-pair itself takes (see `calibration`) is taken off. The way is chosen once per variant before the
-blocks begin, by the quantity and how long the call takes, and is in the row as `method`.
-"""
+"""How one sample of a callable is taken: alone, or in a batch. The event pair around a short kernel
+costs more than the kernel. Back to back, many calls share one pair. A cold call cannot be repeated
+without a flush in between, so it is timed alone, and what the pair itself takes (see `calibration`)
+is taken off. The way is chosen once per variant before the blocks begin, by the quantity and how
+long the call takes, and is in the row as `method`."""
 
 import math
 from collections.abc import Sequence
@@ -154,12 +152,10 @@ def prepare(
     ring: Sequence[Call],
     quantity: Quantity,
 ) -> Sampler:
-    """Decide how samples of a callable are taken, from a few calls of it.
-
-    A `ring` of several is the same callable over several sets of buffers, which for `gpu_cold`
-    must together be larger than twice the L2 cache; used in turn, they need no flush. The sampler
-    is `launch_inclusive` if the callable synchronizes.
-    """
+    """Decide how samples of a callable are taken, from a few calls of it. A `ring` of several is
+    the same callable over several sets of buffers, which for `gpu_cold` must together be larger
+    than twice the L2 cache; used in turn, they need no flush. The sampler is `launch_inclusive` if
+    the callable synchronizes."""
     call = ring[0]
     once_s = watch.wall(ring[:1])
     repeats = 1 if once_s > SLOW_S else 3
@@ -212,11 +208,9 @@ def _way(
 
 
 def _calls(least_s: float, period_s: float, enqueue_s: float) -> int:
-    """Calls in a batch of at least `least_s` seconds that the launch queue can hold.
-
-    A power of two: what a batch costs beside its calls is divided by their number, so figures of
-    one callable would differ if each chose a number of its own.
-    """
+    """Calls in a batch of at least `least_s` seconds that the launch queue can hold. A power of
+    two: what a batch costs beside its calls is divided by their number, so figures of one callable
+    would differ if each chose a number of its own."""
     wanted = 2 ** math.ceil(math.log2(max(1.0, least_s / period_s)))
     fits = QUEUE_LIMIT // max(1, math.ceil(enqueue_s / LAUNCH_S))
     return max(1, min(wanted, 2 ** int(math.log2(max(1, fits)))))

@@ -29,8 +29,7 @@ SWITCHES = {
     "cudnn": (CUDA.enable_cudnn_sdp, CUDA.cudnn_sdp_enabled),
 }
 BACKENDS = tuple(SWITCHES)
-# Ways to compute attention, the ordinary one first.
-WAYS = ("manual", *BACKENDS, "default")
+WAYS = ("manual", *BACKENDS, "default")  # ways to compute attention, the ordinary one first
 # PyTorch's number of a backend -> its name here.
 CHOSEN = {
     SDPBackend.MATH.value: "math",
@@ -52,11 +51,9 @@ ALLOWED = {
     # be 2**-11 off each, so a kernel that did so unasked is found out.
     torch.float32: 2**-13,
 }
-# Scores of one block of queries in the exact computation: half a GiB of float64.
-BLOCK_SCORES = 2**26
+BLOCK_SCORES = 2**26  # of one block of queries in the exact computation: half a GiB of float64
 
-# Shortest sequence of a map; each next one is so many times as long.
-SHORTEST, STEP, FINE_STEP = 128, 4, 2
+SHORTEST, STEP, FINE_STEP = 128, 4, 2  # of a map's sequences; each next is so many times as long
 # Tensors of N x N scores that are there at once. Written out: the scores, the scaled ones and the
 # probabilities; backward the probabilities and two gradients, and one for safety. In `math` also a
 # mask of the rows without any score, and the probabilities with those rows mended.
@@ -64,10 +61,8 @@ SCORES = {"manual": {"forward": 3, "backward": 4}, "math": {"forward": 4, "backw
 # Ways of different sizes of scores can't use each other's freed memory. So that it need not be
 # given back and asked for again within the blocks, none may need more than this share of it.
 MOST_MEMORY = 0.5
-# Tensors of (B, H, N, D) in float64 and in the tensors' format that a comparison holds.
-WIDE_TENSORS, TENSORS = 8, 24
-# Tensors of one block's scores in the exact computation.
-EXACT_SCORES = 6
+WIDE_TENSORS, TENSORS = 8, 24  # of (B, H, N, D) in a comparison: in float64, in their own format
+EXACT_SCORES = 6  # tensors of one block's scores in the exact computation
 
 
 @dataclass(frozen=True)
@@ -112,8 +107,7 @@ def problem(size: Size, where: torch.device) -> Problem:
 def calls(given: Problem, ordinary: Mapping[str, bool]) -> dict[str, Call]:
     """Each way as a call that returns the output, and with `grad` the gradients of q, k and v; to
     be called within `switches_kept`. Every way but `manual` throws PyTorch's own switches: the
-    context `sdpa_kernel` costs more host time than a short kernel takes, and would be timed.
-    """
+    context `sdpa_kernel` costs more host time than a short kernel takes, and would be timed."""
 
     def fused(on: Mapping[str, bool]) -> Callable[[], Tensor]:
         throws = [(switch, on[name]) for name, (switch, _) in SWITCHES.items()]
@@ -256,10 +250,8 @@ def _described(device: torch.device) -> str:
 def form(
     row: Mapping[str, Any], heads: int, sequence: int, where: torch.device
 ) -> tuple[Callable[[], None], Callable[[], int]]:
-    """A call, and another that gives PyTorch's number of the backend that it would choose for it;
-    `row` has `dtype`, `head_width`, `queries`, `gradients`, `causal` and `mask`; `sequence` is the
-    number of keys.
-    """
+    """A call over `sequence` keys, and one that gives PyTorch's number of the backend that it would
+    choose for it; `row` has `dtype`, `head_width`, `queries`, `gradients`, `causal` and `mask`."""
     kind = formats.storage(row["dtype"])
     q, k, v = (
         torch.randn(1, heads, tokens, row["head_width"], dtype=kind, device=where)

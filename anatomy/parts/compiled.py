@@ -27,8 +27,7 @@ Call = Callable[[], tuple[Tensor, ...]]
 EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
 # Way -> the mode of torch.compile; eager has none.
 MODES = {COMPILED: None, GRAPHS: "reduce-overhead", TUNED: "max-autotune"}
-# Ways that hold CUDA graphs, which a CPU has not.
-WITH_GRAPHS = (GRAPHS, TUNED)
+WITH_GRAPHS = (GRAPHS, TUNED)  # ways that hold CUDA graphs, which a CPU has not
 # (width C, tokens T) of the cells, from a layer that the host can hardly keep up with to one whose
 # kernels last for a millisecond; and those of them in which CUDA graphs are tried as well. Each
 # compilation takes seconds, and all of them together must fit into a minute.
@@ -36,11 +35,8 @@ WIDTHS, TOKENS = (256, 1024, 4096), (256, 4096)
 GRAPH_CELLS = ((256, 256), (4096, 256), (4096, 4096))
 FULL_WIDTHS, FULL_TOKENS = (256, 512, 1024, 2048, 4096, 8192), (64, 256, 1024, 4096, 16384)
 TUNED_CELL = (1024, 256)
-# Calls that set a way up: a mode with CUDA graphs compiles and warms up in the first, records its
-# graphs in the second, and replays them in the third.
-FIRST_CALLS = 3
-# Seconds that settling may take, or the budget if that is less; all ways have run before.
-SETTLE_S = 1.0
+FIRST_CALLS = 3  # set a way up: with CUDA graphs one compiles, one records them, one replays them
+SETTLE_S = 1.0  # of settling, or the budget if that is less; all ways have run before
 # Relative error allowed of the loss and of each matrix's gradient in 16 bits: an output's 2**-6
 # (see `agreement.ALLOWED`), twice, because they come after a forward and a backward pass.
 ALLOWED_GRADIENT = {"bf16": 2**-5, "fp32": 2**-12, "tf32": 2**-7}
@@ -102,10 +98,7 @@ def measure(
     return table.assign(task=task, dtype=dtype)
 
 
-def _cell(
-    cell: Cell, watch: Stopwatch, task: str, dtype: str, backend: str, iters: int, budget_s: float
-) -> pd.DataFrame:
-    """The comparison of one cell, and what its compilations took."""
+def _cell(cell: Cell, watch: Stopwatch, task, dtype, backend, iters, budget_s) -> pd.DataFrame:
     where, training = watch.device, task == "training"
     held = held_before(where) if where.type == "cuda" else 0
     model = models.transformer(cell.width, 1, where, formats.storage(dtype))
@@ -180,8 +173,7 @@ def or_without_graphs(
 
 def memory_of(way: str, found: memory.Peak | None, held: int) -> dict[str, int | None]:
     """The memory of a way as columns, without what was `held` before its cell; of CUDA graphs only
-    what is reserved, for no account of tensors sees their pool.
-    """
+    what is reserved, for no account of tensors sees their pool."""
     told = memory.columns(found)
     if found:
         told["reserved_bytes"] = found.reserved_bytes - held
@@ -204,11 +196,9 @@ def _compiled(model: torch.nn.Module, way: str, backend: str) -> Callable[[Tenso
 def _call(
     run: models.Layer, model: torch.nn.Module, x: Tensor, training: bool, graphs: bool = False
 ) -> Call:
-    """One step: the output alone, or the loss with the gradients of all matrices.
-
-    Those of vectors are computed, and not returned: as sums over all tokens of terms that cancel,
-    they are mostly rounding in 16 bits, and could not be checked.
-    """
+    """One step: the output alone, or the loss with the gradients of all matrices. Those of vectors
+    are computed, and not returned: as sums over all tokens of terms that cancel, they are mostly
+    rounding in 16 bits, and could not be checked."""
     parameters = list(model.parameters())
     shown = [0, *(1 + i for i, each in enumerate(parameters) if each.ndim > 1)]
     step = models.gradients_of(run, parameters, x) if training else None

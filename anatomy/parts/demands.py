@@ -4,8 +4,7 @@ from anatomy.machine import host
 from anatomy.parts import models
 from anatomy.table.errors import BadParameter
 
-# What a layer takes beside its weights, as Python's objects: about so much.
-LAYER_BYTES = 2**15
+LAYER_BYTES = 2**15  # what a layer takes beside its weights, as Python's objects: about so much
 
 
 def positive(**given: float) -> None:

@@ -18,10 +18,8 @@ from anatomy.table.errors import AnatomyError
 Outputs = Tensor | tuple[Tensor, ...]
 Call = Callable[[], Outputs]
 
-# Calls on the side stream before a capture: what is loaded and tuned at first is not captured.
-WARM_UPS = 3
-# Seconds of one comparison, and of settling before it.
-BUDGET_S, SETTLE_S = 1.5, 0.5
+WARM_UPS = 3  # calls before a capture: what is loaded and tuned at first is not captured
+BUDGET_S, SETTLE_S = 1.5, 0.5  # seconds of one comparison, and of settling before it
 EAGER, GRAPH, COPIED = "eager", "graph", "graph, input copied"
 WHY_NOT = "CUDA graphs need an NVIDIA GPU"
 
@@ -187,9 +185,7 @@ def held_before(where: torch.device) -> int:
     return torch.cuda.memory_reserved(where)
 
 
-def _refused(
-    told: Mapping[str, object], where: torch.device, quantities: Sequence[str], why: str
-) -> pd.DataFrame:
+def _refused(told, where, quantities: Sequence[str], why: str) -> pd.DataFrame:
     row = {**told, "role": "variant", "device": where.type, "note": why}
     rows = [
         row | {"variant": variant, "quantity": quantity}

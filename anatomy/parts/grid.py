@@ -12,16 +12,9 @@ import torch
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.parts.compiled import reason_of
-from anatomy.table.errors import (
-    AnatomyError,
-    DeviceError,
-    DisagreementError,
-    MeasurementError,
-    OutOfMemory,
-)
+from anatomy.table import errors
 
-# Where a cell lies: its `op` and its other coordinates, by column.
-Cell = Mapping[str, Any]
+Cell = Mapping[str, Any]  # where a cell lies: its `op` and its other coordinates, by column
 Value = TypeVar("Value")
 
 # Columns that pages and claims read of any cell, whether or not one of them could be measured.
@@ -38,11 +31,11 @@ NOT_BEGUN = "not begun"
 # What any experiment must expect of a cell, beside torch's own lack of memory. A wrong parameter,
 # another process on the card and what nobody thought of are no row: they end the run.
 FORESEEN = {
-    OutOfMemory: NO_MEMORY,
-    DisagreementError: WRONG,
-    DeviceError: NOT_SUPPORTED,
+    errors.OutOfMemory: NO_MEMORY,
+    errors.DisagreementError: WRONG,
+    errors.DeviceError: NOT_SUPPORTED,
     NotImplementedError: NOT_SUPPORTED,
-    MeasurementError: NOT_MEASURED,
+    errors.MeasurementError: NOT_MEASURED,
 }
 
 
@@ -57,22 +50,13 @@ def measure_cells(
     promised: Sequence[str] = (),
     budget_s: float | None = None,
 ) -> pd.DataFrame:
-    """The table of all cells; one that can't be measured here has rows that say why.
-
-    Between two cells all is given back that the first has left; see `give_back`. What `measure`
-    raises and nobody foresaw is raised again, with a note that names the cell.
-
-    Args:
-        measure: Makes what one cell needs and returns its table. Coordinates that the table lacks
-            are added to it.
-        variants: Names of the rows of a cell that can't be measured, the control first; a function
-            where they depend on the cell.
-        quantity: The quantity of those rows, or several.
-        foreseen: Types of errors that cost their cell alone, beside `FORESEEN` and what a compiler
-            raises: `RuntimeError` where PyTorch may refuse an operation.
-        promised: Columns beside those of `PROMISED` that the table has in any case.
-        budget_s: Seconds after which no further cell is begun; its rows say so.
-    """
+    """The table of all cells; one that can't be measured here has rows that say why, of its
+    `variants`, the control first, in each `quantity`. `measure` makes what a cell needs and returns
+    its table, to which the coordinates are added that it lacks. Errors of `FORESEEN`, of a compiler
+    and of the types `foreseen` (`RuntimeError` where PyTorch may refuse an operation) cost their
+    cell alone; any other is raised again, with a note that names the cell. The table has the
+    columns of `PROMISED` and those `promised` in any case. After `budget_s` seconds no further cell
+    is begun, and the rest say so. Between two cells `give_back` returns what the first has left."""
     watch = stopwatch_for(where) if budget_s is not None else None
     begun = watch.now() if watch else 0.0
     tables = []
@@ -98,8 +82,7 @@ def attempt(
     act: Callable[[], Value], where: torch.device, foreseen: tuple[type[Exception], ...] = ()
 ) -> tuple[Value | None, str]:
     """What `act` returned, or None and why, by an error that was foreseen; what it left is given
-    back.
-    """
+    back."""
     usable = True
     try:
         return act(), ""
@@ -117,17 +100,16 @@ def attempt(
 
 def note_of(error: Exception, foreseen: tuple[type[Exception], ...] = ()) -> str:
     """An error as a row's note, by its type; empty for one that nobody foresaw, as one of the
-    accelerator itself is but for its memory: after it, the process can use the device no more.
-    """
+    accelerator itself is but for its memory: after it, the process can use the device no more."""
     kind = kind_of(error)
     if not kind and isinstance(error, foreseen) and not isinstance(error, torch.AcceleratorError):
         kind = FAILED
-    if kind == NO_MEMORY and not isinstance(error, OutOfMemory):
+    if kind == NO_MEMORY and not isinstance(error, errors.OutOfMemory):
         return kind  # its text names processes
     if not kind:
         return ""
     within = getattr(error, "inner_exception", None)  # torch.compile's own text names a backend
-    own = next(iter(str(error).splitlines()), "") if isinstance(error, AnatomyError) else ""
+    own = next(iter(str(error).splitlines()), "") if isinstance(error, errors.AnatomyError) else ""
     return f"{kind}: {own or reason_of(within or error)}"
 
 

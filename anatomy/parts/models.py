@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# Width of one attention head: what published models use, and what every fused kernel takes.
-HEAD_WIDTH = 64
+HEAD_WIDTH = 64  # of an attention head: what published models use, and every fused kernel takes
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -63,6 +62,11 @@ def transformer(width: int, layers: int, device: torch.device, dtype: torch.dtyp
     return model.to(device, dtype)
 
 
+def half(where: torch.device) -> torch.dtype:
+    """What large layers compute in: a CPU is there to show the form, and has no fast bfloat16."""
+    return torch.bfloat16 if where.type == "cuda" else torch.float32
+
+
 def gradients_of(
     model: Layer, parameters: Sequence[Tensor], x: Tensor
 ) -> Callable[[], tuple[Tensor, ...]]:
@@ -79,9 +83,6 @@ def gradients_of(
 def layer_flops(width: int, tokens: int, sequence: int) -> int:
     """Floating-point operations of the products of one layer's forward pass: 24 C^2 for each token
     (q, k, v and out 8 C^2, the perceptron 16 C^2) and 4 C T for attention's two products over T
-    tokens.
-
-    Source: Narayanan et al. 2021, arXiv:2104.04473, appendix; Hoffmann et al. 2022,
-    arXiv:2203.15556, appendix F, counts alike.
-    """
+    tokens. Source: Narayanan et al. 2021, arXiv:2104.04473, appendix; Hoffmann et al. 2022,
+    arXiv:2203.15556, appendix F, counts alike."""
     return tokens * (24 * width * width + 4 * width * sequence)

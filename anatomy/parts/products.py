@@ -11,11 +11,9 @@ from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
 from anatomy.table import formulas
 
-# M, N, K.
-Side = tuple[int, int, int]
+Side = tuple[int, int, int]  # M, N, K
 
-# Tensor cores of this compute capability and later multiply fp8.
-FP8_CAPABILITY = (8, 9)
+FP8_CAPABILITY = (8, 9)  # tensor cores of this compute capability and later multiply fp8
 # How far a product of fp8 factors may stray from the float64 product of the same factors, that is
 # after their rounding to fp8. What is left is the rounding of the result to bfloat16 (2**-9 at
 # most; 2**-6 are allowed as for other bfloat16 products), and the sums: with fast accumulation

@@ -18,11 +18,9 @@ from anatomy.table import formulas
 from anatomy.table.errors import MeasurementError
 
 DIRECTIONS = ("forward", "forward and backward")
-# Above this length a map is always fine: a power of the length needs more than three of them.
-FINE_ABOVE = 2048
+FINE_ABOVE = 2048  # longer maps are always fine: a power of the length needs more than three
 BUDGET_S, SETTLE_CAP_S = 2.0, 1.0  # of one comparison: ten of them take half a minute
-# From this length on the checks and the list of kernels alone take that long.
-LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384
+LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384  # from where checks and listing kernels take that long
 
 # Form of a call -> what is different from the plain one.
 FORMS = {
@@ -87,9 +85,7 @@ def lengths(longest: int, full: bool) -> list[int]:
         found.append(found[-1] // step)
 
 
-def _measured(
-    size: Size, where: torch.device, ordinary: Mapping[str, bool], cell: dict, iters: int
-) -> pd.DataFrame:
+def _measured(size: Size, where, ordinary, cell: dict, iters: int) -> pd.DataFrame:
     op = f"{cell['direction']} N={size.sequence}"
     refused = attention.too_large(size, where)
     if len(refused) == len(WAYS):
@@ -156,7 +152,6 @@ def _mode(given: Problem) -> AbstractContextManager:
 
 
 def _refused(op: str, where: torch.device, refused: Mapping[str, str]) -> pd.DataFrame:
-    """Rows without times that say why."""
     told = {"op": op, "role": "variant", "quantity": "step_wall", "device": where.type}
     return pd.DataFrame(
         [

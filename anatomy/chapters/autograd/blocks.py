@@ -22,8 +22,7 @@ CORE, BETWEEN, PROJECTED, LAYER = (
 )
 SCOPES = (CORE, BETWEEN, PROJECTED, LAYER)
 EXACT_SCORES = 6  # tables of scores that the layer in float64 holds at once, forward and backward
-# Copies of the layer's activations that one call of it may need, for what is checked beforehand.
-ACTIVATIONS = 64
+ACTIVATIONS = 64  # copies of the layer's activations that a call may need, checked beforehand
 
 
 @dataclass(frozen=True)
@@ -172,11 +171,9 @@ def outputs(size: Size, model: Layer, scope: str, where: torch.device) -> Tensor
 
 def step(model: nn.Module, x: Tensor, grad: Tensor, parameters: list[Tensor] | None = None):
     """A call that runs forward and backward, and returns the output and the matrices' gradients.
-
     The random gradient has the size of 1: that of a mean would lose half of it in fp16. Gradients
     of vectors are sums over all tokens, which can't be checked as closely in 16 bits. A compiled
-    model is told the `parameters` of the one behind it.
-    """
+    model is told the `parameters` of the one behind it."""
     wanted = [x, *(parameters or list(model.parameters()))]
     shown = [i for i, each in enumerate(wanted) if each.ndim > 1]
 

@@ -20,8 +20,7 @@ from anatomy.parts.attention import WAYS
 
 # The script that a page shows and that is run here.
 SCRIPT = Path(__file__).parents[3] / "snippets" / "fused_attention_check.py"
-# Batches and sequences over which the graph is counted: those that it might change at among them.
-BATCHES, SEQUENCES = (1, 2, 4), (1, 64, 256)
+BATCHES, SEQUENCES = (1, 2, 4), (1, 64, 256)  # where the number of nodes might change
 FORMATS, MASKS = ("fp16", "bf16", "fp32"), ("none", "causal", "given")
 
 

@@ -20,8 +20,7 @@ from anatomy.table import formulas
 LAYER_LONGEST = 2048  # longest sequence at which the whole layer is timed too
 LONG_BUDGETS = 4  # times the budget beyond it: blocks take so long there that few would fit
 VIEWS = (0, 32, 128, 512)  # views in the chains
-# Elements of the tensor in the chain: its arithmetic takes no time beside the views.
-CHAIN_ELEMENTS = 64
+CHAIN_ELEMENTS = 64  # a side of the chain's tensor: its arithmetic takes no time beside the views
 SETTLE_CAP_S = 0.5
 # How far a layer's output or gradient may stray from the float64 result: rounded some ten times
 # on the way there, and as often on the way back.

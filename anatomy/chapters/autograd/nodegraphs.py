@@ -85,7 +85,6 @@ def _drawn(named: Mapping[str, Sequence[Row]]) -> str:
 
 
 def _unit(named: Mapping[str, Sequence[Row]]) -> tuple[float, str]:
-    """The largest time of a node, and which time that is."""
     for column in ("device_s", "host_s"):
         known = [row[column] for mine in named.values() for row in mine if row.get(column)]
         if known:
@@ -94,7 +93,6 @@ def _unit(named: Mapping[str, Sequence[Row]]) -> tuple[float, str]:
 
 
 def _panel(title: str, mine: Sequence[Row], largest: float, column: str) -> dict[str, Any]:
-    """One graph as `layered.graphs` draws it."""
     placed = layout({row["node"]: row["next"] for row in mine})
     words: dict[int, list[str]] = {}
     for row in mine:
@@ -197,11 +195,9 @@ class Layout:
 
 
 def layout(graph: Graph) -> Layout:
-    """The layout of a graph without circles, whose keys are all of its nodes, the root first.
-
-    It is Sugiyama's longest-path layering with the lanes of a version control's log: a graph of
-    autograd is a long chain with short branches, and reads best with it as a straight line.
-    """
+    """The layout of a graph without circles, whose keys are all of its nodes, the root first. It is
+    Sugiyama's longest-path layering with the lanes of a version control's log: a graph of autograd
+    is a long chain with short branches, and reads best with it as a straight line."""
     order = ordered(graph)
     layers = dict.fromkeys(graph, 0)
     for node in order:

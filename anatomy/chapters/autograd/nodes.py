@@ -149,8 +149,7 @@ def _profiled(
 
 def by_node(events: Sequence[Any], expected: Sequence[str], on_gpu: bool) -> tuple[list[dict], str]:
     """`COLUMNS` of each node, in the order of `expected`, out of the engine's events of all passes
-    but the first; or an empty list, and why the events do not fit.
-    """
+    but the first; or an empty list, and why the events do not fit."""
     once = len(expected)
     # On a GPU's timeline the same names stand once more, over the kernels.
     host = [each for each in events if each.device_type == DeviceType.CPU]

@@ -114,8 +114,7 @@ def backend_of(name: str | None) -> str:
 
 def tree(nodes: Sequence[Node]) -> str:
     """The graph as lines of text. Where gradients part, the longest way goes on at its depth, and
-    the others stand above it, further to the right; each node is followed where it comes first.
-    """
+    the others stand above it, further to the right; each node is followed where it comes first."""
     tall, lines, shown = heights(nodes), [], set()
     waiting = [(0, 0)]
     while waiting:
@@ -172,8 +171,7 @@ def storage_of(tensor: Tensor) -> tuple[int, int]:
 
 def watch(nodes: Sequence[Node], run: Callable[[], None]) -> tuple[list[int], dict[int, bool]]:
     """Numbers of the nodes in the order in which `run` goes backward through them; and which only
-    hand on: every gradient that they gave lies in the memory of one that they got.
-    """
+    hand on: every gradient that they gave lies in the memory of one that they got."""
     order: list[int] = []
     hands_on: dict[int, bool] = {}
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
-from anatomy.chapters.bottlenecks.workloads import WORKLOADS, Call, Workload, half, sized
+from anatomy.chapters.bottlenecks.workloads import WORKLOADS, Call, Workload, sized
 from anatomy.comparison import compare
 from anatomy.diagnosis import bottleneck, profiles
 from anatomy.diagnosis.bottleneck import COMMUNICATION
@@ -18,6 +18,7 @@ from anatomy.machine import host as machine
 from anatomy.measure import census, stopwatch_for
 from anatomy.numerics import formats
 from anatomy.parts import demands, models
+from anatomy.parts.models import half
 from anatomy.record.bounds import Scale, Seconds
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
@@ -72,7 +73,6 @@ def _refused(name: str, expected: str | None, where: torch.device, why: str) -> 
 def _examined(
     workload: Workload, where: torch.device, budget_s: float
 ) -> tuple[pd.DataFrame, list[str]]:
-    """One workload: its period, without its cause too, and the diagnosis."""
     calls = {workload.name: workload.call}
     if workload.without:
         calls["without"] = workload.without

@@ -16,8 +16,7 @@ from anatomy.table.errors import UnknownName
 EXPERIMENT = "bottlenecks.confusion"
 # Who names the bottleneck: column of the table, and what it is called.
 JUDGES = {"found": "diagnose", "seed_says": "the seed's three kinds"}
-# The kinds that a judge has a name for, where they are not all.
-NAMEABLE = {"seed_says": (COMPUTE, MEMORY, LAUNCH)}
+NAMEABLE = {"seed_says": (COMPUTE, MEMORY, LAUNCH)}  # kinds that a judge can name, if not all
 SHARES = {
     "idle_share": "GPU idle",
     "enqueue_share": "host busy",
@@ -129,7 +128,6 @@ def _each(table: Sequence[Row]) -> dict[str, tuple[Row, Row | None]]:
 
 
 def _workloads(table: Sequence[Row], op: str | None) -> str:
-    """A row for each workload: what it is called, and what its cause costs."""
     heads = ["workload", "built as", *JUDGES.values(), "second", "#by the model", "#without it"]
     each = _each(table)
     lines = [[name, *_cells(*both)] for name, both in each.items() if not both[0].get("note")]

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy.diagnosis.bottleneck import COMPUTE, INPUT, LAUNCH, MEMORY, SYNC
+from anatomy.parts.models import half
 
 Call = Callable[[], Any]
 
-# Kernels of the workload that is all launches, and rounds of those that wait in each.
-LAUNCHES, ROUNDS = 200, 30
+LAUNCHES, ROUNDS = 200, 30  # kernels of what is all launches; rounds of those that wait in each
 
 
 @dataclass
@@ -34,11 +34,6 @@ class Workload:
 def sized(length: float, scale: float, multiple: int = 8) -> int:
     """A length times `scale`, as a multiple of `multiple` that is not 0."""
     return max(multiple, int(length * scale) // multiple * multiple)
-
-
-def half(where: torch.device) -> torch.dtype:
-    """The number format of the large workloads; a CPU multiplies bf16 too slowly for a test."""
-    return torch.bfloat16 if where.type == "cuda" else torch.float32
 
 
 def _matmul(where: torch.device, scale: float) -> Workload:

@@ -5,7 +5,7 @@ side. Tensor cores want the second; a library that is given the first may conver
 import copy
 import functools
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
@@ -34,8 +34,7 @@ FINER_LAYERS = (*LAYERS, (32, 32, 3, 1, 56), (128, 128, 3, 1, 28), (512, 512, 3,
 BATCHES, FINER_BATCHES = (8, 64), (1, 8, 64, 256)
 NETWORK_BATCHES, FINER_NETWORK_BATCHES = (8, 32, 128), (1, 8, 32, 128)
 PHASES = ("inference", "training")
-# Formats of the network; fp16 differs from bf16 in the first convolution alone.
-NETWORK_DTYPES = ("fp32", "tf32", "bf16")
+NETWORK_DTYPES = ("fp32", "tf32", "bf16")  # fp16 is as bf16 but in the first convolution
 # Those with the largest batch, which a GPU is busy with long enough to set the pace, and in which
 # cuDNN also searches: for all of them it would take a minute.
 TUNED = ("bf16",)
@@ -324,12 +323,7 @@ def _told(what: str, phase: str, dtype: str, batch: int, tuned: bool = False) ->
     return told | {"cudnn_benchmark": tuned}
 
 
-def _guarded(
-    told: Mapping[str, object],
-    where: torch.device,
-    quantity: str,
-    measure: Callable[[], pd.DataFrame],
-) -> pd.DataFrame:
+def _guarded(told, where, quantity, measure: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     """The table of one cell, or rows in its place that say why there is none."""
     try:
         return measure()

@@ -5,8 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# Blocks in each of the four stages: ResNet-50's, and one of each for a quick look.
-DEEP, SHORT = (3, 4, 6, 3), (1, 1, 1, 1)
+DEEP, SHORT = (3, 4, 6, 3), (1, 1, 1, 1)  # blocks of the stages: ResNet-50's; for a quick look
 CLASSES = 1000
 
 

@@ -118,9 +118,7 @@ def _language_model(width: int, layers: int, vocabulary: int) -> nn.Sequential:
     return nn.Sequential(first, blocks, last)
 
 
-def _accumulated(
-    model: nn.Sequential, inputs: Tensor, labels: Tensor, steps: int, way: str
-) -> Tensor:
+def _accumulated(model: nn.Sequential, inputs, labels, steps: int, way: str) -> Tensor:
     """The gradient of all parameters in one vector of float64, summed over so many micro-batches in
     the model's format, as `backward` does it."""
     model.zero_grad(set_to_none=True)

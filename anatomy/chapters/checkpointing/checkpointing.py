@@ -2,7 +2,8 @@
 only the input is kept, and the backward pass runs it forward a second time."""
 
 import gc
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isqrt
@@ -14,7 +15,6 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 from torch.utils.flop_counter import FlopCounterMode
 
-from anatomy.chapters.checkpointing import traps as checkpointing_traps
 from anatomy.comparison import compare
 from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import formats
@@ -87,7 +87,6 @@ def frontier(
         width: Width C, a multiple of 64 or less than it; one cell has half of it.
         depth: Layers L of the deepest cell; others have a half and a quarter of them.
         batch: Sequences B of a step; one cell has a single, short one.
-        sequence: Tokens T of a sequence.
         budget_s: Seconds of the deepest cell, settling apart; others have a third.
 
     Returns:
@@ -307,4 +306,84 @@ def traps(device: str = "cuda:0", width: Length = 64, batch: Several = 8) -> pd.
     where = formats.torch_device(device)
     demands.positive(width=width)
     demands.at_least(2, "batch norm takes a mean over them", batch=batch)
-    return pd.DataFrame(list(checkpointing_traps.rows(where, width, batch)))
+    return pd.DataFrame(list(_traps(where, width, batch)))
+
+
+def _traps(where: torch.device, width: int, batch: int) -> Iterator[dict]:
+    """One row for each trap, and for each control of one."""
+    safe, old = {"use_reentrant": False}, {"use_reentrant": True}
+    with formats.products_in("fp32"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one of the traps warns; what it leaves is in its row
+        for name, inside, how, by_grad, wants in (
+            ("plain", nn.GELU, safe, False, False),
+            ("dropout", nn.Dropout, safe, False, False),
+            (
+                "dropout, state not kept",
+                nn.Dropout,
+                safe | {"preserve_rng_state": False},
+                False,
+                False,
+            ),
+            ("batch norm", partial(nn.BatchNorm1d, width), safe, False, False),
+            ("reentrant", nn.GELU, old, False, True),
+            ("reentrant, input without gradient", nn.GELU, old, False, False),
+            ("reentrant, autograd.grad", nn.GELU, old, True, True),
+            ("autograd.grad", nn.GELU, safe, True, False),
+        ):
+            step = partial(_trap, inside, width, batch, where, by_grad=by_grad, wants=wants)
+            yield {"variant": name} | _against(step(None), step(how))
+
+
+@dataclass
+class _Seen:
+    """What one step left: a gradient or None for each parameter, and how often parts ran."""
+
+    gradients: list[Tensor | None]
+    forwards: int
+    updates: int | None
+    raised: str | None
+
+
+def _trap(inside, width, batch, where, how, *, by_grad, wants) -> _Seen:
+    """One step of two linear layers with `inside` between them, checkpointed as `how` says."""
+    with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
+        torch.manual_seed(0)
+        between = inside()
+        model = nn.Sequential(nn.Linear(width, width), between, nn.Linear(width, width)).to(where)
+        ran = []
+        model.register_forward_pre_hook(lambda *_: ran.append(1))
+        x = torch.randn(batch, width, device=where).requires_grad_(wants)  # (B, C)
+        parameters = list(model.parameters())
+        raised, gradients = None, [None] * len(parameters)
+        try:
+            y = model(x) if how is None else checkpoint(model, x, **how)
+            loss = y.square().mean()
+            if by_grad:
+                gradients = list(torch.autograd.grad(loss, parameters))
+            else:
+                loss.backward()
+                gradients = [each.grad for each in parameters]
+        except RuntimeError as error:
+            raised = type(error).__name__
+    updates = getattr(between, "num_batches_tracked", None)
+    told = None if updates is None else int(updates)
+    return _Seen([None if g is None else g.clone() for g in gradients], len(ran), told, raised)
+
+
+def _against(without: _Seen, found: _Seen) -> dict:
+    missing = sum(each is None for each in found.gradients)
+    error = None
+    if not missing:
+        square = [
+            (float((g - w).double().square().sum()), float(w.double().square().sum()))
+            for g, w in zip(found.gradients, without.gradients, strict=True)
+        ]
+        error = (sum(e for e, _ in square) / sum(n for _, n in square)) ** 0.5
+    return {
+        "forwards": found.forwards,
+        "gradient_error": error,
+        "gradients_missing": missing,
+        "updates": found.updates,
+        "updates_without": without.updates,
+        "raised": found.raised,
+    }

@@ -88,11 +88,9 @@ def elementwise_layer(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def written_out(layer: Layer, breaks: int) -> Callable[[Tensor, Sequence[Tensor]], Tensor]:
-    """The chain as straight-line code, with so many graph breaks spread evenly between layers.
-
-    It is generated, for torch.compile gives up on a function whose graph breaks inside a loop; each
-    chain has code of its own, so that none fills another one's share of the recompile limit.
-    """
+    """The chain as straight-line code, with so many graph breaks spread evenly between layers. It
+    is generated, for torch.compile gives up on a function whose graph breaks inside a loop; each
+    chain has code of its own, so that none fills another one's share of the recompile limit."""
     import torch._dynamo  # takes seconds, which listing experiments should not
 
     after = {round((i + 1) * LAYERS / (breaks + 1)) for i in range(breaks)}
@@ -128,9 +126,7 @@ def measure(
     return pd.concat(found, ignore_index=True)
 
 
-def _measured(
-    chain: Chain, watch: Stopwatch, backend: str, iters: int, budget_s: float
-) -> pd.DataFrame:
+def _measured(chain: Chain, watch: Stopwatch, backend, iters, budget_s) -> pd.DataFrame:
     x, weights = chain.x, chain.weights
     calls, graphs = {}, {}
     for breaks in BREAKS:

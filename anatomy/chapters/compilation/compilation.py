@@ -158,7 +158,6 @@ def detection(device: str = "cuda:0") -> pd.DataFrame:
 
 
 def _detected(name: str, case: Callable, graph_breaks: Callable, x: Tensor) -> dict:
-    """What explain and fullgraph=True say of one function."""
     import torch._dynamo  # takes seconds, which listing experiments should not
 
     with contextlib.redirect_stdout(io.StringIO()):  # one of them prints

@@ -34,8 +34,7 @@ SETTLE_S = 1.0  # of settling, or the budget if that is less; all ways have run 
 # Relative error allowed of the loss and of each matrix's gradient: the map's for 16 bits, twice,
 # because what is written out rounds between its operations.
 ALLOWED = 2**-4
-# Results in float32, each as large as the input, that an eager step and its check keep at most.
-RESULTS = 100
+RESULTS = 100  # float32 results as large as the input that a step and its check keep at most
 
 
 class RootMeanSquare(nn.Module):

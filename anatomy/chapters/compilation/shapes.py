@@ -12,8 +12,7 @@ from anatomy.measure.stopwatch import Stopwatch
 from anatomy.parts.compiled import let_go, reason_of, without_caches
 from anatomy.table.errors import BadParameter
 
-# Lengths T as a tokenizer leaves them: the first, and the step to the next; no multiples of 8.
-SHORTEST, STEP = 101, 37
+SHORTEST, STEP = 101, 37  # lengths T as a tokenizer leaves them, no multiples of 8: first, step
 # Way -> (dynamic=, whether mark_dynamic is used, whether the recompile limit is raised).
 WAYS = {
     "automatic": (None, False, False),

@@ -3,7 +3,7 @@ a graph saves is the host's part of each launch, which the GPU's own clock does 
 
 import functools
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 import torch
@@ -25,8 +25,7 @@ FINER_ELEMENTS = tuple(2**power for power in (10, 13, 16, 18, 20, 21, 22, 23, 24
 SIDES = (64, 256, 1024, 2048, 4096)
 FINER_SIDES = (64, 128, 256, 512, 768, 1024, 1536, 2048, 4096)
 FACTOR = 0.9  # of each link of a pointwise chain; 30 of them stay far from the least bf16
-# How far a chain may stray: each of its links rounds to bf16, which 20 of them do to about 2**-7.
-ALLOWED_CHAIN = 2**-5
+ALLOWED_CHAIN = 2**-5  # each link rounds to bf16, which 20 of them do to about 2**-7
 # Width and tokens of the training steps: the first are bound by launches, the last by kernels.
 STEPS = ((128, 1024), (512, 1024), (1024, 4096), (2048, 4096))
 FINER_STEPS = (*STEPS[:2], (1024, 1024), *STEPS[2:], (4096, 8192))
@@ -142,7 +141,6 @@ def training(
 
     Args:
         device: Where to run, such as cuda:0; a CPU has no CUDA graphs, and the rows say so.
-        layers: Layers of the transformer.
         sequence: Tokens T of one sequence; attention is within it.
         scale: Factor on widths and tokens; 1 for a GPU.
 
@@ -167,7 +165,6 @@ def training(
 
 
 def _step(width, tokens, layers, sequence, where, told, iters) -> pd.DataFrame:
-    """One training step of a transformer, eager and captured; `told` are its coordinates."""
     model = models.transformer(width, layers, where, torch.bfloat16)
     parameters = list(model.parameters())
     x = torch.randn(tokens // sequence, sequence, width, dtype=torch.bfloat16, device=where)
@@ -229,9 +226,7 @@ def pools(
     return pd.DataFrame(rows)
 
 
-def _held(
-    model: Callable[[Tensor], Tensor], inputs: Sequence[Tensor], where: torch.device
-) -> Iterator[tuple[str, int, int]]:
+def _held(model, inputs: Sequence[Tensor], where) -> Iterator[tuple[str, int, int]]:
     """For each way its name, the bytes that it holds, and those of the results."""
     calls = [functools.partial(model, x) for x in inputs]
     outputs = sum(x.nbytes for x in inputs)  # a transformer's output is as large as its input

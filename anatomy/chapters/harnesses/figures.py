@@ -76,7 +76,6 @@ def chip(target: Any) -> str:
 
 
 def _part(one: Board, name: str, quantity: str) -> str:
-    """One part of the comparison: its table, under its chart where it has one."""
     if one.empty:
         return ""
     sheet = scoreboard.sheet(one, name, quantity)

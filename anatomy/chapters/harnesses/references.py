@@ -22,8 +22,6 @@ def target(showing: Showing, name: str, spec: str) -> str:
     if board.empty:
         return spans.gap(*calls)
     one = board.target(name)
-    if spec == "found":
-        return escape(scoreboard.found_text(one)) + spans.stale(*calls)
-    if spec == "detail":
-        return escape(one.detail or "") + spans.stale(*calls)
-    return figures.chip(one) + spans.stale(*calls)
+    texts = {"found": scoreboard.found_text(one), "detail": one.detail or ""}
+    told = escape(texts[spec]) if spec in texts else figures.chip(one)
+    return told + spans.stale(*calls)

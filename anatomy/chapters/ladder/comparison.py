@@ -64,7 +64,6 @@ def compared(
 
 
 def _calls(op: str, ready: Sequence[Ready], bench: Bench) -> tuple[dict[str, Call], dict[str, str]]:
-    """The steps of one op by label, and why some can't be set up."""
     if op == FORWARD_BACKWARD:
         return {each.way.label: each.call for each in ready}, {}
     calls, absent = {}, {}

@@ -15,8 +15,7 @@ from anatomy.parts.compiled import let_go, reason_of, without_caches
 from anatomy.table.errors import AnatomyError
 
 WHY_NO_GRAPHS = "CUDA graphs need a GPU"
-# Modes of torch.compile that use CUDA graphs; rung 5 makes its own.
-WITH_GRAPHS = ("reduce-overhead", "max-autotune")
+WITH_GRAPHS = ("reduce-overhead", "max-autotune")  # modes with CUDA graphs; rung 5 makes its own
 
 
 @contextmanager
@@ -77,9 +76,8 @@ def require_possible(way: rungs.Way, where: torch.device) -> None:
 
 
 def set_up(way: rungs.Way, make: Callable, calls: int, watch: Any) -> tuple[Callable, float]:
-    """What `make` makes, called so many times, and the seconds of both: some ways compile when
-    made. AnatomyError: torch.compile left its CUDA graphs out, or a switch of the process has
-    moved."""
+    """What `make` makes, called so many times, and the seconds of both: some compile when made.
+    AnatomyError: torch.compile left CUDA graphs out, or a switch of the process moved."""
     made: list[Callable] = []
     switches, skipped = gates.switches(), gates.skipped_graphs()
 

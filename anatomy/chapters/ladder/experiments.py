@@ -72,9 +72,7 @@ def training(
         gates.left_set(switches)
 
 
-def _measured(
-    size: steps.Size, where: torch.device, backend: str, iters: int, budget_s: float
-) -> pd.DataFrame:
+def _measured(size: steps.Size, where, backend, iters, budget_s) -> pd.DataFrame:
     watch = stopwatch_for(where)
     tables = []
     if where.type == "cuda":

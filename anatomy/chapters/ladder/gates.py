@@ -13,11 +13,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy.table.errors import AnatomyError
 
-# Operators that multiply by weights; all others counted belong to attention.
-BY_WEIGHTS = ("mm", "addmm", "_scaled_mm")
-# A fused backward pass multiplies q by k once more instead of keeping the scores: 7 products of
-# attention, where the one written out has 6.
-RECOMPUTED = 7 / 6
+BY_WEIGHTS = ("mm", "addmm", "_scaled_mm")  # operators; all others counted belong to attention
+RECOMPUTED = 7 / 6  # a fused backward multiplies q by k again, keeping no scores: 7 products for 6
 # Fused attention's operators by the backend that they name; cuDNN and the rest have their own.
 FUSED = {
     "_scaled_dot_product_cudnn_attention": "cudnn",
@@ -98,8 +95,6 @@ class Work:
 
 
 class _FusedAttention(TorchDispatchMode):
-    """Notes which fused attention is called."""
-
     def __init__(self) -> None:
         super().__init__()
         self.backends: set[str] = set()

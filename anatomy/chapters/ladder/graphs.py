@@ -122,7 +122,6 @@ def _steps(ways, size, x, target, wanted, watch, budget_s) -> list[dict]:
 
 
 def _breaks(size: Size, x: Tensor, target: Tensor) -> list[dict]:
-    """What explain and fullgraph=True say of what rung 3 hands to the compiler."""
     rows = []
     for name, given in (("training step", (x, target)), ("forward pass", (x, None))):
         script, model = regimes.new(DEFAULT, size, x.device)

@@ -27,8 +27,7 @@ BACKENDS = (
     ("efficient", re.compile(r"fmha|cutlass[FB]|mem_?eff", re.IGNORECASE)),
 )
 LONGEST_NAME = 240  # those of templates go on for pages
-# Operators that attention alone calls in these models, for all other products are `mm`.
-BATCHED = ("aten::bmm", "aten::baddbmm")
+BATCHED = ("aten::bmm", "aten::baddbmm")  # attention's alone here: all other products are `mm`
 
 
 def kind_of(kernel: str, operator: str = "", shapes: Sequence[Any] = ()) -> str:

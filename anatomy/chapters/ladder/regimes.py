@@ -34,10 +34,7 @@ LABELS = (
     *("5 bf16", "5 fp8", "5 fp8 delayed", "4 current in a graph"),
 )
 CONTROL = LABELS[0]
-# Bytes for each weight: weights, gradients and copies in several formats, of six models.
-BYTES_PER_WEIGHT = 70
-
-
+BYTES_PER_WEIGHT = 70  # weights, gradients and copies in several formats, of six models
 WAYS = tuple(next(way for way in TRAINING if way.label == label) for label in LABELS)
 
 

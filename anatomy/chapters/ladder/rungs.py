@@ -37,8 +37,7 @@ class Way:
 
 # What rounding the factors of each product adds up to over a few layers, in both passes; a way that
 # computes something else is off by half or more. TF32 and float16 round by 2**-11 at most, bfloat16
-# by 2**-8. FP8 rounds weights and activations by 2**-4 and gradients by 2**-3 at most, a third of
-# that on average.
+# by 2**-8, FP8 weights and activations by 2**-4 and gradients by 2**-3, a third of it on average.
 _LOSS = {"fp32": 2**-16, "tf32": 2**-10, "fp16": 2**-10, "bf16": 2**-8, "fp8": 2**-6}
 _GRADIENTS = {"fp32": 2**-12, "tf32": 2**-7, "fp16": 2**-7, "bf16": 2**-5, "fp8": 2**-2}
 

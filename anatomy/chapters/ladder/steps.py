@@ -28,8 +28,7 @@ SHARED = (
 # Bytes for each weight when all ways are there: weights and gradients of four models in float32,
 # of four in Transformer Engine and of three in bfloat16 with all they need, and ten optimizers.
 BYTES_PER_WEIGHT = 196
-# The same for each element of a layer's input: activations of rung 0 and of six CUDA graphs.
-BYTES_PER_ACTIVATION = 400
+BYTES_PER_ACTIVATION = 400  # for each element of a layer's input: of rung 0 and of six CUDA graphs
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 8192, 4096), (8192, 81
 # multiples of the cache, close together where it is full.
 SMALLEST_BYTES = 2**16
 AROUND = (0.375, 0.5, 0.625, 0.75, 0.875, 1, 1.25, 1.5, 2, 4, 8)
-# Sizes that are timed together, and seconds of 48 blocks of their 16 variants.
-TOGETHER, GROUP_S = 7, 3.0
+TOGETHER, GROUP_S = 7, 3.0  # sizes timed together, and seconds of 48 blocks of their 16 variants
 
 
 @experiment("limits.ceilings", page="limits.md", command="limits", timeout_s=400)

@@ -12,8 +12,7 @@ from anatomy.comparison import compare
 
 Call = Callable[[], Tensor]
 
-# Kernels in the graphs: cost over length is a line, whose slope is the cost of one kernel more.
-GRAPHS = (1, 10, 100, 1000)
+GRAPHS = (1, 10, 100, 1000)  # kernels: cost over length is a line, its slope that of one more
 # Operation -> the quantities in which it is measured.
 QUANTITIES = {
     "launch": ("host_enqueue", "step_wall", "gpu_warm"),

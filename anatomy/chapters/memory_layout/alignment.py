@@ -127,7 +127,6 @@ def _places(place, size: int) -> dict[str, list[int]]:
 
 
 def _compare_places(device, op, dtype, m, n, cells, iters) -> pd.DataFrame:
-    """Compare one operation over the places (base, ld, k) that `cells` names."""
     where = formats.torch_device(device)
     size = formats.itemsize(dtype)
     wide = max(c["ld"] for c in cells.values())

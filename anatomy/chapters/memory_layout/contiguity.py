@@ -1,6 +1,5 @@
 """A product, layer norm, and the seed's 'LayerNorm-ish' chain on six layouts of a matrix."""
 
-from collections.abc import Callable
 from typing import Literal
 
 import pandas as pd
@@ -21,8 +20,6 @@ from anatomy.table import formulas
 EPS = 1e-5
 BUDGET_S = 10.0  # for each of six comparisons; products at the power limit stay wide anyway
 CHAIN_ROUNDINGS = 8  # to the chain's 16-bit type, one after each step; layer_norm rounds once
-
-Ops = dict[str, list[Callable[[], Tensor]]]
 
 
 @experiment(
@@ -55,7 +52,7 @@ def bench(
     tables = []
     with formats.products_in(dtype), torch.inference_mode():
         for op, call in (("matmul", matmul), ("layer_norm", _norm), ("layer_norm_chain", _chain)):
-            rings: Ops = {
+            rings = {
                 name: [_bind(call, a[name], weights) for a, weights in inputs]
                 for name in inputs[0][0]
             }
@@ -131,7 +128,6 @@ def _norm(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _chain(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """The chain: mean, subtract, variance, rsqrt(variance + eps), times, weight, bias."""
     centred = a - a.mean(-1, keepdim=True)  # (M, K)
     variance = a.var(-1, keepdim=True, unbiased=False)  # (M, 1)
     return centred * torch.rsqrt(variance + EPS) * weight + bias  # (M, K)

@@ -1,6 +1,5 @@
 """What it costs to make a badly laid out matrix a good one, and when that pays: by `.contiguous()`,
-which keeps odd rows at odd distances, a padded copy, or a K made even with zeros in B.
-"""
+which keeps odd rows at odd distances, a padded copy, or a K made even with zeros in B."""
 
 import os
 from collections.abc import Callable
@@ -85,8 +84,7 @@ def payback(
 
 def _steps(views: dict[str, Tensor], b: Tensor, b_zero: Tensor) -> dict:
     """For each (case, remedy, step) the call, the exact result, and the columns it works on; the
-    last row of `b_zero`, which is (K, N) as `b` is, has zeros, for the sliced view.
-    """
+    last row of `b_zero`, which is (K, N) as `b` is, has zeros, for the sliced view."""
     steps = {}
 
     def add(case: str, remedy: str, step: str, call, exact, columns: int) -> None:
@@ -141,7 +139,6 @@ def _exact_copy(copied: Tensor) -> Callable[[], Tensor]:
 
 
 def _with_break_even(table: pd.DataFrame, labels: dict[str, tuple]) -> pd.DataFrame:
-    """Add case, remedy and step, and the uses after which each copy pays."""
     label = [labels[name.removesuffix(" (again)")] for name in table.variant]
     table = table.assign(
         case=[case for case, _, _ in label],
@@ -241,7 +238,6 @@ def compiled(
 
 
 def _compiled(function, a: Tensor, b: Tensor, options: dict) -> Callable[[], Tensor]:
-    """`function` of two matrices, compiled anew."""
     torch.compiler.reset()  # else the second way would reuse the first one's graph
     run = torch.compile(function, options=options, dynamic=False)
     return lambda: run(a, b)

@@ -17,26 +17,21 @@ from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import demands, models
 from anatomy.parts.grid import with_counts
+from anatomy.parts.models import half
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 from anatomy.table import intervals
 
 Call = Callable[[], Tensor]
 
-# Elements of the tensor that travels; elements of the one that is looped over.
-TRAVELLING, LOOPED = (2**10, 2**18, 2**24), 256
+TRAVELLING, LOOPED = (2**10, 2**18, 2**24), 256  # elements of what travels, and is looped over
 PATIENCE_STEPS = 50  # steps after which a patient log says something
-# (width, tokens) of one layer whose step is logged: bound by the host, and by the GPU.
-LOGGED = ((256, 128), (2048, 4096))
-# Width, tokens and layers of what is initialized: products, and next to nothing else.
-INITIALIZED = (4096, 4096, 4)
-# First calls that are timed one by one; and then calls for so long before others are, as many.
-FIRST_CALLS, WARM_S = 20, 1.0
+LOGGED = ((256, 128), (2048, 4096))  # (width, tokens) of a layer bound by the host, and by the GPU
+INITIALIZED = (4096, 4096, 4)  # width, tokens, layers: products, and next to nothing else
+FIRST_CALLS, WARM_S = 20, 1.0  # timed one by one; then calls for so long, then as many again
 BUDGET_S, SETTLE_CAP_S = 1.5, 0.5  # seconds of one comparison, and of settling before it
-# And of those whose calls are long: deciding how to sample them takes a good part of it.
-LONG_BUDGET_S, LONG_ELEMENTS = 4.0, 2**22
-# Gradients in bfloat16 through four layers: eight roundings of 2**-8, each way, in the worst case.
-ALLOWED_GRADIENTS = 2**-4
+LONG_BUDGET_S, LONG_ELEMENTS = 4.0, 2**22  # of long calls, whose sampling takes long to decide
+ALLOWED_GRADIENTS = 2**-4  # bfloat16, four layers: eight roundings of 2**-8, each way, at worst
 
 
 @experiment("never.costs", page="axioms/never.md", command="never")
@@ -78,14 +73,7 @@ def _wide(full: int, scale: float) -> int:
     return demands.heads_of(_sized(full, scale))
 
 
-def _kind(where: torch.device) -> torch.dtype:
-    """What the layers compute in: a CPU is there to show the form, and has no fast bfloat16."""
-    return torch.bfloat16 if where.type == "cuda" else torch.float32
-
-
-def _measured(
-    op: str, calls: dict[str, Call], where: torch.device, iters: int, **more
-) -> pd.DataFrame:
+def _measured(op: str, calls: dict[str, Call], where, iters: int, **more) -> pd.DataFrame:
     """One comparison of the wall time of a step, the first of `calls` being the control."""
     settings = {"quantity": "step_wall", "profile": False, "budget_s": BUDGET_S} | more
     return compare(
@@ -163,8 +151,8 @@ def element_loop(elements: int, where: torch.device, iters: int) -> pd.DataFrame
 
 def logged_step(width: int, tokens: int, where: torch.device, iters: int) -> pd.DataFrame:
     """A layer's training step that says nothing, its loss each time, or a mean now and then."""
-    model = models.transformer(width, 1, where, _kind(where))
-    x = torch.randn(1, tokens, width, device=where, dtype=_kind(where))  # (B, T, C)
+    model = models.transformer(width, 1, where, half(where))
+    x = torch.randn(1, tokens, width, device=where, dtype=half(where))  # (B, T, C)
     step = models.gradients_of(model, list(model.parameters()), x)
     lines: list[str] = []
 
@@ -200,7 +188,7 @@ def logged_step(width: int, tokens: int, where: torch.device, iters: int) -> pd.
 def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFrame:
     """One training step of a stack of linear layers from different first weights."""
     width, tokens = (_sized(full, scale) for full in INITIALIZED[:2])
-    x = torch.randn(tokens, width, device=where, dtype=_kind(where))  # (tokens, C)
+    x = torch.randn(tokens, width, device=where, dtype=half(where))  # (tokens, C)
     default = nn.Sequential(*(nn.Linear(width, width) for _ in range(INITIALIZED[2])))
     ways: dict[str, Callable[[Tensor], object]] = {
         "default": lambda weight: weight,
@@ -216,7 +204,7 @@ def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFram
             fill(layer.weight)
             if name != "default":
                 nn.init.zeros_(layer.bias)
-        model.to(where, _kind(where))
+        model.to(where, half(where))
         calls[name] = _loss_and_first(model, x)
         exact[name] = _in_double(model, x)
     table = _measured(
@@ -232,7 +220,7 @@ def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFram
         # Forward once and backward twice; the first layer's input needs no gradient.
         flops=2 * tokens * width**2 * (3 * INITIALIZED[2] - 1),
         # Of the products: what is returned first is the loss, which is float32.
-        limit=f"matmul {formats.number_format(_kind(where))}",
+        limit=f"matmul {formats.number_format(half(where))}",
     )
     return table.assign(width=width, tokens=tokens)
 
@@ -248,7 +236,7 @@ def _in_double(model: nn.Sequential, x: Tensor) -> Callable[[], tuple[Tensor, ..
 
 def first_calls(watch: Stopwatch, scale: float) -> pd.DataFrame:
     """Calls 1 to 20 of things that this process has not done yet, and calls a second later."""
-    where, kind = watch.device, _kind(watch.device)
+    where, kind = watch.device, half(watch.device)
     side, width, tokens = _sized(4096, scale), _wide(1024, scale), _sized(2048, scale)
     a = torch.randn(side, side, device=where, dtype=kind)
     model = models.transformer(width, 1, where, kind)
@@ -284,8 +272,7 @@ def _curve(op: str, call: Callable[[], object], watch: Stopwatch) -> list[dict]:
         | {"blocks_s": [seconds], "over_warm": seconds / warm.median}
         for number, seconds in enumerate(first, start=1)
     ]
-    # What a benchmark would report that averages all of them.
-    mean_s = sum(first) / len(first)
+    mean_s = sum(first) / len(first)  # what a benchmark would report that averages all of them
     return [
         *rows,
         told

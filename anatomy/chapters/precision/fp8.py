@@ -23,8 +23,7 @@ LARGEST = torch.finfo(E4M3).max
 # e4m3 keeps 3 bits after the leading one, so a factor of random size is off by 2.6 % in the mean
 # square, and a product of two by 3.7 %; the rest is room for the sums.
 ALLOWED_QUANTISED = 2**-4
-# Of two such layers with a GELU between them, the errors of both.
-ALLOWED_MLP = {"bf16": 2**-5, "fp8": 2**-3}
+ALLOWED_MLP = {"bf16": 2**-5, "fp8": 2**-3}  # of two such layers and a GELU between: both errors
 
 BF16, READY, EAGER, COMPILED = (
     "bf16",
@@ -33,7 +32,6 @@ BF16, READY, EAGER, COMPILED = (
     "fp8, quantised, compiled",
 )
 BF16_COMPILED = "bf16, compiled"
-Side = tuple[int, int, int]
 
 
 def quantised(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -63,7 +61,7 @@ def product(x: Tensor, w: Tensor, x_scale: Tensor, w_scale: Tensor, bias=None) -
 
 
 def products(
-    sides: list[Side], where: torch.device, iters: int, budget_s: float
+    sides: list[tuple[int, int, int]], where: torch.device, iters: int, budget_s: float
 ) -> Iterator[pd.DataFrame]:
     """A table for each size (sides are multiples of 16) and quantity, and what compiling took."""
     why = without_fp8(where)

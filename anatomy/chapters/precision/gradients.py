@@ -16,11 +16,8 @@ FORMATS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 # The loss times these: one as it comes, with gradients that any format holds; one so small that
 # fp16 loses most of them; and one so large that fp16's usual first loss scale is too much for it.
 LOSSES = {"ordinary": 1.0, "small": 2.0**-16, "large": 2.0**12}
-# Where GradScaler begins; it halves the scale in each step in which a gradient overflows.
-FIRST_SCALE, HALVINGS = 2.0**16, 40
-# What is below this share of the largest gradient is the rounding error of float64 itself: the bias
-# of a key, for one, has a gradient of exactly 0.
-NOISE = 2.0**-40
+FIRST_SCALE, HALVINGS = 2.0**16, 40  # GradScaler's; it halves it where a gradient overflows
+NOISE = 2.0**-40  # share of the largest gradient: below is float64's rounding (a key's bias has 0)
 TOO_LARGE = 2.0  # the largest value of the overflowing block, over the largest that fp16 holds
 
 

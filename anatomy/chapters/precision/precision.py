@@ -20,10 +20,8 @@ WIDTHS, TOKENS = (256, 1024, 2048), (1024, 8192)
 FULL_WIDTHS, FULL_TOKENS = (256, 512, 1024, 2048, 4096), (512, 1024, 2048, 4096, 8192, 16384)
 SIDES = (256, 1024, 2048, 4096, 8192)
 FULL_SIDES = (256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288)
-# Rows, width of the layer between, and width of the model, in a large transformer.
-MLP = (8192, 16384, 4096)
-# Relative error allowed of a block's forward pass against float64, in 16 bits.
-ALLOWED_BLOCK = {"bf16": 2**-6, "fp16": 2**-8}
+MLP = (8192, 16384, 4096)  # rows, width between, width of the model, in a large transformer
+ALLOWED_BLOCK = {"bf16": 2**-6, "fp16": 2**-8}  # of a forward pass, relative, against float64
 
 
 @experiment(

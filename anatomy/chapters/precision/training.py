@@ -18,8 +18,7 @@ from anatomy.table.errors import DisagreementError, MeasurementError
 
 LAYERS = 2
 SEQUENCE = 1024  # tokens of one at most; more tokens are more sequences
-# GradScaler's own first scale, and after how many steps its rule is to double it.
-LOSS_SCALE, NEVER = 2.0**16, 10**9
+LOSS_SCALE, NEVER = 2.0**16, 10**9  # GradScaler's first scale; steps after which it would double
 # From so many operations on, checking the gradients takes most of the budget of a cell: it then
 # gets so many budgets, or its interval would come from three blocks.
 LONG_FLOPS, LONG_BUDGETS = 3e12, 4
@@ -179,7 +178,6 @@ def exact_gradients(model: nn.Module, x: Tensor) -> list[Tensor]:
 
 
 def _errors(step: Step, exact: list[Tensor]) -> dict[str, float | None]:
-    """Relative error of the loss and of all gradients together, in norm."""
     loss = step()[0]
     square_error = square_norm = 0.0
     for found, wanted in zip(step.gradients(), exact[1:], strict=True):

@@ -46,8 +46,7 @@ LONG_S, QUARTER = 5e-3, 4
 # A sample ends with a synchronize. If it held one long product alone, the loop without a wait would
 # wait as often as the others; of so many iterations it waits once.
 LONG_ROUNDS = 5
-# So many turns of all loops are the time of their comparison, first calls and blocks together.
-LONG_TURNS = 16
+LONG_TURNS = 16  # turns of all loops: the time of their comparison, first calls and blocks together
 TIMES = ("median_s", "low_s", "high_s", "p5_s", "p95_s", "p99_s", "enqueue_s")
 
 BEHIND = {lines.SYNC: "queue, synchronize", lines.ITEM: "queue, item"}

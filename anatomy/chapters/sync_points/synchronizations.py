@@ -27,8 +27,7 @@ from anatomy.table.errors import AnatomyError
 SEEN = "synchronizing CUDA operation"  # in each warning of PyTorch's debug mode of a wait
 ASKED = 3  # a host that is interrupted once looks as if it had waited; so often it is asked
 BUDGET_S, SETTLE_CAP_S = 1.5, 0.4  # seconds of one comparison, and of settling before it
-# Elements of the tensor that the kernels of a step add to, and kernels of a step.
-SIZES, COUNTS = (2**10, 2**20, 2**23, 2**26), (5, 50)
+SIZES, COUNTS = (2**10, 2**20, 2**23, 2**26), (5, 50)  # elements of a step's kernels, and how many
 FULL_SIZES, FULL_COUNTS = tuple(2**power for power in range(10, 28, 2)), (1, 5, 20, 100)
 
 NO_WAIT, EACH, LATE = "no readback", "item each step", "item a step late"

@@ -68,8 +68,7 @@ def still(events: Sequence[Row]) -> tuple[float, float, float]:
 
 def chrome_trace(runs: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     """The events in the format of chrome://tracing and Perfetto, a process for each run. Source:
-    Google, Trace Event Format: complete events (`X`), times in microseconds.
-    """
+    Google, Trace Event Format: complete events (`X`), times in microseconds."""
     events: list[dict[str, Any]] = []
     for process, (run, rows_of) in enumerate(runs.items(), start=1):
         lanes = sorted({row["lane"] for row in rows_of})
@@ -125,7 +124,6 @@ def _lasts(row: Row) -> str:
 
 
 def _summary(runs: Mapping[str, Sequence[Row]]) -> str:
-    """For each run the kinds with count and time, and how long the GPU stood still."""
     body = []
     for run, events in runs.items():
         cells = [tables.code(run)]

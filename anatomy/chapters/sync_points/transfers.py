@@ -117,11 +117,9 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
 
 
 def ways_of(direction: str, size: int, where: torch.device) -> tuple[dict[str, Call], Call]:
-    """The four ways to copy `size` bytes, and what they return in higher precision.
-
-    A copy to the host goes into memory that is there already, and returns its source: what it
-    copied can't be looked at before a synchronization, so it is checked here (DisagreementError).
-    """
+    """The four ways to copy `size` bytes, and what they return in higher precision. A copy to the
+    host goes into memory that is there already, and returns its source: what it copied can't be
+    looked at before a synchronization, so it is checked here (DisagreementError)."""
     x = torch.randn(size // 4, device=where)
     calls: dict[str, Call] = {}
     for name, (pinned, non_blocking) in WAYS.items():

@@ -12,12 +12,9 @@ from anatomy.chapters.harnesses.stopwatches.workloads import Call
 from anatomy.comparison import compare
 from anatomy.measure.stopwatch import Stopwatch
 
-# do_bench's own defaults stand in this ratio: 25 ms of warm-up to 100 ms of measuring.
-WARM_UP_SHARE = 0.2
-# Ten replays of do_bench_cudagraph at its default of 20 ms leave a third of 0.3 s to capture it.
-REPLAY_SHARE = 1 / 15
-# Timer looks for a block that makes its clock negligible for as long as it then measures.
-AUTORANGE_SHARE = 0.5
+WARM_UP_SHARE = 0.2  # do_bench's own ratio: 25 ms of warm-up to 100 ms of measuring
+REPLAY_SHARE = 1 / 15  # ten of do_bench_cudagraph's 20 ms leave a third of 0.3 s for its capture
+AUTORANGE_SHARE = 0.5  # Timer looks for a long enough block for as long as it then measures
 PILOT = 10  # calls with which inductor's benchmarker is asked how long an iteration takes
 INDUCTOR_WARM_UPS = 100  # its default number of cache flushes before the first measured call
 FOREVER_MS = 10**9

@@ -17,8 +17,7 @@ WARM_UP_S = 0.3  # the workload runs for so long in the quantity's own way befor
 # Launches of it that are recorded; those of a short kernel are run before the profiler begins,
 # since it needs longer to read its record than the card needs to cool down by a clock step.
 RECORDED = 2000
-# Calls of one round of the cold reference, and seconds after which fewer will do.
-CALLS, LEAST_CALLS, ABOUT_S = 40, 8, 0.08
+CALLS, LEAST_CALLS, ABOUT_S = 40, 8, 0.08  # of a cold round; after so many seconds fewer will do
 RUNS, LEAST_RUN = 6, 3  # runs of calls in a round of the warm reference, and the least calls in one
 LOOP_S = 0.15  # one round of the wall reference is loops of this length together
 SLOWED = 2.0  # a profiler slows launches, so the sleep in front of them is longer than elsewhere
@@ -162,7 +161,6 @@ def _warmed(watch: Stopwatch, act: Callable[[int], None], each_s: float, launche
 
 
 def _launches(enqueue_s: float) -> int:
-    """About how many launches the host makes in so many seconds."""
     return max(1, round(enqueue_s / LAUNCH_S))
 
 

@@ -17,13 +17,10 @@ from anatomy.measure.stopwatch import Stopwatch
 from anatomy.table.errors import AnatomyError
 
 QUANTITIES = ("gpu_cold", "gpu_warm", "step_wall")
-# The effects are put into the GPU's work, so they are looked for in the GPU's times.
-EFFECT_QUANTITIES = ("gpu_cold", "gpu_warm")
-# Estimates of a long run, one behind the other without a pause, and the quantities that have one.
-SUCCESSIVE, LONG_QUANTITIES = 6, ("gpu_cold", "gpu_warm")
+EFFECT_QUANTITIES = ("gpu_cold", "gpu_warm")  # effects are put into the GPU's work alone
+SUCCESSIVE, LONG_QUANTITIES = 6, ("gpu_cold", "gpu_warm")  # of long runs: estimates without a pause
 DIGITS = 6  # significant ones of a figure; a recording has hundreds
-# Products of matrices for so long before every run give each harness the same clocks to begin with.
-SETTLE_S, SETTLE_SIDE = 0.03, 4096
+SETTLE_S, SETTLE_SIDE = 0.03, 4096  # products before every run, for equal clocks to begin with
 SETTLE_CALLS = 1000  # on the fastest GPU of a decade from now, or under a clock that stands still
 
 Row = dict[str, Any]

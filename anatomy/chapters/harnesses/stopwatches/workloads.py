@@ -13,8 +13,7 @@ Build = Callable[[torch.device, float], Call]
 
 MIB = 2**20 // 4  # float32 elements
 EFFECT = 1.02  # the slowdown that is put in, to see whether it is found
-# 50 and 51 parts of 5 MiB: both end where a page does, so that no tail is left to another kernel.
-EFFECT_PART, EFFECT_PARTS = 5 * MIB, (50, 51)
+EFFECT_PART, EFFECT_PARTS = 5 * MIB, (50, 51)  # both end with a page: no tail for another kernel
 SPIN_CYCLES = 200_000  # about 100 us at 1.98 GHz; on another clock another time, but still 2 %
 
 

@@ -32,17 +32,14 @@ def changes(rung: str, *, since: str | None = None, caption: str | None = None) 
     text = inline.render_text(showing, caption) if caption else ""
     if showing.collecting:
         return ""
-    gone, new = (sum(line.startswith(sign) for line in lines) for sign in "-+")
-    counted = f"{_count(gone)} of <code>{escape(name)}.py</code> gone, {_count(new)} new"
+    counts = (sum(line.startswith(sign) for line in lines) for sign in "-+")
+    gone, new = (f"{count} line{'s' * (count != 1)}" for count in counts)
+    counted = f"{gone} of <code>{escape(name)}.py</code> gone, {new} new"
     says = f'<span class="says">{text}</span> ' if text else ""
     return (
         f'<figure class="shown changes" data-search-exclude>{_coloured(lines)}'
         f"<figcaption>{says}{counted}</figcaption></figure>\n"
     )
-
-
-def _count(lines: int) -> str:
-    return f"{lines} line" if lines == 1 else f"{lines} lines"
 
 
 def _coloured(lines: list[str]) -> str:

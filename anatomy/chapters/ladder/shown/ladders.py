@@ -15,8 +15,7 @@ from anatomy.table import units
 from anatomy.table.errors import UnknownName
 
 EXPERIMENT = "ladder.training"
-# Where one step is so many times as long as another, shares are drawn as well.
-FAR = 3.0
+FAR = 3.0  # where one step is so many times as long as another, shares are drawn as well
 
 
 def ladder(

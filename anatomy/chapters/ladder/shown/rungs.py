@@ -18,8 +18,7 @@ ERRORS = {
     "gradient_error": "the gradients",
     "output_error": "what the layers add",
 }
-# How far it may stray from rung 0's by the format of the products. The experiments' own gates are
-# the same; a test holds them together.
+# How far it may stray from rung 0's by the products' format; a test holds it equal to the gates.
 ALLOWED = {
     "loss_error": {"fp32": 2**-16, "tf32": 2**-10, "fp16": 2**-10, "bf16": 2**-8, "fp8": 2**-6},
     "gradient_error": {"fp32": 2**-12, "tf32": 2**-7, "fp16": 2**-7, "bf16": 2**-5, "fp8": 2**-2},
@@ -38,9 +37,8 @@ KINDS = {
 def of(
     table: Sequence[Row], op: str | None = None, variants: Sequence[str] | None = None
 ) -> list[Row]:
-    """The rows of one comparison, by default the first one of rungs, without the control's
-    duplicate; of `variants`, names or patterns with a `*`, in this order. UnknownName where there
-    is none."""
+    """Rows of one comparison, by default the first of rungs, without the control's duplicate; of
+    `variants`, names or patterns with `*`, in this order. UnknownName if there is none."""
     known = scripts.names()
     op = op or next((row["op"] for row in table if row.get("rung") in known), None)
     every = rows.select(table, op=op)

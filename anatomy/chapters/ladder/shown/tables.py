@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 
 from anatomy.chapters.ladder.shown import rungs
@@ -47,6 +46,9 @@ def speeds_alone(view: View) -> str:
     def rate(row: Row) -> str:
         return units.significant(row["rate"] / 1e12) if row.get("rate") else tables.NONE
 
+    def of_bf16(row: Row) -> str:
+        return _percent(rungs.share_of_bf16(row, view.whole, view.ceilings))
+
     columns = [
         ("rung", name),
         (f"#step, {unit}", lambda row: tables.figure(*ends(row), size)),
@@ -56,7 +58,7 @@ def speeds_alone(view: View) -> str:
         ("#TB/s" if moved else "#TFLOP/s", rate),
         ("#% of its limit", _limit),
     ]
-    columns += [] if moved else [("#% of bf16's", partial(_of_bf16, view))]
+    columns += [] if moved else [("#% of bf16's", of_bf16)]
     return _listed(columns, derived, "The rungs: times and speed-ups")
 
 
@@ -68,7 +70,7 @@ def costs(view: View) -> str:
         ("#peak with weights", _of("total_peak_bytes")),
         ("#reserved", _of("reserved_bytes")),
         ("#kernels a step", _of("kernels_per_call")),
-        ("#gaps, % of it", lambda row: _percent(_over(row.get("gap_s"), row["median_s"]))),
+        ("#gaps, % of it", lambda row: _share(row, "gap_s", "median_s")),
         ("#first step", _of("setup_s")),
         ("#paid back after, steps", _uses),
     ]
@@ -90,7 +92,7 @@ def gates(view: View) -> str:
     columns += [
         ("gate", lambda row: tables.chip(rungs.standing(row))),
         ("#parameters", lambda row: _count(row.get("parameters"))),
-        ("#FLOPs, of the formula's", _counted_flops),
+        ("#FLOPs, of the formula's", lambda row: _share(row, "counted_flops", "flops", "%")),
     ]
     left_out = [row for row in view.table if row not in table]
     return _listed(columns, table, "The rungs: errors") + absent(left_out)
@@ -122,12 +124,9 @@ def _of(column: str) -> Callable[[Row], str]:
     return lambda row: tables.cell(row, column)
 
 
-def _counted_flops(row: Row) -> str:
-    return _percent(_over(row.get("counted_flops"), row.get("flops")), "%")
-
-
-def _over(part: float | None, whole: float | None) -> float | None:
-    return None if units.missing(part) or units.missing(whole) else part / whole
+def _share(row: Row, part: str, whole: str, sign: str = "") -> str:
+    unknown = any(units.missing(row.get(column)) for column in (part, whole))
+    return _percent(None if unknown else row[part] / row[whole], sign)
 
 
 def name(row: Row) -> str:
@@ -165,10 +164,6 @@ def _limit(row: Row) -> str:
     return tables.of_limit(row, _percent(row["share"]))
 
 
-def _of_bf16(view: View, row: Row) -> str:
-    return _percent(rungs.share_of_bf16(row, view.whole, view.ceilings))
-
-
 def _percent(share: float | None, sign: str = "") -> str:
     return tables.NONE if units.missing(share) else units.percent(share).removesuffix("%") + sign
 
@@ -183,7 +178,6 @@ def _uses(row: Row) -> str:
 
 
 def _gate(column: str) -> list[tuple[str, Callable[[Row], str]]]:
-    """An error and how far it may stray, as two columns."""
     allowed = rungs.ALLOWED[column]
     return [
         (f"#error of {rungs.ERRORS[column]}", lambda row: _small(row.get(column))),
