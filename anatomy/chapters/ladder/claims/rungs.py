@@ -6,14 +6,7 @@ from itertools import product
 
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
-from anatomy.claims.table import (
-    Table,
-    bytes_over,
-    decides,
-    over_control,
-    why_not,
-    with_verdict,
-)
+from anatomy.claims.table import Table, bytes_over, decides, over_control, why_not, with_verdict
 from anatomy.judge.rows import Row
 from anatomy.table import kernel_names, units
 

@@ -7,15 +7,7 @@ from math import exp, log
 
 from anatomy.claims import INCONCLUSIVE, Cases, Finding, Measured, Need, Unmeasured, answer, claim
 from anatomy.claims.findings import span
-from anatomy.claims.table import (
-    Table,
-    decides,
-    over_control,
-    quotient,
-    time_of,
-    trusted,
-    why_not,
-)
+from anatomy.claims.table import Table, decides, over_control, quotient, time_of, trusted, why_not
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
