@@ -37,29 +37,10 @@ from anatomy.record.showing import Found, Showing
 from anatomy.table import chapters
 from anatomy.table.errors import AnatomyError, lookup
 
-__all__ = [
-    "ALL_WORDS",
-    "FAILS",
-    "HOLDS",
-    "INCONCLUSIVE",
-    "NOT_MEASURABLE",
-    "NOT_RECORDED",
-    "NOT_YET",
-    "ONLY_WHERE",
-    "WORDS",
-    "Case",
-    "Cases",
-    "Claim",
-    "Finding",
-    "Measured",
-    "Need",
-    "Result",
-    "Unmeasured",
-    "all_claims",
-    "answer",
-    "claim",
-    "evaluate",
-]
+# The words of a verdict, and what claims are written with.
+__all__ = ["ALL_WORDS", "FAILS", "HOLDS", "INCONCLUSIVE", "NOT_MEASURABLE", "NOT_RECORDED"]
+__all__ += ["NOT_YET", "ONLY_WHERE", "WORDS", "Case", "Cases", "Claim", "Finding", "Measured"]
+__all__ += ["Need", "Result", "Unmeasured", "all_claims", "answer", "claim", "evaluate"]
 
 
 @dataclass(frozen=True)
@@ -108,11 +89,10 @@ class Result:
         None where there are not two positive numbers of one unit to compare.
         """
         claimed, seen = self.claim.claimed, self.measured
-        if claimed is None or seen is None or seen.unit != self.claim.unit:
+        comparable = claimed and seen and seen.unit == self.claim.unit
+        if not comparable or min(*claimed, seen.value) <= 0:
             return None
         low, high = claimed
-        if low <= 0 or seen.value <= 0:
-            return None
         return seen.value / min(max(seen.value, low), high)
 
     @property
@@ -177,11 +157,8 @@ def evaluate(showing: Showing, name: str) -> Result:
     found = tuple(showing.find(need.name, **need.params) for need in asked.needs)
     word, evidence, seen = _judged(asked, found)
     measured, condition = (seen.measured, seen.condition) if seen else (None, "")
-    machines = {
-        each.recording.machine if each.on_cpu else showing.machine
-        for each in found
-        if each.recording
-    }
+    read = [each for each in found if each.recording]
+    machines = {each.recording.machine if each.on_cpu else showing.machine for each in read}
     machine = machines.pop() if len(machines) == 1 else showing.machine
     return Result(asked, word, evidence, found, measured, condition, machine)
 

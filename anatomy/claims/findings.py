@@ -32,6 +32,8 @@ DECIDED = ("faster", "slower", "same")
 NEAR = 0.1
 # Unit of a claimed or measured number -> what it is of.
 UNITS = {"x": "ratio", "s": "time", "B/s": "bandwidth", "share": "share", "count": "count"}
+# How one of a unit is printed; all others are rates.
+PRINTED = {"x": units.ratio, "s": units.seconds, "share": units.percent, "count": units.significant}
 
 
 class Unmeasured(AnatomyError):
@@ -65,9 +67,8 @@ class Measured:
         return False if False in inside else None if None in inside else True
 
     def at_least(self, end: float) -> bool | None:
-        """Whether it is `end` or more: of a time, or a ratio of times, by the verdict of its ratio
-        to `end`; of what was counted or fitted, with all of its interval.
-        """
+        """Whether it is `end` or more: of what was timed by the verdict of its ratio to `end`, of
+        what was counted or fitted with all of its interval."""
         if self.runs and end > 0:
             return {"slower": True, "faster": False}.get(self._over(end))
         if not self.exact:
@@ -178,10 +179,4 @@ def answer(outcome: bool | None, evidence: str, measured: Measured | None = None
 
 
 def _printed(value: float, unit: str) -> str:
-    if unit == "x":
-        return units.ratio(value)
-    if unit == "s":
-        return units.seconds(value)
-    if unit == "share":
-        return units.percent(value)
-    return units.significant(value) if unit == "count" else units.rate(value, unit)
+    return PRINTED[unit](value) if unit in PRINTED else units.rate(value, unit)

@@ -43,15 +43,11 @@ class Table:
 
         Of a tuple of values for a column any will do.
         """
-        asked = {
-            name: each if isinstance(each, tuple) else (each,) for name, each in columns.items()
-        }
-        return [
-            row
-            for row in self.rows
-            if row.get("role") != "again"
-            and all(row.get(name) in allowed for name, allowed in asked.items())
-        ]
+        found = [row for row in self.rows if row.get("role") != "again"]
+        for name, asked in columns.items():
+            allowed = asked if isinstance(asked, tuple) else (asked,)
+            found = [row for row in found if row.get(name) in allowed]
+        return found
 
     def distinct(self, column: str, **columns: Any) -> list[Any]:
         """The values of a column in the rows selected, in the order of the table, each once."""
@@ -115,9 +111,8 @@ def over_control(row: Row) -> Measured:
     low, high = (row["ratio"] if units.missing(end) else end for end in ends)
     floor, word = row.get("noise_floor"), row.get("verdict") or ""
     exact, runs = decides(row) and floor is not None, tuple(row.get("run_ratios") or [row["ratio"]])
-    return Measured(
-        row["ratio"], low, high, floor=floor or 0.0, exact=exact, runs=runs, verdict=word
-    )
+    ends = (row["ratio"], low, high)
+    return Measured(*ends, floor=floor or 0.0, exact=exact, runs=runs, verdict=word)
 
 
 def judged(
@@ -125,8 +120,7 @@ def judged(
     true: Callable[[Measured], bool | None],
     read: Callable[[Row], Measured] = over_control,
 ) -> Cases:
-    """The case of each (where, row): whether something is `true` of the number that `read`
-    gives."""
+    """The case of each (where, row): whether something is `true` of the number that is `read`."""
     cases = Cases()
     for where, row in rows:
         with cases.at(**where) as case:
