@@ -5,6 +5,7 @@ What each figure of a merged row means, and why, says `anatomy.judge.replication
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from statistics import median
 from typing import Any
 
@@ -36,13 +37,14 @@ def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
         return [dict(row) for row in tables[0]]
     names = [*NAMES, *_identifying(tables)]
     sorted_out = [_numbered(table, names) for table in tables]
+    first = sorted_out[0]
     for number, found in enumerate(sorted_out, 1):
-        for one, other, where in ((sorted_out[0], found, number), (found, sorted_out[0], 1)):
+        for one, has, other, lacks in ((first, 1, found, number), (found, number, first, 1)):
             if lost := next((key for key in one if key not in other), None):
                 raise MeasurementError(
-                    f"The row {_called(names, lost)} is missing in process {where} of "
-                    f"{len(tables)}, and there in process {number if where == 1 else 1}. "
-                    "What can't be measured must be a row with a note, in every process."
+                    f"The row {_called(names, lost)} is missing in process {lacks} of "
+                    f"{len(tables)}, and there in process {has}. What can't be measured must be a "
+                    "row with a note, in every process."
                 )
     return [merged_row([found[key] for found in sorted_out]) for key in sorted_out[0]]
 
@@ -247,21 +249,17 @@ def merged_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first, count = outcomes[0], len(outcomes)
     if count == 1:
         return dict(first)
-    for number, outcome in enumerate(outcomes, 1):
-        for block in ("machine", "software"):
-            for name in first.get(block, {}):
-                if first[block][name] != outcome[block].get(name):
-                    raise MeasurementError(
-                        f"Process {number} of {count} had {block} {name} "
-                        f"{outcome[block].get(name)!r}, and the first had {first[block][name]!r}. "
-                        "Measure all of them on one machine."
-                    )
+    for (number, outcome), block in product(enumerate(outcomes, 1), ("machine", "software")):
+        for name, known in first.get(block, {}).items():
+            if known != (now := outcome[block].get(name)):
+                raise MeasurementError(
+                    f"Process {number} of {count} had {block} {name} {now!r}, and the first had "
+                    f"{known!r}. Measure all of them on one machine."
+                )
     methods = [outcome["method"] for outcome in outcomes]
     total = {name: sum(method[name] for method in methods) for name in ("start_s", "measured_s")}
-    runs = [
-        {"started_at": outcome["started_at"], **{name: method[name] for name in total}}
-        for outcome, method in zip(outcomes, methods, strict=True)
-    ]
+    began = [{"started_at": outcome["started_at"]} for outcome in outcomes]
+    took = [{name: method[name] for name in total} for method in methods]
     floors = [outcome["noise_floor"] for outcome in outcomes]
     return {
         **first,
@@ -270,7 +268,7 @@ def merged_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             **{name: round(seconds, 3) for name, seconds in total.items()},
             "process": f"{count} fresh processes",
             "processes": count,
-            "runs": runs,
+            "runs": [one | other for one, other in zip(began, took, strict=True)],
         },
         "conditions": {
             "before": first["conditions"]["before"],

@@ -39,11 +39,10 @@ def select(
     """
     rows = list(rows)
     for column, wanted in (("op", op), ("quantity", quantity)):
-        if wanted is not None:
-            kept = [row for row in rows if _matches(row.get(column), wanted)]
-            if not kept:
-                raise UnknownName(column, wanted, names(rows, column))
-            rows = kept
+        kept = [row for row in rows if wanted is None or _matches(row.get(column), wanted)]
+        if wanted is not None and not kept:
+            raise UnknownName(column, wanted, names(rows, column))
+        rows = kept
     if variants is None:
         return rows
     for wanted in variants:

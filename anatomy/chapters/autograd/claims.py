@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import product
 
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
@@ -75,12 +76,11 @@ def fused_attention_is_faster(costs: Table) -> Finding:
     """
     cases = Cases()
     cells = {row["op"]: row for row in costs if row.get("scope")}
-    for op, cell in cells.items():
-        for backend in FUSED:
-            length = f"T={cell['sequence']}"
-            with cases.at(part=cell["scope"], backend=backend, sequence=length) as case:
-                speedup = costs.ratio(MANUAL, backend, op=op)
-                case(speedup.at_least(LOW), speedup)
+    for (op, cell), backend in product(cells.items(), FUSED):
+        place = {"part": cell["scope"], "backend": backend, "sequence": f"T={cell['sequence']}"}
+        with cases.at(**place) as case:
+            speedup = costs.ratio(MANUAL, backend, op=op)
+            case(speedup.at_least(LOW), speedup)
     parts = cases.of(backend="default").numbers_by("part").items()
     seen = "; ".join(f"{part} {between(each.value for each in found)}" for (part,), found in parts)
     times = f"How many times as fast the default backend is: {seen or 'not known'}."
@@ -97,10 +97,9 @@ def shape_nodes_share(census: Table) -> Finding:
                 nodes = _count(row) + (row["accumulate_nodes"] if with_them else 0)
                 share = Measured.counted(row["shape_nodes"] / nodes, "share")
                 case(share.near(0.5, NEAR_HALF), share)
-        if not units.missing(row.get("nodes")):
-            more = f"{row['nodes'] + row['accumulate_nodes']} with the ends"
-            count = f"{row['shape_nodes']} of {row['nodes']}, or of {more}"
-            counts.append((count, row["variant"]))
+        if not units.missing(nodes := row.get("nodes")):
+            more = f"{nodes + row['accumulate_nodes']} with the ends"
+            counts.append((f"{row['shape_nodes']} of {nodes}, or of {more}", row["variant"]))
     seen = _by_count(counts, "; ")
     return cases.finding(f"Nodes that change a shape: {seen or 'not counted'}.")
 

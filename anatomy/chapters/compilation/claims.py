@@ -37,18 +37,13 @@ KILLED = 2.0  # a break kills performance where half of the speed is gone
 NO_ACCOUNT = "only a GPU's allocator keeps an account of its memory"
 SECONDS, MINUTES = 1.0, 600.0  # "Seconds to minutes": from one second to ten minutes
 # The functions of the script that break as the seeds say, by the name they have there.
-CONTROL_FLOW, PRINTS = "if on a tensor", ("print of a text", "print of a tensor")
-ITEM = ".item()"
+PRINTS = ("print of a text", "print of a tensor")
+BREAKING = ("if on a tensor", *PRINTS, ".item()")
 
 
 def _place(row: Row) -> dict[str, str]:
-    return {
-        "layer": LAYER[row.get("layer") or MAPPED],
-        "dtype": row["dtype"],
-        "task": row["task"],
-        "width": f"C={row['width']}",
-        "tokens": f"T={row['tokens']}",
-    }
+    kind = {"layer": LAYER[row.get("layer") or MAPPED], "dtype": row["dtype"], "task": row["task"]}
+    return kind | {"width": f"C={row['width']}", "tokens": f"T={row['tokens']}"}
 
 
 def _by_op(table: Table, way: str) -> Mapping[str, Row]:
@@ -133,11 +128,9 @@ def reduce_overhead_for_training(training: Table, inference: Table, modes: Table
     """Wherever both were tried, a training step is faster with reduce-overhead than without."""
     cases = _over_default(training)
     seen, beside = (listed(each.numbers_by("pace")) for each in (cases, _over_default(inference)))
-    in_inference = f"In inference {beside}. " if beside else ""
-    return cases.finding(
-        f"Time of reduce-overhead over that of the default mode, in training {seen}. "
-        f"{in_inference}{_tied(modes.row(GRAPHS))}"
-    )
+    times = f"Time of reduce-overhead over that of the default mode, in training {seen}."
+    times += f" In inference {beside}." if beside else ""
+    return cases.finding(f"{times} {_tied(modes.row(GRAPHS))}")
 
 
 def _over_default(table: Table) -> Cases:
@@ -200,7 +193,7 @@ def fullgraph_detects_breaks(detection: Table) -> Finding:
 @claim(DETECTION)
 def causes_of_graph_breaks(detection: Table) -> Finding:
     """An if on a tensor, a print and .item() each break the graph of a small function."""
-    return _broken(detection, (CONTROL_FLOW, *PRINTS, ITEM))
+    return _broken(detection, BREAKING)
 
 
 @claim(DETECTION)

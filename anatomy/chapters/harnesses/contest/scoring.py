@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import exp, lgamma, log, log1p
 
 import numpy as np
@@ -70,10 +71,7 @@ def share(outcomes: Sequence[bool]) -> Share:
 
 def _resampled(groups: Sequence[ArrayLike], draws: np.ndarray) -> np.ndarray:
     """The spread of the figures of the processes drawn, one per draw."""
-    found = [_positive(group) for group in groups]
-    padded = np.full((len(found), max(map(len, found))), np.nan)
-    for row, figures in zip(padded, found, strict=True):
-        row[: len(figures)] = figures
+    padded = np.array([*zip_longest(*map(_positive, groups), fillvalue=np.nan)]).T
     drawn = padded[draws].reshape(len(draws), -1)
     quantile = np.nanquantile if np.isnan(padded).any() else np.quantile
     low, high = quantile(drawn, [LOW_TAIL, HIGH_TAIL], axis=1)

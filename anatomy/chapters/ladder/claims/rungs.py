@@ -53,9 +53,9 @@ def _width(table: Table) -> str:
 def _kernels(table: Table, label: str) -> list[list]:
     """[name, kind, launches, seconds] of a step's kernels; Unmeasured where there are none."""
     row = table.row(label, op=STEP)
-    if not units.missing(row.get("kernel_seconds")) and row["kernel_seconds"]:
-        return row["kernel_seconds"]
-    raise Unmeasured(why_not(row) or NO_KERNELS)
+    if units.missing(found := row.get("kernel_seconds")) or not found:
+        raise Unmeasured(why_not(row) or NO_KERNELS)
+    return found
 
 
 def _products(kernels: list[list]) -> list[str]:
@@ -78,15 +78,11 @@ def baseline_has_no_cublas(*tables: Table) -> Finding:
             by_cublas = {label: any(map(_of_cublas, names)) for label, names in products.items()}
             case(not by_cublas[BASELINE] and by_cublas[AMP_BF16])
             for label, names in products.items():
-                seen.setdefault(label, _whose(names[0]) if names else "none")
+                whose = "of cuBLAS" if names and _of_cublas(names[0]) else "not of cuBLAS"
+                first = f"{kernel_names.short(names[0])}, {whose}" if names else "none"
+                seen.setdefault(label, first)
     shown = "; ".join(f"{label} {name}" for label, name in seen.items())
     return cases.finding(f"The product that takes longest: {shown}.")
-
-
-def _whose(kernel: str) -> str:
-    """A product's kernel, and whether it is one of cuBLAS."""
-    own = "of cuBLAS" if _of_cublas(kernel) else "not of cuBLAS"
-    return f"{kernel_names.short(kernel)}, {own}"
 
 
 def _of_cublas(kernel: str) -> bool:
@@ -242,9 +238,7 @@ def _hides_launches(table: Table, op: str) -> bool:
     """Whether the host stays so far ahead in rung 3 that no kernel waits for its launch."""
     queued = table.row(COMPILED, op=op).get("enqueue_s")
     busy = table.row(COMPILED, op=STEP).get("busy_s")  # of the whole step at least as much
-    if units.missing(queued) or units.missing(busy):
-        return False
-    return queued < HIDDEN * busy
+    return not (units.missing(queued) or units.missing(busy)) and queued < HIDDEN * busy
 
 
 @claim(TRAINING[0])
