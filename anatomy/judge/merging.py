@@ -5,6 +5,7 @@ What each figure of a merged row means, and why, says `anatomy.judge.replication
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from statistics import median
 from typing import Any
@@ -199,19 +200,15 @@ def _notes(values: Sequence[str | None]) -> list[str]:
     return [f"process {i} of {len(values)}: {v}" for i, v in enumerate(values, 1) if v]
 
 
-def _of_known(how: Callable[[list], Any]) -> Callable[[list], Any]:
+def _of_known(how: Callable[[list], Any], values: list) -> Any:
     """`how` of the values that were measured; None if none was."""
-
-    def of(values: list) -> Any:
-        known = [value for value in values if value is not None]
-        return how(known) if known else None
-
-    return of
+    known = [value for value in values if value is not None]
+    return how(known) if known else None
 
 
-def _of_all(how: Callable[[list], Any]) -> Callable[[list], Any]:
+def _of_all(how: Callable[[list], Any], values: list) -> Any:
     """`how` of the values if all were measured."""
-    return lambda values: None if None in values else how(values)
+    return None if None in values else how(values)
 
 
 def _united(texts: list[str]) -> str | None:
@@ -222,16 +219,16 @@ def _united(texts: list[str]) -> str | None:
 # Of the samples `p5_s` is the lowest and `p95_s` the highest, so that nine tenths of every
 # process's lie between.
 MERGE: dict[str, Callable[[list], Any]] = {
-    "joined": _of_all(lambda lists: [item for items in lists for item in items]),
+    "joined": partial(_of_all, lambda lists: [item for items in lists for item in items]),
     "first": lambda values: values[0],
-    "sum": _of_known(sum),
-    "lowest": _of_all(min),
-    "highest": _of_all(max),
-    "highest known": _of_known(max),
-    "median": _of_known(median),
-    "any": _of_known(any),
-    "united": _of_known(_united),
-    "distinct": _of_known(lambda texts: "; ".join(dict.fromkeys(texts)) or None),
+    "sum": partial(_of_known, sum),
+    "lowest": partial(_of_all, min),
+    "highest": partial(_of_all, max),
+    "highest known": partial(_of_known, max),
+    "median": partial(_of_known, median),
+    "any": partial(_of_known, any),
+    "united": partial(_of_known, _united),
+    "distinct": partial(_of_known, lambda texts: "; ".join(dict.fromkeys(texts)) or None),
     "worst throttle": lambda words: next(
         (word for word in ("power-limited", "unknown") if word in words), words[0]
     ),

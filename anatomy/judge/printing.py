@@ -70,9 +70,7 @@ def _share(row: Row, roof: limits.Bound | None, ceilings: Limits) -> str:
     return f"{units.percent(share)} of {ceiling.name}{stated}"
 
 
-def _below(
-    rows: Sequence[Row], noise_floor: float, warnings: Sequence[str], ceilings: Limits
-) -> list[str]:
+def _below(rows: Sequence[Row], noise_floor: float, warnings, ceilings: Limits) -> list[str]:
     """The lines under a table: the quantity, the noise floor, how to get limits, and warnings."""
     first = rows[0]
     control = next((row["variant"] for row in rows if row.get("role") == "control"), "the control")

@@ -193,8 +193,7 @@ def every_operation_adds_nodes(census: Table) -> Finding:
 @claim(CENSUS)
 def graph_shows_memory_and_compute(census: Table) -> Finding:
     """Layers whose graphs are the same, node by node and edge by edge, need as much: of memory
-    between the passes, and of floating-point operations.
-    """
+    between the passes, and of floating-point operations."""
     cases = Cases()
     for what, column, printed in (
         ("memory", "saved_bytes", units.byte_count),

@@ -148,8 +148,7 @@ def _over_default(table: Table) -> Cases:
 @claim(MODES)
 def max_autotune_for_inference(modes: Table) -> Finding:
     """Which mode infers fastest is a question of speed, which takes minutes for one layer and was
-    not measured; what the mode sets stands beside it and decides nothing.
-    """
+    not measured; what the mode sets stands beside it and decides nothing."""
     seen = f"How fast max-autotune is was not measured here. {_tied(modes.row(TUNED))}"
     return Finding(NOT_MEASURABLE, seen)
 

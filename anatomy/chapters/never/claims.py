@@ -82,8 +82,8 @@ def never_without_warm_up(costs: Table) -> Finding:
             first = costs.row("call 1", op=row["op"])
             calls = [each["median_s"] for each in costs.select(op=row["op"]) if each.get("call")]
             others = units.ratio(mean(calls[1:]) / row["median_s"])
-            seen = f"{what} {over.text}, its first call {units.ratio(first['over_warm'])}"
-            seen += f" and the mean of the others {others}"
+            beside = f"its first call {units.ratio(first['over_warm'])}"
+            seen = f"{what} {over.text}, {beside} and the mean of the others {others}"
             case(None if even is None else not even, over, seen)
     return cases.finding(f"Mean of the first calls over a warm call: {cases.said()}.")
 

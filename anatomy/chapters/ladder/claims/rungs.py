@@ -109,12 +109,10 @@ def amp_is_fp16(*tables: Table) -> Finding:
     fp16 needs its loss scaled, which is part of the step: bf16 is the one to take where as fast.
     """
     cases, alone = Cases(), Cases()
-    for table in tables:
-        for op, found in ((WHOLE, cases), (STEP, alone)):
-            with found.at(width=_width(table)) as case:
-                ratio = table.ratio(AMP_FP16, AMP_BF16, op=op)
-                seen = f"{_width(table)} {ratio.text}, {ratio.verdict}"
-                case(ratio.says("faster"), ratio, seen)
+    for table, (op, found) in product(tables, ((WHOLE, cases), (STEP, alone))):
+        with found.at(width=_width(table)) as case:
+            ratio = table.ratio(AMP_FP16, AMP_BF16, op=op)
+            case(ratio.says("faster"), ratio, f"{_width(table)} {ratio.text}, {ratio.verdict}")
     rest = f" Without AdamW: {alone.said()}." if alone.measurable else ""
     return cases.finding(f"Time in fp16 with loss scaling over that in bf16: {cases.said()}.{rest}")
 
@@ -229,9 +227,8 @@ def compile_avoids_launches(*tables: Table) -> Finding:
         if fused is not None and eager:
             counts.append(f"{_width(table)} {fused} of {eager}")
     left = f" Launches that fusing leaves: {', '.join(counts)}." if counts else ""
-    return cases.finding(
-        f"Time with CUDA graphs over that without, both compiled: {between(taken)}.{left}"
-    )
+    times = f"Time with CUDA graphs over that without, both compiled: {between(taken)}."
+    return cases.finding(f"{times}{left}")
 
 
 def _hides_launches(table: Table, op: str) -> bool:

@@ -119,8 +119,7 @@ def item_doubles_runtime(loop: Table, bench: Table) -> Finding:
 @claim(BENCH)
 def sync_costs_the_same(bench: Table) -> Finding:
     """At every size a synchronize adds 10 to 15 us, and at no two of them times whose intervals lie
-    apart.
-    """
+    apart."""
     found = [(_waited(row), _time_and_side(product)) for product, row in _loops(bench, SYNC)]
     if len(found) < 2:
         return Finding(INCONCLUSIVE, "There are fewer than two sizes to compare.")
@@ -294,8 +293,7 @@ def readback_share_falls(bench: Table) -> Finding:
 
 def _crossings(points: list[tuple[Row, Measured]]) -> str:
     """Between which products the share falls through each of `LEVELS`, in words; not through one
-    that no share is shown to be below, or above, though medians may lie on its two sides.
-    """
+    that no share is shown to be below, or above, though medians may lie on its two sides."""
     found = []
     for level in LEVELS:
         above = [row["median_s"] for row, share in points if share.low > level]
