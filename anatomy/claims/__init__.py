@@ -105,16 +105,11 @@ _declared: dict[str, Claim] = {}
 
 
 def claim(*needs: Need, statement: str | None = None, **details: Any):
-    """Declare the decorated function to be a claim that reads the recordings `needs`.
+    """Declare the decorated function to be a claim that reads `needs`, in its parameters' order.
 
-    Args:
-        needs: The recordings, in the order of the function's parameters.
-        statement: What is claimed, where it is not a statement of the seed.
-        details: Other fields of such a claim's `seeds.Statement`, such as `place` or `topic`.
-
-    Raises:
-        AnatomyError: There is neither a statement nor one of the seed with the function's name,
-            or the name is taken.
+    A `statement` is given where it is not one of the seed, and as `details` other fields of its
+    `seeds.Statement`, such as `place` or `topic`. An AnatomyError is raised where there is neither
+    a statement nor one of the seed with the function's name, or both, or the name is taken.
     """
 
     def declare(judge: Callable[..., Finding]) -> Callable[..., Finding]:

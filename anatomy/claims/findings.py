@@ -115,10 +115,8 @@ class Measured:
         low, high = (_printed(end, self.unit) for end in (self.low, self.high))
         if self.cases > 1:
             return f"{low} to {high} in {self.cases} cases"
-        if self.unit == "x":
-            return units.ratio_range(self.value, self.low, self.high)
-        if self.unit == "s":
-            return units.seconds_range(self.value, self.low, self.high)
+        if ranged := {"x": units.ratio_range, "s": units.seconds_range}.get(self.unit):
+            return ranged(self.value, self.low, self.high)
         if self.unit.endswith("/s"):
             return units.rate_range(self.value, self.unit, self.low, self.high)
         return f"{self.middle} [{low}, {high}]"

@@ -143,20 +143,17 @@ def with_verdict(row: Row) -> str:
 def time_of(row: Row) -> Measured:
     """A trusted row's time in seconds, with its interval and the noise floor of its table."""
     trusted(row)
-    ends = (row[name] for name in TIMES)
-    return Measured(*ends, "s", floor=row.get("noise_floor") or 0.0, **_of(row))
-
-
-def _of(row: Row) -> dict[str, Any]:
-    """Whether a row's time decides anything, and of which processes' times it is the median."""
-    return {"exact": decides(row), "runs": tuple(row.get("run_medians_s") or [row["median_s"]])}
+    ends, floor = (row[name] for name in TIMES), row.get("noise_floor") or 0.0
+    runs = tuple(row.get("run_medians_s") or [row["median_s"]])
+    return Measured(*ends, "s", floor=floor, exact=decides(row), runs=runs)
 
 
 def rate_of(row: Row, work: str, unit: str) -> Measured:
-    """What a row does in a second of the work in one of its columns, with its interval."""
-    rate = (row[work] / row[end] for end in ("median_s", "high_s", "low_s"))
-    of = _of(row) | {"runs": tuple(row[work] / run for run in _of(row)["runs"])}
-    return Measured(*rate, unit, floor=row.get("noise_floor") or 0.0, **of)
+    """What a trusted row does in a second of the work in one of its columns, with its interval."""
+    time = time_of(row)
+    rate = (row[work] / end for end in (time.value, time.high, time.low))
+    runs = tuple(row[work] / run for run in time.runs)
+    return Measured(*rate, unit, floor=time.floor, exact=time.exact, runs=runs)
 
 
 def bytes_over(above: Row, below: Row, column: str, why: str) -> Measured:

@@ -62,8 +62,7 @@ def _share(row: Row, roof: limits.Bound | None, ceilings: Limits) -> str:
     if ceilings is None or row.get("verdict") == "impossible" or not row.get("median_s"):
         return ""
     binding = "copy" if roof and roof.kind == "memory-bound" else row.get("limit")
-    found = limits.share({**row, "limit": binding}, ceilings)
-    if found is None:
+    if (found := limits.share({**row, "limit": binding}, ceilings)) is None:
         return ""
     share, ceiling = found
     stated = "" if ceiling.kind == "measured" else " (datasheet)"

@@ -20,14 +20,13 @@ EFFICIENT_NODE = "ScaledDotProductEfficientAttentionBackward0"  # the name that 
 MANY_NODES = 20  # "20+", of attention written out
 NEAR_HALF = 0.1  # how far from a half, as a share of it, a share may lie and still be called half
 NOTHING_S = 20e-9  # host time of a view that counts as nothing: hardly more than a call from C
-NOT_COUNTED = "it could not be run"
 NOT_LISTED = "no kernels were listed"
 
 
 def _count(row: Row, column: str = "nodes") -> int:
     """What was counted of a row, or Unmeasured with the reason why it was not."""
     if units.missing(row.get(column)):
-        raise Unmeasured(row.get("note") or NOT_COUNTED)
+        raise Unmeasured(row.get("note") or "it could not be run")
     return row[column]
 
 
@@ -120,12 +119,11 @@ def shape_nodes_cost_nothing(costs: Table) -> Finding:
             if units.missing(trusted(row).get("kernels_per_call")):
                 raise Unmeasured(NOT_LISTED)
             case(row["kernels_per_call"] == 0)
-    seen, on_gpu = cases.said(), cases.of(on="GPU").measurable
-    if on_gpu:
+    seen = [cases.said()] if cases.said() else []
+    if on_gpu := cases.of(on="GPU").measurable:
         launching = [case.where["operation"] for case in on_gpu if not case.outcome]
-        seen += f"{'. ' if seen else ''}Operations that launch kernels: "
-        seen += ", ".join(launching) or "none"
-    return cases.finding(f"{seen or 'Nothing was measured'}.")
+        seen.append(f"Operations that launch kernels: {', '.join(launching) or 'none'}")
+    return cases.finding(f"{'. '.join(seen) or 'Nothing was measured'}.")
 
 
 @claim(CENSUS)

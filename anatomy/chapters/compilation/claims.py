@@ -1,9 +1,10 @@
 """What the seeds say of torch.compile, put to times of a step as its host sees it."""
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Any
 
-from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims import NOT_MEASURABLE, Case, Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
 from anatomy.claims.findings import NEAR
 from anatomy.claims.pace import listed, pace
@@ -216,20 +217,18 @@ def compiling_takes_minutes(*tables: Table) -> Finding:
     Each cell is set up once: what it took is one time, without an interval.
     """
     cases, seen = Cases(), []
-    for table in tables:
-        for way in (COMPILED, GRAPHS):
-            task = table.params["task"]
-            rows = table.select(op="first call", variant=f"{way}, first calls")
-            if not rows:
-                with cases.at(task=task, mode=way):
-                    raise Unmeasured(f"no cell of {way} could be compiled")
-            for row in rows:
-                cell = f"C={row['width']} T={row['tokens']}"
-                with cases.at(task=task, mode=way, cell=cell) as case:
-                    time = Measured.counted(row["median_s"], "s")
-                    case(time.within(SECONDS, MINUTES), time)
-            took = [row["median_s"] for row in rows]
-            seen += [f"{task}, {way} {between(took, units.seconds)}"] if took else []
+    for table, way in product(tables, (COMPILED, GRAPHS)):
+        where = {"task": table.params["task"], "mode": way}
+        rows = table.select(op="first call", variant=f"{way}, first calls")
+        if not rows:
+            cases.append(Case(where, None, why=f"no cell of {way} could be compiled"))
+            continue
+        for row in rows:
+            with cases.at(**where, cell=f"C={row['width']} T={row['tokens']}") as case:
+                time = Measured.counted(row["median_s"], "s")
+                case(time.within(SECONDS, MINUTES), time)
+        took = between((row["median_s"] for row in rows), units.seconds)
+        seen.append(f"{table.params['task']}, {way} {took}")
     return cases.finding(f"First calls of a layer, quickest to slowest cell: {'; '.join(seen)}.")
 
 

@@ -87,10 +87,8 @@ def _none_faster(tables: Iterable[Table]) -> Finding:
     if not there:
         return cases.finding("")
     fastest = min(there, key=lambda row: row["ratio"])
-    return cases.finding(
-        f"The fastest of {len(rows)} cases, {fastest['variant']} in {fastest['op']}, takes "
-        f"{with_verdict(fastest)}."
-    )
+    seen = f"{fastest['variant']} in {fastest['op']}, takes {with_verdict(fastest)}"
+    return cases.finding(f"The fastest of {len(rows)} cases, {seen}.")
 
 
 def _time_here(table: Table, run: str, also: str = "") -> Finding:

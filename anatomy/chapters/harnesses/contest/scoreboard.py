@@ -103,9 +103,7 @@ def found_text(target: Any) -> str:
 
 def verdict(target: Any) -> str:
     """`met`, `not met`, or `open` while something is missing."""
-    if units.missing(target.met):
-        return OPEN
-    return MET if target.met else NOT_MET
+    return OPEN if units.missing(target.met) else MET if target.met else NOT_MET
 
 
 def _targets(board: Board, quantity: str) -> Sheet:
@@ -179,8 +177,7 @@ def _errors(board: Board, quantity: str) -> Sheet:
     table = standings.errors(board.estimates)
     kinds = {"same": "equals told apart", "effect": "true 2% found"}
     lines = [[row.variant, BY[row.by], kinds[row.kind], *_share(row)] for row in table.itertuples()]
-    heads = ("harness", "told by", "what", "#share", "#of")
-    return Sheet("Errors", heads, lines)
+    return Sheet("Errors", ("harness", "told by", "what", "#share", "#of"), lines)
 
 
 def _share(row: Any) -> tuple[str, str]:
@@ -192,10 +189,8 @@ def _percent_range(*shares: float) -> str:
 
 
 def _cost(board: Board, quantity: str) -> Sheet:
-    lines = [
-        [row.variant, row.quantity, units.seconds(row.cost_s), units.seconds(row.largest_s)]
-        for row in standings.costs(board.estimates).itertuples()
-    ]
+    rows = standings.costs(board.estimates).itertuples()
+    lines = [[r.variant, r.quantity, *map(units.seconds, (r.cost_s, r.largest_s))] for r in rows]
     heads = ("harness", "quantity", "#typical estimate", "#longest")
     return Sheet("Wall time of an estimate", heads, lines)
 

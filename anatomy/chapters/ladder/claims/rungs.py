@@ -166,12 +166,12 @@ def triton_for_the_mlp(*tables: Table) -> Finding:
     for table, part in product(tables, (*PARTS, "products")):
         with cases.at(part=part, width=_width(table)) as case:
             kernels = _kernels(table, COMPILED)
-            triton = [name for name, *_ in kernels if name.startswith(TRITON)]
             if part in PARTS:
-                case(any(PARTS[part] in name for name in triton))
+                names = [name for name, *_ in kernels if name.startswith(TRITON)]
+                case(any(PARTS[part] in name for name in names))
                 continue
             products = _products(kernels)
-            own = bool(products) and all(name in triton for name in products)
+            own = bool(products) and all(name.startswith(TRITON) for name in products)
             case(own)
             others |= {kernel_names.short(name) for name in products[:1] if not own}
     beside = f" Products that are not Triton's: {'; '.join(sorted(others))}." if others else ""
