@@ -37,29 +37,10 @@ from anatomy.record.showing import Found, Showing
 from anatomy.table import chapters
 from anatomy.table.errors import AnatomyError, lookup
 
-__all__ = [
-    "ALL_WORDS",
-    "FAILS",
-    "HOLDS",
-    "INCONCLUSIVE",
-    "NOT_MEASURABLE",
-    "NOT_RECORDED",
-    "NOT_YET",
-    "ONLY_WHERE",
-    "WORDS",
-    "Case",
-    "Cases",
-    "Claim",
-    "Finding",
-    "Measured",
-    "Need",
-    "Result",
-    "Unmeasured",
-    "all_claims",
-    "answer",
-    "claim",
-    "evaluate",
-]
+# The words of a verdict, and what claims are written with.
+__all__ = ["ALL_WORDS", "FAILS", "HOLDS", "INCONCLUSIVE", "NOT_MEASURABLE", "NOT_RECORDED"]
+__all__ += ["NOT_YET", "ONLY_WHERE", "WORDS", "Case", "Cases", "Claim", "Finding", "Measured"]
+__all__ += ["Need", "Result", "Unmeasured", "all_claims", "answer", "claim", "evaluate"]
 
 
 @dataclass(frozen=True)
@@ -108,11 +89,10 @@ class Result:
         None where there are not two positive numbers of one unit to compare.
         """
         claimed, seen = self.claim.claimed, self.measured
-        if claimed is None or seen is None or seen.unit != self.claim.unit:
+        comparable = claimed and seen and seen.unit == self.claim.unit
+        if not comparable or min(*claimed, seen.value) <= 0:
             return None
         low, high = claimed
-        if low <= 0 or seen.value <= 0:
-            return None
         return seen.value / min(max(seen.value, low), high)
 
     @property
@@ -125,16 +105,11 @@ _declared: dict[str, Claim] = {}
 
 
 def claim(*needs: Need, statement: str | None = None, **details: Any):
-    """Declare the decorated function to be a claim that reads the recordings `needs`.
+    """Declare the decorated function to be a claim that reads `needs`, in its parameters' order.
 
-    Args:
-        needs: The recordings, in the order of the function's parameters.
-        statement: What is claimed, where it is not a statement of the seed.
-        details: Other fields of such a claim's `seeds.Statement`, such as `place` or `topic`.
-
-    Raises:
-        AnatomyError: There is neither a statement nor one of the seed with the function's name,
-            or the name is taken.
+    A `statement` is given where it is not one of the seed, and as `details` other fields of its
+    `seeds.Statement`, such as `place` or `topic`. An AnatomyError is raised where there is neither
+    a statement nor one of the seed with the function's name, or both, or the name is taken.
     """
 
     def declare(judge: Callable[..., Finding]) -> Callable[..., Finding]:
@@ -177,11 +152,8 @@ def evaluate(showing: Showing, name: str) -> Result:
     found = tuple(showing.find(need.name, **need.params) for need in asked.needs)
     word, evidence, seen = _judged(asked, found)
     measured, condition = (seen.measured, seen.condition) if seen else (None, "")
-    machines = {
-        each.recording.machine if each.on_cpu else showing.machine
-        for each in found
-        if each.recording
-    }
+    read = [each for each in found if each.recording]
+    machines = {each.recording.machine if each.on_cpu else showing.machine for each in read}
     machine = machines.pop() if len(machines) == 1 else showing.machine
     return Result(asked, word, evidence, found, measured, condition, machine)
 

@@ -70,9 +70,8 @@ class Cases(list[Case]):
         """The finding of a verdict, with what is undecided and what can't be measured beside it."""
         there, absent = self.measurable, [case for case in self if case.why]
         if not there:
-            return Finding(
-                findings.NOT_MEASURABLE, absent[0].why if absent else "There is no such case."
-            )
+            why = absent[0].why if absent else "There is no such case."
+            return Finding(findings.NOT_MEASURABLE, why)
         undecided = len(there) - self.true - self.false
         beside = f" {undecided} of {len(there)} cases are undecided." if undecided else ""
         if absent:
@@ -82,9 +81,7 @@ class Cases(list[Case]):
 
     def of(self, **where: Any) -> "Cases":
         """Those with these values in `where`."""
-        return Cases(
-            case for case in self if all(case.where[name] == value for name, value in where.items())
-        )
+        return Cases(case for case in self if where.items() <= case.where.items())
 
     @property
     def measurable(self) -> "Cases":
@@ -141,7 +138,10 @@ class Cases(list[Case]):
             texts = []
             for case in (group[0], group[-1]):
                 rest = " ".join(str(at) for name, at in case.where.items() if name not in columns)
-                texts.append(f"{_in_short(case.measured)} ({rest})")
+                seen = case.measured
+                # Of counts there are no digits that an interval pays for.
+                ends = () if seen.low == seen.high else (seen.low, seen.high)
+                texts.append(f"{units.ratio(seen.value, *ends)} ({rest})")
             parts.append(f"{' over '.join(key)} {' to '.join(dict.fromkeys(texts))}")
         return "; ".join(parts)
 
@@ -173,12 +173,6 @@ def between(values: Iterable[float], printed: Callable[[float], str] = units.rat
         return units.NOT_MEASURED
     low, high = printed(min(values)), printed(max(values))
     return low if low == high else f"{low} to {high}"
-
-
-def _in_short(ratio: Measured) -> str:
-    if ratio.low == ratio.high:  # of counts: there are no digits that an interval pays for
-        return units.ratio(ratio.value)
-    return units.ratio(ratio.value, ratio.low, ratio.high)
 
 
 def _where(cases: Sequence[Case]) -> str:
@@ -217,9 +211,7 @@ def _where(cases: Sequence[Case]) -> str:
 
 
 def _always_never_partly(outcomes: dict[str, list[bool | None]]) -> str:
-    """`always for a, b, never for c, partly for d, undecided for e`; what would name too many only
-    counts them.
-    """
+    """`always for a, never for b, partly for c, undecided for d`; of too many only their count."""
     kinds: dict[str, list[str]] = {"always": [], "never": [], "partly": [], "undecided": []}
     for key, each in outcomes.items():
         alike = {True: "always", False: "never"}.get(each[0]) if len(set(each)) == 1 else None

@@ -32,6 +32,8 @@ DECIDED = ("faster", "slower", "same")
 NEAR = 0.1
 # Unit of a claimed or measured number -> what it is of.
 UNITS = {"x": "ratio", "s": "time", "B/s": "bandwidth", "share": "share", "count": "count"}
+# How one of a unit is printed; all others are rates.
+PRINTED = {"x": units.ratio, "s": units.seconds, "share": units.percent, "count": units.significant}
 
 
 class Unmeasured(AnatomyError):
@@ -65,9 +67,8 @@ class Measured:
         return False if False in inside else None if None in inside else True
 
     def at_least(self, end: float) -> bool | None:
-        """Whether it is `end` or more: of a time, or a ratio of times, by the verdict of its ratio
-        to `end`; of what was counted or fitted, with all of its interval.
-        """
+        """Whether it is `end` or more: of what was timed by the verdict of its ratio to `end`, of
+        what was counted or fitted with all of its interval."""
         if self.runs and end > 0:
             return {"slower": True, "faster": False}.get(self._over(end))
         if not self.exact:
@@ -114,10 +115,8 @@ class Measured:
         low, high = (_printed(end, self.unit) for end in (self.low, self.high))
         if self.cases > 1:
             return f"{low} to {high} in {self.cases} cases"
-        if self.unit == "x":
-            return units.ratio_range(self.value, self.low, self.high)
-        if self.unit == "s":
-            return units.seconds_range(self.value, self.low, self.high)
+        if ranged := {"x": units.ratio_range, "s": units.seconds_range}.get(self.unit):
+            return ranged(self.value, self.low, self.high)
         if self.unit.endswith("/s"):
             return units.rate_range(self.value, self.unit, self.low, self.high)
         return f"{self.middle} [{low}, {high}]"
@@ -178,10 +177,4 @@ def answer(outcome: bool | None, evidence: str, measured: Measured | None = None
 
 
 def _printed(value: float, unit: str) -> str:
-    if unit == "x":
-        return units.ratio(value)
-    if unit == "s":
-        return units.seconds(value)
-    if unit == "share":
-        return units.percent(value)
-    return units.significant(value) if unit == "count" else units.rate(value, unit)
+    return PRINTED[unit](value) if unit in PRINTED else units.rate(value, unit)

@@ -141,16 +141,15 @@ def committed(root: Path, machine: str) -> dict[str, str]:
     """The verdicts that were committed for a machine, by claim; without any, a RecordingError."""
     path = root / machine / COMMITTED
     mend = f"Write it: pytorch-gpu-anatomy claims --machine {machine} --write"
+    file = f"{machine}/{COMMITTED}"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise RecordingError(
-            f"There is no {machine}/{COMMITTED} to check against. {mend}"
-        ) from None
+        raise RecordingError(f"There is no {file} to check against. {mend}") from None
     except (OSError, ValueError) as error:
-        raise RecordingError(f"{machine}/{COMMITTED} can't be read: {error}. {mend}") from None
+        raise RecordingError(f"{file} can't be read: {error}. {mend}") from None
     if not isinstance(data, dict) or not set(data.values()) <= set(claims.WORDS):
-        raise RecordingError(f"{machine}/{COMMITTED} holds something else than verdicts. {mend}")
+        raise RecordingError(f"{file} holds something else than verdicts. {mend}")
     return data
 
 
@@ -161,9 +160,8 @@ def commit(root: Path, machine: str, now: Mapping[str, str]) -> Path:
     try:
         recording.write_whole(path, text)
     except OSError as error:
-        raise RecordingError(
-            f"{machine}/{COMMITTED} could not be written: {error.strerror}. It is as it was."
-        ) from None
+        why = f"could not be written: {error.strerror}. It is as it was."
+        raise RecordingError(f"{machine}/{COMMITTED} {why}") from None
     return path
 
 
@@ -171,8 +169,7 @@ def changes(before: Mapping[str, str], now: Sequence[Result]) -> list[str]:
     """One sentence for each claim of a machine whose verdict is not the committed one."""
     sentences = []
     for result in now:
-        name, word = result.claim.name, result.word
-        then = before.get(name)
+        name, word, then = result.claim.name, result.word, before.get(result.claim.name)
         if word != then and (then is not None or word in claims.WORDS):
             was = f"was {then!r}" if then else "had no verdict"
             sentences.append(f"{name}: {was}, is {word!r}. {result.evidence}")
@@ -193,6 +190,5 @@ def wanted(
     topics = {result.claim.topic for result in found}
     if topic is not None and topic not in topics:
         raise UnknownName("topic", topic, topics)
-    return [
-        each for each in found if verdict in (None, each.word) and topic in (None, each.claim.topic)
-    ]
+    of_topic = [each for each in found if topic in (None, each.claim.topic)]
+    return [each for each in of_topic if verdict in (None, each.word)]

@@ -36,6 +36,5 @@ def listed(seen: Mapping[tuple[str, ...], Sequence[Measured]]) -> str:
         many = f" in {len(each)} cells" if len(each) > 1 else ""
         text = " ".join([*name, between(one.value for one in each)])
         parts.setdefault(heading, []).append(f"{text}{many}")
-    return "; ".join(
-        f"{heading or UNKNOWN}: {', '.join(texts)}" for heading, texts in parts.items()
-    )
+    said = (f"{heading or UNKNOWN}: {', '.join(texts)}" for heading, texts in parts.items())
+    return "; ".join(said)

@@ -111,17 +111,11 @@ def figures(run_name: str, op: str) -> list[Figure]:
     entry = lookup(f"operation of the seed's run {run_name}", op, run(run_name).ops)
     cited = _table()["figures"]
     file, control = _table()["documents"][cited["source"]], entry["ms"]["contiguous"]
-    return [
-        Figure(
-            variant,
-            seconds=ms / 1e3,
-            ratio=ms / control,
-            gpu=cited["gpu"],
-            place=f"{file}:{line}",
-            text=units.format_value(ms / 1e3, "ms.4"),
-        )
-        for line, (variant, ms) in enumerate(entry["ms"].items(), entry["line"])
-    ]
+    found = []
+    for line, (variant, ms) in enumerate(entry["ms"].items(), entry["line"]):
+        place, text = f"{file}:{line}", units.format_value(ms / 1e3, "ms.4")
+        found.append(Figure(variant, ms / 1e3, ms / control, cited["gpu"], place, text))
+    return found
 
 
 def figure(run_name: str, op: str, variant: str) -> Figure:

@@ -43,15 +43,11 @@ class Table:
 
         Of a tuple of values for a column any will do.
         """
-        asked = {
-            name: each if isinstance(each, tuple) else (each,) for name, each in columns.items()
-        }
-        return [
-            row
-            for row in self.rows
-            if row.get("role") != "again"
-            and all(row.get(name) in allowed for name, allowed in asked.items())
-        ]
+        found = [row for row in self.rows if row.get("role") != "again"]
+        for name, asked in columns.items():
+            allowed = asked if isinstance(asked, tuple) else (asked,)
+            found = [row for row in found if row.get(name) in allowed]
+        return found
 
     def distinct(self, column: str, **columns: Any) -> list[Any]:
         """The values of a column in the rows selected, in the order of the table, each once."""
@@ -115,9 +111,8 @@ def over_control(row: Row) -> Measured:
     low, high = (row["ratio"] if units.missing(end) else end for end in ends)
     floor, word = row.get("noise_floor"), row.get("verdict") or ""
     exact, runs = decides(row) and floor is not None, tuple(row.get("run_ratios") or [row["ratio"]])
-    return Measured(
-        row["ratio"], low, high, floor=floor or 0.0, exact=exact, runs=runs, verdict=word
-    )
+    ends = (row["ratio"], low, high)
+    return Measured(*ends, floor=floor or 0.0, exact=exact, runs=runs, verdict=word)
 
 
 def judged(
@@ -125,8 +120,7 @@ def judged(
     true: Callable[[Measured], bool | None],
     read: Callable[[Row], Measured] = over_control,
 ) -> Cases:
-    """The case of each (where, row): whether something is `true` of the number that `read`
-    gives."""
+    """The case of each (where, row): whether something is `true` of the number that is `read`."""
     cases = Cases()
     for where, row in rows:
         with cases.at(**where) as case:
@@ -149,20 +143,17 @@ def with_verdict(row: Row) -> str:
 def time_of(row: Row) -> Measured:
     """A trusted row's time in seconds, with its interval and the noise floor of its table."""
     trusted(row)
-    ends = (row[name] for name in TIMES)
-    return Measured(*ends, "s", floor=row.get("noise_floor") or 0.0, **_of(row))
-
-
-def _of(row: Row) -> dict[str, Any]:
-    """Whether a row's time decides anything, and of which processes' times it is the median."""
-    return {"exact": decides(row), "runs": tuple(row.get("run_medians_s") or [row["median_s"]])}
+    ends, floor = (row[name] for name in TIMES), row.get("noise_floor") or 0.0
+    runs = tuple(row.get("run_medians_s") or [row["median_s"]])
+    return Measured(*ends, "s", floor=floor, exact=decides(row), runs=runs)
 
 
 def rate_of(row: Row, work: str, unit: str) -> Measured:
-    """What a row does in a second of the work in one of its columns, with its interval."""
-    rate = (row[work] / row[end] for end in ("median_s", "high_s", "low_s"))
-    of = _of(row) | {"runs": tuple(row[work] / run for run in _of(row)["runs"])}
-    return Measured(*rate, unit, floor=row.get("noise_floor") or 0.0, **of)
+    """What a trusted row does in a second of the work in one of its columns, with its interval."""
+    time = time_of(row)
+    rate = (row[work] / end for end in (time.value, time.high, time.low))
+    runs = tuple(row[work] / run for run in time.runs)
+    return Measured(*rate, unit, floor=time.floor, exact=time.exact, runs=runs)
 
 
 def bytes_over(above: Row, below: Row, column: str, why: str) -> Measured:

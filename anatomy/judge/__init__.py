@@ -69,9 +69,7 @@ def following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[R
     return found
 
 
-def _of_processes(
-    rows: Sequence[Mapping[str, Any]], known: Circumstances, processes: int
-) -> list[Row]:
+def _of_processes(rows: Sequence[Mapping], known: Circumstances, processes: int) -> list[Row]:
     """The same of rows that several processes measured: each is judged alone, then merged."""
     tables = [[_share_of(row, number) for row in rows] for number in range(processes)]
     judged_tables = [following(table, known) for table in tables]
@@ -82,9 +80,8 @@ def _of_processes(
         if not columns:
             found.append({})
             continue
-        one = merging.merged_row(
-            [table[place] | part for table, part in zip(tables, parts, strict=True)]
-        )
+        whole = [table[place] | part for table, part in zip(tables, parts, strict=True)]
+        one = merging.merged_row(whole)
         if one.get("note") or row.get("verdict") == "impossible":
             columns.add("note")
             notes = filter(None, (one.get("note"), comparisons.own_note(row)))

@@ -161,9 +161,8 @@ def _regime(row: Row) -> Row:
         return {}
     if row["period_s"] is None:  # a CPU's, or a time of the host alone
         return {"regime": None} if row.get("regime") is None else {}
-    enqueue_s, period_s, gap_share = row["enqueue_s"], row["period_s"], row.get("gap_share")
-    found = gates.regime(enqueue_s=enqueue_s, period_s=period_s, gap_share=gap_share)
-    return {"regime": found}
+    measured = {name: row.get(name) for name in ("enqueue_s", "period_s", "gap_share")}
+    return {"regime": gates.regime(**measured)}
 
 
 def _gate(row: Row, follows: Row, known: Circumstances) -> Row:

@@ -14,7 +14,7 @@ Source: Draper and Smith, Applied Regression Analysis, 3rd ed. (1998), chapter 1
 distribution from Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import cos, exp, inf, isfinite, pi, sin, sqrt, tan
 
@@ -83,14 +83,17 @@ def student(freedom: int, confidence: float = 0.95) -> float:
     """The t that encloses `confidence` of Student's distribution between -t and t."""
     if freedom < 1 or not isfinite(freedom):
         raise MeasurementError(f"Student's distribution has no {freedom} degrees of freedom.")
-    below, above = 0.0, pi / 2
-    for _ in range(200):  # bisection, to the last bit
+    angle = reaching(lambda angle: _within(angle, freedom), confidence, pi / 2)
+    return sqrt(freedom) * tan(angle)
+
+
+def reaching(rising: Callable[[float], float], target: float, most: float = 1.0) -> float:
+    """The argument from 0 to `most` at which a rising function reaches `target`, by bisection."""
+    below, above = 0.0, most
+    for _ in range(200):  # to the last bit
         middle = (below + above) / 2
-        if _within(middle, freedom) < confidence:
-            below = middle
-        else:
-            above = middle
-    return sqrt(freedom) * tan(below)
+        below, above = (middle, above) if rising(middle) < target else (below, middle)
+    return below
 
 
 def _within(angle: float, freedom: int) -> float:

@@ -156,11 +156,9 @@ def datasheet(gpu_name: str | None) -> Datasheet | None:
     None where limits.toml does not have exactly this GPU: the peaks of a relative with another
     memory or power budget would be wrong.
     """
-    wanted = _bare(gpu_name or "")
-    for sheet in datasheets().values():
-        if wanted in map(_bare, (*sheet.match, sheet.name, sheet.slug)):
-            return sheet
-    return None
+    wanted, sheets = _bare(gpu_name or ""), datasheets().values()
+    known = (each for each in sheets if wanted in map(_bare, (*each.match, each.name, each.slug)))
+    return next(known, None)
 
 
 def _bare(name: str) -> str:

@@ -5,6 +5,8 @@ What each figure of a merged row means, and why, says `anatomy.judge.replication
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import product
 from statistics import median
 from typing import Any
 
@@ -36,13 +38,14 @@ def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
         return [dict(row) for row in tables[0]]
     names = [*NAMES, *_identifying(tables)]
     sorted_out = [_numbered(table, names) for table in tables]
+    first = sorted_out[0]
     for number, found in enumerate(sorted_out, 1):
-        for one, other, where in ((sorted_out[0], found, number), (found, sorted_out[0], 1)):
+        for one, has, other, lacks in ((first, 1, found, number), (found, number, first, 1)):
             if lost := next((key for key in one if key not in other), None):
                 raise MeasurementError(
-                    f"The row {_called(names, lost)} is missing in process {where} of "
-                    f"{len(tables)}, and there in process {number if where == 1 else 1}. "
-                    "What can't be measured must be a row with a note, in every process."
+                    f"The row {_called(names, lost)} is missing in process {lacks} of "
+                    f"{len(tables)}, and there in process {has}. What can't be measured must be a "
+                    "row with a note, in every process."
                 )
     return [merged_row([found[key] for found in sorted_out]) for key in sorted_out[0]]
 
@@ -197,19 +200,15 @@ def _notes(values: Sequence[str | None]) -> list[str]:
     return [f"process {i} of {len(values)}: {v}" for i, v in enumerate(values, 1) if v]
 
 
-def _of_known(how: Callable[[list], Any]) -> Callable[[list], Any]:
+def _of_known(how: Callable[[list], Any], values: list) -> Any:
     """`how` of the values that were measured; None if none was."""
-
-    def of(values: list) -> Any:
-        known = [value for value in values if value is not None]
-        return how(known) if known else None
-
-    return of
+    known = [value for value in values if value is not None]
+    return how(known) if known else None
 
 
-def _of_all(how: Callable[[list], Any]) -> Callable[[list], Any]:
+def _of_all(how: Callable[[list], Any], values: list) -> Any:
     """`how` of the values if all were measured."""
-    return lambda values: None if None in values else how(values)
+    return None if None in values else how(values)
 
 
 def _united(texts: list[str]) -> str | None:
@@ -220,16 +219,16 @@ def _united(texts: list[str]) -> str | None:
 # Of the samples `p5_s` is the lowest and `p95_s` the highest, so that nine tenths of every
 # process's lie between.
 MERGE: dict[str, Callable[[list], Any]] = {
-    "joined": _of_all(lambda lists: [item for items in lists for item in items]),
+    "joined": partial(_of_all, lambda lists: [item for items in lists for item in items]),
     "first": lambda values: values[0],
-    "sum": _of_known(sum),
-    "lowest": _of_all(min),
-    "highest": _of_all(max),
-    "highest known": _of_known(max),
-    "median": _of_known(median),
-    "any": _of_known(any),
-    "united": _of_known(_united),
-    "distinct": _of_known(lambda texts: "; ".join(dict.fromkeys(texts)) or None),
+    "sum": partial(_of_known, sum),
+    "lowest": partial(_of_all, min),
+    "highest": partial(_of_all, max),
+    "highest known": partial(_of_known, max),
+    "median": partial(_of_known, median),
+    "any": partial(_of_known, any),
+    "united": partial(_of_known, _united),
+    "distinct": partial(_of_known, lambda texts: "; ".join(dict.fromkeys(texts)) or None),
     "worst throttle": lambda words: next(
         (word for word in ("power-limited", "unknown") if word in words), words[0]
     ),
@@ -247,21 +246,17 @@ def merged_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first, count = outcomes[0], len(outcomes)
     if count == 1:
         return dict(first)
-    for number, outcome in enumerate(outcomes, 1):
-        for block in ("machine", "software"):
-            for name in first.get(block, {}):
-                if first[block][name] != outcome[block].get(name):
-                    raise MeasurementError(
-                        f"Process {number} of {count} had {block} {name} "
-                        f"{outcome[block].get(name)!r}, and the first had {first[block][name]!r}. "
-                        "Measure all of them on one machine."
-                    )
+    for (number, outcome), block in product(enumerate(outcomes, 1), ("machine", "software")):
+        for name, known in first.get(block, {}).items():
+            if known != (now := outcome[block].get(name)):
+                raise MeasurementError(
+                    f"Process {number} of {count} had {block} {name} {now!r}, and the first had "
+                    f"{known!r}. Measure all of them on one machine."
+                )
     methods = [outcome["method"] for outcome in outcomes]
     total = {name: sum(method[name] for method in methods) for name in ("start_s", "measured_s")}
-    runs = [
-        {"started_at": outcome["started_at"], **{name: method[name] for name in total}}
-        for outcome, method in zip(outcomes, methods, strict=True)
-    ]
+    began = [{"started_at": outcome["started_at"]} for outcome in outcomes]
+    took = [{name: method[name] for name in total} for method in methods]
     floors = [outcome["noise_floor"] for outcome in outcomes]
     return {
         **first,
@@ -270,7 +265,7 @@ def merged_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             **{name: round(seconds, 3) for name, seconds in total.items()},
             "process": f"{count} fresh processes",
             "processes": count,
-            "runs": runs,
+            "runs": [one | other for one, other in zip(began, took, strict=True)],
         },
         "conditions": {
             "before": first["conditions"]["before"],

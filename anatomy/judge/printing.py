@@ -40,7 +40,9 @@ def _cells(row: Row, main: str | None, ceilings: Limits) -> dict[str, str]:
     verdict = "control" if control else row["verdict"]
     if row.get("wide"):
         verdict += ", wide"
-    roof, other = _bound(row, ceilings), row.get("control")
+    limit, other = str(row.get("limit") or ""), row.get("control")
+    product = limit.startswith(limits.MATMUL)
+    roof = limits.bound(row.get("flops"), row.get("bytes"), ceilings, limit) if product else None
     # Whom a variant is over, where that is another one than the table's control.
     over = f"over {other}" if other and other != main else ""
     capped = "power-limited" if row.get("throttle") == "power-limited" else ""
@@ -60,39 +62,27 @@ def _share(row: Row, roof: limits.Bound | None, ceilings: Limits) -> str:
     if ceilings is None or row.get("verdict") == "impossible" or not row.get("median_s"):
         return ""
     binding = "copy" if roof and roof.kind == "memory-bound" else row.get("limit")
-    found = limits.share({**row, "limit": binding}, ceilings)
-    if found is None:
+    if (found := limits.share({**row, "limit": binding}, ceilings)) is None:
         return ""
     share, ceiling = found
     stated = "" if ceiling.kind == "measured" else " (datasheet)"
     return f"{units.percent(share)} of {ceiling.name}{stated}"
 
 
-def _bound(row: Row, ceilings: Limits) -> limits.Bound | None:
-    limit = str(row.get("limit") or "")
-    if not limit.startswith(limits.MATMUL):
-        return None
-    return limits.bound(row.get("flops"), row.get("bytes"), ceilings, limit)
-
-
-def _below(
-    rows: Sequence[Row], noise_floor: float, warnings: Sequence[str], ceilings: Limits
-) -> list[str]:
+def _below(rows: Sequence[Row], noise_floor: float, warnings, ceilings: Limits) -> list[str]:
     """The lines under a table: the quantity, the noise floor, how to get limits, and warnings."""
     first = rows[0]
     control = next((row["variant"] for row in rows if row.get("role") == "control"), "the control")
     blocks = len(first.get("blocks_s") or [])
-    device = "CPU" if first.get("device") == "cpu" else "GPU"
+    time = TIMES.get(first["quantity"], "").format("CPU" if first.get("device") == "cpu" else "GPU")
     lines = [
-        f"{TIMES.get(first['quantity'], '').format(device)} ({first['quantity']}); medians of "
-        f"{blocks} blocks with 95 % intervals",
+        f"{time} ({first['quantity']}); medians of {blocks} blocks with 95 % intervals",
         f"noise floor {units.percent(noise_floor)}: how far {control} strays from itself",
     ]
     asked = any(row.get("limit") for row in rows) and first.get("device") == "cuda"
     if asked and (ceilings is None or not ceilings.measured):
-        lines.append(
-            "measure this machine's own limits with: pytorch-gpu-anatomy limits --save recordings"
-        )
+        command = "pytorch-gpu-anatomy limits --save recordings"
+        lines.append(f"measure this machine's own limits with: {command}")
     return [*lines, *(f"warning: {warning}" for warning in warnings)]
 
 
@@ -121,12 +111,11 @@ def as_html(
     table = cells(rows, ceilings)
 
     def line(tag: str, texts: Mapping[str, str]) -> str:
-        sides = {head: "right" if head in RIGHT else "left" for head in texts}
-        each = (
-            f'<{tag} style="text-align:{sides[head]}">{escape(text)}</{tag}>'
-            for head, text in texts.items()
-        )
-        return f"<tr>{''.join(each)}</tr>"
+        each = ""
+        for head, text in texts.items():
+            side = "right" if head in RIGHT else "left"
+            each += f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
+        return f"<tr>{each}</tr>"
 
     head = line("th", {head: head for head in table[0]})
     body = "".join(line("td", texts) for texts in table)

@@ -39,11 +39,10 @@ def select(
     """
     rows = list(rows)
     for column, wanted in (("op", op), ("quantity", quantity)):
-        if wanted is not None:
-            kept = [row for row in rows if _matches(row.get(column), wanted)]
-            if not kept:
-                raise UnknownName(column, wanted, names(rows, column))
-            rows = kept
+        kept = [row for row in rows if wanted is None or _matches(row.get(column), wanted)]
+        if wanted is not None and not kept:
+            raise UnknownName(column, wanted, names(rows, column))
+        rows = kept
     if variants is None:
         return rows
     for wanted in variants:
@@ -172,24 +171,17 @@ def derived(row: Row, ceilings: Any | None) -> Row:
     compute = str(row.get("limit") or "").startswith("matmul")
     work = row.get("flops") if compute else row.get("bytes")
     if time and work:
-        found |= {
-            "rate": work / time,
-            "rate_low": work / high if high else None,
-            "rate_high": work / low if low else None,
-            "rate_unit": "FLOP/s" if compute else "B/s",
-        }
+        found |= {"rate": work / time, "rate_unit": "FLOP/s" if compute else "B/s"}
+        ends = (work / end if end else None for end in (high, low))
+        found |= zip(("rate_low", "rate_high"), ends, strict=True)
     for over in ("", "_before"):  # the control; the rung before, of the ladder alone
         if row.get(f"ratio{over}"):
             names = (f"speedup{over}", f"speedup{over}_low", f"speedup{over}_high")
             found |= zip(names, _inverse(row, f"ratio{over}"), strict=True)
     if ceilings is not None and time and (reached := limits.share(row, ceilings)):
         fraction, ceiling = reached
-        found |= {
-            "share": fraction,
-            "share_of": ceiling.name,
-            "limit_value": ceiling.value,
-            "limit_kind": ceiling.kind,
-        }
+        found |= {"share": fraction, "share_of": ceiling.name}
+        found |= {"limit_value": ceiling.value, "limit_kind": ceiling.kind}
     return found
 
 

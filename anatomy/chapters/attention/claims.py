@@ -1,5 +1,7 @@
 """What the seed says of fused attention, put to the recording of attention over its length."""
 
+from itertools import product
+
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.table import Table, trusted
 from anatomy.judge.exponents import power_fit
@@ -26,12 +28,10 @@ def _lengths(table: Table, **columns: str) -> list[Row]:
 def flash_attention_is_faster(table: Table) -> Finding:
     """Time of attention written out, by hand and by `math`, over that of `flash` is at least 2."""
     cases = Cases()
-    for at in _lengths(table):
-        for over in WRITTEN_OUT:
-            length = f"N={at['sequence']}"
-            with cases.at(over=over, direction=at["direction"], N=length) as case:
-                speedup = table.ratio(over, "flash", op=at["op"])
-                case(speedup.at_least(LOW), speedup)
+    for at, over in product(_lengths(table), WRITTEN_OUT):
+        with cases.at(over=over, direction=at["direction"], N=f"N={at['sequence']}") as case:
+            speedup = table.ratio(over, "flash", op=at["op"])
+            case(speedup.at_least(LOW), speedup)
     seen = f"Speed-up of FlashAttention over {cases.ends('over')}."
     return cases.finding(f"{seen} {cases.tally(LOW, HIGH)}")
 
@@ -44,25 +44,24 @@ def flash_attention_memory_linear(table: Table) -> Finding:
     what grows with the square of N. A line goes through any two points: it takes three to decide.
     """
     cases = Cases()
-    for backend, claimed in CLAIMED_EXPONENTS.items():
-        for direction in table.distinct("direction"):
-            with cases.at(backend=backend, direction=direction) as case:
-                half = _longer_half(table, backend, direction)
-                there = [row for row in half if row.get("peak_bytes")]
-                if len(there) < 2:
-                    notes = [row["note"] for row in half if not units.missing(row.get("note"))]
-                    raise Unmeasured(notes[0] if notes else FEW_PEAKS)
-                peaks = [row["peak_bytes"] for row in there]
-                fit = power_fit([row["sequence"] for row in there], peaks)
-                seen = f"{backend}, {direction}, "
-                if not fit.exact:
-                    case(None, said=f"{seen}{fit.median:.2f} by two lengths alone")
-                    continue
-                exponent = Measured(fit.median, fit.low, fit.high, "count")
-                # One number sums a claim up, and two powers have no middle: that of flash.
-                shown = exponent if backend == "flash" else None
-                near = exponent.within(claimed - NEAR, claimed + NEAR)
-                case(near, shown, f"{seen}{exponent.text}")
+    for backend, direction in product(CLAIMED_EXPONENTS, table.distinct("direction")):
+        with cases.at(backend=backend, direction=direction) as case:
+            half = _longer_half(table, backend, direction)
+            there = [row for row in half if row.get("peak_bytes")]
+            if len(there) < 2:
+                notes = (row["note"] for row in half if not units.missing(row.get("note")))
+                raise Unmeasured(next(notes, FEW_PEAKS))
+            sizes = [row["sequence"] for row in there]
+            fit = power_fit(sizes, [row["peak_bytes"] for row in there])
+            seen, claimed = f"{backend}, {direction}, ", CLAIMED_EXPONENTS[backend]
+            if not fit.exact:
+                case(None, said=f"{seen}{fit.median:.2f} by two lengths alone")
+                continue
+            exponent = Measured(fit.median, fit.low, fit.high, "count")
+            # One number sums a claim up, and two powers have no middle: that of flash.
+            shown = exponent if backend == "flash" else None
+            near = exponent.within(claimed - NEAR, claimed + NEAR)
+            case(near, shown, f"{seen}{exponent.text}")
     return cases.finding(f"Peak memory grows with N to the power of: {cases.said()}.")
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import product
 
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
@@ -19,14 +20,13 @@ EFFICIENT_NODE = "ScaledDotProductEfficientAttentionBackward0"  # the name that 
 MANY_NODES = 20  # "20+", of attention written out
 NEAR_HALF = 0.1  # how far from a half, as a share of it, a share may lie and still be called half
 NOTHING_S = 20e-9  # host time of a view that counts as nothing: hardly more than a call from C
-NOT_COUNTED = "it could not be run"
 NOT_LISTED = "no kernels were listed"
 
 
 def _count(row: Row, column: str = "nodes") -> int:
     """What was counted of a row, or Unmeasured with the reason why it was not."""
     if units.missing(row.get(column)):
-        raise Unmeasured(row.get("note") or NOT_COUNTED)
+        raise Unmeasured(row.get("note") or "it could not be run")
     return row[column]
 
 
@@ -75,12 +75,11 @@ def fused_attention_is_faster(costs: Table) -> Finding:
     """
     cases = Cases()
     cells = {row["op"]: row for row in costs if row.get("scope")}
-    for op, cell in cells.items():
-        for backend in FUSED:
-            length = f"T={cell['sequence']}"
-            with cases.at(part=cell["scope"], backend=backend, sequence=length) as case:
-                speedup = costs.ratio(MANUAL, backend, op=op)
-                case(speedup.at_least(LOW), speedup)
+    for (op, cell), backend in product(cells.items(), FUSED):
+        place = {"part": cell["scope"], "backend": backend, "sequence": f"T={cell['sequence']}"}
+        with cases.at(**place) as case:
+            speedup = costs.ratio(MANUAL, backend, op=op)
+            case(speedup.at_least(LOW), speedup)
     parts = cases.of(backend="default").numbers_by("part").items()
     seen = "; ".join(f"{part} {between(each.value for each in found)}" for (part,), found in parts)
     times = f"How many times as fast the default backend is: {seen or 'not known'}."
@@ -97,10 +96,9 @@ def shape_nodes_share(census: Table) -> Finding:
                 nodes = _count(row) + (row["accumulate_nodes"] if with_them else 0)
                 share = Measured.counted(row["shape_nodes"] / nodes, "share")
                 case(share.near(0.5, NEAR_HALF), share)
-        if not units.missing(row.get("nodes")):
-            more = f"{row['nodes'] + row['accumulate_nodes']} with the ends"
-            count = f"{row['shape_nodes']} of {row['nodes']}, or of {more}"
-            counts.append((count, row["variant"]))
+        if not units.missing(nodes := row.get("nodes")):
+            more = f"{nodes + row['accumulate_nodes']} with the ends"
+            counts.append((f"{row['shape_nodes']} of {nodes}, or of {more}", row["variant"]))
     seen = _by_count(counts, "; ")
     return cases.finding(f"Nodes that change a shape: {seen or 'not counted'}.")
 
@@ -121,12 +119,11 @@ def shape_nodes_cost_nothing(costs: Table) -> Finding:
             if units.missing(trusted(row).get("kernels_per_call")):
                 raise Unmeasured(NOT_LISTED)
             case(row["kernels_per_call"] == 0)
-    seen, on_gpu = cases.said(), cases.of(on="GPU").measurable
-    if on_gpu:
+    seen = [cases.said()] if cases.said() else []
+    if on_gpu := cases.of(on="GPU").measurable:
         launching = [case.where["operation"] for case in on_gpu if not case.outcome]
-        seen += f"{'. ' if seen else ''}Operations that launch kernels: "
-        seen += ", ".join(launching) or "none"
-    return cases.finding(f"{seen or 'Nothing was measured'}.")
+        seen.append(f"Operations that launch kernels: {', '.join(launching) or 'none'}")
+    return cases.finding(f"{'. '.join(seen) or 'Nothing was measured'}.")
 
 
 @claim(CENSUS)
@@ -194,8 +191,7 @@ def every_operation_adds_nodes(census: Table) -> Finding:
 @claim(CENSUS)
 def graph_shows_memory_and_compute(census: Table) -> Finding:
     """Layers whose graphs are the same, node by node and edge by edge, need as much: of memory
-    between the passes, and of floating-point operations.
-    """
+    between the passes, and of floating-point operations."""
     cases = Cases()
     for what, column, printed in (
         ("memory", "saved_bytes", units.byte_count),

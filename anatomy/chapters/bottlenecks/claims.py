@@ -15,7 +15,6 @@ SIDES = {"host": "the host", "device": "the GPU"}
 # Work that runs other kernels when it does not wait, so that its ratio is not the wait's alone:
 # `nonzero_static` neither counts first nor brings the count to the host.
 NOT_ALONE = ("nonzero in every round",)
-NOTHING_ELSE = "Nothing of another kind was measured."
 
 
 @claim(Need("bottlenecks.confusion"))
@@ -37,10 +36,10 @@ def three_bottlenecks(confusion: Table) -> Finding:
     cases += [case for case in beside if case.why]
     kinds = {case.where["kind"] for case in cases if case.outcome is False}
     times = f"Time of a step with one cause taken out, over that with it: {cases.said()}."
-    said = times if cases.said() else NOTHING_ELSE
+    said = times if cases.said() else "Nothing of another kind was measured."
     if kinds:
-        names = " and ".join(sorted(kinds))
-        said += f" So {names} {'is' if len(kinds) == 1 else 'are'} beside the three."
+        are = "is" if len(kinds) == 1 else "are"
+        said += f" So {' and '.join(sorted(kinds))} {are} beside the three."
     if beside.said():
         said += f" Not counted, because other kernels run without it: {beside.said()}."
     finding = cases.finding(f"{said} {_names(confusion.select(role='control'))}")

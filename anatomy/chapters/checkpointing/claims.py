@@ -30,7 +30,7 @@ CHECKPOINTED = "every layer checkpointed"
 
 def _place(row: Row) -> dict[str, str]:
     """Where on the map a row is, as its `op` says it."""
-    width, depth, tokens = (row.get(name) for name in ("width", "depth", "tokens"))
+    width, depth, tokens = map(row.get, ("width", "depth", "tokens"))
     return {"depth": f"L={depth}", "width": f"C={width}", "tokens": f"{tokens} tokens"}
 
 

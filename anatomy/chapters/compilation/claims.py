@@ -1,9 +1,10 @@
 """What the seeds say of torch.compile, put to times of a step as its host sees it."""
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Any
 
-from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims import NOT_MEASURABLE, Case, Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
 from anatomy.claims.findings import NEAR
 from anatomy.claims.pace import listed, pace
@@ -37,18 +38,13 @@ KILLED = 2.0  # a break kills performance where half of the speed is gone
 NO_ACCOUNT = "only a GPU's allocator keeps an account of its memory"
 SECONDS, MINUTES = 1.0, 600.0  # "Seconds to minutes": from one second to ten minutes
 # The functions of the script that break as the seeds say, by the name they have there.
-CONTROL_FLOW, PRINTS = "if on a tensor", ("print of a text", "print of a tensor")
-ITEM = ".item()"
+PRINTS = ("print of a text", "print of a tensor")
+BREAKING = ("if on a tensor", *PRINTS, ".item()")
 
 
 def _place(row: Row) -> dict[str, str]:
-    return {
-        "layer": LAYER[row.get("layer") or MAPPED],
-        "dtype": row["dtype"],
-        "task": row["task"],
-        "width": f"C={row['width']}",
-        "tokens": f"T={row['tokens']}",
-    }
+    kind = {"layer": LAYER[row.get("layer") or MAPPED], "dtype": row["dtype"], "task": row["task"]}
+    return kind | {"width": f"C={row['width']}", "tokens": f"T={row['tokens']}"}
 
 
 def _by_op(table: Table, way: str) -> Mapping[str, Row]:
@@ -133,11 +129,9 @@ def reduce_overhead_for_training(training: Table, inference: Table, modes: Table
     """Wherever both were tried, a training step is faster with reduce-overhead than without."""
     cases = _over_default(training)
     seen, beside = (listed(each.numbers_by("pace")) for each in (cases, _over_default(inference)))
-    in_inference = f"In inference {beside}. " if beside else ""
-    return cases.finding(
-        f"Time of reduce-overhead over that of the default mode, in training {seen}. "
-        f"{in_inference}{_tied(modes.row(GRAPHS))}"
-    )
+    times = f"Time of reduce-overhead over that of the default mode, in training {seen}."
+    times += f" In inference {beside}." if beside else ""
+    return cases.finding(f"{times} {_tied(modes.row(GRAPHS))}")
 
 
 def _over_default(table: Table) -> Cases:
@@ -155,8 +149,7 @@ def _over_default(table: Table) -> Cases:
 @claim(MODES)
 def max_autotune_for_inference(modes: Table) -> Finding:
     """Which mode infers fastest is a question of speed, which takes minutes for one layer and was
-    not measured; what the mode sets stands beside it and decides nothing.
-    """
+    not measured; what the mode sets stands beside it and decides nothing."""
     seen = f"How fast max-autotune is was not measured here. {_tied(modes.row(TUNED))}"
     return Finding(NOT_MEASURABLE, seen)
 
@@ -200,7 +193,7 @@ def fullgraph_detects_breaks(detection: Table) -> Finding:
 @claim(DETECTION)
 def causes_of_graph_breaks(detection: Table) -> Finding:
     """An if on a tensor, a print and .item() each break the graph of a small function."""
-    return _broken(detection, (CONTROL_FLOW, *PRINTS, ITEM))
+    return _broken(detection, BREAKING)
 
 
 @claim(DETECTION)
@@ -224,20 +217,18 @@ def compiling_takes_minutes(*tables: Table) -> Finding:
     Each cell is set up once: what it took is one time, without an interval.
     """
     cases, seen = Cases(), []
-    for table in tables:
-        for way in (COMPILED, GRAPHS):
-            task = table.params["task"]
-            rows = table.select(op="first call", variant=f"{way}, first calls")
-            if not rows:
-                with cases.at(task=task, mode=way):
-                    raise Unmeasured(f"no cell of {way} could be compiled")
-            for row in rows:
-                cell = f"C={row['width']} T={row['tokens']}"
-                with cases.at(task=task, mode=way, cell=cell) as case:
-                    time = Measured.counted(row["median_s"], "s")
-                    case(time.within(SECONDS, MINUTES), time)
-            took = [row["median_s"] for row in rows]
-            seen += [f"{task}, {way} {between(took, units.seconds)}"] if took else []
+    for table, way in product(tables, (COMPILED, GRAPHS)):
+        where = {"task": table.params["task"], "mode": way}
+        rows = table.select(op="first call", variant=f"{way}, first calls")
+        if not rows:
+            cases.append(Case(where, None, why=f"no cell of {way} could be compiled"))
+            continue
+        for row in rows:
+            with cases.at(**where, cell=f"C={row['width']} T={row['tokens']}") as case:
+                time = Measured.counted(row["median_s"], "s")
+                case(time.within(SECONDS, MINUTES), time)
+        took = between((row["median_s"] for row in rows), units.seconds)
+        seen.append(f"{table.params['task']}, {way} {took}")
     return cases.finding(f"First calls of a layer, quickest to slowest cell: {'; '.join(seen)}.")
 
 

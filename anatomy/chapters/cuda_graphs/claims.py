@@ -14,10 +14,8 @@ SMALL = ("under 3 µs", "3 to 10 µs")
 LONGEST, UNKNOWN = "over 100 µs", "of unknown length"
 # What holds memory: a step with all that is reserved, forward passes with what is above the model.
 STEP = "training steps, model included"
-KINDS = {
-    "own pools": "forward passes in pools of their own",
-    "one pool": "forward passes in one pool",
-}
+FORWARD = "forward passes in "
+KINDS = {"own pools": f"{FORWARD}pools of their own", "one pool": f"{FORWARD}one pool"}
 NO_BYTES = "nobody counted the allocator's bytes"
 CLAIMED = (1.5, 2.0)  # the speed-up that the seed names
 

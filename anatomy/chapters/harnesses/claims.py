@@ -43,16 +43,14 @@ def few_iterations_are_slow(*tables: Table) -> Finding:
     few, every = (units.percent(median(each), 2) for each in zip(*widths, strict=True))
     shrinks = f"{few} to either side after {FEW} blocks, {every} after all"
     evidence = f"The first {FEW} blocks take {seen.text} of the time of those behind them. "
-    evidence += "What shrinks is the "
-    evidence += f"interval: {shrinks} (medians of {len(ratios)} rows)."
+    evidence += f"What shrinks is the interval: {shrinks} (medians of {len(ratios)} rows)."
     return answer(seen.at_least(1.0 + intervals.SMALLEST_EFFECT), evidence, seen)
 
 
 @claim(*EVERY)
 def iterations_suffice(*tables: Table) -> Finding:
     """The first 100 timed calls of a row have an interval within 1 % of their median, and the calls
-    behind them, which had no part in it, the same median to 1 %.
-    """
+    behind them, which had no part in it, the same median to 1 %."""
     cases, few = Cases(), []
     for where, row in _timed(tables):
         with cases.at(**where) as case:

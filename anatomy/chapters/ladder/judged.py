@@ -15,9 +15,8 @@ def _steps_of_rungs(rows):
     """Each step of a rung: its place, its row, and all rows of its comparison by variant."""
     for places in comparisons(rows):
         members = {rows[place]["variant"]: rows[place] for place in places}
-        yield from (
-            (place, rows[place], members) for place in places if rows[place].get("rung") is not None
-        )
+        steps = [place for place in places if rows[place].get("rung") is not None]
+        yield from ((place, rows[place], members) for place in steps)
 
 
 @rule(
@@ -39,11 +38,9 @@ def share_of_ceiling(rows, known):
     for row in rows:
         if not str(row.get("op")).startswith(CEILING) or row.get("median_s") is None:
             continue
-        if row.get("role") == "again" or row.get("verdict") == "impossible":
-            continue
-        rates = _rates(row)
-        if row["products"] not in best or rates[0] > best[row["products"]][0]:
-            best[row["products"]] = rates
+        if row.get("role") != "again" and row.get("verdict") != "impossible":
+            known = best.get(row["products"], [0.0])
+            best[row["products"]] = max(known, _rates(row), key=lambda rates: rates[0])
     for place, row, _ in _steps_of_rungs(rows):
         ends = (None, None, None)
         if row["products"] in best and row["verdict"] != "impossible":
@@ -100,16 +97,11 @@ def traffic(rows, known):
     fused = {row["op"]: _on_paper_and_moved(row) for row in rows if row.get("role") == "control"}
     for place, row in enumerate(rows):
         (paper, moved), (fused_paper, fused_moved) = _on_paper_and_moved(row), fused[row["op"]]
-        yield (
-            place,
-            {
-                "formula_bytes": paper,
-                "formula_over_fused": paper / fused_paper,
-                "dram_bytes": moved,
-                "over_fused": moved / fused_moved if moved and fused_moved else None,
-                "over_formula": moved / paper if moved else None,
-            },
-        )
+        found = {"formula_bytes": paper, "formula_over_fused": paper / fused_paper}
+        found["dram_bytes"] = moved
+        found["over_fused"] = moved / fused_moved if moved and fused_moved else None
+        found["over_formula"] = moved / paper if moved else None
+        yield place, found
 
 
 def _on_paper_and_moved(row):

@@ -1,5 +1,7 @@
 """What the seeds say of a machine as a whole, put to its measured limits: rates and waits."""
 
+from itertools import product
+
 from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, answer, claim
 from anatomy.claims.findings import NEAR
 from anatomy.claims.needs import CEILINGS, best
@@ -23,11 +25,10 @@ def _faster(table: Table, dtype: str, than: str) -> tuple[Measured, str]:
 def half_precision_beats_fp32(ceilings: Table) -> Finding:
     """Best rate of fp16 and bf16 products over that of fp32, TF32 or not, is at least 2."""
     cases = Cases()
-    for dtype in ("fp16", "bf16"):
-        for than in ("fp32", "tf32"):
-            with cases.at(format=dtype, over=than) as case:
-                ratio, _ = _faster(ceilings, dtype, than)
-                case(ratio.at_least(2.0), ratio, f"{dtype} over {than} {ratio.text}")
+    for dtype, than in product(("fp16", "bf16"), ("fp32", "tf32")):
+        with cases.at(format=dtype, over=than) as case:
+            ratio, _ = _faster(ceilings, dtype, than)
+            case(ratio.at_least(2.0), ratio, f"{dtype} over {than} {ratio.text}")
     return cases.finding(f"Products at their best: {cases.said()}. {cases.tally(2.0, 4.0)}")
 
 

@@ -48,8 +48,7 @@ def offset_mod_128_predicts(*tables: Table) -> Finding:
 @claim(FACTORIAL, *EVERY)
 def alignment_decides_gemm(factorial: Table, *tables: Table) -> Finding:
     """The base pointer alone slows a product down; other strides of an aligned matrix, transposed,
-    change its time by no tenth, in any format and size.
-    """
+    change its time by no tenth, in any format and size."""
     base, seen = _alone(factorial)
     cases = Cases()
     with cases.at(moved="base pointer") as case:
@@ -82,10 +81,9 @@ def cannot_be_optimised_away(payback: Table) -> Finding:
     if not found:
         return Finding(INCONCLUSIVE, "No remedy was measured.")
     best = min(found, key=lambda row: row["ratio"])
-    taken = f"{with_verdict(best)} of the sliced view's time"
-    stands = over_control(best).says("slower", "same")
-    return answer(
-        stands,
+    taken, ratio = f"{with_verdict(best)} of the sliced view's time", over_control(best)
+    seen, stands = (
         f"The best remedy, a {best['remedy']}, takes {taken}.",
-        None if stands is None else over_control(best),
+        ratio.says("slower", "same"),
     )
+    return answer(stands, seen, None if stands is None else ratio)

@@ -1,8 +1,8 @@
 """What the seed says of contiguity, put to warm times, back to back as the seed's were. The control
-of `as_strided_view` has half the columns, which is the same work.
-"""
+of `as_strided_view` has half the columns, which is the same work."""
 
 from collections.abc import Iterable
+from itertools import product
 
 from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Need, answer, claim, seeds
 from anatomy.claims.cases import between
@@ -19,9 +19,7 @@ def _rows(tables: Iterable[Table], variants: Iterable[str], ops: Iterable[str]) 
     """What tells it apart, and the row, of each variant, operation and recording."""
     return [
         ({"variant": variant, "op": op} | table.where, table.row(variant, op=op, **WARM))
-        for op in ops
-        for variant in variants
-        for table in tables
+        for op, variant, table in product(ops, variants, tables)
     ]
 
 
@@ -89,10 +87,8 @@ def _none_faster(tables: Iterable[Table]) -> Finding:
     if not there:
         return cases.finding("")
     fastest = min(there, key=lambda row: row["ratio"])
-    return cases.finding(
-        f"The fastest of {len(rows)} cases, {fastest['variant']} in {fastest['op']}, takes "
-        f"{with_verdict(fastest)}."
-    )
+    seen = f"{fastest['variant']} in {fastest['op']}, takes {with_verdict(fastest)}"
+    return cases.finding(f"The fastest of {len(rows)} cases, {seen}.")
 
 
 def _time_here(table: Table, run: str, also: str = "") -> Finding:
@@ -146,12 +142,11 @@ def views_often_slower(*tables: Table) -> Finding:
 def copy_runs_faster_kernels(*tables: Table) -> Finding:
     """The copy's time over the transposed view's, block by block, is below 1 in every case."""
     cases, taken = Cases(), []
-    for op in OPS:
-        for table in tables:
-            with cases.at(op=op, **table.where) as case:
-                ratio = table.ratio(COPY, VIEWS[0], op=op, **WARM)
-                case(ratio.says("faster"))
-                taken.append(ratio.value)
+    for op, table in product(OPS, tables):
+        with cases.at(op=op, **table.where) as case:
+            ratio = table.ratio(COPY, VIEWS[0], op=op, **WARM)
+            case(ratio.says("faster"))
+            taken.append(ratio.value)
     seen = f"{between(taken)} of the view's time, its making not counted"
     return cases.finding(f"The copy takes {seen}.")
 
@@ -223,14 +218,12 @@ def chain_is_layer_norm(fp16: Table) -> Finding:
     real = fp16.measured("contiguous", op="layer_norm", **WARM)
     counts = [row.get("kernels_per_call") for row in (chain, real)]
     factor = quotient(time_of(chain), time_of(real))
-    known = None not in counts
-    kernels = f"The hand-written chain launches {counts[0]} kernels, F.layer_norm {counts[1]}"
-    return answer(
-        counts[0] == counts[1] if known else None,
-        f"{kernels if known else 'The kernels were not counted'}; it takes {factor.text} as long "
-        f"({fp16.label}).",
-        factor,
-    )
+    outcome, kernels = None, "The kernels were not counted"
+    if None not in counts:
+        outcome = counts[0] == counts[1]
+        kernels = f"The hand-written chain launches {counts[0]} kernels, F.layer_norm {counts[1]}"
+    seen = f"{kernels}; it takes {factor.text} as long ({fp16.label})."
+    return answer(outcome, seen, factor)
 
 
 @claim(TF32, FP32)
@@ -296,9 +289,7 @@ def l2_absorbs(small: Table, large: Table) -> Finding:
         rows = [table.measured(variant, op="layer_norm", **WARM) for table in (small, large)]
         inside, beyond = (over_control(row).says("slower") for row in rows)
         texts = [with_verdict(row) for row in rows]
+        outcome = None if None in (inside, beyond) else beyond and not inside
         with cases.at(variant=variant) as case:
-            case(
-                beyond and not inside if None not in (inside, beyond) else None,
-                said=f"{variant}: {texts[0]} at 2048, {texts[1]} at 8192",
-            )
+            case(outcome, said=f"{variant}: {texts[0]} at 2048, {texts[1]} at 8192")
     return cases.finding(f"{cases.said()}.")

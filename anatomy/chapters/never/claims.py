@@ -82,8 +82,8 @@ def never_without_warm_up(costs: Table) -> Finding:
             first = costs.row("call 1", op=row["op"])
             calls = [each["median_s"] for each in costs.select(op=row["op"]) if each.get("call")]
             others = units.ratio(mean(calls[1:]) / row["median_s"])
-            seen = f"{what} {over.text}, its first call {units.ratio(first['over_warm'])}"
-            seen += f" and the mean of the others {others}"
+            beside = f"its first call {units.ratio(first['over_warm'])}"
+            seen = f"{what} {over.text}, {beside} and the mean of the others {others}"
             case(None if even is None else not even, over, seen)
     return cases.finding(f"Mean of the first calls over a warm call: {cases.said()}.")
 
@@ -94,16 +94,16 @@ def hardware_admits_no_interpretation(ceilings: Table) -> Finding:
 
     Copying, reading and writing share the memory's bandwidth; fp16 and bf16 products one peak.
     """
-    outcomes, ratios, seen = [], [], []
+    ratios, seen = [], []
     for figure, (names, work) in SHARED.items():
         rates = {name: best(ceilings, name, work) for name in names}
         lowest, highest = (f(rates.values(), key=lambda r: r.value) for f in (min, max))
         ratio = quotient(lowest, highest)
         ratios.append(ratio)
-        outcomes.append(ratio.near(1.0, ONE_PROCESS_EFFECT))
         listed = ", ".join(f"{name} {units.rate(r.value, r.unit)}" for name, r in rates.items())
         seen.append(f"{figure}: {listed}, so the lowest is {ratio.text} of the highest")
     # It speaks of all limits, so one that has to be read is enough.
+    outcomes = [ratio.near(1.0, ONE_PROCESS_EFFECT) for ratio in ratios]
     outcome = False if False in outcomes else None if None in outcomes else True
     evidence = f"Of one figure of the datasheet each, at their best: {'; '.join(seen)}."
     return answer(outcome, evidence, span(ratios))

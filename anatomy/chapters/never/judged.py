@@ -1,7 +1,7 @@
 """What never to do: what one use costs, and how a first call compares with warm ones."""
 
 from anatomy.judge import payback
-from anatomy.judge.comparisons import controlled, in_columns
+from anatomy.judge.comparisons import TIMES, controlled, in_columns
 from anatomy.judge.rules import rule
 from anatomy.table import intervals
 
@@ -13,16 +13,15 @@ WARM = "warm"
 def one_use(rows, known):
     """What one use takes more than the control; None where a call has no such use."""
     for place, row, control in controlled(rows):
-        found = dict.fromkeys(USE)
-        if row.get("uses"):
-            extra = payback.extra(row["blocks_s"], control["blocks_s"], row["uses"])
-            found = in_columns(USE, extra)
+        found, uses = dict.fromkeys(USE), row.get("uses")
+        if uses:
+            found = in_columns(USE, payback.extra(row["blocks_s"], control["blocks_s"], uses))
         yield place, found
 
 
 @rule(
     "never.costs",
-    columns=("median_s", "low_s", "high_s", "over_warm", "mean_first_s", "mean_over_warm"),
+    columns=(*TIMES, "over_warm", "mean_first_s", "mean_over_warm"),
     source="the call's median_s over the median of the warm calls' blocks_s",
 )
 def first_calls(rows, known):
@@ -37,5 +36,5 @@ def first_calls(rows, known):
                 first_s.append(other["median_s"])
                 yield place, {"over_warm": other["median_s"] / warm.median}
         mean_s = sum(first_s) / len(first_s)
-        found = {"median_s": warm.median, "low_s": warm.low, "high_s": warm.high, "over_warm": 1.0}
-        yield at, found | {"mean_first_s": mean_s, "mean_over_warm": mean_s / warm.median}
+        means = {"mean_first_s": mean_s, "mean_over_warm": mean_s / warm.median}
+        yield at, in_columns(TIMES, warm) | {"over_warm": 1.0} | means

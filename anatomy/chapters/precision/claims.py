@@ -1,6 +1,7 @@
 """What the seed says of number formats, put to a training step, to its gradients, and to FP8."""
 
 from collections.abc import Iterable
+from itertools import product
 from math import log2
 from typing import Any
 
@@ -34,12 +35,10 @@ def _shape(cell: Row) -> dict[str, Any]:
 def _steps(training: Table, formats: Iterable[str]) -> Finding:
     """Whether a training step is at least 1.5 times as fast, over fp32 and over TF32."""
     cases = Cases()
-    for cell in _cells(training, "train "):
-        for name in formats:
-            for than in BASELINES:
-                with cases.at(format=name, over=than, **_shape(cell)) as case:
-                    gain = training.ratio(name, than, op=cell["op"]).inverse
-                    case(gain.at_least(LOW), gain)
+    for cell, name, than in product(_cells(training, "train "), formats, BASELINES):
+        with cases.at(format=name, over=than, **_shape(cell)) as case:
+            gain = training.ratio(name, than, op=cell["op"]).inverse
+            case(gain.at_least(LOW), gain)
     seen = f"Speed-up of a training step: {cases.ends('format', 'over')}."
     return cases.finding(f"{seen} {cases.tally(LOW, HIGH)}")
 
@@ -60,13 +59,12 @@ def end_to_end_speed_up(training: Table) -> Finding:
 def _halved(training: Table, column: str) -> Cases:
     """Whether bytes of a category under autocast are at most half of those in fp32."""
     cases = Cases()
-    for cell in _cells(training, "train "):
-        for name in MIXED:
-            with cases.at(format=name, **_shape(cell)) as case:
-                pair = [training.row(each, op=cell["op"]) for each in (name, "fp32")]
-                why = next(filter(None, map(why_not, pair)), NO_ACCOUNT)
-                share = bytes_over(*pair, column, why)
-                case(share.at_most(0.5 * (1 + NEAR)), share)
+    for cell, name in product(_cells(training, "train "), MIXED):
+        with cases.at(format=name, **_shape(cell)) as case:
+            pair = [training.row(each, op=cell["op"]) for each in (name, "fp32")]
+            why = next(filter(None, map(why_not, pair)), NO_ACCOUNT)
+            share = bytes_over(*pair, column, why)
+            case(share.at_most(0.5 * (1 + NEAR)), share)
     return cases
 
 
@@ -151,11 +149,11 @@ def fp16_for_inference(inference: Table, gradients: Table) -> Finding:
             less = f"{errors[0] / errors[1]:.2g} of the error"
             case(errors[0] < errors[1], said=f"{size} {ratio.text} the time, {less}")
     large = gradients.row("fp16", op="overflow")
-    beyond = (
-        f"Of a block that was made to reach {large['largest_output']:.3g}, {large['overflow']:.0f} "
-        f"of {large['outputs']:.0f} outputs are infinite in fp16."
+    seen = (
+        f"fp16 over bf16: {cases.said()}. Of a block that was made to reach "
+        f"{large['largest_output']:.3g}, {large['overflow']:.0f} of {large['outputs']:.0f} outputs "
+        "are infinite in fp16."
     )
-    seen = f"fp16 over bf16: {cases.said()}. {beyond}"
     if float(inference.machine.get("capability") or 0) >= AMPERE:
         return Finding(NOT_MEASURABLE, f"This card is none before Ampere. Here, {seen}")
     return cases.finding(seen)

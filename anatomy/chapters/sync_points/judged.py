@@ -98,12 +98,9 @@ def _of_an_iteration(row, kernel) -> dict:
     # (t - control) / t is 1 - 1 / ratio, whose interval is of the same blocks.
     own = row["role"] == "variant"
     shares = {name: 1 - 1 / row[ratio] if own else None for name, ratio in SHARES.items()}
-    ends = (
-        row["median_s"] - kernel["median_s"],
-        row["low_s"] - kernel["high_s"],
-        row["high_s"] - kernel["low_s"],
-    )
-    return shares | dict(zip(GAPS, ends, strict=True))
+    ends = zip(TIMES, ("median_s", "high_s", "low_s"), strict=True)
+    gaps = [row[one] - kernel[other] for one, other in ends]
+    return shares | dict(zip(GAPS, gaps, strict=True))
 
 
 def predicted(line: str, kernel_s: float, queue_s: float, alone: dict) -> float | None:
@@ -132,9 +129,6 @@ def training(rows, known):
         every = control.get("steps_each")
         if every is None:
             continue
-        waits = {
-            name: seconds if seconds is None else seconds / every
-            for name, seconds in wait(row, control).items()
-        }
+        waits = {name: s if s is None else s / every for name, s in wait(row, control).items()}
         times = {f"step_{name.removeprefix('median_')}": row[name] / every for name in TIMES}
         yield place, times | waits | pace(control)

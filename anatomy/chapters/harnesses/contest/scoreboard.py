@@ -11,7 +11,7 @@ from anatomy.chapters.harnesses.contest import shortfalls, standings
 from anatomy.chapters.harnesses.contest import targets as aims
 from anatomy.record.recording import Recording
 from anatomy.table import units
-from anatomy.table.errors import UnknownName
+from anatomy.table.errors import lookup
 
 QUANTITIES = tuple(standings.RIVALS)
 MET, NOT_MET, OPEN = "met", "not met", "open"
@@ -67,10 +67,7 @@ class Board:
 
     def target(self, name: str) -> Any:
         """One target; UnknownName is raised where there is none of that name."""
-        found = self.targets[self.targets.target == name]
-        if found.empty:
-            raise UnknownName("target", name, list(self.targets.target))
-        return next(found.itertuples())
+        return lookup("target", name, {each.target: each for each in self.targets.itertuples()})
 
 
 def calls(device: str = "cuda:0") -> list[tuple[str, dict[str, Any]]]:
@@ -87,10 +84,8 @@ def sheet(board: Board, part: str, quantity: str = "gpu_cold") -> Sheet:
 
 def check(part: str, quantity: str) -> None:
     """Raise UnknownName unless the comparison has such a part and such a quantity."""
-    if part not in PARTS:
-        raise UnknownName("part of the comparison", part, PARTS)
-    if quantity not in QUANTITIES:
-        raise UnknownName("quantity", quantity, QUANTITIES)
+    lookup("part of the comparison", part, PARTS)
+    lookup("quantity", quantity, standings.RIVALS)
 
 
 def found_text(target: Any) -> str:
@@ -98,8 +93,7 @@ def found_text(target: Any) -> str:
     if units.missing(target.found):
         return units.NOT_MEASURED
     if target.unit == "%":
-        ends = f" [{units.percent(target.low)}, {units.percent(target.high)}]"
-        return units.percent(target.found) + ends
+        return _percent_range(target.found, target.low, target.high)
     if target.unit == "x":
         return units.ratio_range(target.found, target.low, target.high)
     if target.unit == "s":
@@ -109,9 +103,7 @@ def found_text(target: Any) -> str:
 
 def verdict(target: Any) -> str:
     """`met`, `not met`, or `open` while something is missing."""
-    if units.missing(target.met):
-        return OPEN
-    return MET if target.met else NOT_MET
+    return OPEN if units.missing(target.met) else MET if target.met else NOT_MET
 
 
 def _targets(board: Board, quantity: str) -> Sheet:
@@ -163,15 +155,13 @@ def _bias(board: Board, quantity: str) -> Sheet:
     for op, by_name in by_op.items():
         truth = next(iter(by_name.values()))
         rounds = truth.reference_s, truth.reference_low, truth.reference_high
-        cells = [_off(by_name[name]) if name in by_name else "" for name in names]
-        lines.append([op, units.seconds_range(*rounds), *cells])
+        cells = {name: shortfalls.off_text(row) for name, row in by_name.items()}
+        ours = by_name.get(standings.OURS)
+        if ours and not ours.within and quantity != "step_wall":
+            cells[standings.OURS] += f" {BREAKS}"
+        lines.append([op, units.seconds_range(*rounds), *(cells.get(name, "") for name in names)])
     heads = ("workload", "#reference", *(f"#{name}" for name in names))
     return Sheet(f"Bias, {quantity}", heads, lines)
-
-
-def _off(row: Any) -> str:
-    breaks = row.variant == standings.OURS and not row.within and row.quantity != "step_wall"
-    return f"{shortfalls.off_text(row)} {BREAKS}" if breaks else shortfalls.off_text(row)
 
 
 def _coverage(board: Board, quantity: str) -> Sheet:
@@ -187,20 +177,20 @@ def _errors(board: Board, quantity: str) -> Sheet:
     table = standings.errors(board.estimates)
     kinds = {"same": "equals told apart", "effect": "true 2% found"}
     lines = [[row.variant, BY[row.by], kinds[row.kind], *_share(row)] for row in table.itertuples()]
-    heads = ("harness", "told by", "what", "#share", "#of")
-    return Sheet("Errors", heads, lines)
+    return Sheet("Errors", ("harness", "told by", "what", "#share", "#of"), lines)
 
 
 def _share(row: Any) -> tuple[str, str]:
-    ends = f"[{units.percent(row.low)}, {units.percent(row.high)}]"
-    return f"{units.percent(row.share)} {ends}", f"{row.hits} of {row.count}"
+    return _percent_range(row.share, row.low, row.high), f"{row.hits} of {row.count}"
+
+
+def _percent_range(*shares: float) -> str:
+    return "{} [{}, {}]".format(*map(units.percent, shares))
 
 
 def _cost(board: Board, quantity: str) -> Sheet:
-    lines = [
-        [row.variant, row.quantity, units.seconds(row.cost_s), units.seconds(row.largest_s)]
-        for row in standings.costs(board.estimates).itertuples()
-    ]
+    rows = standings.costs(board.estimates).itertuples()
+    lines = [[r.variant, r.quantity, *map(units.seconds, (r.cost_s, r.largest_s))] for r in rows]
     heads = ("harness", "quantity", "#typical estimate", "#longest")
     return Sheet("Wall time of an estimate", heads, lines)
 

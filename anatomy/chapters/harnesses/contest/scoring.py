@@ -1,12 +1,14 @@
 """Spread, bias, and shares with their intervals: arithmetic on figures of several processes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import exp, lgamma, log, log1p
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anatomy.judge.exponents import reaching
 from anatomy.table.errors import MeasurementError
 
 LOW_TAIL, HIGH_TAIL = 0.025, 0.975  # the part of the figures that a spread spans
@@ -63,17 +65,14 @@ def share(outcomes: Sequence[bool]) -> Share:
     hits, count = sum(bool(outcome) for outcome in outcomes), len(outcomes)
     if not count:
         return Share(0, 0, float("nan"), 0.0, 1.0)
-    low = _solve(lambda p: 1.0 - _at_most(hits - 1, count, p), LOW_TAIL) if hits else 0.0
-    high = _solve(lambda p: 1.0 - _at_most(hits, count, p), HIGH_TAIL) if hits < count else 1.0
+    low = reaching(lambda p: 1.0 - _at_most(hits - 1, count, p), LOW_TAIL) if hits else 0.0
+    high = reaching(lambda p: 1.0 - _at_most(hits, count, p), HIGH_TAIL) if hits < count else 1.0
     return Share(hits, count, hits / count, low, high)
 
 
 def _resampled(groups: Sequence[ArrayLike], draws: np.ndarray) -> np.ndarray:
     """The spread of the figures of the processes drawn, one per draw."""
-    found = [_positive(group) for group in groups]
-    padded = np.full((len(found), max(map(len, found))), np.nan)
-    for row, figures in zip(padded, found, strict=True):
-        row[: len(figures)] = figures
+    padded = np.array([*zip_longest(*map(_positive, groups), fillvalue=np.nan)]).T
     drawn = padded[draws].reshape(len(draws), -1)
     quantile = np.nanquantile if np.isnan(padded).any() else np.quantile
     low, high = quantile(drawn, [LOW_TAIL, HIGH_TAIL], axis=1)
@@ -89,15 +88,6 @@ def _at_most(hits: int, count: int, probability: float) -> float:
         for k in range(hits + 1)
     )  # fmt: skip
     return min(sum(map(exp, each)), 1.0)
-
-
-def _solve(rising: Callable[[float], float], target: float) -> float:
-    """Where a function that rises from 0 to 1 over [0, 1] reaches `target`, by bisection."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rising(middle) < target else (low, middle)
-    return (low + high) / 2
 
 
 def _positive(figures: ArrayLike) -> np.ndarray:

@@ -109,9 +109,8 @@ def _bias(target: str, estimates: pd.DataFrame, reference: pd.DataFrame) -> Shor
     for row in out[out.quantity != "step_wall"].itertuples():
         cell = _cell(figures, row)
         runs = cell[cell.variant == standings.OURS].median_s
-        others = _cell(table, row)
-        others = others[others.variant != standings.OURS]
-        theirs = ", ".join(f"{each.variant} {off_text(each)}" for each in others.itertuples())
+        others = _cell(table, row).query("variant != @standings.OURS").itertuples()
+        theirs = ", ".join(f"{each.variant} {off_text(each)}" for each in others)
         parts = [_reference(row, runs), _witness(row), _clocks(row, reference.get("sm_clock_mhz"))]
         parts += [f"Theirs: {theirs}."] if theirs else []
         why = " ".join(filter(None, parts))

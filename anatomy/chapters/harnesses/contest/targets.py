@@ -1,20 +1,15 @@
 """The targets of the comparison, each with the figure that decides it, by `standings`' rules."""
 
-from collections.abc import Callable, Iterator, Sequence
-from math import ceil
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from anatomy.chapters.harnesses.contest import standings
 
 # Target -> the kind of interval that it is about.
 COVERAGES = {"coverage-blocks": standings.LONG, "coverage-processes": standings.OVER_PROCESSES}
-# Kind of pair -> whether its share of verdicts is as it should be.
-GOOD = {
-    "same": lambda found: found.share <= standings.FALSE_POSITIVES,
-    "effect": lambda found: found.share >= standings.POWER,
-}
 Row = dict[str, Any]
 
 
@@ -90,14 +85,11 @@ def _coverage_targets(table: pd.DataFrame) -> Iterator[Row]:
         "coverage-blocks": "over blocks hold what the long run around them says",
         "coverage-processes": "over processes hold what the kernels' record says",
     }
+    low, high = standings.COVERAGE
     for name, kind in COVERAGES.items():
         row = table[(table.kind == kind) & (table.quantity == "all")]
-        yield _share_target(name, f"91 to 99 % of the intervals {says[name]}", row, _covers)
-
-
-def _covers(found: Any) -> bool:
-    low, high = standings.COVERAGE
-    return found.share >= low and found.hits <= ceil(high * found.count)
+        met = (row.share >= low) & (row.hits <= np.ceil(high * row["count"]))
+        yield _share_target(name, f"91 to 99 % of the intervals {says[name]}", row, met)
 
 
 def _error_targets(table: pd.DataFrame) -> Iterator[Row]:
@@ -108,14 +100,16 @@ def _error_targets(table: pd.DataFrame) -> Iterator[Row]:
         ("false-positives-of-threes", f"{few} do, from three processes", "same", three),
         ("power", f"A true 2 % is found {often}, from three processes", "effect", three),
     ):
-        ours = (table.variant == standings.OURS) & (table.kind == kind) & (table.by == by)
-        yield _share_target(name, says, table[ours], GOOD[kind])
+        row = table[(table.variant == standings.OURS) & (table.kind == kind) & (table.by == by)]
+        few_enough, found = row.share <= standings.FALSE_POSITIVES, row.share >= standings.POWER
+        yield _share_target(name, says, row, found if kind == "effect" else few_enough)
 
 
-def _share_target(name: str, says: str, row: pd.DataFrame, good: Callable[[Any], bool]) -> Row:
+def _share_target(name: str, says: str, row: pd.DataFrame, met: pd.Series) -> Row:
+    """A target for a share, from the one row that it has, if that was recorded."""
     target = _target(name, says, "%")
-    for one in row.itertuples():
-        target |= {"found": one.share, "low": one.low, "high": one.high, "met": bool(good(one))}
+    for one in row.assign(met=met.astype(bool)).itertuples():
+        target |= {"found": one.share, "low": one.low, "high": one.high, "met": one.met}
         target["detail"] = f"{one.hits} of {one.count}"
     return target
 

@@ -90,14 +90,13 @@ def _of_ceiling(table: Table, least: float) -> Finding:
     rates = [rate_of(row, "flops", "FLOP/s") for row in (best, product)]
     share = replace(quotient(*rates), unit="share")
     reached, top = (units.rate(rate.value, rate.unit) for rate in rates)
-    evidence = (
-        f"{best['variant']} reaches {share.text} of the best product: {reached} of {top} "
-        f"({product['variant']}).{_masked(best, share.value)}"
-    )
     cases = Cases()
     with cases.at() as case:
         case(share.at_least(least), share)
-    return cases.finding(evidence)
+    return cases.finding(
+        f"{best['variant']} reaches {share.text} of the best product: {reached} of {top} "
+        f"({product['variant']}).{_masked(best, share.value)}"
+    )
 
 
 def _masked(best: Row, share: float) -> str:

@@ -6,14 +6,7 @@ from itertools import product
 
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
-from anatomy.claims.table import (
-    Table,
-    bytes_over,
-    decides,
-    over_control,
-    why_not,
-    with_verdict,
-)
+from anatomy.claims.table import Table, bytes_over, decides, over_control, why_not, with_verdict
 from anatomy.judge.rows import Row
 from anatomy.table import kernel_names, units
 
@@ -60,9 +53,9 @@ def _width(table: Table) -> str:
 def _kernels(table: Table, label: str) -> list[list]:
     """[name, kind, launches, seconds] of a step's kernels; Unmeasured where there are none."""
     row = table.row(label, op=STEP)
-    if not units.missing(row.get("kernel_seconds")) and row["kernel_seconds"]:
-        return row["kernel_seconds"]
-    raise Unmeasured(why_not(row) or NO_KERNELS)
+    if units.missing(found := row.get("kernel_seconds")) or not found:
+        raise Unmeasured(why_not(row) or NO_KERNELS)
+    return found
 
 
 def _products(kernels: list[list]) -> list[str]:
@@ -85,15 +78,11 @@ def baseline_has_no_cublas(*tables: Table) -> Finding:
             by_cublas = {label: any(map(_of_cublas, names)) for label, names in products.items()}
             case(not by_cublas[BASELINE] and by_cublas[AMP_BF16])
             for label, names in products.items():
-                seen.setdefault(label, _whose(names[0]) if names else "none")
+                whose = "of cuBLAS" if names and _of_cublas(names[0]) else "not of cuBLAS"
+                first = f"{kernel_names.short(names[0])}, {whose}" if names else "none"
+                seen.setdefault(label, first)
     shown = "; ".join(f"{label} {name}" for label, name in seen.items())
     return cases.finding(f"The product that takes longest: {shown}.")
-
-
-def _whose(kernel: str) -> str:
-    """A product's kernel, and whether it is one of cuBLAS."""
-    own = "of cuBLAS" if _of_cublas(kernel) else "not of cuBLAS"
-    return f"{kernel_names.short(kernel)}, {own}"
 
 
 def _of_cublas(kernel: str) -> bool:
@@ -120,12 +109,10 @@ def amp_is_fp16(*tables: Table) -> Finding:
     fp16 needs its loss scaled, which is part of the step: bf16 is the one to take where as fast.
     """
     cases, alone = Cases(), Cases()
-    for table in tables:
-        for op, found in ((WHOLE, cases), (STEP, alone)):
-            with found.at(width=_width(table)) as case:
-                ratio = table.ratio(AMP_FP16, AMP_BF16, op=op)
-                seen = f"{_width(table)} {ratio.text}, {ratio.verdict}"
-                case(ratio.says("faster"), ratio, seen)
+    for table, (op, found) in product(tables, ((WHOLE, cases), (STEP, alone))):
+        with found.at(width=_width(table)) as case:
+            ratio = table.ratio(AMP_FP16, AMP_BF16, op=op)
+            case(ratio.says("faster"), ratio, f"{_width(table)} {ratio.text}, {ratio.verdict}")
     rest = f" Without AdamW: {alone.said()}." if alone.measurable else ""
     return cases.finding(f"Time in fp16 with loss scaling over that in bf16: {cases.said()}.{rest}")
 
@@ -179,12 +166,12 @@ def triton_for_the_mlp(*tables: Table) -> Finding:
     for table, part in product(tables, (*PARTS, "products")):
         with cases.at(part=part, width=_width(table)) as case:
             kernels = _kernels(table, COMPILED)
-            triton = [name for name, *_ in kernels if name.startswith(TRITON)]
             if part in PARTS:
-                case(any(PARTS[part] in name for name in triton))
+                names = [name for name, *_ in kernels if name.startswith(TRITON)]
+                case(any(PARTS[part] in name for name in names))
                 continue
             products = _products(kernels)
-            own = bool(products) and all(name in triton for name in products)
+            own = bool(products) and all(name.startswith(TRITON) for name in products)
             case(own)
             others |= {kernel_names.short(name) for name in products[:1] if not own}
     beside = f" Products that are not Triton's: {'; '.join(sorted(others))}." if others else ""
@@ -240,18 +227,15 @@ def compile_avoids_launches(*tables: Table) -> Finding:
         if fused is not None and eager:
             counts.append(f"{_width(table)} {fused} of {eager}")
     left = f" Launches that fusing leaves: {', '.join(counts)}." if counts else ""
-    return cases.finding(
-        f"Time with CUDA graphs over that without, both compiled: {between(taken)}.{left}"
-    )
+    times = f"Time with CUDA graphs over that without, both compiled: {between(taken)}."
+    return cases.finding(f"{times}{left}")
 
 
 def _hides_launches(table: Table, op: str) -> bool:
     """Whether the host stays so far ahead in rung 3 that no kernel waits for its launch."""
     queued = table.row(COMPILED, op=op).get("enqueue_s")
     busy = table.row(COMPILED, op=STEP).get("busy_s")  # of the whole step at least as much
-    if units.missing(queued) or units.missing(busy):
-        return False
-    return queued < HIDDEN * busy
+    return not (units.missing(queued) or units.missing(busy)) and queued < HIDDEN * busy
 
 
 @claim(TRAINING[0])

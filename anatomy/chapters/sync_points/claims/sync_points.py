@@ -7,15 +7,7 @@ from math import exp, log
 
 from anatomy.claims import INCONCLUSIVE, Cases, Finding, Measured, Need, Unmeasured, answer, claim
 from anatomy.claims.findings import span
-from anatomy.claims.table import (
-    Table,
-    decides,
-    over_control,
-    quotient,
-    time_of,
-    trusted,
-    why_not,
-)
+from anatomy.claims.table import Table, decides, over_control, quotient, time_of, trusted, why_not
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -72,6 +64,12 @@ def _loop(bench: Table, product: Row, line: str) -> Row:
     return bench.row(line, op=f"loop {product['side']}")
 
 
+def _loops(bench: Table, *lines: str) -> list[tuple[Row, ...]]:
+    """Each product with the rows of its loops with these lines, where all could be measured."""
+    found = [(each, *(_loop(bench, each, line) for line in lines)) for each in products(bench)]
+    return [rows for rows in found if not any(map(why_not, rows))]
+
+
 def _time_and_side(product: Row) -> str:
     return f"{units.seconds(product['median_s'])} (side {product['side']})"
 
@@ -111,11 +109,9 @@ def item_doubles_runtime(loop: Table, bench: Table) -> Finding:
             ratio = over_control(row)
             seen = f"the {row['model']} model takes {ratio.text} of the time without"
             case(ratio.at_least(2.0), ratio, seen)
-    loops = [bench.row(ITEM, op=f"loop {product['side']}") for product in products(bench)]
-    there = [row for row in loops if not why_not(row)]
     beside = ""
-    if there:
-        most = over_control(max(there, key=lambda row: row["ratio"])).text
+    if loops := [row for _, row in _loops(bench, ITEM)]:
+        most = over_control(max(loops, key=lambda row: row["ratio"])).text
         beside = f" A loop over nothing but products takes up to {most} with it."
     return cases.possible(f"With .item() each step, {cases.said(' and ')}.{beside}")
 
@@ -123,13 +119,8 @@ def item_doubles_runtime(loop: Table, bench: Table) -> Finding:
 @claim(BENCH)
 def sync_costs_the_same(bench: Table) -> Finding:
     """At every size a synchronize adds 10 to 15 us, and at no two of them times whose intervals lie
-    apart.
-    """
-    found = []
-    for product in products(bench):
-        row = _loop(bench, product, SYNC)
-        if not why_not(row):
-            found.append((_waited(row), _time_and_side(product)))
+    apart."""
+    found = [(_waited(row), _time_and_side(product)) for product, row in _loops(bench, SYNC)]
     if len(found) < 2:
         return Finding(INCONCLUSIVE, "There are fewer than two sizes to compare.")
     each = [extra for extra, _ in found]
@@ -147,10 +138,8 @@ def _share_at(bench: Table, seconds: float, low: float, high: float) -> Finding:
     product = min(products(bench), key=lambda row: abs(log(row["median_s"] / seconds)))
     share = share_of(trusted(_loop(bench, product, SYNC)))
     inside = share.within(low, high)
-    evidence = (
-        f"At a product of {_time_and_side(product)}, the nearest, a synchronize takes "
-        f"{_told(share)} of an iteration."
-    )
+    nearest = f"At a product of {_time_and_side(product)}, the nearest"
+    evidence = f"{nearest}, a synchronize takes {_told(share)} of an iteration."
     if inside is None:
         evidence += (
             f" The number claimed is one from {units.percent(low)} to {units.percent(high)}. By "
@@ -212,8 +201,8 @@ def async_is_fastest(bench: Table) -> Finding:
             to_sync = {way: bench.ratio(way, SYNC, op=op).verdict for way in WAYS if way != SYNC}
             worse = [way for way, word in to_sync.items() if word == "slower"]
             beaten = [way for way, word in beside.items() if word == "faster"]
-            sure = all(word == "slower" for word in beside.values()) and all(
-                word in ("same", "faster") for word in to_sync.values()
+            sure = {"slower"} >= set(beside.values()) and {"same", "faster"} >= set(
+                to_sync.values()
             )
             case(False if worse or beaten else True if sure else None)
             slower = f"{', '.join(worse)} slower than a synchronize" if worse else ""
@@ -230,13 +219,11 @@ def gap_means_utilisation(bench: Table) -> Finding:
 
     One pair that is the other way round refutes it, by 2 % of the time that the GPU is busy.
     """
-    found = []
-    for product in products(bench):
-        control, row = (_loop(bench, product, line) for line in (ASYNC, SYNC))
-        if not (why_not(control) or why_not(row)):
-            # Share of an iteration without a wait in which the product runs.
-            used = quotient(time_of(product), time_of(control))
-            found.append((over_control(row), used, product))
+    # With each product the share of an iteration without a wait in which it runs.
+    found = [
+        (over_control(row), quotient(time_of(product), time_of(control)), product)
+        for product, control, row in _loops(bench, ASYNC, SYNC)
+    ]
     if len(found) < 2:
         return Finding(INCONCLUSIVE, "There are fewer than two sizes to compare.")
     better, worse = [], []
@@ -247,10 +234,8 @@ def gap_means_utilisation(bench: Table) -> Finding:
             if quotient(ahead[1], behind[1]).at_least(AS_WELL_USED):
                 pairs.append((wide, narrow))
     if not better and not worse:
-        return Finding(
-            INCONCLUSIVE,
-            "No two sizes are told apart both by their gap and by how busy they keep the GPU.",
-        )
+        seen = "No two sizes are told apart both by their gap and by how busy they keep the GPU."
+        return Finding(INCONCLUSIVE, seen)
     pairs = worse or better
     wide, narrow = max(pairs, key=lambda pair: abs(log(pair[0][1].value / pair[1][1].value)))
     evidence = (
@@ -283,28 +268,21 @@ def readback_share_falls(bench: Table) -> Finding:
     With *q* to queue a kernel, *k* for the kernel and *r* for the line, the share is
     (q + r) / (q + k + r): over half at k = q, and falling from there on.
     """
-    points, paced = [], []
-    for product in products(bench):
-        row = _loop(bench, product, ITEM)
-        if not why_not(row):
-            points.append((product, share_of(row)))
-            paced.append(row.get("bound_by") == "GPU")
-    ruled = [point for point, gpu in zip(points, paced, strict=True) if gpu]
-    if len(ruled) < 2:
+    loops = _loops(bench, ITEM)
+    points = [(product, share_of(row)) for product, row in loops if row.get("bound_by") == "GPU"]
+    if len(points) < 2:
         return Finding(INCONCLUSIVE, "The GPU sets the pace at fewer than two sizes.")
-    (first, most), (last, least) = ruled[0], ruled[-1]
+    (first, most), (last, least) = points[0], points[-1]
     evidence = (
         f"It takes {_told(most)} of an iteration behind products of {_time_and_side(first)} and "
-        f"{_told(least)} behind those of {_time_and_side(last)}{_crossings(ruled)}."
+        f"{_told(least)} behind those of {_time_and_side(last)}{_crossings(points)}."
     )
-    if not paced[0]:
-        shortest, share = points[0]
-        evidence += (
-            " Behind shorter ones, where the host sets the pace, it takes less: "
-            f"{_told(share)} at {_time_and_side(shortest)}."
-            if share.high < most.low
-            else f" Behind the shortest, where the host sets the pace, it takes {_told(share)}."
-        )
+    shortest, share = loops[0][0], share_of(loops[0][1])
+    if shortest is not first and share.high < most.low:
+        evidence += " Behind shorter ones, where the host sets the pace, it takes less: "
+        evidence += f"{_told(share)} at {_time_and_side(shortest)}."
+    elif shortest is not first:
+        evidence += f" Behind the shortest, where the host sets the pace, it takes {_told(share)}."
     ends = [most.within(LEVELS[0], 1.0), least.at_most(LEVELS[-1])]
     outcome = False if False in ends else None if None in ends else True
     if outcome is None and ends[1] is None:
@@ -315,8 +293,7 @@ def readback_share_falls(bench: Table) -> Finding:
 
 def _crossings(points: list[tuple[Row, Measured]]) -> str:
     """Between which products the share falls through each of `LEVELS`, in words; not through one
-    that no share is shown to be below, or above, though medians may lie on its two sides.
-    """
+    that no share is shown to be below, or above, though medians may lie on its two sides."""
     found = []
     for level in LEVELS:
         above = [row["median_s"] for row, share in points if share.low > level]

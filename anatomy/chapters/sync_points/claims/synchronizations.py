@@ -33,12 +33,12 @@ def hidden_synchronizations(detected: Table) -> Finding:
         with cases.at(line=name) as case:
             case(_waits(detected.row(line)))
     asked = [row for row in detected if not units.missing(row.get("waits"))]
-    waiting = sum(bool(row["waits"]) for row in asked)
-    missed = sum(bool(row["waits"]) and row.get("debug_mode_says") == "nothing" for row in asked)
+    waiting = [row for row in asked if row["waits"]]
+    missed = sum(row.get("debug_mode_says") == "nothing" for row in waiting)
     seen = ", ".join(f"{case.where['line']} {WAITS[case.outcome]}" for case in cases)
     return cases.finding(
         f"Behind a kernel that still runs: {seen}. Of the {len(asked)} lines that were "
-        f"asked, {waiting} wait, {missed} of them without a warning of PyTorch's debug mode."
+        f"asked, {len(waiting)} wait, {missed} of them without a warning of PyTorch's debug mode."
     )
 
 
