@@ -354,5 +354,6 @@ def test_batches_that_can_not_be_had_are_refused():
 
 def test_the_front_door_has_it():
     import anatomy
+    from anatomy.diagnosis import readers
 
-    assert anatomy.diagnose is steps.diagnose and "diagnose" in dir(anatomy)
+    assert anatomy.diagnose is readers.diagnose and "diagnose" in dir(anatomy)

@@ -21,8 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anatomy.cli import recordings as commands
-from anatomy.cli.options import Format
-from anatomy.cli.output import as_csv, as_json, tidy
+from anatomy.cli.output import say_data, tidy
 from anatomy.record import loading, recording, signatures
 from anatomy.record.provenance.canonical import content_sha
 from anatomy.table.errors import RecordingError
@@ -172,15 +171,18 @@ def test_damage_is_refused_by_name_or_does_not_matter(root, monkeypatch, capfd, 
 
     def exported():
         found = [recording.load(file)]
-        as_csv(tidy(found))
-        as_json(tidy(found))
+        say_data(tidy(found), "csv")
+        say_data(tidy(found), "json")
 
     try:
         loaded = outcome(recording.load, file)
         assert outcome(loading.published, file) == loaded
         said = [loaded, outcome(exported)]
         if not loaded and recording.load(file).params == declared.bind():
-            said += [outcome(commands._show, declared, {}, None, each) for each in Format]
+            said += [
+                outcome(commands._show, declared, {}, {"machine": None, "format": each})
+                for each in ("text", "json", "csv")
+            ]
     finally:
         file.write_bytes(before)
     assert all(each == "" or place in each for each in said), said

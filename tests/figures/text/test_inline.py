@@ -147,8 +147,11 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
     assert shown("claim:slice-doubles-fp16 | measured") == number
     assert shown("claim:slice-doubles-fp16 | claimed") == "1.99×"
     assert shown("claim:slice-doubles-fp16 | verdict") == "✓holds"
-    where = shown("claim:transposed-view-forces-slower-kernels | condition")
-    assert where == "for layer_norm, 12 of 36 cases"
+    where = shown("claim:contiguous-beats-strided | condition")
+    assert where == (
+        "for sliced_offset_view matmul, transposed_view layer_norm, as_strided_view layer_norm, "
+        "36 of 108 cases"
+    )
     assert "not measured yet" in shown("claim:ddp-if-it-fits")
 
 
