@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import escape
 
 from anatomy.diagnosis import steps
-from anatomy.diagnosis.scripts import require_run
+from anatomy.diagnosis.plain_functions import require_run
 from anatomy.table.errors import told_in_python
 
 OF_OPERATORS = (

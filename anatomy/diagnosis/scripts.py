@@ -8,12 +8,12 @@ import json
 import os
 import sys
 import traceback
-import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
+from anatomy.diagnosis.plain_functions import require_run
 from anatomy.machine import host, versions
 from anatomy.record import isolation
 from anatomy.table.errors import AnatomyError, BadParameter, MeasurementError, UnknownName
@@ -22,9 +22,6 @@ VARIABLE = "ANATOMY_DIAGNOSIS"  # where the child writes what it found
 SETUP, BATCHES = "setup", "batches"  # what a script may define beside its step
 # A script's module where another one has its name already, such as that of a script `random.py`.
 OTHER_NAME = "anatomy_diagnosis"
-
-# What the call of a function returns that is async, or that yields.
-NOT_RUN = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
 
 
 def diagnose_script(
@@ -118,17 +115,6 @@ def _diagnosed(script: str, function: str, device: str, rest: Sequence[str]) -> 
     given = {"inputs": inputs, "device": device, "name": name}
     seen = _or_failure(f"{name} failed", diagnose, step, **given)
     return {"text": str(seen), "diagnosis": seen.as_dict()}
-
-
-def require_run(name: str, returned: object) -> None:
-    """Refuse what a call `returned` where nothing of the function's body has run."""
-    if isinstance(returned, NOT_RUN):
-        kind = type(returned).__name__.replace("_", " ")
-        raise BadParameter(
-            f"{name} returned {'an' if kind[0] == 'a' else 'a'} {kind}, so nothing of it has run. "
-            "Let it be a plain function that does the work, neither async nor one that yields; "
-            "what it awaits can be run in it by asyncio.run()."
-        )
 
 
 def _loaded(script: Path) -> ModuleType:

@@ -37,7 +37,7 @@ OURS = {
     "figures/charts/svg.py: re.escape(name)",
     "figures/charts/svg.py: side_by_side",
     "figures/commands.py: ident",
-    "figures/framing.py: f'shown {kind}'.rstrip()",
+    "figures/framing.py: f' {kind}' if kind and body else ''",
     "figures/frontiers.py: kind",
     "figures/ledger_table.py: classes",
     "figures/ledger_table.py: head",
@@ -56,7 +56,7 @@ OURS = {
     "figures/text/fences.py: page",
     "figures/text/fences.py: value",
     "figures/text/spans.py: kind",
-    "judge/printing.py: sides[head]",
+    "judge/printing.py: side",
     "site/preview.py: _STYLE",
 }
 

@@ -66,7 +66,7 @@ def test_code_that_catches_everything_is_ended_with_the_name_of_its_block(tmp_pa
         from anatomy.record import bounded
         from anatomy.site.collecting import on_page
         bounded.AGAIN_S = bounded.GRACE_S = 0.2
-        stubborn = "while True:\\n try:\\n  sum([])\\n except BaseException:\\n  sum([])"
+        stubborn = "while True:\\n try:\\n  while True: sum([])\\n except BaseException: pass"
         on_page("bad.md", f'```python exec="on"\\nimport time\\n{stubborn}\\n```\\n')
         """
     )

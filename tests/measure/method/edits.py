@@ -155,7 +155,12 @@ def traces_of_all(works: Sequence[tuple[Files, Sequence[str]]]) -> list[dict[str
     import torch  # noqa: F401 - once for all forks
 
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
-        return pool.map(traces_of, works, chunksize=1)
+        found = pool.map(traces_of, works, chunksize=1)
+        # In peace: leaving terminates, which can kill a worker that holds the queue's lock, and
+        # then waits for ever for the one that was just forked in its place.
+        pool.close()
+        pool.join()
+    return found
 
 
 def sights() -> list[tuple[Edit, str]]:
