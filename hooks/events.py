@@ -15,6 +15,7 @@ import markdown_exec
 from markdown import Markdown
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, get_files
+from mkdocs.utils.meta import get_data
 from pymdownx.snippets import SnippetMissingError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -86,19 +87,19 @@ def on_files(files, config):
     config.nav = config.nav or _building.navigation
     for address, content in _called(_building.published):
         files.append(File.generated(config, address, content=content))
+    _building.draw_ahead({name: _body(source) for name, source in _pages.items()})
     return files
 
 
 def on_page_markdown(markdown, page, config, files):
     """Check a page's blocks, give them their places, and replace its references."""
-    source = page.file.content_string
-    offset = source[: source.rindex(markdown)].count("\n") if markdown in source else 0
+    _, offset = _body(page.file.content_string)
     _say(f"Drawing page {list(_pages).index(page.file.src_uri) + 1} of {len(_pages)}")
     if lacks := [
         f"{page.file.src_uri}:{line + offset}: {why}" for line, why in _missing(markdown, config)
     ]:
         raise _failure([*_wrong, *lacks])
-    text, wrong = _called(lambda: _building.page(page.file.src_uri, page.url, markdown, offset))
+    text, wrong = _called(lambda: _building.page(page.file.src_uri, markdown, offset))
     _wrong.extend(wrong)
     return text
 
@@ -119,6 +120,17 @@ def on_env(env, config, files):
     return env
 
 
+def on_post_build(config):
+    """Leave nothing at work."""
+    _building.stop()
+
+
+def on_build_error(error):
+    """Leave nothing at work."""
+    if _building is not None:
+        _building.stop()
+
+
 def on_serve(server, config, builder):
     """Have the server go on after an error, with the last good pages."""
     from anatomy.site.preview import Preview
@@ -132,6 +144,12 @@ def on_serve(server, config, builder):
     server.builder = build
     server.set_app(preview.around(server.get_app()))
     return server
+
+
+def _body(source):
+    """A page without its front matter, as MkDocs hands it on, and how many lines that took."""
+    text, _ = get_data(source)
+    return text, source[: source.rindex(text)].count("\n")
 
 
 def _say(doing, *, at_once=False):
@@ -183,7 +201,7 @@ def _format(**options):
 def _run(code, returncode=None, session=None, id=None, **extra):
     """What markdown-exec calls for a block; its id is the place that `page` gave it."""
     try:
-        return _building.block(code, id, session or "")
+        return _building.block(id)
     except _errors().AnatomyError as error:
         _wrong.append(str(error))
         return ""

@@ -150,11 +150,18 @@ def evaluate(showing: Showing, name: str) -> Result:
     """
     asked = lookup("claim", name.replace("_", "-"), all_claims())
     found = tuple(showing.find(need.name, **need.params) for need in asked.needs)
+    if showing.collecting:
+        return Result(asked, NOT_RECORDED, "", found)
+    key = (showing.machine, "claim", asked.name)
+    return showing.once(key, lambda: _result(asked, found, showing.machine))
+
+
+def _result(asked: Claim, found: tuple[Found, ...], shown: str) -> Result:
     word, evidence, seen = _judged(asked, found)
     measured, condition = (seen.measured, seen.condition) if seen else (None, "")
     read = [each for each in found if each.recording]
-    machines = {each.recording.machine if each.on_cpu else showing.machine for each in read}
-    machine = machines.pop() if len(machines) == 1 else showing.machine
+    machines = {each.recording.machine if each.on_cpu else shown for each in read}
+    machine = machines.pop() if len(machines) == 1 else shown
     return Result(asked, word, evidence, found, measured, condition, machine)
 
 

@@ -47,7 +47,7 @@ def results(showing: Showing, machines: Iterable[str] | None = None) -> list[Res
         slug: showing
         if slug == showing.machine
         # Another machine's recordings stand as they are: this host says nothing of them.
-        else replace(showing, machine=slug, here=None, found={}, asked=[], _looked_up={})
+        else replace(showing, machine=slug, here=None, asked=[], _looked_up={})
         for slug in machines
     }
     found = [claims.evaluate(page, name) for name in claims.all_claims() for page in pages.values()]

@@ -7,13 +7,13 @@ import posixpath
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from anatomy.judge import limits
 from anatomy.record import recording, signatures
@@ -23,6 +23,7 @@ from anatomy.table.errors import AnatomyError, UnknownName
 
 # Folder of the built site that holds the raw files, laid out as the folder of recordings.
 PUBLISHED = "recordings"
+T = TypeVar("T")
 
 
 class PageError(AnatomyError):
@@ -74,10 +75,9 @@ class Showing:
     fronts: Mapping[str, Any] | None = None  # front matter by page, in order; None outside a build
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # variables of blocks
     _used: Counter = field(default_factory=Counter)
-    found: dict[tuple, Found] = field(default_factory=dict)  # also by earlier pages of the build
+    known: dict[tuple, Any] = field(default_factory=dict)  # by `once`, for all pages of a build
     commands_named: set[str] = field(default_factory=set)  # they make what is missing or old
     _looked_up: dict[tuple, Found] = field(default_factory=dict)
-    _ceilings: limits.Ceilings | None = None
 
     @property
     def place(self) -> str:
@@ -92,17 +92,24 @@ class Showing:
         self.asked.append(Asked(name, wanted, self.place))
         if self.collecting:
             return Found(name, wanted, None, Freshness("missing", "Only noted so far."))
-        key = (name, *sorted(wanted.items()))
-        if key not in self.found:
-            here = self.here
-            if recording.on_cpu(wanted):
-                own, here = (here or {}).get("cpu"), None
-                there = recording.find_on_cpu(self.root, own, name, **wanted)
-            else:
-                there = recording.find(self.root, self.machine, name, **wanted)
-            self.found[key] = Found(name, wanted, there, freshness(there, here))
-        self._looked_up[key] = self.found[key]
-        return self.found[key]
+        key = (self.machine, name, *sorted(wanted.items()))
+        self._looked_up[key] = self.once(key, lambda: self._read(name, wanted))
+        return self._looked_up[key]
+
+    def _read(self, name: str, wanted: dict[str, Any]) -> Found:
+        here = self.here
+        if recording.on_cpu(wanted):
+            own, here = (here or {}).get("cpu"), None
+            there = recording.find_on_cpu(self.root, own, name, **wanted)
+        else:
+            there = recording.find(self.root, self.machine, name, **wanted)
+        return Found(name, wanted, there, freshness(there, here))
+
+    def once(self, key: tuple, make: Callable[[], T]) -> T:
+        """What `make` returned when this key was asked for first in this build."""
+        if key not in self.known:
+            self.known[key] = make()
+        return self.known[key]
 
     def looked_up(self) -> list[Found]:
         """The recordings that this page looked up so far, each once."""
@@ -115,9 +122,9 @@ class Showing:
         self.find(limits.EXPERIMENT)
         if self.collecting:
             return None
-        if self._ceilings is None:
-            self._ceilings = recording.ceilings(self.root, self.machine)
-        return self._ceilings
+        return self.once(
+            ("ceilings", self.machine), lambda: recording.ceilings(self.root, self.machine)
+        )
 
     def unique(self, name: str) -> str:
         """`name`, or `name-2` and so on where this page has used it for another element."""

@@ -4,8 +4,9 @@ tables need their names, parameters, defaults and help without loading torch."""
 import ast
 import re
 import reprlib
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import cleandoc
@@ -21,7 +22,8 @@ from anatomy.record.provenance.definitions import Modules
 from anatomy.record.provenance.syntax import DECORATOR, is_experiment
 from anatomy.table.errors import AnatomyError, BadParameter, close_names, lookup
 
-PACKAGE = Path(__file__).parents[1]
+Sources = tuple[tuple[str, bytes], ...]  # path and content of files, sorted
+PACKAGE = Path(__file__).resolve().parents[1]
 NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")  # of an experiment: `topic.what`
 TIMEOUT_S, PROCESSES = 300, 1  # the decorator's defaults
 TYPES = {"int": int, "float": float, "str": str, "bool": bool}
@@ -56,6 +58,7 @@ ENTRY = re.compile(r"^\*{0,2}(\w+)[ \t]*(?:\([^)]*\))?:", re.MULTILINE)
 TAKEN = {"allow_foreign", "format", "help", "machine", "processes", "save", "timeout"}
 TAKEN |= {"beyond", "by", "caption", "chart", "columns", "experiment", "fit", "options", "rows"}
 TAKEN |= {"series", "table", "unfold", "value", "variant", "variants", "where", "x", "y"}
+_held: ContextVar[Sources | None] = ContextVar("anatomy_sources", default=None)
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -192,10 +195,23 @@ def experiments(root: Path | None = None) -> dict[str, Signature]:
     return dict(_experiments(root.name, sources(root)))
 
 
-def sources(root: Path) -> tuple[tuple[str, bytes], ...]:
+def sources(root: Path) -> Sources:
     """Every Python file of a package: path relative to it, and content; sorted."""
+    if (held := _held.get()) is not None and root == PACKAGE:
+        return held
     files = sorted(root.rglob("*.py"))
     return tuple((path.relative_to(root).as_posix(), path.read_bytes()) for path in files)
+
+
+@contextmanager
+def unchanging(files: Sources | None = None) -> Iterator[Sources]:
+    """Have `sources` of this package return these files, by default those that are there now: a
+    build asks for them some thousand times."""
+    token = _held.set(sources(PACKAGE) if files is None else files)
+    try:
+        yield _held.get()
+    finally:
+        _held.reset(token)
 
 
 @lru_cache(maxsize=8)

@@ -21,8 +21,9 @@ from filelock import FileLock, Timeout
 from anatomy.claims import ledger
 from anatomy.figures.text import fences, frontmatter, inline, listings
 from anatomy.record import loading, recording, signatures
-from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
+from anatomy.record.showing import PUBLISHED, Asked, PageError, Showing, unique
 from anatomy.site import collecting
+from anatomy.site.drawing import Ahead
 from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
 
 MODES = ("auto", "replay", "remeasure")
@@ -32,6 +33,18 @@ BUSY, INTERRUPTED = 5, 130
 GRACE_S = 15.0  # for an interrupted recorder to end what it started
 
 Here = dict[str, Any] | None
+Text = tuple[str, int]  # of a page, and the lines of front matter above it
+Heard = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A page with all that its references and blocks came to."""
+
+    text: str  # Markdown, with places of blocks and with figures
+    printed: dict[str, str]  # what each of its blocks printed, by place
+    wrong: list[str]  # a sentence with `page.md:line` for each thing
+    gaps: list[str]  # what is missing or not current, as told
 
 
 @dataclass
@@ -47,30 +60,83 @@ class Building:
     navigation: list[dict] = field(default_factory=list)  # empty where mkdocs.yml has its own `nav`
     gaps: dict[str, None] = field(default_factory=dict)  # what is missing or not current, as told
     broken: list[str] = field(default_factory=list)  # what is wrong with files to be published
-    _showing: Showing | None = None
-    _blocks: dict[str, fences.Fence] = field(default_factory=dict)  # of the page begun last
-    _ran: set[str] = field(default_factory=set)  # places of those
-    _found: dict[tuple, Found] = field(default_factory=dict)
+    _sources: signatures.Sources = field(
+        default_factory=lambda: signatures.sources(signatures.PACKAGE)
+    )
+    _known: dict[tuple, Any] = field(default_factory=dict)  # what pages share
+    _texts: Mapping[str, Text] = field(default_factory=dict)  # of the pages drawn ahead
+    _ahead: Ahead | None = None
+    _page: str = ""  # the one begun last
+    _printed: dict[str, str] = field(default_factory=dict)  # by its blocks
+    _ran: set[str] = field(default_factory=set)  # places of those that Markdown came to
 
-    def page(self, name: str, url: str, text: str, offset: int) -> tuple[str, list[str]]:
+    def draw(self, name: str, text: str, offset: int, begun: Heard = lambda place: None) -> Drawn:
+        """Run a page's references and blocks, in their order; `begun` hears of each block."""
+        with signatures.unchanging(self._sources):
+            mine = {"page": name, "url": self.pages.get(name, ""), "shown": self.asked.get(name, [])}
+            showing = self._shown(**mine, pages=self.pages, fronts=self.fronts)
+            wrong = [f"{name}:{line + offset}: {told}" for line, told in fences.problems(text)]
+            text = fences.with_places(text, name, offset)
+            text, failed = inline.replace(showing, text, offset)
+            wrong += failed
+            printed = {}
+            for fence in fences.find(text):
+                if fence.executes and (place := fence.options.get("id")):
+                    begun(place)
+                    try:
+                        printed[place] = self._run(showing, fence, place)
+                    except AnatomyError as error:
+                        wrong.append(str(error))
+                        printed[place] = ""
+        told = [
+            f"{each.name}: {each.freshness.state}. {each.freshness.reason} Mend it: {each.command}"
+            for each in showing.looked_up()
+            if not each.freshness.current
+        ]
+        return Drawn(text, printed, wrong, told)
+
+    def draw_ahead(self, texts: Mapping[str, Text]) -> None:
+        """Begin to draw these pages, in this order."""
+        self._texts = texts
+        self._ahead = Ahead(lambda name, begun: self.draw(name, *texts[name], begun), list(texts))
+
+    def page(self, name: str, text: str, offset: int) -> tuple[str, list[str]]:
         """Begin a page: its Markdown with places of blocks and with figures, and what is wrong."""
-        mine = {"page": name, "url": url, "shown": self.asked.get(name, [])}
-        self._showing = self._shown(**mine, pages=self.pages, fronts=self.fronts)
-        wrong = [f"{name}:{line + offset}: {problem}" for line, problem in fences.problems(text)]
-        text = fences.with_places(text, name, offset)
-        text, failed = inline.replace(self._showing, text, offset)
-        self._blocks = {f.options.get("id", ""): f for f in fences.find(text) if f.executes}
+        if self._ahead and name in self._ahead and self._texts[name] == (text, offset):
+            drawn = self._ahead[name]
+        else:
+            drawn = self.draw(name, text, offset)
+        self._page, self._printed = name, drawn.printed
         self._ran.clear()
-        return text, wrong + failed
+        self.gaps |= dict.fromkeys(drawn.gaps)
+        return drawn.text, drawn.wrong
 
-    def block(self, code: str, place: str, session: str = "") -> str:
-        """Run one block of the page begun last; `place` is the id that `page` gave it. PageError
-        where it fails, prints nothing, or prints where this project lies."""
-        if place not in self._blocks:
-            raise PageError(f"{self._showing.page}: a block that is printed can't be executed.")
+    def block(self, place: str) -> str:
+        """What a block of the page begun last printed; `place` is the id that `draw` gave it."""
+        if place not in self._printed:
+            raise PageError(f"{self._page}: a block that is printed can't be executed.")
         self._ran.add(place)
-        printed = self._showing.run(code, int(place.rpartition(":")[2]), session)
-        if not printed and not session and "source" not in self._blocks[place].options:
+        return self._printed[place]
+
+    def page_done(self, html: str) -> list[str]:
+        """Which blocks of the page begun last are text in it."""
+        return [
+            f"{place}: the block was not run: Markdown takes it for ordinary text here."
+            for place in self._printed
+            if place not in self._ran or re.search(rf"{re.escape(place)}(\"|&quot;) idprefix", html)
+        ]
+
+    def stop(self) -> None:
+        """End what is still drawn ahead."""
+        if self._ahead:
+            self._ahead.stop()
+
+    def _run(self, showing: Showing, fence: fences.Fence, place: str) -> str:
+        """What a block prints. PageError where it fails, prints nothing, or prints where this
+        project lies."""
+        session = fence.options.get("session", "")
+        printed = showing.run(fence.code, int(place.rpartition(":")[2]), session)
+        if not printed and not session and "source" not in fence.options:
             raise PageError(
                 f"{place}: the block prints nothing, so no figure stands there. Print what the "
                 "function returns, or name a session for the blocks that use what it defines."
@@ -79,19 +145,6 @@ class Building:
             if re.search(rf"(?<![\w./-]){re.escape(folder)}(?![\w.-])", unescape(printed)):
                 raise PageError(f"{place}: the block prints a path of this machine, {folder}.")
         return printed
-
-    def page_done(self, html: str) -> list[str]:
-        """Remember what of the page was missing or not current; tell which blocks were not run."""
-        left = [
-            f"{place}: the block was not run: Markdown takes it for ordinary text here."
-            for place in self._blocks
-            if place not in self._ran or re.search(rf"{re.escape(place)}(\"|&quot;) idprefix", html)
-        ]
-        for found in self._showing.looked_up() if self._showing else ():
-            if not found.freshness.current:
-                gap = f"{found.name}: {found.freshness.state}. {found.freshness.reason}"
-                self.gaps[f"{gap} Mend it: {found.command}"] = None
-        return left
 
     def published(self) -> list[tuple[str, str]]:
         """The raw recordings, and the ledger if it has a page: address in the site, and content."""
@@ -102,13 +155,14 @@ class Building:
             except RecordingError as error:
                 self.broken.append(str(error))
         if ledger.PAGE in self.pages:
-            found = ledger.results(self._shown())
+            with signatures.unchanging(self._sources):
+                found = ledger.results(self._shown())
             texts = (ledger.as_csv(found), ledger.as_json(found))
             made += zip(ledger.DOWNLOADS, texts, strict=True)
         return made
 
     def _shown(self, **page: Any) -> Showing:
-        return Showing(self.root, self.machine, self.here, found=self._found, **page)
+        return Showing(self.root, self.machine, self.here, known=self._known, **page)
 
 
 def prepare(
@@ -146,9 +200,10 @@ def prepare(
         wrong += listings.unlisted(texts, fronts)
     if wrong:  # what follows would only repeat it
         raise collecting.PageProblems(wrong)
-    for name, text in texts.items():
-        asked[name], problems = collecting.on_page(name, text, fronts=fronts)
-        wrong += problems
+    with signatures.unchanging():
+        for name, text in texts.items():
+            asked[name], problems = collecting.on_page(name, text, fronts=fronts)
+            wrong += problems
     if wrong:
         raise collecting.PageProblems(wrong)
     this = here() if mode != "replay" else None

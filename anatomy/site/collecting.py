@@ -39,11 +39,12 @@ def collect(pages: Iterable[Path | Page] | None = None, *, docs: Path | None = N
     everything = dict(frontmatter.pages_in(docs))
     fronts, wrong = frontmatter.read_all(everything.items())
     asked = []
-    for page in everything.items() if pages is None else pages:
-        name, text = page if isinstance(page, tuple) else frontmatter.page_of(page, docs)
-        found, problems = on_page(name, text, fronts=fronts)
-        asked += found
-        wrong += problems
+    with signatures.unchanging():
+        for page in everything.items() if pages is None else pages:
+            name, text = page if isinstance(page, tuple) else frontmatter.page_of(page, docs)
+            found, problems = on_page(name, text, fronts=fronts)
+            asked += found
+            wrong += problems
     if wrong:
         raise PageProblems(wrong)
     return unique(asked)

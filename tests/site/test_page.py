@@ -146,9 +146,9 @@ def test_a_wrong_name_is_an_error_that_suggests_the_right_one(name, arguments, o
 
 def stale(showing: Showing, name: str, state: str = "code-changed", **params) -> Showing:
     found = showing.find(name, **params)
-    key = (found.name, *sorted(found.params.items()))
+    key = (showing.machine, found.name, *sorted(found.params.items()))
     reason = Freshness(state, "The reason.")
-    showing.found[key] = type(found)(found.name, found.params, found.recording, reason)
+    showing.known[key] = type(found)(found.name, found.params, found.recording, reason)
     return showing
 
 

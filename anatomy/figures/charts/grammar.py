@@ -8,7 +8,7 @@ interval's ends, and `series` is drawn by colour and shape: shapes and labels sa
 import json
 from collections.abc import Sequence
 from math import log2
-from typing import Any
+from typing import Any, Self
 
 import altair as alt
 from altair.utils import schemapi
@@ -29,9 +29,23 @@ LOG_TICKS = [base * 10.0**power for power in range(-3, 4) for base in (1, 1.5, 2
 FAR = 4  # from this factor between them on, ratios are drawn on a logarithmic axis
 
 
-def on(data: Data, **channels: Any) -> alt.Chart:
+class Layer(alt.Chart):
+    """A chart whose channels may be named in short, such as `low:Q`; Altair by itself searches its
+    whole schema for the class of each."""
+
+    def encode(self, **channels: Any) -> Self:
+        """As of any chart, of channels by keyword alone."""
+        named = {
+            name: getattr(alt, name[0].upper() + name[1:])(given) if type(given) is str else given
+            for name, given in channels.items()
+        }
+        return super().encode(**named)
+
+
+def on(data: Data, **channels: Any) -> Layer:
     """A layer of these data and channels, before it has its mark."""
-    return alt.Chart(alt.Data(values=data)).encode(**channels)
+    # Each step of making a chart copies all lists in it, and no tuple.
+    return Layer(alt.Data(values=tuple(data))).encode(**channels)
 
 
 def members(data: Data, field: str = "series") -> list:

@@ -85,12 +85,14 @@ def placed(
     """A place for the name of each mark in a plot of this size: no name should cover one of the
     boxes or a mark's square, nor stand on one of the lines."""
     taken = [*(around(x, y) for x, y, _ in marks), *boxes]
+    # What a name of each mark can touch; the rest of the plot is no concern of it.
+    near = [[box for box in taken if box.covers(_reach(*mark))] for mark in marks]
     found: list[Label | None] = [None] * len(marks)
     for _ in range(PASSES):
         before = list(found)
         for index, mark in enumerate(marks):
             others = [label for at, label in enumerate(found) if label and at != index]
-            found[index] = _best(mark, taken, lines, others, size)
+            found[index] = _best(mark, near[index], lines, others, size)
         if found == before:
             break
     return [label for label in found if label]
@@ -105,6 +107,13 @@ def _best(mark: Mark, taken, lines, others, size) -> Label:
         if cost < least:
             best, least = label, cost
     return best
+
+
+def _reach(x: float, y: float, text: str) -> Box:
+    """All that `_places` around a mark are within."""
+    away = MARK + DISTANCES[-1]
+    across, down = away + width(text) + 1, away + HEIGHT + 1
+    return Box(x - across, y - down, x + across, y + down)
 
 
 def _places(x: float, y: float, text: str) -> Iterator[tuple[float, Label]]:

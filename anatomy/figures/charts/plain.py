@@ -144,7 +144,7 @@ def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Sp
     steps, axis = grammar.members(cells, "by"), alt.Axis(labelAngle=0, grid=False)
     x = alt.X("by:O", sort=steps, title=by, axis=axis)
     beside = alt.XOffset("series:N", sort=kinds)
-    base = alt.Chart().encode(x=x, xOffset=beside, description="hover:N")
+    base = grammar.Layer().encode(x=x, xOffset=beside, description="hover:N")
     band = alt.Chart().mark_rect(color=BAND, stroke=BAND)
     one = alt.Chart().mark_rule(color=MUTED, strokeDash=[4, 3])
     layers = alt.layer(

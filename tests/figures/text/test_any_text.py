@@ -89,7 +89,7 @@ def test_any_fence_is_run_or_shown_as_code_or_an_error_with_its_line(header):
     header = header.replace("\n", " ")
     text = f"# T\n\n```{header}\nprint('ra' + 'n')\n```\n"
     building = Building(synthetic.shared(), synthetic.MACHINE)
-    marked, wrong = building.page("page.md", "", text, 0)
+    marked, wrong = building.page("page.md", text, 0)
     told(wrong)
     if wrong:
         return
@@ -107,7 +107,7 @@ def rendered(building: Building, text: str) -> str:
     """The page as Markdown makes it, with its blocks run as the site's hooks do."""
 
     def run(code, returncode=None, session=None, id=None, **extra):
-        return building.block(code, id, session or "")
+        return building.block(id)
 
     def execute(source, language, css_class, options, md, **more):
         return markdown_exec.base_format(language=language, run=run, code=source, md=md, **options)

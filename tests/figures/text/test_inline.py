@@ -125,9 +125,9 @@ def test_a_recording_that_is_not_current_is_marked_and_never_an_error():
     page = synthetic.showing()
     for name in ("contiguity.bench", "limits.ceilings"):
         found = page.find(name)
-        key = (name, *sorted(found.params.items()))
+        key = (page.machine, name, *sorted(found.params.items()))
         stale = Freshness("code-changed", "The code has changed.")
-        page.found[key] = type(found)(name, found.params, found.recording, stale)
+        page.known[key] = type(found)(name, found.params, found.recording, stale)
     assert "out of date" in inline.render(page, f"{BENCH}.contiguous.median_s")
     gap = inline.render(page, f"{BENCH}.a_variant_that_came_later.ratio")
     assert "not in the recording, which is out of date" in gap

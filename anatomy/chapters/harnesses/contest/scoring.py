@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import zip_longest
 from math import exp, lgamma, log, log1p
 
@@ -62,7 +63,11 @@ def bias(figures: ArrayLike, reference: float) -> float:
 def share(outcomes: Sequence[bool]) -> Share:
     """How many of `outcomes` are true, with the exact interval of their probability (95 % or more
     if they are independent). Source: Clopper and Pearson 1934, Biometrika 26, 404-413."""
-    hits, count = sum(bool(outcome) for outcome in outcomes), len(outcomes)
+    return _exact(sum(bool(outcome) for outcome in outcomes), len(outcomes))
+
+
+@cache
+def _exact(hits: int, count: int) -> Share:
     if not count:
         return Share(0, 0, float("nan"), 0.0, 1.0)
     low = reaching(lambda p: 1.0 - _at_most(hits - 1, count, p), LOW_TAIL) if hits else 0.0

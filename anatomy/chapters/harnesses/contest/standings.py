@@ -44,7 +44,8 @@ were rewritten after the first of two trial runs that are not published; none si
    measurement that shows why (`anatomy.chapters.harnesses.contest.shortfalls`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 
 import numpy as np
 import pandas as pd
@@ -90,12 +91,26 @@ _READ = (
 _TIMES = ("median_s", "low_s", "high_s", "events_s", "events_profiled_s", "sm_clock_mhz")
 
 
+def once(judge: Callable[..., pd.DataFrame]) -> Callable[..., pd.DataFrame]:
+    """Have a function of tables keep its last answer: the parts of a page ask again and again."""
+    last: list[tuple[tuple, pd.DataFrame]] = []
+
+    @wraps(judge)
+    def remembering(*tables: pd.DataFrame) -> pd.DataFrame:
+        if not last or any(a is not b for a, b in zip(last[0][0], tables, strict=True)):
+            last[:] = [(tables, judge(*tables))]
+        return last[0][1]
+
+    return remembering
+
+
 def gathered(recordings: Sequence[Recording]) -> pd.DataFrame:
     """The rows of recordings of one experiment, with the number of the process beside each."""
     tables = [each.table.assign(process=each.params["process"]) for each in recordings]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
+@once
 def spreads(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """The spread of every harness on every workload: `runs`, `median_s` of all, `spread_s` in
     seconds, `per_s`, the time that it is shown as a share of, and `spread`, that share; for the
@@ -129,6 +144,7 @@ def _per(op: str, quantity: str, group: pd.DataFrame, truths: Mapping) -> float:
     return truths.get((op, quantity), typical)
 
 
+@once
 def own_noise(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """What our stopwatch moves by itself, and what else moves it, by rule 8: `own_s`, the spread of
     successive figures, and `across_s`, that of as many from different processes, in seconds; `own`
@@ -154,6 +170,7 @@ def own_noise(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*PLACE, "own_s", "across_s", "own", "across"])
 
 
+@once
 def biases(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """How far every harness's median figure lies from the reference, where there is one: the
     columns of `_references`, `bias` as a share of the reference, `off_s` in seconds, `within`,
@@ -168,6 +185,7 @@ def biases(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     return table.assign(bias=bias, off_s=off_s, within=within)
 
 
+@once
 def coverages(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """How many of our 95 % intervals hold what they should, by `kind`, one of `COVERED`, and
     `quantity`; `all` stands for the cold and the warm GPU times, which the targets are about."""
@@ -183,6 +201,7 @@ def coverages(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["kind", "quantity", *_SHARE])
 
 
+@once
 def asked(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """Every 95 % interval of ours beside what it should hold: `kind`, one of `COVERED`, `op`,
     `quantity`, `low_s`, `high_s`, `truth_s`, `held`."""
@@ -201,6 +220,7 @@ def asked(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     return table.assign(held=(table.low_s <= table.truth_s) & (table.truth_s <= table.high_s))
 
 
+@once
 def errors(estimates: pd.DataFrame) -> pd.DataFrame:
     """How often equals were told apart (`kind` same), and a true 2 % found (effect), by `variant`
     and what counted: `verdict`, `verdict of 3 processes`, `interval` (excludes 1), `1% apart`."""
@@ -252,6 +272,7 @@ def threes(pairs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*PLACE, *_RATIO, "noise_floor", "verdict"])
 
 
+@once
 def costs(estimates: pd.DataFrame) -> pd.DataFrame:
     """What one estimate costs in wall seconds: median and largest, by `variant` and `quantity`."""
     grouped = figures(estimates).groupby(["variant", "quantity"], sort=False).cost_s

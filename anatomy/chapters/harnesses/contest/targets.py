@@ -13,6 +13,7 @@ COVERAGES = {"coverage-blocks": standings.LONG, "coverage-processes": standings.
 Row = dict[str, Any]
 
 
+@standings.once
 def judged(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """Every target with the figure that decides it: `says`, the target in words; `found` in `unit`,
     with `low` and `high` where it has an interval; `met`, None while open; `detail`."""
