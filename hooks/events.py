@@ -120,6 +120,11 @@ def on_env(env, config, files):
     return env
 
 
+def on_post_page(output, page, config):
+    """Put the pictures in their places."""
+    return _building.with_pictures(page.file.src_uri, output)
+
+
 def on_post_build(config):
     """Leave nothing at work."""
     _building.stop()

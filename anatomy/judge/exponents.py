@@ -90,8 +90,7 @@ def student(freedom: int, confidence: float = 0.95) -> float:
 def reaching(rising: Callable[[float], float], target: float, most: float = 1.0) -> float:
     """The argument from 0 to `most` at which a rising function reaches `target`, by bisection."""
     below, above = 0.0, most
-    for _ in range(200):  # to the last bit
-        middle = (below + above) / 2
+    while below < (middle := (below + above) / 2) < above:  # to the last bit
         below, above = (middle, above) if rising(middle) < target else (below, middle)
     return below
 

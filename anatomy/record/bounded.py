@@ -16,6 +16,7 @@ LIMIT_S = 120.0
 # Between two looks at the clock. They also wake an interpreter that a library's thread has kept
 # from noticing Ctrl-C, and come again to a block that catches the first PageStopped.
 AGAIN_S = 1.0
+watched = False  # whether another process ends this one where it does not come back
 GRACE_S = 10.0  # after which code that catches them all, or never comes back to Python, is ended
 
 
@@ -63,11 +64,13 @@ def bounded() -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, late)
     os._exit = left
     signal.setitimer(signal.ITIMER_REAL, min(seconds, AGAIN_S), AGAIN_S)
-    faulthandler.dump_traceback_later(seconds + GRACE_S, exit=True, file=2)
+    if not watched:
+        faulthandler.dump_traceback_later(seconds + GRACE_S, exit=True, file=2)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        faulthandler.cancel_dump_traceback_later()
+        if not watched:
+            faulthandler.cancel_dump_traceback_later()
         os._exit = leave

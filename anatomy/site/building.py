@@ -23,7 +23,7 @@ from anatomy.figures.text import fences, frontmatter, inline, listings
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, PageError, Showing, unique
 from anatomy.site import collecting
-from anatomy.site.drawing import Ahead
+from anatomy.site.drawing import Ahead, Heard
 from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
 
 MODES = ("auto", "replay", "remeasure")
@@ -34,7 +34,9 @@ GRACE_S = 15.0  # for an interrupted recorder to end what it started
 
 Here = dict[str, Any] | None
 Text = tuple[str, int]  # of a page, and the lines of front matter above it
-Heard = Callable[[str], None]
+# A drawn picture, and what stands in its place until the page is published.
+_PICTURE = re.compile(r"<svg .*?</svg>", re.DOTALL)
+_PLACE = re.compile(r"<!--picture (\d+)-->")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Drawn:
     """A page with all that its references and blocks came to."""
 
     text: str  # Markdown, with places of blocks and with figures
-    printed: dict[str, str]  # what each of its blocks printed, by place
+    printed: dict[str, str]  # what each of its blocks printed, by place, without its pictures
+    pictures: list[str]  # left out there, so that neither Markdown nor the search reads them
     wrong: list[str]  # a sentence with `page.md:line` for each thing
     gaps: list[str]  # what is missing or not current, as told
 
@@ -68,23 +71,34 @@ class Building:
     _ahead: Ahead | None = None
     _page: str = ""  # the one begun last
     _printed: dict[str, str] = field(default_factory=dict)  # by its blocks
+    _pictures: dict[str, list[str]] = field(default_factory=dict)  # by page
     _ran: set[str] = field(default_factory=set)  # places of those that Markdown came to
 
     def draw(self, name: str, text: str, offset: int, begun: Heard = lambda place: None) -> Drawn:
         """Run a page's references and blocks, in their order; `begun` hears of each block."""
         with signatures.unchanging(self._sources):
-            mine = {"page": name, "url": self.pages.get(name, ""), "shown": self.asked.get(name, [])}
-            showing = self._shown(**mine, pages=self.pages, fronts=self.fronts)
+            showing = self._shown(
+                page=name,
+                url=self.pages.get(name, ""),
+                shown=self.asked.get(name, []),
+                pages=self.pages,
+                fronts=self.fronts,
+            )
             wrong = [f"{name}:{line + offset}: {told}" for line, told in fences.problems(text)]
             text = fences.with_places(text, name, offset)
             text, failed = inline.replace(showing, text, offset)
             wrong += failed
-            printed = {}
+            printed, pictures = {}, []
+
+            def put_by(picture: re.Match) -> str:
+                pictures.append(picture[0])
+                return f"<!--picture {len(pictures) - 1}-->"
+
             for fence in fences.find(text):
                 if fence.executes and (place := fence.options.get("id")):
                     begun(place)
                     try:
-                        printed[place] = self._run(showing, fence, place)
+                        printed[place] = _PICTURE.sub(put_by, self._run(showing, fence, place))
                     except AnatomyError as error:
                         wrong.append(str(error))
                         printed[place] = ""
@@ -93,7 +107,7 @@ class Building:
             for each in showing.looked_up()
             if not each.freshness.current
         ]
-        return Drawn(text, printed, wrong, told)
+        return Drawn(text, printed, pictures, wrong, told)
 
     def draw_ahead(self, texts: Mapping[str, Text]) -> None:
         """Begin to draw these pages, in this order."""
@@ -102,11 +116,12 @@ class Building:
 
     def page(self, name: str, text: str, offset: int) -> tuple[str, list[str]]:
         """Begin a page: its Markdown with places of blocks and with figures, and what is wrong."""
-        if self._ahead and name in self._ahead and self._texts[name] == (text, offset):
+        if self._ahead and self._texts.get(name) == (text, offset):
             drawn = self._ahead[name]
         else:
             drawn = self.draw(name, text, offset)
         self._page, self._printed = name, drawn.printed
+        self._pictures[name] = drawn.pictures
         self._ran.clear()
         self.gaps |= dict.fromkeys(drawn.gaps)
         return drawn.text, drawn.wrong
@@ -125,6 +140,11 @@ class Building:
             for place in self._printed
             if place not in self._ran or re.search(rf"{re.escape(place)}(\"|&quot;) idprefix", html)
         ]
+
+    def with_pictures(self, page: str, html: str) -> str:
+        """A page as it is published: its pictures in their places."""
+        pictures = self._pictures.get(page, [])
+        return _PLACE.sub(lambda at: "".join(pictures[int(at[1]) :][:1]), html)
 
     def stop(self) -> None:
         """End what is still drawn ahead."""
@@ -193,17 +213,14 @@ def prepare(
         raise BadParameter(f"ANATOMY_MODE={mode!r}: it must be one of {', '.join(MODES)}.")
     given = os.environ.get("ANATOMY_RECORDINGS")
     root = Path(given).absolute() if given else checkout / "recordings"
-    asked, navigation, texts = {}, [], dict(pages)
+    navigation, texts = [], dict(pages)
     fronts, wrong = frontmatter.read_all(texts.items())
     if navigate and not wrong:
         navigation, wrong = listings.navigation(texts, fronts)
         wrong += listings.unlisted(texts, fronts)
     if wrong:  # what follows would only repeat it
         raise collecting.PageProblems(wrong)
-    with signatures.unchanging():
-        for name, text in texts.items():
-            asked[name], problems = collecting.on_page(name, text, fronts=fronts)
-            wrong += problems
+    asked, wrong = collecting.on_pages(texts, fronts)
     if wrong:
         raise collecting.PageProblems(wrong)
     this = here() if mode != "replay" else None

@@ -1,7 +1,7 @@
-"""Pages drawn side by side and ahead of the build, in processes that it can lose.
+"""Pages worked on side by side and ahead of the build, in processes that it can lose.
 
-A page's blocks are programs: one may leave, crash, or be killed for its memory. In a process of
-their own they end that page, and the build can say at which block.
+A page's blocks are programs: one may leave, crash, be killed for its memory, or never come back. In
+a process of its own it ends that page alone, and the build can say at which block.
 """
 
 import multiprocessing
@@ -9,72 +9,108 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from anatomy.record import bounded
 from anatomy.record.showing import PageError
 from anatomy.table.errors import AnatomyError
 
+HINT = "Pages only show what is recorded, which takes seconds."
 MOST = 8  # processes; there are some thirty pages
-Draw = Callable[[str, Callable[[str], None]], Any]  # of a page, and who hears of each block begun
+Heard = Callable[[str], None]
+Work = Callable[[str, Heard], Any]  # on a page; who hears the place of each block begun
+
+
+@dataclass
+class Worker:
+    """A process that works on one page after the other."""
+
+    process: Any
+    page: str = ""
+    place: str = ""  # `page.md:line` of the block that it is at
+    since: float = 0.0
+
+    @property
+    def late(self) -> bool:
+        """Whether it should have come back from where it is by itself."""
+        allowed = bounded.limit_s() + bounded.GRACE_S
+        return bool(self.page) and time.monotonic() - self.since > allowed
+
+    @property
+    def ended(self) -> str:
+        """Why the page that it was at is not there."""
+        status = self.process.exitcode
+        how = f"signal {-status}" if status < 0 else f"status {status}"
+        if self.late:
+            return f"{self.place}: it was ended after {time.monotonic() - self.since:.0f} s. {HINT}"
+        memory = " The system may have had no memory left." if -status == signal.SIGKILL else ""
+        said = f"it ended the process that ran it, with {how}; a page may not end a build."
+        return f"{self.place}: {said}{memory}"
 
 
 class Ahead:
-    """Pages that are drawn in the order of their names, beside what this process does."""
+    """What `work` returns of each page, worked on in the order of their names."""
 
-    def __init__(self, draw: Draw, names: Sequence[str]) -> None:
-        """Begin; where no process can be forked off, nothing is drawn ahead."""
-        self._drawn: dict[str, Any] = {}
-        self._working: dict[Connection, tuple[Any, str]] = {}  # process, and the place it is at
-        self._names = set(names) if _can_fork() else set()
-        if not self._names:
-            return
-        fork = multiprocessing.get_context("fork")
-        turn = fork.Value("i", 0)
-        for _ in range(min(len(os.sched_getaffinity(0)), MOST, len(names))):
-            here, there = fork.Pipe(duplex=False)
-            held = [*self._working, here]
-            process = fork.Process(target=_work, args=(draw, names, turn, there, held), daemon=True)
-            process.start()
-            there.close()
-            self._working[here] = process, ""
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._names
+    def __init__(self, work: Work, names: Sequence[str]) -> None:
+        """Begin. Where no process can be forked off, the work is done when it is asked for."""
+        self._work, self._names = work, names
+        self._done: dict[str, Any] = {}
+        self._workers: dict[Connection, Worker] = {}
+        if _can_fork():
+            self._fork = multiprocessing.get_context("fork")
+            self._turn = self._fork.Value("i", 0)
+            for _ in range(min(len(os.sched_getaffinity(0)), MOST, len(names))):
+                self._start()
 
     def __getitem__(self, name: str) -> Any:
-        """What `draw` returned of a page, once it is there; its AnatomyError is raised, and a
-        PageError where a block ended its process."""
-        while name not in self._drawn:
-            for ready in wait(list(self._working)):
-                self._hear(ready)
-        found = self._drawn[name]
-        if isinstance(found, AnatomyError):
-            raise found
-        return found
+        """What the work on a page returned, once it is there; its AnatomyError is raised, and a
+        PageError where a block ended its process, or had to be ended with it."""
+        while name not in self._done and self._workers:
+            for said in wait(list(self._workers), bounded.AGAIN_S):
+                self._hear(said)
+            for worker in self._workers.values():
+                if worker.late:
+                    worker.process.kill()
+        if name not in self._done:
+            self._done[name] = _outcome(self._work, name, lambda place: None)
+        if isinstance(done := self._done[name], AnatomyError):
+            raise done
+        return done
 
     def stop(self) -> None:
         """End what is still at work."""
-        for process, _ in self._working.values():
-            process.kill()
-        self._working.clear()
+        for worker in self._workers.values():
+            worker.process.kill()
+        self._workers.clear()
+
+    def _start(self) -> None:
+        here, there = self._fork.Pipe(duplex=False)
+        given = self._work, self._names, self._turn, there, [*self._workers, here]
+        process = self._fork.Process(target=_work, args=given, daemon=True)
+        process.start()
+        there.close()
+        self._workers[here] = Worker(process)
 
     def _hear(self, said: Connection) -> None:
-        process, place = self._working[said]
+        worker = self._workers[said]
         try:
-            name, drawn = said.recv()
-        except EOFError:
-            process.join()
-            del self._working[said]
-            if place:
-                raise PageError(f"{place}: {_ended(process.exitcode)}") from None
+            worker.page, worker.place, done = said.recv()
+        except (EOFError, OSError):
+            worker.process.join()
+            del self._workers[said]
+            if worker.page:
+                self._done[worker.page] = PageError(worker.ended)
+                self._start()  # in its place
             return
-        if drawn is None:
-            self._working[said] = process, name
-        else:
-            self._drawn[name] = drawn
+        worker.since = time.monotonic()
+        if worker.page and not worker.place:
+            self._done[worker.page], worker.page = done, ""
 
 
 def _can_fork() -> bool:
@@ -84,34 +120,28 @@ def _can_fork() -> bool:
     return alone and sys.platform == "linux"
 
 
-def _work(draw: Draw, names: Sequence[str], turn, said: Connection, others: Sequence) -> None:
+def _work(work: Work, names: Sequence[str], turn, said: Connection, others: Sequence) -> None:
     for each in others:  # so that nothing but the build holds them open
         each.close()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
+    bounded.watched = True
+    with suppress(BrokenPipeError):  # the build has ended
         while True:
             with turn.get_lock():
                 at = turn.value
                 turn.value += 1
             if at >= len(names):
-                break
-            said.send((names[at], None))
-            said.send((names[at], _outcome(draw, names[at], said)))
-        said.send(("", None))
-    except BrokenPipeError:  # the build has ended
-        pass
+                return
+            name = names[at]
+            said.send((name, name, None))
+            done = _outcome(work, name, lambda place, name=name: said.send((name, place, None)))
+            said.send((name, "", done))
 
 
-def _outcome(draw: Draw, name: str, said: Connection) -> Any:
+def _outcome(work: Work, name: str, heard: Heard) -> Any:
     try:
-        return draw(name, lambda place: said.send((place, None)))
+        return work(name, heard)
     except AnatomyError as error:
         return error
     except Exception:
         return AnatomyError(f"{name}: {traceback.format_exc()}")
-
-
-def _ended(status: int) -> str:
-    how = f"signal {-status}" if status < 0 else f"status {status}"
-    memory = " The system may have had no memory left." if status == -signal.SIGKILL else ""
-    return f"it ended the process that ran it, with {how}; a page may not end a build.{memory}"

@@ -127,23 +127,20 @@ def test_a_page_of_facts_alone_has_the_machines_from_its_ceilings():
     assert inline.replace(synthetic.showing(), "[[machine:gpu]]") == ("Toy GPU", [])
 
 
-def begun(text: str) -> tuple[Building, str]:
+def begun(text: str) -> tuple[Building, str, list[str]]:
     made = building()
-    marked, wrong = made.page("a.md", "a/", text, 0)
-    assert not wrong
-    return made, marked
+    return made, *made.page("a.md", text, 0)
 
 
 def test_a_block_that_prints_nothing_is_an_error_unless_others_use_it_or_its_source_is_shown():
-    made, _ = begun(block("x = 1"))
-    with pytest.raises(PageError, match=r"^a\.md:1: the block prints nothing"):
-        made.block("x = 1", "a.md:1")
-    made, _ = begun(
-        block("x = 1", 'exec="on" session="s"') + block("x", 'exec="on" source="above"')
+    _, _, wrong = begun(block("x = 1"))
+    assert len(wrong) == 1 and wrong[0].startswith("a.md:1: the block prints nothing")
+    made, _, wrong = begun(
+        block("x = 1", 'exec="on" session="s"') + block("x", 'exec="on" source="above" session="s"')
     )
-    assert made.block("x = 1", "a.md:1", "s") == made.block("0", "a.md:4") == ""
-    made, _ = begun(block("print()"))  # as where nothing is recorded yet
-    assert made.block("print()", "a.md:1") == "\n"
+    assert not wrong and made.block("a.md:1") == made.block("a.md:4") == ""
+    made, _, wrong = begun(block("print()"))  # as where nothing is recorded yet
+    assert not wrong and made.block("a.md:1") == "\n"
 
 
 @pytest.mark.parametrize(
@@ -151,22 +148,67 @@ def test_a_block_that_prints_nothing_is_an_error_unless_others_use_it_or_its_sou
 )
 def test_a_path_of_the_builders_machine_is_not_published(code, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    made, _ = begun(block(code))
-    with pytest.raises(PageError, match=r"^a\.md:1: the block prints a path of this machine"):
-        made.block(code, "a.md:1")
+    made, _, wrong = begun(block(code))
+    assert len(wrong) == 1 and made.block("a.md:1") == ""
+    assert wrong[0].startswith("a.md:1: the block prints a path of this machine")
     assert str(signatures.PACKAGE.parent) != str(tmp_path)
 
 
 def test_a_block_that_markdown_does_not_run_is_told():
-    made, marked = begun(block("print(1)") + block("print(2)"))
-    made.block("print(1)", "a.md:1")
+    made, marked, wrong = begun(block("print(1)") + block("print(2)"))
+    assert not wrong and made.block("a.md:1") == "1\n"
     assert made.page_done("") == [
         "a.md:4: the block was not run: Markdown takes it for ordinary text here."
     ]
-    made.block("print(2)", "a.md:4")
+    assert made.block("a.md:4") == "2\n"
     assert not made.page_done("<p>1</p>") and len(made.page_done(marked)) == 2
     with pytest.raises(PageError, match=r"^a\.md: a block that is printed can't be executed"):
-        made.block("print(3)", "")
+        made.block("")
+
+
+LEAVES = {
+    "another program takes its place": (
+        "import os\nos.execv('/bin/true', ['true'])",
+        "it ended the process that ran it, with status 0; a page may not end a build.",
+    ),
+    "killed": (
+        "import os\nos.kill(os.getpid(), 9)",
+        "with signal 9; a page may not end a build. The system may have had no memory left.",
+    ),
+    "_exit by another name": ("import posix\nposix._exit(0)", "with status 0; a page may not"),
+    "it never comes back to Python": (
+        "sum(range(10**12))",
+        "s. Pages only show what is recorded",
+    ),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere pages are drawn in one process")
+@pytest.mark.parametrize("what", LEAVES)
+def test_a_block_that_ends_its_process_is_named_and_other_pages_go_on(what):
+    code, says = LEAVES[what]
+    asked = f"""
+        from anatomy.record import bounded
+        from anatomy.site import collecting
+        bounded.GRACE_S = 0.5
+        good = {block("from anatomy.page import show; show('contiguity.bench')")!r}
+        bad = {block(code)!r}
+        texts = {{"a.md": good, "bad.md": "# T\\n\\n" + bad, "c.md": good, "d.md": bad}}
+        asked, wrong = collecting.on_pages(texts, {{}})
+        print([name in asked and len(asked[name]) > 0 for name in texts], *wrong, sep="\\n")
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(asked)],
+        cwd=CHECKOUT,
+        env={"PYTHONPATH": str(CHECKOUT), bounded.VARIABLE: "0.5", "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    shown, *wrong = done.stdout.splitlines()
+    assert shown == "[True, False, True, False]" and len(wrong) == 2, done.stderr
+    assert wrong[0].startswith("bad.md:3: it ") and says in wrong[0]
+    assert wrong[1].startswith("d.md:1: it ") and says in wrong[1]
 
 
 def test_of_many_names_the_nearest_are_told():

@@ -30,6 +30,7 @@ def before(rung: str) -> str | None:
     return numbered[found[1]]
 
 
+@cache
 def names() -> list[str]:
     """All rungs, from the slowest idea up."""
     return [path.stem for path in sorted((signatures.PACKAGE.parent / FOLDER).glob("*.py"))]
