@@ -71,6 +71,15 @@ def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def the_package_does_not_change():
+    """Its files are read once a process, not a hundred times a test; who edits does so on a copy."""
+    from anatomy.record import signatures
+
+    with signatures.unchanging():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def one_operator_of_a_name():
     """Each operator that a ladder script registers is registered once, however often it is loaded.
 
