@@ -9,7 +9,6 @@ import http.server
 import os
 import re
 import shutil
-import socketserver
 import threading
 from pathlib import Path
 
@@ -95,7 +94,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def address(built):
     handler = functools.partial(Quiet, directory=str(built.site))
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+    # Its threads are waited for by nobody: a browser leaves connections open that it never uses.
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/"
         server.shutdown()

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
+from shutil import copytree
 
 from anatomy.record import signatures
 from anatomy.record.provenance import method
@@ -40,6 +41,11 @@ class Edit:
     changes: Sequence[tuple[str, str, str]]
     seen: str = ""
     moved: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def constant(self) -> str:
+        """The constant that one of `constant_edits` is of."""
+        return self.what.split()[0]
 
 
 def edited(*edits: Edit) -> Files:
@@ -124,6 +130,22 @@ def static_sight(edit: Edit) -> str:
     return HOT_PATH if golden["hot_path"] != now.hot_path else ""
 
 
+def sights_of_constants() -> Iterator[tuple[Edit, str]]:
+    """Each of `constant_edits` with what sees it. The room is read once for as many as can be made
+    at once, each of a constant and in a statement of its own."""
+    left = list(constant_edits())
+    while left:
+        batch: dict[tuple[str, str], Edit] = {}
+        for edit in left:
+            ((file, old, _),) = edit.changes
+            batch.setdefault((file, old), edit)
+        batch = {edit.constant: edit for edit in batch.values()}
+        left = [edit for edit in left if edit not in batch.values()]
+        now = read(edited(*batch.values())).constants
+        for name, edit in batch.items():
+            yield edit, CONSTANTS if as_it_is().constants.get(name) != now.get(name) else ""
+
+
 def traces_of(work: tuple[Files, Sequence[str]]) -> dict[str, str]:
     """Traces of scenarios in an edited room, each in a line; for a process of its own.
 
@@ -133,10 +155,13 @@ def traces_of(work: tuple[Files, Sequence[str]]) -> dict[str, str]:
     for name in [name for name in sys.modules if name.startswith(RELOADED)]:
         del sys.modules[name]
     with tempfile.TemporaryDirectory() as folder:
+        # With what Python has compiled, which goes by the files' sizes and times.
+        copy = copytree(signatures.PACKAGE, Path(folder, signatures.PACKAGE.name))
+        for file in {file for file, _ in signatures.sources(signatures.PACKAGE)} - files.keys():
+            (copy / file).unlink()
         for file, content in files.items():
-            path = Path(folder, signatures.PACKAGE.name, file)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            if not (copy / file).is_file() or (copy / file).read_bytes() != content:
+                (copy / file).write_bytes(content)
         sys.path.insert(0, folder)
         from tests.measure.method import command
         from tests.measure.method.traces import SCENARIOS, traced
@@ -166,13 +191,14 @@ def traces_of_all(works: Sequence[tuple[Files, Sequence[str]]]) -> list[dict[str
 def sights() -> list[tuple[Edit, str]]:
     """Each edit of the method, with what saw it; nothing where it went unseen."""
     golden = method.load(signatures.PACKAGE)["scenarios"]
-    edits = [*constant_edits(), *listed("edits_of_the_method.toml")]
+    constants = list(sights_of_constants())
+    edits = listed("edits_of_the_method.toml")
     seen = {edit.what: static_sight(edit) for edit in edits if edit.seen in (CONSTANTS, HOT_PATH)}
     traced = [edit for edit in edits if edit.what not in seen]
     traces = traces_of_all([(edited(edit), [edit.seen]) for edit in traced])
     for edit, found in zip(traced, traces, strict=True):
         seen[edit.what] = next((name for name in found if found[name] != golden[name]), "")
-    return [(edit, seen[edit.what]) for edit in edits]
+    return [*constants, *((edit, seen[edit.what]) for edit in edits)]
 
 
 def costs() -> list[tuple[Edit, str]]:
