@@ -75,7 +75,9 @@ def site(rest: list[str]) -> int:
 
 def serve(rest: list[str]) -> int:
     """Show the site on this machine; an edited page shows within seconds."""
-    return run("serve", [environment(SITE), "-m", "mkdocs", "serve", *rest], ANATOMY_MODE="replay")
+    # Of MkDocs' word for it only the speed is true: hooks/events.py says what is to be built anew.
+    command = [environment(SITE), "-m", "mkdocs", "serve", "--dirty", *rest]
+    return run("serve", command, ANATOMY_MODE="replay")
 
 
 def test(rest: list[str]) -> int:
