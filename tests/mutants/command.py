@@ -35,7 +35,7 @@ ROOMS = ("measure", "judge", "record", "claims")
 LEAST = 0.95  # share found, below which the tests are too weak
 LIVED = ("lived", "unreached")
 SLOW_S = 20  # a slower test is asked only about a line that none quicker reaches
-NOT_COPIED = (".git", ".venv", ".cache", "site", "__pycache__", ".pytest_cache", ".ruff_cache")
+COPIED = ("anatomy", "docs", "hooks", "overrides", "recordings", "snippets", "tests")  # and files
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 
 
@@ -98,8 +98,11 @@ class Copy:
 
     def __init__(self, folder: Path):
         self.folder = folder / "checkout"
-        ignored = shutil.ignore_patterns(*NOT_COPIED)
-        shutil.copytree(CHECKOUT, self.folder, ignore=ignored, symlinks=True)
+        for name in COPIED:
+            shutil.copytree(CHECKOUT / name, self.folder / name)
+        for path in CHECKOUT.iterdir():
+            if path.is_file() and path.name != ".git":
+                shutil.copy2(path, self.folder)
         (self.folder / "sitecustomize.py").write_text(  # starts it in processes of tests as well
             "import os\nif 'COVERAGE_PROCESS_START' in os.environ:\n"
             "    import coverage\n    coverage.process_startup()\n"
@@ -173,16 +176,17 @@ def side_by_side(do: Callable, tasks: Iterable, each: queue.Queue) -> Iterator[t
 def learn(tests: list[str], each: queue.Queue) -> Reach:
     """What every test file reaches; run anew where the package or the file is another."""
     reach.KEPT.mkdir(parents=True, exist_ok=True)
-    missing = [file for file in tests if not reach.kept(file).exists()]
+    kept = {file: reach.kept(file) for file in tests}
+    missing = [file for file in tests if not kept[file].exists()]
     if missing:
         print(
             f"{len(missing)} of {len(tests)} test files are run to see what they reach", flush=True
         )
     for file, found in side_by_side(learn_one, missing, each):
-        reach.kept(file).write_text(json.dumps(found))
+        kept[file].write_text(json.dumps(found))
         seconds, failed = sum(found["seconds"].values()), len(found["failed"])
         print(f"  {file}: {seconds:.0f} s, {failed} compare sources or can't run", flush=True)
-    return Reach({file: json.loads(reach.kept(file).read_text()) for file in tests})
+    return Reach({file: json.loads(path.read_text()) for file, path in kept.items()})
 
 
 def learn_one(copy: Copy, file: str) -> dict:
@@ -193,7 +197,7 @@ def learn_one(copy: Copy, file: str) -> dict:
         settings.write_text(reach.SETTINGS.format(copy=copy.folder, data=data))
         came = copy.ask(3600, files=[file], coverage=str(settings))
         if not came["seconds"] and not came["lived"]:
-            print(f"{file} did not run:\n{came.get('log', '')}", file=sys.stderr)
+            sys.exit(f"{file} does not run, though no mutant is in it:\n{came['log']}")
         return reach.learnt(data, copy.folder, came)
 
 
@@ -219,7 +223,7 @@ def try_one(copy: Copy, mutant: Mutant, known: Reach) -> str:
     own = f"test_{Path(mutant.file).stem}.py"
     first = [file for file in by_file if Path(file).name == own]
     rest = sorted(set(by_file) - set(first), key=cost.get)
-    text = (CHECKOUT / mutant.file).read_text(encoding="utf-8")
+    text = (copy.folder / mutant.file).read_text(encoding="utf-8")
     with copy.edited({mutant.file: mutant.within(text)}):
         for some in filter(None, (first, rest)):
             came = copy.ask(
@@ -230,7 +234,7 @@ def try_one(copy: Copy, mutant: Mutant, known: Reach) -> str:
                 options=["-x"],
             )
             if not came["lived"]:
-                return "timeout" if came.get("timeout") else f"found by {came['failed'][:1]}"
+                return "timeout" if came["timeout"] else f"found by {came['failed'][:1]}"
     return "lived" if tests else "unreached"
 
 

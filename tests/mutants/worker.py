@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from functools import _lru_cache_wrapper
 from pathlib import Path
 
@@ -119,16 +120,17 @@ def fork(asked: dict) -> dict:
                 limit = int(asked["cpu_s"])
                 resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
                 run(asked, answer)
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(0)
         status = waited(child, asked["wall_s"])
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # what its tests left
-        if answer.exists():
-            return json.loads(answer.read_text())
         late = status is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU)
-        said = log.read_text(errors="replace")[-3000:] if log.exists() else ""
-        return {"lived": False, "timeout": late, "failed": [], "seconds": {}, "log": said}
+        came = {"lived": False, "timeout": late, "failed": [], "seconds": {}}
+        came["log"] = log.read_text(errors="replace")[-3000:]
+        return came | (json.loads(answer.read_text()) if answer.exists() else {})
 
 
 def waited(child: int, seconds: float) -> int | None:
