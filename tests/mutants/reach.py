@@ -147,11 +147,7 @@ class Reach:
             word = re.compile(rf"\b{re.escape(name)}\b")
             for path in list(self.by_line):
                 for at in mentions(path, word):
-                    if not (path == file and at in lines):
-                        own = scope(path, at)[1] if path.startswith("anatomy/") else ()
-                        found |= (
-                            self._of(path, at, seen) if own else self.by_line[path].get(at, set())
-                        )
+                    found |= self._of(path, at, seen)
         return found
 
 
