@@ -13,6 +13,7 @@ which matter most here; cosmic-ray edits the checkout itself, and runs all tests
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import queue
@@ -72,20 +73,25 @@ def sample(what: str, count: int, seed: int) -> list[Mutant]:
     """Mutants of a room or file: of lines drawn at random, of each line one before any has two."""
     name, _, line = what.partition(":")
     by_line: dict = defaultdict(list)
+    texts = {file: (CHECKOUT / file).read_text(encoding="utf-8") for file in files(name)}
     same = {(each["file"], each["from"], each["to"]) for each in equivalent()}
-    for file in files(name):
-        for mutant in mutants(file, (CHECKOUT / file).read_text(encoding="utf-8")):
+    for file, text in texts.items():
+        for mutant in mutants(file, text):
             wanted = not line or mutant.line == int(line)
             if wanted and (file, mutant.was, mutant.now) not in same:
                 by_line[file, mutant.line].append(mutant)
     random_ = random.Random(f"{seed} {name}")
-    for each in by_line.values():
-        random_.shuffle(each)
-    lines, found = list(by_line.values()), []
-    while any(lines):
-        random_.shuffle(lines)
-        found += [each.pop() for each in lines if each]
-    return found[: count or None]
+
+    def drawn() -> Iterator[Mutant]:
+        lines = list(by_line.values())
+        for each in lines:
+            random_.shuffle(each)
+        while any(lines):
+            random_.shuffle(lines)
+            yield from [each.pop() for each in lines if each]
+
+    programs = (mutant for mutant in drawn() if mutant.is_program(texts[mutant.file]))
+    return list(itertools.islice(programs, count or None))
 
 
 def equivalent() -> list[dict[str, str]]:
@@ -155,7 +161,7 @@ def copies(count: int) -> Iterator[queue.Queue]:
         finally:
             for copy in made:
                 copy.process.kill()
-                copy.process.wait()
+                copy.process.communicate()  # and close its pipes
 
 
 def side_by_side(do: Callable, tasks: Iterable, each: queue.Queue) -> Iterator[tuple]:

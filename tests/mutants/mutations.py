@@ -42,12 +42,17 @@ class Mutant:
     def within(self, text: str) -> str:
         return text[: self.start] + self.put + text[self.end :]
 
+    def is_program(self, text: str) -> bool:
+        with contextlib.suppress(SyntaxError):
+            return bool(ast.parse(self.within(text)))
+        return False
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}  {self.was}  ->  {self.now}"
 
 
 def mutants(file: str, text: str) -> list[Mutant]:
-    """All one-line mutants of a source file that are programs."""
+    """All one-line mutants of a source file; some are no programs."""
     found = {}
     for start, end, put in Source(text).edits():
         lost = text.count("\n", start, end) - put.count("\n")
@@ -61,9 +66,7 @@ def mutants(file: str, text: str) -> list[Mutant]:
         )
         line = text.count("\n", 0, start) + 1
         mutant = Mutant(file, line, start, end, put, was, now)
-        with contextlib.suppress(SyntaxError):
-            ast.parse(mutant.within(text))
-            found.setdefault((line, now), mutant)
+        found.setdefault((line, now), mutant)
     return list(found.values())
 
 
@@ -200,6 +203,8 @@ def skipped(node: ast.AST) -> bool:
         case ast.FunctionDef(name=name):
             return name in UNSEEN
         case ast.Assign(targets=[ast.Name(id="__all__")]):
+            return True
+        case ast.AugAssign(target=ast.Name(id="__all__")):
             return True
         case ast.If(test=test):
             return bool(re.search("TYPE_CHECKING|__main__", ast.unparse(test)))
