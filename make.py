@@ -5,6 +5,7 @@
     python3 make.py check    what an edited page can break: lint, replay, prose, links, claims
     python3 make.py serve    show the site and follow what is edited
     python3 make.py method   whether the measuring room still does what its METHOD.json says
+    python3 make.py mutants  whether the tests notice what is put wrong in the core, line by line
 
 The first call makes a virtual environment in .venv and installs the pinned packages into it; later
 calls find it there. What follows `--` goes to the step: `python3 make.py test -- -k units`.
@@ -139,7 +140,15 @@ def method(rest: list[str]) -> int:
     return run("method", [environment(TEST), "-m", "tests.measure.method.command", *rest])
 
 
-STEPS = {"site": site, "test": test, "check": check, "serve": serve, "method": method}
+def mutants(rest: list[str]) -> int:
+    """Try the tests on one-line mutants of the core; `--help` says of what, and how many."""
+    return run("mutants", [environment(TEST), "-m", "tests.mutants.command", *rest])
+
+
+STEPS = {
+    **{"site": site, "test": test, "check": check, "serve": serve},
+    **{"method": method, "mutants": mutants},
+}
 
 
 def environment(requirements: Path) -> str:

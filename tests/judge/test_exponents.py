@@ -59,6 +59,14 @@ def test_points_that_happen_to_lie_on_a_line_prove_no_more_than_their_noise_allo
     assert noisy.high - noisy.low > 0.05 > sharp.high - sharp.low
 
 
+def test_the_noise_of_the_costs_is_carried_into_the_exponent_as_half_widths():
+    x, half = np.array([1.0, 2, 4, 8]), np.array([0.05, 0.1, 0.2, 0.1])
+    fit = power_fit(x, x, x * np.exp(-half), x * np.exp(half))
+    away = np.log(x) - np.log(x).mean()
+    weights = away / (away**2).sum()  # of each cost in the slope
+    assert fit.high - fit.median == pytest.approx(np.sqrt((weights * half) @ (weights * half)))
+
+
 def test_of_two_points_there_is_an_exponent_and_no_interval():
     fit = power_fit([1, 4], [1, 2])
     assert fit.median == pytest.approx(0.5) and not fit.exact

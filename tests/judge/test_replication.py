@@ -138,6 +138,7 @@ def test_one_process_stays_what_it_was():
         ((0.988, 0.989, 0.987), 0.001, 0.004, "faster"),
         ((1.012, 1.004, 1.013), 0.001, 0.002, "undecided"),  # one is not beyond 0.5 %
         ((1.030, 1.004, 1.040), 0.001, 0.002, "undecided"),  # nor is it above 2 %
+        ((0.970, 0.998, 0.960), 0.001, 0.002, "undecided"),  # nor on the other side
         ((1.012, 1.011, 1.013), 0.012, 0.004, "undecided"),  # an interval reaches 1
         ((1.012, 1.011, 1.013), 0.001, 0.020, "undecided"),  # below the floor
         ((1.012, 1.011, 1.013), 0.001, None, "undecided"),  # no floor

@@ -56,6 +56,18 @@ def test_processes_whose_blocks_do_not_pair_up_are_refused():
         rows.against(found, "b")
 
 
+def test_a_speed_up_is_the_inverse_ratio_and_its_low_end_that_of_the_high_one():
+    assert rows.speedup({"ratio": 0.5, "ratio_low": 0.4, "ratio_high": 0.8}) == (2.0, 1.25, 2.5)
+    assert rows.speedup({"ratio": 0.5}) == (2.0, None, None)
+    assert rows.speedup({"role": "control", "ratio": None}) == (1.0, None, None)
+
+
+def test_an_envelope_is_not_called_an_interval_of_95_percent():
+    envelopes = [{"interval": "envelope", "runs": runs} for runs in (2, 3)]
+    assert rows.interval_name([{"interval": "exact", "runs": 9}]) == "95% interval"
+    assert rows.interval_name([{}, *envelopes]) == "envelope of 3 processes"
+
+
 def test_a_row_without_blocks_stays_as_it_is():
     lost = {"variant": "d", "role": "variant", "control": "a", "note": "No FP8 here."}
     assert rows.against([*tables(1.5)[0], lost], "b")[3] == lost

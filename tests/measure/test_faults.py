@@ -157,6 +157,16 @@ def test_a_batch_has_a_power_of_two_calls_that_fit_into_the_queue():
     assert sampling._calls(400e-6, 1e-6, 10.0) == 1
 
 
+@pytest.mark.parametrize(
+    ("quantity", "cost", "calls"),
+    [("gpu_cold", 1e-3, 1), ("gpu_warm", 10e-6, 64), ("step_wall", 10e-6, None)],
+)
+def test_the_clocks_step_is_shared_by_the_calls_of_a_batch(quantity, cost, calls):
+    watch = FakeStopwatch(step_s=1e-6)
+    sampler = sampling.prepare(watch, [Fake(watch, cost)], quantity)
+    assert sampler.resolution_s == pytest.approx(1e-6 / calls if calls else 0.0)
+
+
 def test_each_recompilation_is_counted_and_nothing_is_imported_to_count_it(monkeypatch):
     name = "torch._dynamo.utils"
     with monkeypatch.context() as patched:

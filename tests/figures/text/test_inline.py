@@ -66,6 +66,11 @@ def test_what_follows_from_a_row_can_be_asked_for():
     assert shown(f"{BENCH}.sliced_offset_view.share_of") == "matmul fp16"
 
 
+def test_a_number_selects_the_rows_that_have_just_this_one():
+    assert inline._same(16, "16") and inline._same(16.0, "16") and not inline._same(16, "17")
+    assert not inline._same(16, "sixteen")
+
+
 def test_two_recordings_of_one_experiment_are_told_apart_by_parameters():
     other = shown(
         "contiguity.bench(dtype=fp32, m=8192, n=8192, k=8192).matmul.gpu_warm.contiguous.flops"
