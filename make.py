@@ -43,6 +43,12 @@ def main() -> int:
         return newer_python()
     os.chdir(CHECKOUT)
     asked = parsed()
+    for folder in (CHECKOUT, CHECKOUT / ".cache", LOGS, VENV, CHECKOUT / "site"):
+        if folder.exists() and not os.access(folder, os.W_OK):
+            sys.exit(
+                f"{folder} can't be written to, and .venv, .cache and site belong in the checkout. "
+                "Copy or clone it to a folder that you can write to, and run make.py there."
+            )
     started = time.monotonic()
     status = STEPS[asked.what](asked.rest)
     said = "done" if status == 0 else f"failed with status {status}"

@@ -63,6 +63,18 @@ def test_an_older_python_is_told_what_is_needed(checkout, monkeypatch, capfd):
     assert "This needs Python 9.9 or later" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("locked", [".", ".cache", "site"])
+def test_who_can_not_write_to_the_checkout_is_told_to_copy_it(checkout, monkeypatch, locked):
+    """A read-only disk, someone else's checkout, or one in which root built before."""
+    (checkout / locked).mkdir(exist_ok=True)
+    monkeypatch.setattr(make.os, "access", lambda folder, _: folder != checkout / locked)
+    monkeypatch.setattr(sys, "argv", ["make.py", "site"])
+    monkeypatch.setattr(make, "environment", lambda requirements: pytest.fail("it went on"))
+    with pytest.raises(SystemExit, match=r"can't be written to, .* Copy or clone it ") as end:
+        make.main()
+    assert end.value.code.startswith(str(checkout / locked)) and "\n" not in end.value.code
+
+
 @pytest.fixture
 def steps(monkeypatch):
     """Stands in for the steps: what each was called with, and the status that each is to have."""
