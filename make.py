@@ -277,7 +277,17 @@ def newer_python() -> int:
     return 2
 
 
+def open_streams() -> None:
+    """Have what goes to a closed stream be lost, where a step would break or write it to a file."""
+    for stream in (0, 1, 2):
+        try:
+            os.fstat(stream)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest number
+
+
 if __name__ == "__main__":
+    open_streams()
     try:
         sys.exit(main())
     except KeyboardInterrupt:

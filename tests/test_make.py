@@ -172,3 +172,13 @@ def test_help_needs_no_environment():
     command = [sys.executable, str(CHECKOUT / "make.py"), "--help"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and "python3 make.py site" in done.stdout
+
+
+@pytest.mark.parametrize("closed", ["<&- >&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_step_has_its_streams_where_make_has_none(closed):
+    step = "import os, sys; [os.fstat(n) for n in (0, 1, 2)]; print(1, flush=True); sys.exit(7)"
+    run = f"make.run('s', ['python3', '-c', {step!r}])"
+    code = f"import make, sys; make.open_streams(); sys.exit({run})"
+    command = f'exec "$0" -c "$1" {closed}'
+    done = subprocess.run(["sh", "-c", command, sys.executable, code], cwd=CHECKOUT)
+    assert done.returncode == 7
