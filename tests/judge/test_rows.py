@@ -3,7 +3,7 @@
 import pytest
 
 from anatomy.judge import merging, rows
-from anatomy.table.errors import MeasurementError
+from anatomy.table.errors import MeasurementError, UnknownName
 
 
 def timed(variant, times, control="a", **more):
@@ -71,3 +71,46 @@ def test_an_envelope_is_not_called_an_interval_of_95_percent():
 def test_a_row_without_blocks_stays_as_it_is():
     lost = {"variant": "d", "role": "variant", "control": "a", "note": "No FP8 here."}
     assert rows.against([*tables(1.5)[0], lost], "b")[3] == lost
+
+
+TABLE = [
+    {"op": "sum", "variant": "a", "width": 64, "flag": True, "median_s": 1.0},
+    {"op": "sum", "variant": "ab", "width": 128, "flag": False, "median_s": 2.0},
+    {"op": "max", "variant": "a", "width": 128, "median_s": 3.0},
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "times"),
+    [
+        (None, [1, 2, 3]),
+        ({"op": "sum"}, [1, 2]),
+        ({"variant": ["a", "ab"], "width": 128}, [2, 3]),
+        ({"variant": "*b"}, [2]),
+        ({"width": (64,)}, [1]),
+        ({"flag": True}, [1]),
+    ],
+)
+def test_rows_are_chosen_by_one_value_or_several_of_each_column(where, times):
+    assert [row["median_s"] for row in rows.meeting(TABLE, where)] == times
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ({"opp": "sum"}, "no column 'opp'"),
+        ({"op": "min"}, "no op 'min'"),
+        ({"op": ["sum", "min"]}, "no op 'min'"),
+        ({"flag": 1}, "no flag '1'"),
+        ({"op": "max", "width": 64}, "no width '64'"),
+    ],
+)
+def test_a_value_that_no_row_has_is_an_error(where, says):
+    with pytest.raises(UnknownName, match=says):
+        rows.meeting(TABLE, where)
+
+
+def test_what_tells_rows_apart_is_text_and_coordinates_the_variant_first_and_no_figure():
+    assert rows.telling_apart(TABLE) == "op: sum, max; variant: a, ab; width: 64, 128"
+    assert rows.telling_apart(TABLE, most=1) == "op: sum, max"
+    assert rows.telling_apart(TABLE[:1]) == ""

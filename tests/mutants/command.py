@@ -124,11 +124,11 @@ class Copy:
             text=True,
         )
 
-    def ask(self, cpu_s: float, **what) -> dict:
+    def ask(self, wall_s: float, **what) -> dict:
         """What came of running tests; see `worker.run`."""
         shutil.rmtree(self.folder / ".cache", ignore_errors=True)
-        what |= {"cpu_s": cpu_s, "wall_s": max(300, 10 * cpu_s)}  # others may use this machine
-        self.process.stdin.write(json.dumps({"options": [], **what}) + "\n")
+        what = {"options": [], "wall_s": wall_s} | what
+        self.process.stdin.write(json.dumps(what) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
@@ -233,9 +233,9 @@ def try_one(copy: Copy, mutant: Mutant, known: Reach) -> str:
     with copy.edited({mutant.file: mutant.within(text)}):
         for some in filter(None, (first, rest)):
             came = copy.ask(
-                10 * sum(cost[file] for file in some) + 60,
+                300 + 20 * sum(cost[file] for file in some),  # others may use this machine
                 files=some,
-                tests=[name for file in some for name in by_file[file]],
+                tests={name: known.seconds[name] for file in some for name in by_file[file]},
                 known=[name for file in some for name in known.files[file]["seconds"]],
                 options=["-x"],
             )

@@ -141,7 +141,8 @@ class Reach:
     def _of(self, file: str, line: int, seen: set[str]) -> set[str]:
         lines, names = scope(file, line)
         found = {test for at in lines for test in self.by_line[file].get(at, ())}
-        new = names - seen
+        # Who calls a function that reads a name has reached what that name stands for already.
+        new = set() if seen and lines else names - seen
         seen |= new
         for name in new:  # what runs on import is reached by whoever reads what it names
             word = re.compile(rf"\b{re.escape(name)}\b")
@@ -174,7 +175,8 @@ def _scopes(file: str) -> dict[int, tuple[range, frozenset[str]]]:
             outer = [node, *getattr(node, "decorator_list", [])]
             whole = range(min(each.lineno for each in outer), node.end_lineno + 1)
             if isinstance(node, ast.FunctionDef):
-                put(whole, range(node.body[0].lineno, whole.stop))
+                # Defaults and decorators; the names are for who asks about the function itself.
+                put(whole, range(node.body[0].lineno, whole.stop), {node.name})
                 statements(node.body, True)
                 continue
             if isinstance(node, ast.ClassDef):

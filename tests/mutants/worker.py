@@ -21,13 +21,15 @@ from pathlib import Path
 import pytest
 
 HEAVY = ("torch", "numpy", "pandas", "hypothesis", "altair", "rich", "typer", "coverage")
+# A test ends, and its mutant is found, once it takes so many times its processor time, and a while.
+SLOWER, SPARE_S = 10, 20
 LARGEST = 16 << 30  # bytes of memory; a mutant may well ask for more
 
 
 class Watched:
     """A pytest plugin: which tests run, what each costs, and what it reaches, if that is asked."""
 
-    def __init__(self, wanted: list[str] | None, known: list[str], counting=None):
+    def __init__(self, wanted: dict[str, float] | None, known: list[str], counting=None):
         self.wanted, self.known, self.counting = wanted, set(known), counting
         self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
@@ -56,6 +58,10 @@ class Watched:
                     each.cache_clear()
         self.reaching(item.nodeid)
         began = os.times()
+        if self.wanted is not None:  # a loop without end is not to spend what all tests may
+            most = SLOWER * self.wanted.get(item.nodeid, 1) + SPARE_S
+            limit = int(began.user + began.system + most)
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
         try:
             return (yield)
         finally:
@@ -117,8 +123,6 @@ def fork(asked: dict) -> dict:
                     os.dup2(file, descriptor)
                 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
                 resource.setrlimit(resource.RLIMIT_DATA, (LARGEST, LARGEST))
-                limit = int(asked["cpu_s"])
-                resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
                 run(asked, answer)
             except BaseException:
                 traceback.print_exc()
