@@ -43,6 +43,12 @@ def main() -> int:
         return newer_python()
     os.chdir(CHECKOUT)
     asked = parsed()
+    for folder in (CHECKOUT, CHECKOUT / ".cache", LOGS, VENV, CHECKOUT / "site"):
+        if folder.exists() and not os.access(folder, os.W_OK):
+            sys.exit(
+                f"{folder} can't be written to, and .venv, .cache and site belong in the checkout. "
+                "Copy or clone it to a folder that you can write to, and run make.py there."
+            )
     started = time.monotonic()
     status = STEPS[asked.what](asked.rest)
     said = "done" if status == 0 else f"failed with status {status}"
@@ -271,7 +277,17 @@ def newer_python() -> int:
     return 2
 
 
+def open_streams() -> None:
+    """Have what goes to a closed stream be lost, where a step would break or write it to a file."""
+    for stream in (0, 1, 2):
+        try:
+            os.fstat(stream)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest number
+
+
 if __name__ == "__main__":
+    open_streams()
     try:
         sys.exit(main())
     except KeyboardInterrupt:

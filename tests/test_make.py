@@ -63,6 +63,18 @@ def test_an_older_python_is_told_what_is_needed(checkout, monkeypatch, capfd):
     assert "This needs Python 9.9 or later" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("locked", [".", ".cache", "site"])
+def test_who_can_not_write_to_the_checkout_is_told_to_copy_it(checkout, monkeypatch, locked):
+    """A read-only disk, someone else's checkout, or one in which root built before."""
+    (checkout / locked).mkdir(exist_ok=True)
+    monkeypatch.setattr(make.os, "access", lambda folder, _: folder != checkout / locked)
+    monkeypatch.setattr(sys, "argv", ["make.py", "site"])
+    monkeypatch.setattr(make, "environment", lambda requirements: pytest.fail("it went on"))
+    with pytest.raises(SystemExit, match=r"can't be written to, .* Copy or clone it ") as end:
+        make.main()
+    assert end.value.code.startswith(str(checkout / locked)) and "\n" not in end.value.code
+
+
 @pytest.fixture
 def steps(monkeypatch):
     """Stands in for the steps: what each was called with, and the status that each is to have."""
@@ -160,3 +172,13 @@ def test_help_needs_no_environment():
     command = [sys.executable, str(CHECKOUT / "make.py"), "--help"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and "python3 make.py site" in done.stdout
+
+
+@pytest.mark.parametrize("closed", ["<&- >&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_step_has_its_streams_where_make_has_none(closed):
+    step = "import os, sys; [os.fstat(n) for n in (0, 1, 2)]; print(1, flush=True); sys.exit(7)"
+    run = f"make.run('s', ['python3', '-c', {step!r}])"
+    code = f"import make, sys; make.open_streams(); sys.exit({run})"
+    command = f'exec "$0" -c "$1" {closed}'
+    done = subprocess.run(["sh", "-c", command, sys.executable, code], cwd=CHECKOUT)
+    assert done.returncode == 7
