@@ -4,9 +4,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, metadata
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import make
 from tests.record.test_isolation import CHECKOUT
@@ -142,6 +145,15 @@ def test_every_package_is_pinned():
         for line in file.read_text().splitlines():
             if line and not line.startswith(("#", "-r ")):
                 assert re.match(r"[\w.-]+==[\w.]+( *;.*)?( *#.*)?$", line), f"{file.name}: {line}"
+
+
+@pytest.mark.parametrize("python", ["3.11.2", "3.12.0", "3.13.0", "3.14.0"])  # Debian 12's, ...
+def test_what_is_pinned_can_be_installed_with_every_python_that_is_promised(python):
+    for name in {**pins("requirements.txt"), **pins("requirements-test.txt")}:
+        with suppress(PackageNotFoundError):  # on a machine without a GPU, or for one
+            assert metadata(name)["Requires-Python"] is None or python in SpecifierSet(
+                metadata(name)["Requires-Python"]
+            ), name
 
 
 def pins(name: str) -> dict[str, str]:
