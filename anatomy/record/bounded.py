@@ -3,13 +3,10 @@
 import faulthandler
 import os
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import Any
 
 from anatomy.table.errors import BadParameter
 
@@ -19,9 +16,6 @@ LIMIT_S = 120.0
 # Between two looks at the clock. They also wake an interpreter that a library's thread has kept
 # from noticing Ctrl-C, and come again to a block that catches the first PageStopped.
 AGAIN_S = 1.0
-# Names in `os`, and in the module behind it, by which a process ends or becomes another one with a
-# status of its own; a signal's status tells by itself.
-ENDS = ("_exit", "execv", "execve")
 GRACE_S = 10.0  # after which code that catches them all, or never comes back to Python, is ended
 
 
@@ -44,15 +38,13 @@ def limit_s() -> float:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Raise PageStopped in what takes longer than `limit_s`, or calls one of ENDS. Where that can't
+    """Raise PageStopped in what takes longer than `limit_s`, or calls `os._exit`. Where that can't
     be raised the process ends with the traceback, which names the block's file. Outside of the main
     thread there are no signals, and nothing is bounded."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    seconds, process = limit_s(), os.getpid()
-    modules = os, sys.modules[os.name]
-    ends = [(module, name, getattr(module, name)) for module in modules for name in ENDS]
+    seconds, process, leave = limit_s(), os.getpid(), os._exit
     end = time.monotonic() + seconds
 
     def late(*_) -> None:
@@ -63,15 +55,13 @@ def bounded() -> Iterator[None]:
             f"seconds; {VARIABLE}={4 * seconds:g} allows more."
         )
 
-    def left(name: str, real: Callable, *given: Any) -> None:
+    def left(status: int) -> None:
         if os.getpid() != process:  # a child that was forked may
-            real(*given)
-        told = ", ".join(map(repr, given))
-        raise PageStopped(f"it called os.{name}({told}); a page may not end a build.")
+            leave(status)
+        raise PageStopped(f"it called os._exit({status!r}); a page may not end a build.")
 
     before = signal.signal(signal.SIGALRM, late)
-    for module, name, real in ends:
-        setattr(module, name, partial(left, name, real))
+    os._exit = left
     signal.setitimer(signal.ITIMER_REAL, min(seconds, AGAIN_S), AGAIN_S)
     faulthandler.dump_traceback_later(seconds + GRACE_S, exit=True, file=2)
     try:
@@ -80,5 +70,4 @@ def bounded() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         faulthandler.cancel_dump_traceback_later()
-        for module, name, real in ends:
-            setattr(module, name, real)
+        os._exit = leave
