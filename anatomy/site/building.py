@@ -248,14 +248,14 @@ def prepare(
     if given and everything and not os.path.isdir(root):
         problem = "there is no such folder. Name the folder of recordings."
         raise RecordingError(f"ANATOMY_RECORDINGS={given}: {problem}")
-    machine = this["slug"] if this else shown_machine
-    if (named := os.environ.get("ANATOMY_MACHINE")) and named != machine:
-        machine = recording.known_machine(root, named)
+    machine = os.environ.get("ANATOMY_MACHINE") or (this["slug"] if this else shown_machine)
     if not machine:
         raise AnatomyError(
             "Nothing says which machine's recordings to show. Name it in ANATOMY_MACHINE, such "
             "as nvidia-h200, or as extra.machine in mkdocs.yml."
         )
+    if this is None or machine != this["slug"]:
+        recording.known_machine(root, machine)
     building = Building(root, machine, this, asked, addresses, fronts, navigation, texts=texts)
     building.unpublished = set(edited)
     if before:
