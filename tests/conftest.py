@@ -1,5 +1,6 @@
 """What several test files need: the toy package, and a place of their own to measure in."""
 
+import gc
 import math
 import os
 import tempfile
@@ -25,6 +26,12 @@ def pytest_collection_modifyitems(items):
         return FIRST.index(file) if file in FIRST else len(FIRST)
 
     items.sort(key=place)
+
+
+def pytest_collection_finish():
+    """What is there by now stays: experiments look for what is to be freed, and need not look here."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +75,24 @@ def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
         monkeypatch.setattr(isolation, "time", clock)
 
     return when
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_package_does_not_change():
+    """Its files are read once a process, not a hundred times a test; who edits does so on a copy."""
+    from anatomy.record import signatures
+
+    with signatures.unchanging():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiling_is_not_timed():
+    """With every graph torch.compile flushes the caches of the CPU to time the graph's guards, for
+    its log alone."""
+    import torch
+
+    torch._C._dynamo.guards.profile_guard_manager = lambda *_: 0.0
 
 
 @pytest.fixture(scope="session", autouse=True)
