@@ -5,7 +5,7 @@ from math import inf, isinf
 import numpy as np
 import pytest
 
-from anatomy.judge.exponents import power_fit, student
+from anatomy.judge.exponents import power_fit, reaching, student
 from anatomy.table.errors import MeasurementError
 
 SIZES = [256, 512, 1024, 2048, 4096]
@@ -16,6 +16,12 @@ PRINTED = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 10: 2.228, 11: 2.2
 @pytest.mark.parametrize(("freedom", "t"), PRINTED.items())
 def test_students_quantile_is_the_printed_one(freedom, t):
     assert student(freedom) == pytest.approx(t, abs=6e-4)
+
+
+def test_the_argument_of_a_rising_function_is_looked_for_between_0_and_1():
+    assert reaching(lambda x: x**2, 0.25) == pytest.approx(0.5)
+    assert reaching(lambda x: x, 7.0) == pytest.approx(1.0), "no further than that"
+    assert reaching(lambda x: x, 7.0, 10.0) == pytest.approx(7.0)
 
 
 def test_other_confidences_have_other_quantiles():

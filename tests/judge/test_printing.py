@@ -56,6 +56,23 @@ def test_an_interval_of_95_percent_is_one(blocks, called):
     assert f"medians of {blocks} blocks with {called}" in text
 
 
+@pytest.mark.parametrize(
+    ("quantity", "device", "words"),
+    [
+        ("gpu_cold", "cuda", "GPU time, cold cache (gpu_cold); medians of 12 blocks"),
+        ("gpu_warm", "cuda", "GPU time, back to back (gpu_warm)"),
+        ("gpu_cold", "cpu", "CPU time, cold cache (gpu_cold)"),
+        ("host_enqueue", "cuda", "host time until the call returns (host_enqueue)"),
+        ("step_wall", "cpu", "wall time of a step (step_wall)"),
+    ],
+)
+def test_whose_time_it_is_stands_below(quantity, device, words):
+    asked = row(role="control", quantity=quantity, device=device, limit="copy")
+    text = printing.as_text([asked], 0.0)
+    assert words in text
+    assert ("pytorch-gpu-anatomy limits" in text) == (device == "cuda"), "a CPU has no such limits"
+
+
 def test_a_share_is_of_the_ceiling_that_binds():
     # 6e11 FLOP at 8e14 FLOP/s take 0.75 ms, 2e9 bytes at 4e12 B/s half a millisecond.
     compute = row("b", limit="matmul bf16", flops=6e11, bytes=2e9)

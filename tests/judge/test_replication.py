@@ -1,5 +1,7 @@
 """What several fresh processes may claim together: rates simulated where the truth is known."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,20 @@ def test_two_processes_claim_no_difference_under_two_percent():
     true = {"placement": 0.0, "noise": 0.001, "processes": 2}
     assert rate(effect=1.015, **true) == 0.0
     assert rate(effect=1.03, **true) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (1, "one fresh process"),
+        (2, "2 fresh processes; intervals are the envelope .* at least 50"),
+        (3, "3 fresh processes; intervals are the envelope .* at least 75"),
+        (5, "5 fresh processes; intervals are the envelope .* at least 93"),
+        (6, "6 fresh processes; intervals are those of the processes' medians"),
+    ],
+)
+def test_what_the_intervals_of_so_many_processes_are_worth_is_said(count, words):
+    assert re.match(words, replication.described(count))
 
 
 def test_a_figure_counts_each_process_once():

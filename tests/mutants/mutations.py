@@ -23,6 +23,8 @@ COMPUTED = {
 OPPOSITES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 WORD = re.compile(r"[A-Za-z][\w.-]*$")  # a key or a verdict; a message has spaces
 SAYING = re.compile(r"(Error|Exception|Warning|Stopped)$|^(print|warn|log|debug|info|warning)$")
+# Arguments that change no result: a text, and what would only say that we were wrong, as `assert`.
+UNCHANGED = ("help", "frozen", "strict")
 UNSEEN = ("__repr__", "__str__", "_repr_html_")
 DROPPED = (ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete)
 
@@ -185,7 +187,7 @@ class Source:
 
     def keyword(self, node: ast.Call, gone: ast.keyword) -> Iterator[tuple[int, int, str]]:
         """A call without one of its keyword arguments."""
-        if gone.arg in (None, "help"):
+        if gone.arg is None or gone.arg in UNCHANGED:
             return
         given = sorted([*node.args, *node.keywords], key=self.start)
         at = given.index(gone)
@@ -210,8 +212,8 @@ def skipped(node: ast.AST) -> bool:
             return bool(re.search("TYPE_CHECKING|__main__", ast.unparse(test)))
         case ast.Call():
             return bool(SAYING.search(called(node)))
-        case ast.keyword(arg="help"):
-            return True
+        case ast.keyword(arg=name):
+            return name in UNCHANGED
     return False
 
 
