@@ -289,6 +289,15 @@ def test_the_floor_of_three_processes_is_the_largest_of_theirs():
     assert list(standings.threes(table).noise_floor) == [0.03, 0.002]
 
 
+def test_three_processes_are_three_draws_of_placement_and_not_one_of_many_blocks():
+    table = pairs("effect", [1.0195], verdict="undecided")
+    one_less = table.process == 1  # by less than what placement alone may do
+    table.loc[one_less, "block_ratios"] = table[one_less].block_ratios.map(
+        lambda ratios: [1 + (ratio - 1) / 8 for ratio in ratios]
+    )
+    assert list(standings.threes(table).verdict) == ["undecided", "slower"]
+
+
 def test_threes_of_equals_make_no_claim_and_are_counted():
     same = pairs("pair", [1.0], verdict="undecided", op="W1")
     target = one(
