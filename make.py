@@ -5,6 +5,7 @@
     python3 make.py check    what an edited page can break: lint, replay, prose, links, claims
     python3 make.py serve    show the site and follow what is edited
     python3 make.py method   whether the measuring room still does what its METHOD.json says
+    python3 make.py mutants  whether the tests notice what is put wrong in the core, line by line
 
 The first call makes a virtual environment in .venv and installs the pinned packages into it; later
 calls find it there. What follows `--` goes to the step: `python3 make.py test -- -k units`.
@@ -43,6 +44,12 @@ def main() -> int:
         return newer_python()
     os.chdir(CHECKOUT)
     asked = parsed()
+    for folder in (CHECKOUT, CHECKOUT / ".cache", LOGS, VENV, CHECKOUT / "site"):
+        if folder.exists() and not os.access(folder, os.W_OK):
+            sys.exit(
+                f"{folder} can't be written to, and .venv, .cache and site belong in the checkout. "
+                "Copy or clone it to a folder that you can write to, and run make.py there."
+            )
     started = time.monotonic()
     status = STEPS[asked.what](asked.rest)
     said = "done" if status == 0 else f"failed with status {status}"
@@ -75,7 +82,9 @@ def site(rest: list[str]) -> int:
 
 def serve(rest: list[str]) -> int:
     """Show the site on this machine; an edited page shows within seconds."""
-    return run("serve", [environment(SITE), "-m", "mkdocs", "serve", *rest], ANATOMY_MODE="replay")
+    # Of MkDocs' word for it only the speed is true: hooks/events.py says what is to be built anew.
+    command = [environment(SITE), "-m", "mkdocs", "serve", "--dirty", *rest]
+    return run("serve", command, ANATOMY_MODE="replay")
 
 
 def test(rest: list[str]) -> int:
@@ -137,7 +146,15 @@ def method(rest: list[str]) -> int:
     return run("method", [environment(TEST), "-m", "tests.measure.method.command", *rest])
 
 
-STEPS = {"site": site, "test": test, "check": check, "serve": serve, "method": method}
+def mutants(rest: list[str]) -> int:
+    """Try the tests on one-line mutants of the core; `--help` says of what, and how many."""
+    return run("mutants", [environment(TEST), "-m", "tests.mutants.command", *rest])
+
+
+STEPS = {
+    **{"site": site, "test": test, "check": check, "serve": serve},
+    **{"method": method, "mutants": mutants},
+}
 
 
 def environment(requirements: Path) -> str:
@@ -271,7 +288,17 @@ def newer_python() -> int:
     return 2
 
 
+def open_streams() -> None:
+    """Have what goes to a closed stream be lost, where a step would break or write it to a file."""
+    for stream in (0, 1, 2):
+        try:
+            os.fstat(stream)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest number
+
+
 if __name__ == "__main__":
+    open_streams()
     try:
         sys.exit(main())
     except KeyboardInterrupt:

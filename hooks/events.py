@@ -9,6 +9,7 @@ import logging
 import re
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import markdown_exec
@@ -27,18 +28,19 @@ SNIPPETS = "pymdownx.snippets"
 # How MkDocs tells of a link that leads nowhere.
 _DEAD = re.compile(r"Doc file '(?P<page>[^']+)' contains an? [\w ]*link '(?P<link>.+?)', ")
 
-_command = "build"
+_command, _dirty = "build", False
 _lock = None
 _building = None
 _wrong: list[str] = []
 _pages: dict[str, str] = {}  # Markdown of each, front matter included
+_seen = None  # how the files beside the pages were at the build before
 _said_at = 0.0
 
 
 def on_startup(command, dirty):
     """Remember whether this is a preview, which writes nothing that another build reads."""
-    global _command, _said_at
-    _command, _said_at = command, time.monotonic()
+    global _command, _dirty, _said_at
+    _command, _dirty, _said_at = command, dirty, time.monotonic()
     if command == "serve":
         # A file edited twice within a second would be taken for its older bytecode.
         sys.dont_write_bytecode = True
@@ -62,8 +64,12 @@ def on_config(config):
 def on_pre_build(config):
     """Find what the pages show and measure what is missing, before the old site is removed."""
     global _building
+    global _seen
     _wrong.clear()
-    if _command == "serve":
+    before = _building
+    if _command != "serve" or _seen != (_seen := _stamps(config)):
+        before = None
+    if _command == "serve" and before is None:
         _anatomy().forget_modules()
     files = get_files(config).documentation_pages()
     _pages.clear()
@@ -78,6 +84,7 @@ def on_pre_build(config):
             here=_here,
             record=_record,
             navigate=config.nav is None,
+            before=before,
         )
     )
 
@@ -87,6 +94,8 @@ def on_files(files, config):
     config.nav = config.nav or _building.navigation
     for address, content in _called(_building.published):
         files.append(File.generated(config, address, content=content))
+    for file in files.documentation_pages():  # `mkdocs serve --dirty` asks
+        file.is_modified = partial(_building.unpublished.__contains__, file.src_uri)
     _building.draw_ahead({name: _body(source) for name, source in _pages.items()})
     return files
 
@@ -127,6 +136,7 @@ def on_post_page(output, page, config):
 
 def on_post_build(config):
     """Leave nothing at work."""
+    _building.unpublished.clear()
     _building.stop()
 
 
@@ -140,7 +150,7 @@ def on_serve(server, config, builder):
     """Have the server go on after an error, with the last good pages."""
     from anatomy.site.preview import Preview
 
-    preview = Preview(Path(server.root))
+    preview = Preview(Path(server.root), whole=not _dirty)
 
     def build():
         if wrong := preview.build(builder):
@@ -149,6 +159,13 @@ def on_serve(server, config, builder):
     server.builder = build
     server.set_app(preview.around(server.get_app()))
     return server
+
+
+def _stamps(config):
+    """What tells whether a file that is watched, other than a page, was edited."""
+    watched = [Path(config.config_file_path), *map(Path, config.watch)]
+    files = [file for each in watched for file in (each, *each.rglob("*")) if file.is_file()]
+    return {file: (file.stat().st_mtime_ns, file.stat().st_size) for file in files}
 
 
 def _body(source):
@@ -184,6 +201,13 @@ def _missing(markdown, config):
     return single or (wrong(marked[0], lines) if marked else [])
 
 
+class _Known(logging.Filter):
+    """Leaves out MkDocs' warning of old pages in a preview: here each page that changes is new."""
+
+    def filter(self, record):
+        return "A 'dirty' build is being performed" not in str(record.msg)
+
+
 class _Placed(logging.Filter):
     """Puts `page.md:line` before what MkDocs tells of a link."""
 
@@ -197,6 +221,7 @@ class _Placed(logging.Filter):
 
 
 logging.getLogger("mkdocs.structure.pages").addFilter(_Placed())
+logging.getLogger("mkdocs.commands.build").addFilter(_Known())
 
 
 def _format(**options):

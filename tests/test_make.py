@@ -4,9 +4,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, metadata
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import make
 from tests.record.test_isolation import CHECKOUT
@@ -61,6 +64,18 @@ def test_an_older_python_is_told_what_is_needed(checkout, monkeypatch, capfd):
     monkeypatch.setattr(make, "KNOWN", ())
     assert make.main() == 2
     assert "This needs Python 9.9 or later" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("locked", [".", ".cache", "site"])
+def test_who_can_not_write_to_the_checkout_is_told_to_copy_it(checkout, monkeypatch, locked):
+    """A read-only disk, someone else's checkout, or one in which root built before."""
+    (checkout / locked).mkdir(exist_ok=True)
+    monkeypatch.setattr(make.os, "access", lambda folder, _: folder != checkout / locked)
+    monkeypatch.setattr(sys, "argv", ["make.py", "site"])
+    monkeypatch.setattr(make, "environment", lambda requirements: pytest.fail("it went on"))
+    with pytest.raises(SystemExit, match=r"can't be written to, .* Copy or clone it ") as end:
+        make.main()
+    assert end.value.code.startswith(str(checkout / locked)) and "\n" not in end.value.code
 
 
 @pytest.fixture
@@ -132,6 +147,15 @@ def test_every_package_is_pinned():
                 assert re.match(r"[\w.-]+==[\w.]+( *;.*)?( *#.*)?$", line), f"{file.name}: {line}"
 
 
+@pytest.mark.parametrize("python", ["3.11.2", "3.12.0", "3.13.0", "3.14.0"])  # Debian 12's, ...
+def test_what_is_pinned_can_be_installed_with_every_python_that_is_promised(python):
+    for name in {**pins("requirements.txt"), **pins("requirements-test.txt")}:
+        with suppress(PackageNotFoundError):  # on a machine without a GPU, or for one
+            assert metadata(name)["Requires-Python"] is None or python in SpecifierSet(
+                metadata(name)["Requires-Python"]
+            ), name
+
+
 def pins(name: str) -> dict[str, str]:
     lines = (CHECKOUT / name).read_text().splitlines()
     pairs = (line.split("==") for line in lines if "==" in line and not line.startswith("#"))
@@ -160,3 +184,13 @@ def test_help_needs_no_environment():
     command = [sys.executable, str(CHECKOUT / "make.py"), "--help"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and "python3 make.py site" in done.stdout
+
+
+@pytest.mark.parametrize("closed", ["<&- >&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_step_has_its_streams_where_make_has_none(closed):
+    step = "import os, sys; [os.fstat(n) for n in (0, 1, 2)]; print(1, flush=True); sys.exit(7)"
+    run = f"make.run('s', ['python3', '-c', {step!r}])"
+    code = f"import make, sys; make.open_streams(); sys.exit({run})"
+    command = f'exec "$0" -c "$1" {closed}'
+    done = subprocess.run(["sh", "-c", command, sys.executable, code], cwd=CHECKOUT)
+    assert done.returncode == 7

@@ -8,6 +8,7 @@ the `statement` given. Its needs are declared, so that pages know what they show
 anything. Claims read recordings and need neither a GPU nor torch.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -122,7 +123,7 @@ def claim(*needs: Need, statement: str | None = None, **details: Any):
             )
         if name in _declared:
             raise AnatomyError(f"There are two claims called {name}. Rename one of them.")
-        test = (judge.__doc__ or "").partition("\n\n")[0].strip()
+        test = (inspect.getdoc(judge) or "").partition("\n\n")[0]
         stated = of_seed or seeds.Statement(name, statement, **details)
         _declared[name] = Claim(**vars(stated), needs=needs, judge=judge, test=test)
         return judge

@@ -32,9 +32,14 @@ def main(arguments: Sequence[str] | None = None, package: Path | None = None) ->
         if signal.getsignal(each) is not signal.SIG_IGN:  # as under nohup
             signal.signal(each, lambda number, _: sys.exit(128 + number))
     codecs.register_error("plainly", _plainly)
-    for stream in (sys.stdout, sys.stderr):
+    if sys.stderr is None:  # closed: a file that is opened would get its number, and what is told
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+        os.set_inheritable(sys.stderr.fileno(), True)
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.reconfigure(errors="plainly")
     try:
+        if sys.stdout is None:
+            raise AnatomyError("Standard output is closed, so there is nowhere to print a result.")
         status = _run(arguments, package)
     except AnatomyError as error:
         status = _told(error)
@@ -71,7 +76,8 @@ def _run(arguments: Sequence[str] | None, package: Path | None) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # of what could not be parsed
             raise
-        context, message = getattr(error, "ctx", None), error.format_message().strip()
+        context = getattr(error, "ctx", None)
+        message = error.format_message().strip().replace(": Value error, ", ": ")  # a type's name
         if message and type(error).__name__ != "NoArgsIsHelpError":
             path = context.command_path if context else NAME
             end = "" if message[-1] in ".?" else "."

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from anatomy.judge import limits
-from anatomy.table import units
+from anatomy.table import intervals, units
 
 Row = Mapping[str, Any]
 Limits = limits.Ceilings | None  # the machine's; None where they are not known
@@ -75,8 +75,10 @@ def _below(rows: Sequence[Row], noise_floor: float, warnings, ceilings: Limits) 
     control = next((row["variant"] for row in rows if row.get("role") == "control"), "the control")
     blocks = len(first.get("blocks_s") or [])
     time = TIMES.get(first["quantity"], "").format("CPU" if first.get("device") == "cpu" else "GPU")
+    few = "the range of all, which is no interval of 95 %"
+    spread = few if intervals.coverage(blocks, 1) < 0.95 else "95 % intervals"
     lines = [
-        f"{time} ({first['quantity']}); medians of {blocks} blocks with 95 % intervals",
+        f"{time} ({first['quantity']}); medians of {blocks} blocks with {spread}",
         f"noise floor {units.percent(noise_floor)}: how far {control} strays from itself",
     ]
     asked = any(row.get("limit") for row in rows) and first.get("device") == "cuda"

@@ -63,10 +63,13 @@ class Building:
     navigation: list[dict] = field(default_factory=list)  # empty where mkdocs.yml has its own `nav`
     gaps: dict[str, None] = field(default_factory=dict)  # what is missing or not current, as told
     broken: list[str] = field(default_factory=list)  # what is wrong with files to be published
+    texts: Mapping[str, str] = field(default_factory=dict)  # of all pages, front matter included
+    unpublished: set[str] = field(default_factory=set)  # pages that the site has not, or not so
     _sources: signatures.Sources = field(
         default_factory=lambda: signatures.sources(signatures.PACKAGE)
     )
     _known: dict[tuple, Any] = field(default_factory=dict)  # what pages share
+    _published: list[tuple[str, str]] = field(default_factory=list)
     _texts: Mapping[str, Text] = field(default_factory=dict)  # of the pages drawn ahead
     _ahead: Ahead | None = None
     _page: str = ""  # the one begun last
@@ -168,7 +171,9 @@ class Building:
 
     def published(self) -> list[tuple[str, str]]:
         """The raw recordings, and the ledger if it has a page: address in the site, and content."""
-        made = []
+        if self._published:
+            return self._published
+        made = self._published
         for file in loading.files(self.root):
             try:
                 made.append(("/".join((PUBLISHED, *file.parts[-3:])), loading.published(file)))
@@ -178,7 +183,7 @@ class Building:
             with signatures.unchanging(self._sources):
                 found = ledger.results(self._shown())
             texts = (ledger.as_csv(found), ledger.as_json(found))
-            made += zip(ledger.DOWNLOADS, texts, strict=True)
+            made.extend(zip(ledger.DOWNLOADS, texts, strict=True))
         return made
 
     def _shown(self, **page: Any) -> Showing:
@@ -194,6 +199,7 @@ def prepare(
     here: Callable[[], Here],
     record: Callable[[list[Asked], Path, str], None],
     navigate: bool = False,
+    before: Building | None = None,
 ) -> Building:
     """Find what the pages show, measure it if that is to be done here, and be ready to render.
 
@@ -207,6 +213,7 @@ def prepare(
         here: Tells what this GPU host is, None without a GPU; asked only if it matters.
         record: Measures what is not current; see `run_recorder`.
         navigate: Whether the navigation is made from front matter, which then must be whole.
+        before: An earlier build since which nothing but pages was edited.
     """
     mode = os.environ.get("ANATOMY_MODE") or "auto"
     if mode not in MODES:
@@ -220,9 +227,15 @@ def prepare(
         wrong += listings.unlisted(texts, fronts)
     if wrong:  # what follows would only repeat it
         raise collecting.PageProblems(wrong)
-    asked, wrong = collecting.on_pages(texts, fronts)
+    if before and fronts == before.fronts:
+        edited = {page: text for page, text in texts.items() if text != before.texts.get(page)}
+    else:
+        edited, before = texts, None
+    asked, wrong = collecting.on_pages(edited, fronts)
     if wrong:
         raise collecting.PageProblems(wrong)
+    if before:
+        asked = {page: asked.get(page, before.asked.get(page, [])) for page in texts}
     this = here() if mode != "replay" else None
     everything = unique([each for found in asked.values() for each in found])
     if mode == "remeasure" and this is None:
@@ -235,15 +248,22 @@ def prepare(
     if given and everything and not os.path.isdir(root):
         problem = "there is no such folder. Name the folder of recordings."
         raise RecordingError(f"ANATOMY_RECORDINGS={given}: {problem}")
-    machine = this["slug"] if this else shown_machine
-    if (named := os.environ.get("ANATOMY_MACHINE")) and named != machine:
-        machine = recording.known_machine(root, named)
+    machine = os.environ.get("ANATOMY_MACHINE") or (this["slug"] if this else shown_machine)
     if not machine:
         raise AnatomyError(
             "Nothing says which machine's recordings to show. Name it in ANATOMY_MACHINE, such "
             "as nvidia-h200, or as extra.machine in mkdocs.yml."
         )
-    return Building(root, machine, this, asked, addresses, fronts, navigation)
+    if this is None or machine != this["slug"]:
+        recording.known_machine(root, machine)
+    building = Building(root, machine, this, asked, addresses, fronts, navigation, texts=texts)
+    building.unpublished = set(edited)
+    if before:
+        building.unpublished |= before.unpublished & set(texts)
+        if this is None:  # and nothing was measured
+            building._known, building._published = before._known, before._published
+            building.broken = before.broken
+    return building
 
 
 def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) -> str:

@@ -25,19 +25,22 @@ class Preview:
     """The preview of one site, which lies in the folder `site`."""
 
     site: Path
+    whole: bool = True  # whether a build makes the whole site anew, not only what was edited
     wrong: str = ""  # with the sources as they are; empty where they build
 
     def build(self, build: Callable[[], None]) -> str:
         """Build it; where that fails, keep what was there. Returns what was wrong, or nothing."""
         good = self.site.with_name(f"{self.site.name}.good")
-        self.site.rename(good)
-        self.site.mkdir()
+        if self.whole:
+            self.site.rename(good)
+            self.site.mkdir()
         try:
             build()
             self.wrong = ""
         except BaseException as error:
-            shutil.rmtree(self.site, ignore_errors=True)
-            good.rename(self.site)
+            if self.whole:
+                shutil.rmtree(self.site, ignore_errors=True)
+                good.rename(self.site)
             if not isinstance(error, Exception):  # such as Ctrl-C
                 raise
             # What MkDocs ends a build with says less than what it was told in the terminal.

@@ -154,8 +154,14 @@ def _scaled(x, low, high, steps: tuple[tuple[float, str], ...], *, show: bool) -
     text = _fixed(x / size, places)
     text += name if name in ("", "×") else f" {name}"
     if show and not (missing(low) or missing(high)):
-        text += f" [{_fixed(low / size, places)}, {_fixed(high / size, places)}]"
+        text += f" [{', '.join(_end(end / size, places) for end in (low, high))}]"
     return text
+
+
+def _end(x: float, places: int) -> str:
+    """An end of an interval, which reads 0 only where it is 0."""
+    text = _fixed(x, places)
+    return _fixed(x, _places(x, 1)) if x and text.strip("0.") == "" else text
 
 
 def _paid_places(x: float, low: float | None, high: float | None) -> int:

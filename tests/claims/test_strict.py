@@ -7,7 +7,17 @@ from anatomy.chapters.cuda_graphs.claims import cuda_graphs_are_faster
 from anatomy.chapters.harnesses.claims import few_iterations_are_slow, iterations_suffice
 from anatomy.chapters.limits.claims import WAYS, sync_adds_up_to_10_ms
 from anatomy.chapters.memory_layout.alignment_claims import alignment_decides_gemm, copy_may_win
-from anatomy.chapters.sync_points.claims.sync_points import numpy_synchronizes, sync_costs_the_same
+from anatomy.chapters.memory_layout.contiguity_claims import (
+    OPS,
+    VIEWS,
+    contiguous_is_fastest,
+    views_often_slower,
+)
+from anatomy.chapters.sync_points.claims.sync_points import (
+    numpy_synchronizes,
+    share_of,
+    sync_costs_the_same,
+)
 from anatomy.claims import FAILS, HOLDS, INCONCLUSIVE, NOT_MEASURABLE, ONLY_WHERE
 from anatomy.claims.table import Table
 
@@ -64,6 +74,36 @@ def test_every_cell_took_seconds_to_compile(quickest, word):
     assert ("C=4096" in found.condition) == (word == ONLY_WHERE)
 
 
+def views(*ratios: float, reach: float = 0.001) -> Table:
+    """A bench in which the cases of the views have these ratios, one after the other."""
+    left = iter(ratios)
+    return Table(
+        [
+            row(view, ratio, op=op, quantity="gpu_warm")
+            | {"ratio_low": ratio - reach, "ratio_high": ratio + reach}
+            for op in OPS
+            for view in VIEWS
+            for ratio in [next(left, 1.0)]
+        ],
+        {},
+    )
+
+
+@pytest.mark.parametrize(
+    ("slower", "other", "word"),
+    [(4, 0.9, HOLDS), (3, 0.9, FAILS), (2, 0.9, FAILS), (3, 1.0, INCONCLUSIVE), (4, 1.0, HOLDS)],
+)
+def test_often_is_in_more_than_half_of_all_cases_whatever_the_undecided_are(slower, other, word):
+    cases = [1.5] * slower + [other] * (6 - slower)
+    transposed_and_strided = [cases.pop(0) if n % 3 != 1 else 1.0 for n in range(9)]
+    assert views_often_slower(views(*transposed_and_strided)).word == word
+
+
+@pytest.mark.parametrize(("ratio", "word"), [(1.5, HOLDS), (0.9, ONLY_WHERE), (1.0, INCONCLUSIVE)])
+def test_a_view_that_is_slower_speaks_for_what_is_contiguous(ratio, word):
+    assert contiguous_is_fastest(views(ratio, *[1.5] * 8)).word == word
+
+
 def test_names_of_options_decide_nothing_of_speed():
     for tied in ("inference", "training", "neither"):
         modes = Table([{"variant": "max-autotune", "options": "an option", "tied_to": tied}], {})
@@ -91,6 +131,14 @@ def test_the_same_means_the_same_at_every_size(added, word):
         rows.append(row("torch.cuda.synchronize()", 1.1, op=f"loop {side}", **waits))
         rows[-1]["noise_floor"] = 0.0
     assert sync_costs_the_same(Table(rows, {})).word == word
+
+
+def test_the_noise_of_a_ratio_makes_the_share_of_a_line_less_certain():
+    sure, noisy = (share_of(row("t.item()", 1.25, noise_floor=floor)) for floor in (0.0, 0.1))
+    assert sure.value == noisy.value == pytest.approx(0.2)
+    assert sure.low == pytest.approx(1 - 1 / (0.999 * 1.25))
+    assert noisy.low == pytest.approx(1 - 1.1 / (0.999 * 1.25))
+    assert noisy.high == pytest.approx(1 - 1 / (1.001 * 1.25 * 1.1))
 
 
 def test_a_call_that_raises_no_error_may_be_found_to_wait():

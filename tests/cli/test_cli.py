@@ -209,7 +209,7 @@ def test_csv_is_tidy(run, measured):
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["run", "toy.fine", "--dtype", "fp8"], 2, "'fp8' is not one of 'fp16', 'fp32'"),
+        (["run", "toy.fine", "--dtype", "fp8"], 2, "'--dtype': 'fp8' is not one of 'fp16', 'fp32'"),
         (["run", "toy.fine", "--size", "many"], 2, "Invalid value for '--size'"),
         (["run", "toy.fine", "--siez", "4"], 2, "No such option"),
         (

@@ -63,3 +63,19 @@ def test_a_full_disk_behind_standard_output_is_one_sentence():
     assert command.returncode == 1 and "Traceback" not in command.stderr
     assert command.stderr.startswith("error: The result could not be printed: No space left")
     assert len(command.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("closed", "words", "status"), [(">&-", "list", 1), ("2>&-", "list", 0), ("2>&-", "lst", 2)]
+)
+def test_a_closed_stream_is_one_sentence_or_nothing(closed, words, status):
+    command = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m anatomy {words} {closed}', sys.executable],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+    )
+    assert command.returncode == status
+    assert ("contiguity.bench" in command.stdout) == (status == 0)
+    told = "error: Standard output is closed, so there is nowhere to print a result.\n"
+    assert command.stderr == (told if closed == ">&-" else "")

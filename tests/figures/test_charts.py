@@ -141,6 +141,19 @@ def test_digits_of_figures_are_not_touched_by_the_rounding_of_coordinates(html):
     assert not re.search(r' transform="[^"]*\d\.\d{3}', html)
 
 
+@pytest.mark.parametrize(
+    ("long", "short"),
+    [
+        ("15.0000000000002 -7.999999999", "15 -8"),
+        ("0.7049999 133.9000001", "0.7 133.9"),
+        ("1.5e-15 2e-7 -0.0001", "0 0 0"),
+        ("1234.5678 100 0.25", "1234.57 100 0.25"),
+    ],
+)
+def test_coordinates_that_differ_in_their_last_bits_are_printed_alike(long, short):
+    assert svg._shorter(f'<path d="M{long}"/>') == f'<path d="M{short}"/>'
+
+
 def test_a_picture_is_drawn_once_and_again_when_its_data_changes(tmp_path, monkeypatch):
     found = table(**MATMUL)
     first = svg.picture(drawn("ratios", found), 680, tmp_path)

@@ -5,7 +5,7 @@ from math import inf, isinf
 import numpy as np
 import pytest
 
-from anatomy.judge.exponents import power_fit, student
+from anatomy.judge.exponents import power_fit, reaching, student
 from anatomy.table.errors import MeasurementError
 
 SIZES = [256, 512, 1024, 2048, 4096]
@@ -16,6 +16,12 @@ PRINTED = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 10: 2.228, 11: 2.2
 @pytest.mark.parametrize(("freedom", "t"), PRINTED.items())
 def test_students_quantile_is_the_printed_one(freedom, t):
     assert student(freedom) == pytest.approx(t, abs=6e-4)
+
+
+def test_the_argument_of_a_rising_function_is_looked_for_between_0_and_1():
+    assert reaching(lambda x: x**2, 0.25) == pytest.approx(0.5)
+    assert reaching(lambda x: x, 7.0) == pytest.approx(1.0), "no further than that"
+    assert reaching(lambda x: x, 7.0, 10.0) == pytest.approx(7.0)
 
 
 def test_other_confidences_have_other_quantiles():
@@ -57,6 +63,14 @@ def test_points_that_happen_to_lie_on_a_line_prove_no_more_than_their_noise_allo
     noisy = power_fit(SIZES, costs, low, high)
     assert noisy.median == pytest.approx(sharp.median)
     assert noisy.high - noisy.low > 0.05 > sharp.high - sharp.low
+
+
+def test_the_noise_of_the_costs_is_carried_into_the_exponent_as_half_widths():
+    x, half = np.array([1.0, 2, 4, 8]), np.array([0.05, 0.1, 0.2, 0.1])
+    fit = power_fit(x, x, x * np.exp(-half), x * np.exp(half))
+    away = np.log(x) - np.log(x).mean()
+    weights = away / (away**2).sum()  # of each cost in the slope
+    assert fit.high - fit.median == pytest.approx(np.sqrt((weights * half) @ (weights * half)))
 
 
 def test_of_two_points_there_is_an_exponent_and_no_interval():

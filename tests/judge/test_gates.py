@@ -28,6 +28,17 @@ def test_a_product_above_the_peak_at_the_highest_clock_did_less_work_than_claime
     assert gate(flops=1.05e12, limit="matmul fp16") is None
 
 
+def test_the_highest_clock_is_the_one_that_the_driver_tells():
+    slow = gates.impossible(
+        {"flops": 1.05e12, "limit": "matmul fp16"},
+        1e-3,
+        {"gpu": "NVIDIA H200", "max_sm_clock_mhz": 1830},
+        CACHE,
+        unknown,
+    )
+    assert "9.89e+14 FLOP/s" in slow
+
+
 def test_each_number_format_has_its_own_peak():
     assert "impossible" in gate(flops=1e11, limit="matmul fp32")
     assert gate(flops=1e11, limit="matmul tf32") is None
@@ -38,9 +49,24 @@ def test_a_cold_call_that_beats_the_measured_bandwidth_did_not_touch_the_memory(
     assert gate(bytes=4.05e9) is None, "the ceiling has an uncertainty of its own"
 
 
-@pytest.mark.parametrize("excuse", [{"quantity": "gpu_warm"}, {"cache_bytes": 2**40}])
-def test_what_may_lie_in_the_cache_may_be_faster_than_the_memory(excuse):
+@pytest.mark.parametrize(
+    "excuse", [{"quantity": "gpu_warm"}, {"cache_bytes": 5 * 10**9}, {"cache_bytes": None}]
+)
+def test_what_may_lie_in_a_cache_of_half_its_size_may_be_faster_than_the_memory(excuse):
     assert gate(bytes=8e9, **excuse) is None
+    assert "impossible" in gate(bytes=8e9, cache_bytes=39 * 10**8)
+
+
+def test_a_call_that_only_reads_is_held_against_reading_and_any_other_against_copying():
+    both = [
+        Ceiling("copy", 4e12, "B/s", "measured", ""),
+        Ceiling("read", 5e12, "B/s", "measured", ""),
+    ]
+    known = Ceilings("toy", {each.name: each for each in both})
+    assert gate(bytes=4.8e9, limit="read", ceilings=lambda: known) is None
+    assert "5e+12 B/s" in gate(bytes=5.2e9, limit="read", ceilings=lambda: known)
+    for limit in ("copy", "matmul fp16", None):
+        assert "4e+12 B/s" in gate(bytes=4.8e9, limit=limit, ceilings=lambda: known)
 
 
 def test_without_a_measured_ceiling_the_datasheet_is_the_gate():
@@ -49,8 +75,9 @@ def test_without_a_measured_ceiling_the_datasheet_is_the_gate():
 
 
 @pytest.mark.parametrize("known", [{"flops": 1e9, "limit": "matmul fp16"}, {"bytes": 1e9}, {}])
-def test_a_time_of_less_than_nothing_is_impossible(known):
-    assert "impossible" in gate(median_s=-1e-7, **known)
+@pytest.mark.parametrize("median_s", [-1e-7, 0.0])
+def test_no_time_and_less_are_impossible(median_s, known):
+    assert "impossible" in gate(median_s=median_s, **known)
 
 
 def test_an_unknown_gpu_has_no_gate():
@@ -61,6 +88,8 @@ def test_an_unknown_gpu_has_no_gate():
     ("known", "regime"),
     [
         ({"enqueue_s": 9e-6, "period_s": 10e-6, "gap_share": 0.0}, "launch-bound"),
+        ({"enqueue_s": 8.9e-6, "period_s": 10e-6, "gap_share": 0.1}, "kernel-bound"),
+        ({"enqueue_s": 5e-6, "period_s": 10e-6, "gap_share": 0.11}, "gap-bound"),
         ({"enqueue_s": 5e-6, "period_s": 10e-6, "gap_share": 0.2}, "gap-bound"),
         ({"enqueue_s": 5e-6, "period_s": 10e-6, "gap_share": 0.05}, "kernel-bound"),
         ({"enqueue_s": 5e-6, "period_s": 10e-6, "gap_share": None}, None),

@@ -174,6 +174,43 @@ def test_several_processes_give_what_their_judged_tables_give():
     assert {row["runs"] for row in after} == {3}
 
 
+def test_why_a_time_is_impossible_is_said_once_and_before_what_the_row_says_itself():
+    known = Circumstances(
+        machine={"gpu": "NVIDIA H200", "max_sm_clock_mhz": 1980}, method={"cache_bytes": 2**20}
+    )
+    rows = blocks_of([1.0] * 12)
+    rows[0] |= {"quantity": "gpu_cold", "bytes": 10**13, "note": "Both ways.", "limit": "copy"}
+    first = judge.judged(rows, known)
+    assert first[0]["verdict"] == "impossible"
+    assert first[0]["note"].startswith("impossible: 1e+13 B/s")
+    assert first[0]["note"].endswith("; Both ways.")
+    assert judge.kept(rows, known)[0]["note"] == "Both ways."
+    again = judge.judged(
+        [row | {"note": more["note"]} for row, more in zip(first, first, strict=True)], known
+    )
+    assert again[0]["note"].count("impossible") == 1, "an old reason is no note of the row's own"
+    slow = [{**row, "bytes": None} for row in first]
+    assert judge.judged(slow, known)[0]["note"] is None, "and goes when it is no longer true"
+
+
+@pytest.mark.parametrize(
+    ("method", "clock", "step_s"),
+    [
+        ("event pair around each call, cache flushed before it", 32e-9, 32e-9),
+        ("event pair around 64 calls back to back", 32e-9, 32e-9 / 64),
+        ("host clock around 4 calls over 2 sets of buffers; a call is 5 iterations", 1e-7, 5e-9),
+        ("host clock around one call, queue empty", 1e-7, 0.0),
+        ("event pair around each call, cache flushed before it", None, 0.0),
+        (None, 32e-9, 0.0),
+    ],
+)
+def test_the_clocks_step_is_divided_by_the_calls_of_a_sample(method, clock, step_s):
+    known = {"calibration": {"resolution_s": clock}}
+    assert comparisons.resolution_s({"method": method}, known) == pytest.approx(step_s)
+    assert comparisons.resolution_s({"method": method}, {}) == 0.0
+    assert comparisons.resolution_s({"method": method, "resolution_s": 7e-9}, known) == 7e-9
+
+
 def test_impossible_in_one_process_stays_impossible_and_says_which():
     known = Circumstances(machine={"gpu": "NVIDIA H200", "max_sm_clock_mhz": 1980})
     work = {"flops": 1e12, "limit": "matmul fp16"}

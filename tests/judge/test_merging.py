@@ -261,6 +261,18 @@ def test_outcomes_become_one_recording():
     ]
 
 
+def test_the_seconds_of_all_processes_are_kept_to_a_millisecond():
+    one = outcome()
+    one["method"] |= {"start_s": 1.0004, "measured_s": 2.0003}
+    found = merging.merged_outcomes([one, one, one])["method"]
+    assert (found["start_s"], found["measured_s"]) == (3.001, 6.001)
+
+
+def test_of_whole_and_broken_numbers_that_differ_there_is_a_median():
+    assert one(row(loss=1), row(loss=2.5), row(loss=4))["loss"] == 2.5
+    assert one(row(loss=1), row(loss=2), row(loss=4))["loss"] is None, "counts must agree"
+
+
 def test_one_outcome_is_left_alone():
     assert merging.merged_outcomes([outcome()]) == outcome()
 

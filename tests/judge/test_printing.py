@@ -47,7 +47,30 @@ def test_times_ratios_and_verdicts_stand_in_the_text_and_the_duplicate_does_not(
     assert "a (again)" not in text
     assert re.search(r"b\s+1\.00.*ms.*1\.5.*slower\s+kernel-bound", text)
     assert "noise floor 0.20%: how far a strays from itself" in text
-    assert "medians of 12 blocks" in text
+    assert "medians of 12 blocks with 95 % intervals" in text
+
+
+@pytest.mark.parametrize(("blocks", "called"), [(6, "95 % intervals"), (5, "the range of all, ")])
+def test_an_interval_of_95_percent_is_one(blocks, called):
+    text = printing.as_text([row(role="control", blocks_s=[1e-3] * blocks), AGAIN], 0.002)
+    assert f"medians of {blocks} blocks with {called}" in text
+
+
+@pytest.mark.parametrize(
+    ("quantity", "device", "words"),
+    [
+        ("gpu_cold", "cuda", "GPU time, cold cache (gpu_cold); medians of 12 blocks"),
+        ("gpu_warm", "cuda", "GPU time, back to back (gpu_warm)"),
+        ("gpu_cold", "cpu", "CPU time, cold cache (gpu_cold)"),
+        ("host_enqueue", "cuda", "host time until the call returns (host_enqueue)"),
+        ("step_wall", "cpu", "wall time of a step (step_wall)"),
+    ],
+)
+def test_whose_time_it_is_stands_below(quantity, device, words):
+    asked = row(role="control", quantity=quantity, device=device, limit="copy")
+    text = printing.as_text([asked], 0.0)
+    assert words in text
+    assert ("pytorch-gpu-anatomy limits" in text) == (device == "cuda"), "a CPU has no such limits"
 
 
 def test_a_share_is_of_the_ceiling_that_binds():

@@ -1,5 +1,7 @@
 """What several fresh processes may claim together: rates simulated where the truth is known."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -103,6 +105,20 @@ def test_two_processes_claim_no_difference_under_two_percent():
     assert rate(effect=1.03, **true) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (1, "one fresh process"),
+        (2, "2 fresh processes; intervals are the envelope .* at least 50"),
+        (3, "3 fresh processes; intervals are the envelope .* at least 75"),
+        (5, "5 fresh processes; intervals are the envelope .* at least 93"),
+        (6, "6 fresh processes; intervals are those of the processes' medians"),
+    ],
+)
+def test_what_the_intervals_of_so_many_processes_are_worth_is_said(count, words):
+    assert re.match(words, replication.described(count))
+
+
 def test_a_figure_counts_each_process_once():
     found = [Interval(1.0, 0.9, 1.1), Interval(2.0, 1.9, 2.2), Interval(2.1, 2.0, 2.3)]
     over = pooled(found)
@@ -138,6 +154,7 @@ def test_one_process_stays_what_it_was():
         ((0.988, 0.989, 0.987), 0.001, 0.004, "faster"),
         ((1.012, 1.004, 1.013), 0.001, 0.002, "undecided"),  # one is not beyond 0.5 %
         ((1.030, 1.004, 1.040), 0.001, 0.002, "undecided"),  # nor is it above 2 %
+        ((0.970, 0.998, 0.960), 0.001, 0.002, "undecided"),  # nor on the other side
         ((1.012, 1.011, 1.013), 0.012, 0.004, "undecided"),  # an interval reaches 1
         ((1.012, 1.011, 1.013), 0.001, 0.020, "undecided"),  # below the floor
         ((1.012, 1.011, 1.013), 0.001, None, "undecided"),  # no floor

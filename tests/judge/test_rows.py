@@ -2,8 +2,9 @@
 
 import pytest
 
-from anatomy.judge import merging, rows
-from anatomy.table.errors import MeasurementError
+from anatomy import judge
+from anatomy.judge import limits, merging, rows
+from anatomy.table.errors import MeasurementError, UnknownName
 
 
 def timed(variant, times, control="a", **more):
@@ -56,6 +57,116 @@ def test_processes_whose_blocks_do_not_pair_up_are_refused():
         rows.against(found, "b")
 
 
+def test_a_speed_up_is_the_inverse_ratio_and_its_low_end_that_of_the_high_one():
+    assert rows.speedup({"ratio": 0.5, "ratio_low": 0.4, "ratio_high": 0.8}) == (2.0, 1.25, 2.5)
+    assert rows.speedup({"ratio": 0.5}) == (2.0, None, None)
+    assert rows.speedup({"role": "control", "ratio": None}) == (1.0, None, None)
+
+
+def test_an_envelope_is_not_called_an_interval_of_95_percent():
+    envelopes = [{"interval": "envelope", "runs": runs} for runs in (2, 3)]
+    assert rows.interval_name([{"interval": "exact", "runs": 9}]) == "95% interval"
+    assert rows.interval_name([{}, *envelopes]) == "envelope of 3 processes"
+
+
 def test_a_row_without_blocks_stays_as_it_is():
     lost = {"variant": "d", "role": "variant", "control": "a", "note": "No FP8 here."}
     assert rows.against([*tables(1.5)[0], lost], "b")[3] == lost
+
+
+TABLE = [
+    {"width": 64, "op": "sum", "variant": "a", "flag": True, "median_s": 1.0, "case": "wide"},
+    {"width": 128, "op": "sum", "variant": "ab", "flag": False, "median_s": 2.0, "case": "wide"},
+    {"width": 128, "op": "max", "variant": "a", "median_s": 3.0, "case": "tall"},
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "times"),
+    [
+        (None, [1, 2, 3]),
+        ({"op": "sum"}, [1, 2]),
+        ({"variant": ["a", "ab"], "width": 128}, [2, 3]),
+        ({"variant": "*b"}, [2]),
+        ({"width": (64,)}, [1]),
+        ({"flag": True}, [1]),
+    ],
+)
+def test_rows_are_chosen_by_one_value_or_several_of_each_column(where, times):
+    assert [row["median_s"] for row in rows.meeting(TABLE, where)] == times
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ({"opp": "sum"}, "no column 'opp'"),
+        ({"op": "min"}, "no op 'min'"),
+        ({"op": ["sum", "min"]}, "no op 'min'"),
+        ({"flag": 1}, "no flag '1'"),
+        ({"op": "max", "width": 64}, "no width '64'"),
+    ],
+)
+def test_a_value_that_no_row_has_is_an_error(where, says):
+    with pytest.raises(UnknownName, match=says):
+        rows.meeting(TABLE, where)
+
+
+def test_what_tells_rows_apart_is_text_and_coordinates_the_variant_first_and_no_figure():
+    told = "op: sum, max; variant: a, ab; case: wide, tall"
+    assert rows.telling_apart(TABLE) == told
+    assert rows.telling_apart(TABLE, most=9) == f"{told}; width: 64, 128; flag: True, False"
+    assert rows.telling_apart(TABLE, most=1) == "op: sum, max"
+    assert rows.telling_apart(TABLE[:1]) == ""
+
+
+def test_rates_and_shares_follow_from_work_and_time():
+    ceilings = limits.Ceilings("toy", {"copy": limits.Ceiling("copy", 8.0, "B/s", "measured", "")})
+    row = {"median_s": 2.0, "low_s": 1.0, "high_s": 4.0, "bytes": 8.0, "flops": 6.0}
+    copied = rows.derived(row | {"limit": "copy"}, ceilings)
+    rate = {"rate": 4.0, "rate_low": 2.0, "rate_high": 8.0, "rate_unit": "B/s"}
+    share = {"share": 0.5, "share_of": "copy", "limit_value": 8.0, "limit_kind": "measured"}
+    assert copied == copied | rate | share
+    product = rows.derived(row | {"limit": "matmul fp16"}, ceilings)
+    assert (product["rate"], product["rate_unit"], product["share"]) == (3.0, "FLOP/s", None)
+    assert rows.derived(row | {"limit": "copy"}, None)["share"] is None
+    false = rows.derived(row | {"limit": "copy", "verdict": "impossible"}, ceilings)
+    assert false["rate"] is None and false["share"] is None
+
+
+def test_the_floor_of_some_rows_is_the_largest_and_0_where_none_has_one():
+    assert rows.noise_floor([{"noise_floor": 0.01}, {"noise_floor": 0.02}, {}]) == 0.02
+    assert rows.noise_floor([{"noise_floor": None}]) == rows.noise_floor([]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("quantity", "words"),
+    [
+        ("gpu_cold", "sum, GPU time, cold L2"),
+        ("gpu_warm", "sum, GPU time, warm"),
+        ("host_enqueue", "sum, host time to enqueue"),
+        ("step_wall", "sum, wall time of a step"),
+        ("another", "sum, another"),
+        (None, "sum"),
+    ],
+)
+def test_a_group_of_rows_is_called_after_its_operation_and_quantity(quantity, words):
+    assert rows.group_name("sum", quantity) == words
+
+
+def test_rows_may_be_compared_with_each_other_within_one_operation_and_quantity():
+    table = [
+        {"op": op, "quantity": quantity, "noise_floor": floor}
+        for op, quantity, floor in (
+            ("sum", "gpu_cold", 0.01),
+            ("sum", "gpu_warm", 0.02),
+            ("sum", "gpu_cold", 0.03),
+            ("", None, None),
+        )
+    ]
+    found = [(key, [row["noise_floor"] for row in of]) for key, of in rows.groups_of(table)]
+    assert found == [
+        (("sum", "gpu_cold"), [0.01, 0.03]),
+        (("sum", "gpu_warm"), [0.02]),
+        ((None, None), [None]),
+    ]
+    assert judge.noise_floors(table) == {"sum gpu_cold": 0.03, "sum gpu_warm": 0.02}

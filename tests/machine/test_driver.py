@@ -59,6 +59,19 @@ def test_throttle_counters_have_the_names_of_their_fields(nvml):
     }
 
 
+def test_the_fields_are_asked_for_by_nvmls_own_numbers():
+    nvml = pytest.importorskip("pynvml")
+    reasons = {
+        "power_cap": "SW_POWER_CAP",
+        "sync_boost": "SYNC_BOOST",
+        "software_thermal": "SW_THERM_SLOWDOWN",
+        "hardware_thermal": "HW_THERM_SLOWDOWN",
+        "power_brake": "HW_POWER_BRAKE_SLOWDOWN",
+    }
+    for name, asked_for in driver.THROTTLE_FIELDS.items():
+        assert asked_for == getattr(nvml, f"NVML_FI_DEV_CLOCKS_EVENT_REASON_{reasons[name]}")
+
+
 def test_a_counter_that_the_card_has_not_is_none_and_never_0(nvml):
     nvml(silent=["power_brake"])
     assert driver.throttle_counters(FIRST)["power_brake"] is None

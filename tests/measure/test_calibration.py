@@ -66,6 +66,7 @@ def test_a_clock_in_steps_is_known_by_its_step(card):
     assert calibration._resolution(spans) == pytest.approx(32e-9)
     assert watch.calibration.resolution_s == 0.0, "all spans alike: no step can be seen"
     assert calibration._resolution([1.0, 2.0, 3.0]) == 0.0, "all different"
+    assert calibration._resolution([1.0, 3.0, 4.0] * 2) == 1.0, "each of them twice; the least step"
     assert calibration._resolution([]) == calibration._resolution([1.0] * 9) == 0.0
 
 

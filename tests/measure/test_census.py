@@ -1,5 +1,7 @@
 """Kernels of a profile, put into groups and added up."""
 
+import pytest
+
 from anatomy.measure import census
 
 SLEEP = "void at::cuda::spin_kernel(long)"
@@ -16,3 +18,14 @@ def test_kernels_side_by_side_are_busy_once_and_gaps_are_not():
     assert census.busy(kernels) == 4.0
     assert census.span(kernels) == 6.0
     assert census.span([(0.0, 9.0, "long"), (1.0, 2.0, "short")]) == 9.0
+
+
+def test_the_gap_is_the_share_of_the_span_in_which_nothing_ran():
+    assert census.Census(("a", "b"), busy_s=4.0, span_s=5.0).gap_share == pytest.approx(0.2)
+    assert census.Census((), busy_s=0.0, span_s=0.0).gap_share == 0.0
+
+
+def test_the_kernels_are_those_of_the_last_call_and_its_times_the_median_ones():
+    tuning = [(0.0, 9.0, "tried"), (9.0, 10.0, "kernel")]
+    found = census._census([tuning, [(20.0, 22.0, "kernel")], [(30.0, 33.0, "kernel")]])
+    assert found == census.Census(("kernel",), busy_s=3.0, span_s=3.0)

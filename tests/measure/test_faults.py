@@ -142,7 +142,7 @@ def test_the_chunk_of_a_launch_heavy_call_fits_into_the_queue():
     chunks = []
     whole = watch.spans
     watch.spans = lambda calls, **more: (chunks.append(len(calls)), whole(calls, **more))[1]
-    for enqueue_s, least, most in ((5e-6, 16, 16), (200e-6, 7, 8), (10e-3, 1, 1)):
+    for enqueue_s, least, most in ((5e-6, 16, 16), (200e-6, 7, 7), (10e-3, 1, 1)):
         sampler = sampling.prepare(watch, [Fake(watch, 20e-3, enqueue_s=enqueue_s)], "gpu_cold")
         chunks.clear()
         assert len(sampler.take(20)) == 20
@@ -155,6 +155,16 @@ def test_a_batch_has_a_power_of_two_calls_that_fit_into_the_queue():
     assert sampling._calls(400e-6, 1.0, 5e-6) == 1
     assert sampling._calls(400e-6, 1e-6, 99e-6) == 16, "800 launches of 50 each"
     assert sampling._calls(400e-6, 1e-6, 10.0) == 1
+
+
+@pytest.mark.parametrize(
+    ("quantity", "cost", "calls"),
+    [("gpu_cold", 1e-3, 1), ("gpu_warm", 10e-6, 64), ("step_wall", 10e-6, None)],
+)
+def test_the_clocks_step_is_shared_by_the_calls_of_a_batch(quantity, cost, calls):
+    watch = FakeStopwatch(step_s=1e-6)
+    sampler = sampling.prepare(watch, [Fake(watch, cost)], quantity)
+    assert sampler.resolution_s == pytest.approx(1e-6 / calls if calls else 0.0)
 
 
 def test_each_recompilation_is_counted_and_nothing_is_imported_to_count_it(monkeypatch):

@@ -1,13 +1,15 @@
 """The sampler, asked about callables whose cost is known."""
 
+import inspect
 from itertools import pairwise
 from statistics import median
 
 import pytest
 import torch
 
+from anatomy import comparison
 from anatomy.comparison import compare
-from anatomy.measure import blocks, sampling
+from anatomy.measure import blocks, compare_raw, sampling
 from anatomy.measure.clock import Flush
 from anatomy.table.errors import (
     BadParameter,
@@ -351,6 +353,35 @@ def test_a_flush_made_in_inference_mode_works_outside_of_it():
         flush = Flush(torch.device("cpu"))
         flush()
     flush()
+
+
+def test_what_judges_gives_the_room_no_other_defaults_than_its_own():
+    raw = inspect.signature(compare_raw).parameters
+    judged = inspect.signature(comparison.compare).parameters
+    assert {name: each.default for name, each in raw.items()} == {
+        name: judged[name].default for name in raw
+    }
+
+
+@pytest.mark.parametrize(
+    ("quantity", "sets", "device", "words"),
+    [
+        ("gpu_cold", 1, "cuda", "event pair around each call, flushed{less} in each block"),
+        ("gpu_cold", 2, "cuda", "event pair around 4 calls over 2 sets of buffers{less}"),
+        ("gpu_warm", 1, "cuda", "event pair around 4 calls back to back{less}"),
+        ("gpu_warm", 1, "cpu", "host clock around 4 calls back to back"),
+        ("gpu_cold", 1, "cpu", "host clock around each call, flushed"),
+        ("host_enqueue", 1, "cuda", "host clock around one call, queue empty"),
+        ("step_wall", 1, "cuda", "host clock around 128 calls and a synchronize"),
+    ],
+)
+def test_a_row_says_how_its_samples_were_taken(quantity, sets, device, words):
+    watch = FakeStopwatch(device=torch.device(device))
+    sampler = sampling.prepare(watch, [Fake(watch, 150e-6)] * sets, quantity)
+    said = sampler.method.replace("cache flushed before it", "flushed")
+    assert said == words.format(less=", less the clock's own time")
+    sampler.launch_inclusive = True
+    assert sampler.method.endswith(", launch included")
 
 
 def test_every_quantity_is_known_to_the_sampler():

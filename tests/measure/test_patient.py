@@ -3,6 +3,7 @@
 import inspect
 
 import pytest
+import torch
 
 import anatomy
 from anatomy import comparison
@@ -73,3 +74,23 @@ def test_a_readers_own_long_call_is_measured_on_a_cold_host(gpu, compare):
 def test_a_readers_compare_says_what_it_takes():
     assert inspect.signature(anatomy.compare) == inspect.signature(comparison.compare)
     assert anatomy.compare.__doc__ == comparison.compare.__doc__
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"flops": "many"}, r"flops='many': it must be a number, 0 or more"),
+        ({"bytes": {"a": 1, "b": -1}}, r"bytes=-1: it must be a number"),
+        ({"limit": "matmul fp61"}, r"no limit 'matmul fp61'\. Did you mean 'matmul fp16'"),
+    ],
+)
+def test_what_can_not_be_counted_is_refused_before_anything_runs(given, says):
+    calls = {name: lambda: pytest.fail("it was run") for name in "ab"}
+    with pytest.raises(AnatomyError, match=says):
+        anatomy.compare(calls, device="cpu", **given)
+
+
+def test_a_variant_that_strays_is_told_how_to_allow_it():
+    calls = {"ones": lambda: torch.ones(3), "twos": lambda: torch.full((3,), 2.0)}
+    with pytest.raises(AnatomyError, match=r"twos strays .*, or allow more by allowed=\.\.\."):
+        anatomy.compare(calls, device="cpu")

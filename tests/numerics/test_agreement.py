@@ -42,6 +42,26 @@ def test_what_is_allowed_follows_the_type_of_the_output():
         check(lambda: rounded.float())
 
 
+@pytest.mark.parametrize(
+    ("dtype", "most"),
+    [
+        (torch.float64, 2**-40),
+        (torch.float32, 2**-16),
+        (torch.float16, 2**-9),
+        (torch.bfloat16, 2**-6),
+    ],
+)
+def test_each_format_may_stray_by_a_few_of_its_roundings_and_no_further(dtype, most):
+    exact = torch.linspace(1, 2, 4096, dtype=torch.float64).to(dtype)
+
+    def stray(share):  # the reference moves, so that no rounding of the output comes to it
+        return check(lambda: exact, lambda: exact.double() / (1 + share * most))["v"]
+
+    assert stray(0.9) == pytest.approx(0.9 * most, rel=1e-3)
+    with pytest.raises(DisagreementError, match="strays"):
+        stray(1.1)
+
+
 def test_more_may_be_allowed_for_one_variant():
     agreement.check(
         {"a": lambda: TWO, "b": lambda: TWO * 1.05},

@@ -60,14 +60,13 @@ def test_the_limit_can_be_raised_and_is_checked(monkeypatch):
             bounded.limit_s()
 
 
-def test_code_that_catches_everything_is_ended_with_the_name_of_its_block(tmp_path):
+def test_code_that_never_comes_back_is_ended_with_the_name_of_its_block(tmp_path):
     code = textwrap.dedent(
         """
         from anatomy.record import bounded
         from anatomy.site.collecting import on_page
         bounded.AGAIN_S = bounded.GRACE_S = 0.2
-        stubborn = "while True:\\n try:\\n  while True: sum([])\\n except BaseException: pass"
-        on_page("bad.md", f'```python exec="on"\\nimport time\\n{stubborn}\\n```\\n')
+        on_page("bad.md", '```python exec="on"\\nsum(range(10**12))\\n```\\n')
         """
     )
     done = subprocess.run(

@@ -228,10 +228,14 @@ def test_the_same_recordings_give_the_same_bytes(project):
     project.write(index=text, other=text)
     first = project.build(SOURCE_DATE_EPOCH="1700000000")
     before = first.files()
-    time.sleep(1.1)  # so that a clock that got in would show
-    again = project.build(SOURCE_DATE_EPOCH="1700000000")
+    again = project.build(SOURCE_DATE_EPOCH="1800000000")  # on another day
     assert first.status == again.status == 0
-    assert before == again.files()
+    assert before == again.files() and "sitemap.xml" not in before
+    there = project.build(SITE_URL="https://example.org/a/")
+    assert re.findall("<loc>(.*)</loc>", there.read("sitemap.xml")) == [
+        "https://example.org/a/",
+        "https://example.org/a/other/",
+    ]
 
 
 def test_two_builds_at_once_the_second_is_told_so(project):
@@ -280,10 +284,10 @@ def test_the_process_of_mkdocs_never_imports_torch_or_the_record_half():
 
 
 PAGES = [("a.md", f"# A\n\n{block(SHOW)}"), ("b.md", f"# B\n\n{REFERENCE}\n")]
-HERE = {"slug": "toy-gpu", "card": None, "torch": None, "driver": None, "cuda": None}
+HERE = {"slug": "here-gpu", "card": None, "torch": None, "driver": None, "cuda": None}
 
 
-def prepared(monkeypatch, mode: str | None, here=None, pages=PAGES, shown="site-gpu"):
+def prepared(monkeypatch, mode: str | None, here=None, pages=PAGES, shown="toy-gpu"):
     calls = []
     monkeypatch.delenv("ANATOMY_MACHINE", raising=False)
     monkeypatch.setenv("ANATOMY_RECORDINGS", str(synthetic.shared()))
@@ -304,17 +308,17 @@ def test_on_a_gpu_host_one_recorder_gets_everything_that_pages_show(monkeypatch)
     ((asked, root, mode),) = calls
     assert {each.name for each in asked} == {"contiguity.bench", "limits.ceilings"}
     assert len(asked) == 2 and root == synthetic.shared() and mode == "auto"
-    assert found.machine == "toy-gpu" and found.here == HERE
+    assert found.machine == "here-gpu" and found.here == HERE
 
 
 def test_without_a_gpu_the_machine_in_the_settings_is_shown_and_nothing_measured(monkeypatch):
     found, calls = prepared(monkeypatch, "auto")
-    assert not calls and found.machine == "site-gpu" and found.here is None
+    assert not calls and found.machine == "toy-gpu" and found.here is None
 
 
 def test_replay_never_measures_and_does_not_even_ask_for_a_gpu(monkeypatch):
     found, calls = prepared(monkeypatch, "replay", HERE)
-    assert not calls and found.machine == "site-gpu"
+    assert not calls and found.machine == "toy-gpu"
 
 
 def test_remeasure_is_handed_on_and_needs_a_gpu(monkeypatch):

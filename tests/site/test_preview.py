@@ -61,10 +61,11 @@ def test_a_preview_keeps_the_last_good_pages_and_says_on_them_what_is_wrong(tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_a_preview_answers_after_an_error_with_the_last_good_pages(project):
-    project.write(index="# Home\n\nalpha\n")
+@pytest.mark.parametrize("options", [[], ["--dirty"]], ids=["whole", "what was edited"])
+def test_a_preview_answers_after_an_error_with_the_last_good_pages(project, options):
+    project.write(index="# Home\n\nalpha\n", other="# Other\n\n[home](index.md)\n")
     port = free_port()
-    command = [*project.command()[:-1], "serve", "--dev-addr", f"127.0.0.1:{port}"]
+    command = [*project.command()[:-1], "serve", *options, "--dev-addr", f"127.0.0.1:{port}"]
     log = project.folder / "log"
     with log.open("w") as told:
         preview = subprocess.Popen(
@@ -73,7 +74,7 @@ def test_a_preview_answers_after_an_error_with_the_last_good_pages(project):
     page = project.folder / "docs" / "index.md"
     try:
         until(lambda: "Serving on" in log.read_text(), preview)
-        assert "Reading what 1 pages show" in log.read_text()
+        assert "Reading what 2 pages show" in log.read_text()
         page.write_text("# Home\n\nbeta [[claim:nope]]\n")
         until(lambda: "The last good pages are shown" in log.read_text(), preview)
         html = asked(port)
@@ -83,6 +84,11 @@ def test_a_preview_answers_after_an_error_with_the_last_good_pages(project):
         page.write_text("# Home\n\ngamma\n")
         until(lambda: "gamma" in asked(port), preview)
         assert 'role="alert"' not in asked(port)
+        other = asked(port, "other/")
+        assert "Other" in other and "Renamed" not in other and 'role="alert"' not in other
+        settings = project.folder / "mkdocs.yml"  # beside the pages, so all of them are new
+        settings.write_text(settings.read_text() + "site_name: Renamed\n")
+        until(lambda: "Renamed" in asked(port, "other/"), preview)
     finally:
         preview.send_signal(signal.SIGINT)
         preview.wait(30)
@@ -102,8 +108,8 @@ def free_port() -> int:
         return held.getsockname()[1]
 
 
-def asked(port: int) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
+def asked(port: int, page: str = "") -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=60) as answer:
         return unescape(answer.read().decode())
 
 

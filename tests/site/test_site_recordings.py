@@ -42,7 +42,7 @@ def test_every_file_that_can_not_be_published_is_named_and_ends_the_build(tmp_pa
     assert not built.site.exists()
 
 
-def prepared(monkeypatch, **environment):
+def prepared(monkeypatch, shown="toy-gpu", **environment):
     for name in ("ANATOMY_MACHINE", "ANATOMY_RECORDINGS"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {"ANATOMY_MODE": "replay", **environment}.items():
@@ -51,7 +51,7 @@ def prepared(monkeypatch, **environment):
         [("a.md", f"# A\n\n{block(SHOW)}")],
         addresses={},
         checkout=CHECKOUT,
-        shown_machine="toy-gpu",
+        shown_machine=shown,
         here=lambda: None,
         record=lambda *_: None,
     )
@@ -60,6 +60,8 @@ def prepared(monkeypatch, **environment):
 def test_a_machine_or_a_folder_that_is_not_there_is_told(monkeypatch, tmp_path):
     root = str(synthetic.shared())
     assert prepared(monkeypatch, ANATOMY_RECORDINGS=root, ANATOMY_MACHINE="toy-gpu")
+    with pytest.raises(UnknownName, match=r"'toy-gpo'\. Did you mean 'toy-gpu'"):
+        prepared(monkeypatch, ANATOMY_RECORDINGS=root, shown="toy-gpo")  # as in mkdocs.yml
     with pytest.raises(UnknownName, match=r"'toy-gpo'\. Did you mean 'toy-gpu'"):
         prepared(monkeypatch, ANATOMY_RECORDINGS=root, ANATOMY_MACHINE="toy-gpo")
     with pytest.raises(UnknownName, match=r"'toy-gpo'\. Did you mean 'toy-gpu'"):

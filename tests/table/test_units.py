@@ -39,6 +39,13 @@ def test_a_time_has_the_digits_its_interval_pays_for(x, low, high, text):
     assert units.seconds(x, low, high) == text.split(" [")[0]
 
 
+def test_an_end_reads_zero_only_where_it_is():
+    assert units.seconds_range(32e-3, 0.24e-3, 47e-3) == "32 ms [0.2, 47]"
+    assert units.seconds_range(32e-3, -0.24e-3, 47e-3) == "32 ms [-0.2, 47]"
+    assert units.seconds_range(32e-3, 0, 47e-3) == "32 ms [0, 47]"
+    assert units.ratio_range(0.032, 0.00024, 0.047) == "0.032× [0.0002, 0.047]"
+
+
 @pytest.mark.parametrize(
     ("x", "text"),
     [

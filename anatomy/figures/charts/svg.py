@@ -33,6 +33,8 @@ _LABELLED = re.compile(
     r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
     r"[^>]*?)(?:/>|></(?P=tag)>)"
 )
+# What is a whole number but for its last bits, which follow Python and its C library, is one.
+_LONG = re.compile(r"-?\d+(?:\.\d{3,}(?:e-\d+)?|(?:\.\d+)?e-\d+)")
 # The picture as a whole is one image with a label and has a table beside it: single marks are not
 # announced.
 _ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"')
@@ -120,7 +122,7 @@ def _shorter(svg: str) -> str:
     geometry is touched: a text or a label holds figures with their own digits."""
 
     def rounded(attribute: re.Match) -> str:
-        return re.sub(r"-?\d+\.\d{3,}", lambda n: f"{float(n[0]):.2f}", attribute[0])
+        return _LONG.sub(lambda n: f"{float(n[0]):z.2f}".rstrip("0").rstrip("."), attribute[0])
 
     svg = re.sub(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"', rounded, svg)
     return re.sub(r' (?:class|pointer-events)="[^"]*"', "", svg)

@@ -104,6 +104,15 @@ def test_the_target_asks_for_half_of_the_rivals_better_way():
     assert "do_bench median" in worst.detail and worst.found > 0.5
 
 
+@pytest.mark.parametrize(("halved", "met"), [(6, False), (7, True)])
+def test_seven_workloads_of_ten_must_be_halved(halved, met):
+    table = figures(ALL)
+    rest = table.op.isin(OPS[halved:]) & (table.variant == "compare")
+    table.loc[rest, "median_s"] = TIME_S + 3 * (table.median_s[rest] - TIME_S)  # 3 % against 4 %
+    target = one(targets.judged(table, truths()), target="spread-cold")
+    assert target.found == halved and bool(target.met) is met
+
+
 def test_one_workload_far_above_is_enough_to_lose():
     table = figures(ALL)
     noisy = (table.op == "W3") & (table.variant == "compare")
@@ -123,6 +132,10 @@ def test_one_workload_far_above_is_enough_to_lose():
         (100e-6, -0.02, False),
         (5e-6, 0.05, True),  # 0.25 us of a short one
         (5e-6, 0.2, False),
+        (100e-6, 0.015, False),  # more than 1 %
+        (9e-6, 0.05, True),  # 0.45 us: short are kernels under 10 us
+        (11e-6, 0.04, False),  # 0.44 us
+        (5e-6, 0.11, False),  # 0.55 us
     ],
 )
 def test_a_bias_is_judged_by_the_references_length(reference, bias, within):
@@ -239,16 +252,17 @@ def test_process_intervals_are_asked_about_the_reference():
     assert few[few.kind == "processes"].empty, "five processes give no 95 % interval"
 
 
-def test_equals_that_get_a_verdict_are_false_positives():
+@pytest.mark.parametrize("word", ["slower", "faster"])
+def test_equals_that_get_a_verdict_are_false_positives(word):
     same = pairs("pair", [1.0] * 9 + [1.03], verdict="undecided", op="W1")
-    same.loc[same.ratio > 1.02, "verdict"] = "slower"
+    same.loc[same.ratio > 1.02, "verdict"] = word
     table = pd.concat([figures(ALL), same])
     found = standings.errors(table)
     row = one(found, variant="compare", kind="same", by="verdict")
     assert (row.hits, row["count"]) == (6, 60)
     assert one(found, variant="compare", kind="same", by="interval").hits == 6
     assert not one(targets.judged(table, truths()), target="false-positives").met
-    right = table.assign(verdict=table.verdict.replace("slower", "undecided"))
+    right = table.assign(verdict=table.verdict.replace(word, "undecided"))
     assert one(targets.judged(right, truths()), target="false-positives").met
 
 
@@ -267,6 +281,21 @@ def test_a_floor_above_the_effect_finds_nothing():
     table = pd.concat([figures(ALL), pairs("effect", [1.0195] * 3, verdict="same", floor=0.03)])
     target = one(targets.judged(table, truths()), target="power")
     assert target.found == 0.0 and not target.met
+
+
+def test_the_floor_of_three_processes_is_the_largest_of_theirs():
+    table = pairs("effect", [1.0195], verdict="undecided")
+    table.loc[table.process == 1, "noise_floor"] = 0.03
+    assert list(standings.threes(table).noise_floor) == [0.03, 0.002]
+
+
+def test_three_processes_are_three_draws_of_placement_and_not_one_of_many_blocks():
+    table = pairs("effect", [1.0195], verdict="undecided")
+    one_less = table.process == 1  # by less than what placement alone may do
+    table.loc[one_less, "block_ratios"] = table[one_less].block_ratios.map(
+        lambda ratios: [1 + (ratio - 1) / 8 for ratio in ratios]
+    )
+    assert list(standings.threes(table).verdict) == ["undecided", "slower"]
 
 
 def test_threes_of_equals_make_no_claim_and_are_counted():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from anatomy.chapters.ladder.claims import goals
 from anatomy.claims import evaluate
 from tests.chapters.ladder import ladder_rows
 from tests.chapters.ladder.test_pages import changed, root
@@ -64,6 +65,12 @@ def test_fp8_beats_the_engine_only_at_an_equal_error(root, tmp_path):
     folder = changed(root, copied(root, tmp_path), worse, 2048)
     found = goal(folder, GOALS[2])
     assert found.word == "holds only where" and "at a larger error" in found.evidence
+
+
+@pytest.mark.parametrize(("loss", "equal"), [(2**-8, True), (1.1 * 2**-8, False)])
+def test_a_loss_that_strays_by_no_more_than_a_bf16_rounding_counts_as_equal(loss, equal):
+    ours = {"loss_error": loss, "gradient_error": 1e-3}
+    assert goals._no_worse(ours, {"loss_error": 1e-6, "gradient_error": 1e-3}) is equal
 
 
 def test_without_the_engine_there_is_nothing_to_beat(root, tmp_path):

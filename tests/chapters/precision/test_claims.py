@@ -73,6 +73,7 @@ def test_the_verdicts_of_the_made_up_card(root):
     [
         ({"tf32": 1.0, "16 bits": 1 / 1.7}, None, claims.HOLDS),
         ({"tf32": 1.0, "16 bits": 1.0}, None, claims.FAILS),
+        ({"tf32": 1.0, "16 bits": 1 / 1.4}, None, claims.FAILS),
         ({"tf32": 1.0, "16 bits": 1 / 3}, None, claims.HOLDS),
         ({"tf32": 1.0, "16 bits": 1 / 1.7}, 0.5, claims.INCONCLUSIVE),
         ({"tf32": 0.5, "16 bits": 1 / 1.7}, None, claims.ONLY_WHERE),

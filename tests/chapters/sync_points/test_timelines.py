@@ -44,6 +44,7 @@ def test_the_page_has_a_panel_for_each_run_a_table_and_a_download(page):
 
 def test_the_download_is_a_chrome_trace_of_every_event(page):
     name, packed = re.search(r'download="([^"]+)" href="data:[^,]+,([^"]+)"', page).groups()
+    assert b64decode(packed)[:10] == b"\x1f\x8b\x08\0\0\0\0\0\x02\x03", "no date, any Python"
     trace = json.loads(gzip.decompress(b64decode(packed)))
     complete = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert name.endswith(".trace.json.gz")

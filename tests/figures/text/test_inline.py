@@ -12,6 +12,7 @@ from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.showing import Asked
 from anatomy.table import units
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
+from tests.claims.test_claims import edited
 from tests.fakes import synthetic
 
 BENCH = "contiguity.bench.matmul.gpu_warm"
@@ -64,6 +65,26 @@ def test_what_follows_from_a_row_can_be_asked_for():
     assert shown(f"{BENCH}.sliced_offset_view.rate | TFLOP/s.1") == f"{rate / 1e12:.1f} TFLOP/s"
     assert shown(f"{BENCH}.sliced_offset_view.share | %.0") == "50%"
     assert shown(f"{BENCH}.sliced_offset_view.share_of") == "matmul fp16"
+
+
+def test_a_number_selects_the_rows_that_have_just_this_one():
+    assert inline._same(16, "16") and inline._same(16.0, "16") and not inline._same(16, "17")
+    assert not inline._same(16, "sixteen")
+
+
+@pytest.mark.parametrize(
+    ("note", "told"), [("Out of memory.", "Out of memory."), (None, "not measured")]
+)
+def test_a_figure_that_could_not_be_measured_is_a_gap_that_says_why(note, told, tmp_path):
+    synthetic.bench(tmp_path, "fp16", 4096)
+    lost = dict.fromkeys(("median_s", "low_s", "high_s", "ratio", "blocks_s")) | {"note": note}
+    edited(
+        tmp_path,
+        "contiguity.bench",
+        lambda row: row.update(lost if row["variant"] == "sliced_offset_view" else {}),
+    )
+    for column in ("median_s", "ratio", "ratio | .2f", "median_s | range"):
+        assert shown(f"{BENCH}.sliced_offset_view.{column}", root=tmp_path) == told
 
 
 def test_two_recordings_of_one_experiment_are_told_apart_by_parameters():

@@ -17,6 +17,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
         *("1.8×", "1.8x", "2x", "3.2 TB/s", "25 ms", "57.6 µs", "10 us", "0.3 s", "812 TFLOP/s"),
         *("43.9 TFLOPS", "40 %", "40%", "1,000 GB/s", "2 to 10 times as", "2-10×", "10–15 µs"),
         *("700 W", "1755 MHz", "1.98 GHz", "41 °C", "3 seconds", "5 times faster"),
+        *("3 times slower", "96 %", "195 %"),
     ],
 )
 def test_a_planted_figure_is_found_with_its_line(figure):

@@ -1,7 +1,6 @@
 """The method's id: that it stands for what the measuring room does, and for nothing else."""
 
 import ast
-import inspect
 import json
 import os
 import shutil
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from anatomy import comparison, measure
 from anatomy.record import signatures
 from anatomy.record.provenance import method
 from anatomy.table.errors import AnatomyError
@@ -128,14 +126,6 @@ def test_the_modules_of_the_room_stand_one_on_another_and_on_nothing_that_judges
         free = sorted(name for name, found in rest.items() if found <= below)
         assert free, f"these need each other, or what is none of theirs: {rest}"
         order += free
-
-
-def test_what_judges_gives_the_room_no_other_defaults_than_its_own():
-    raw = inspect.signature(measure.compare_raw).parameters
-    judged = inspect.signature(comparison.compare).parameters
-    assert {name: each.default for name, each in raw.items()} == {
-        name: judged[name].default for name in raw
-    }
 
 
 @pytest.mark.parametrize("minor", range(11, 15))

@@ -309,3 +309,7 @@ def test_bookkeeping_names_modules_that_exist():
         module, _, name = part.partition(":")
         assert (source := package.module(module)), part
         assert not name or name in source.names, part
+
+
+def test_the_median_that_an_experiment_keeps_is_no_bookkeeping():
+    assert "anatomy/table/intervals.py" in code_hash("never.costs").files

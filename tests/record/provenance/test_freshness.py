@@ -129,6 +129,8 @@ def test_fewer_processes_than_are_declared_are_not_current_and_more_are(recorded
     assert found.reason == "It was measured in 1 process, and is to be in 3."
     assert not freshness(recorded, None, package=toys).current
     assert state(Recording(recorded.data | {"method": {"processes": 3}}), toys).current
+    two = state(Recording(recorded.data | {"method": {"processes": 2}}), toys)
+    assert two.reason == "It was measured in 2 processes, and is to be in 3."
     file.write_text(SOURCE)
     assert state(Recording(recorded.data | {"method": {"processes": 3}}), toys).current
 

@@ -27,7 +27,7 @@ were rewritten after the first of two trial runs that are not published; none si
    and tiny, such as one of placement, is none of the code.
 5. **Power**: a true 2 % is found, which means that the verdict is slower, at least 80 % of the
    time. An effect under 2 % is claimed from three fresh processes or more, never from one, so
-   what is judged are threes: processes 0 to 2 and 3 to 5, their blocks' ratios put together, in
+   what is judged are threes: processes 0 to 2 and 3 to 5, together as those of any recording, in
    each replicate, quantity and effect. One process alone is shown beside it.
 6. **Overhead**: every comparison of two kernels of 100 us, with its default precision of 1 % and
    warm, takes under 1 s of wall time, and its rows are narrow.
@@ -51,6 +51,7 @@ import numpy as np
 import pandas as pd
 
 from anatomy.chapters.harnesses.contest import scoring
+from anatomy.judge import replication
 from anatomy.record.recording import Recording
 from anatomy.table import intervals
 
@@ -254,7 +255,7 @@ def compared(estimates: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def threes(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What threes of processes say of a pair, their blocks' ratios put together: `op`, `quantity`,
+    """What threes of processes say of a pair together, by `judge.replication`: `op`, `quantity`,
     `ratio` with `ratio_low` and `ratio_high`, `noise_floor`, `verdict`."""
     rows = []
     for place, cell in pairs.groupby(PLACE):
@@ -264,10 +265,10 @@ def threes(pairs: pd.DataFrame) -> pd.DataFrame:
             runs = runs.sort_values("process")
             for first in range(0, len(runs) - TOGETHER + 1, TOGETHER):
                 three = runs.iloc[first : first + TOGETHER]
-                pooled = [ratio for ratios in three.block_ratios for ratio in ratios]
-                ratio = intervals.ratio_interval(pooled, np.ones(len(pooled)))
-                floor = float(three.noise_floor.max())
-                verdict = intervals.verdict(ratio, floor, processes=TOGETHER)
+                each = [intervals.ratio_interval(r, np.ones(len(r))) for r in three.block_ratios]
+                found = replication.pooled(each, logarithmic=True)
+                floor, ratio = float(three.noise_floor.max()), found.interval
+                verdict = replication.verdict(found, floor)
                 rows.append((*place, ratio.median, ratio.low, ratio.high, floor, verdict))
     return pd.DataFrame(rows, columns=[*PLACE, *_RATIO, "noise_floor", "verdict"])
 
