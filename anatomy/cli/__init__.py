@@ -8,7 +8,8 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,12 +26,24 @@ PLAIN |= dict.fromkeys("–—−─━", "-") | dict.fromkeys("µμ", "u") | di
 PLAIN |= dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼", "+")
 
 
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Have what `ENDING` names end a command in here, unless it is ignored, as under nohup."""
+    before = {each: signal.getsignal(each) for each in ENDING}
+    for each, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(each, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@_ending_in_order()
 def main(arguments: Sequence[str] | None = None, package: Path | None = None) -> NoReturn:
     """Run one command, by default this process's, and leave with its status. `package` is the
     folder of another package with experiments, for tests."""
-    for each in ENDING:
-        if signal.getsignal(each) is not signal.SIG_IGN:  # as under nohup
-            signal.signal(each, lambda number, _: sys.exit(128 + number))
     codecs.register_error("plainly", _plainly)
     if sys.stderr is None:  # closed: a file that is opened would get its number, and what is told
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
@@ -73,6 +86,10 @@ def _run(arguments: Sequence[str] | None, package: Path | None) -> int:
     try:
         command = get_command(build(package))
         return command(args=arguments, prog_name=NAME, standalone_mode=False) or 0
+    except SystemExit as end:
+        if end.code != 1:
+            raise
+        return 0  # typer's own, where who reads its help has gone away (`| head`)
     except Exception as error:
         if not hasattr(error, "format_message"):  # of what could not be parsed
             raise

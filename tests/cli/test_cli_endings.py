@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from anatomy import cli
 from anatomy.record import recording
 from tests.cli.test_cli import python
 from tests.fakes.toy_recording import made
@@ -31,23 +32,37 @@ def test_a_signal_in_the_first_second_is_one_line_and_a_status(kind):
     assert err.endswith("Recordings that were finished are kept, and none is cut.\n")
 
 
-def test_a_pipe_that_closes_early_is_quiet(tmp_path):
+@pytest.mark.parametrize("words", [["export"], ["--help"]])
+def test_a_pipe_that_closes_early_is_quiet(words, tmp_path):
     for size in range(300):  # more than a pipe holds
         recording.save(made(params={"size": size}), tmp_path, defaults={"size": 4})
     environment = os.environ | {"ANATOMY_RECORDINGS": str(tmp_path)}
     environment.pop("PYTHONUNBUFFERED", None)  # under which Python itself never notices
+    reader, writer = os.pipe()
+    if words == ["--help"]:  # all of which a pipe would hold
+        os.close(reader)
     command = subprocess.Popen(
-        [sys.executable, "-m", "anatomy", "export"],
+        [sys.executable, "-m", "anatomy", *words],
         cwd=CHECKOUT,
-        stdout=subprocess.PIPE,
+        stdout=writer,
         stderr=subprocess.PIPE,
         env=environment,
     )
-    assert command.stdout.read(20) == b"machine,experiment,p"
-    command.stdout.close()
-    assert command.stderr.read() == b""
-    command.stderr.close()
-    assert command.wait() == 0
+    os.close(writer)
+    if words == ["export"]:
+        assert os.read(reader, 20) == b"machine,experiment,p"
+        os.close(reader)
+    assert command.communicate(timeout=120)[1] == b""
+    assert command.returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["SIGTERM", "SIGHUP"])
+def test_a_command_leaves_signals_as_it_found_them(kind):
+    number = getattr(signal, kind)
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert signal.getsignal(number) is before
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
