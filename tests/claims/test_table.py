@@ -5,7 +5,8 @@ import pytest
 from anatomy.claims import Measured, Unmeasured
 from anatomy.claims.needs import best
 from anatomy.claims.pace import GPU, HOST, UNKNOWN, pace
-from anatomy.claims.table import Table, over_control, quotient, rate_of, speed_up, time_offrom anatomy.table.errors import UnknownName
+from anatomy.claims.table import Table, over_control, quotient, rate_of, speed_up, time_of
+from anatomy.table.errors import UnknownName
 
 ROW = {"variant": "a", "median_s": 2.0, "low_s": 1.9, "high_s": 2.2, "noise_floor": 0.01}
 
