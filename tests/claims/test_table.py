@@ -2,7 +2,8 @@
 
 import pytest
 
-from anatomy.claims import Measured, Unmeasured
+from anatomy.claims import Case, Cases, Measured, Unmeasured
+from anatomy.claims.cases import between
 from anatomy.claims.needs import best
 from anatomy.claims.pace import GPU, HOST, UNKNOWN, pace
 from anatomy.claims.table import Table, over_control, quotient, rate_of, speed_up, time_of
@@ -46,6 +47,7 @@ def test_the_highest_rate_belongs_to_the_shortest_time():
 @pytest.mark.parametrize(("blocks", "exact"), [(3, False), (5, False), (6, True), (12, True)])
 def test_an_interval_of_fewer_than_six_blocks_proves_nothing(blocks, exact):
     row = ROW | {"blocks_s": [2.0] * blocks, "ratio": 1.5, "verdict": "slower"}
+    assert time_of(row).unit == "s"
     assert time_of(row).exact is exact and over_control(row).exact is exact
     assert time_of(row | {"runs": 3}).exact, "of several processes the envelope counts"
 
@@ -77,3 +79,29 @@ def test_the_best_rate_is_that_of_the_fastest_row_that_could_be_measured():
         best(Table([wrong], {}), "read", "bytes")
     with pytest.raises(UnknownName, match="'write'"):
         best(bench, "write", "bytes")
+
+
+def test_cases_are_told_by_what_differs_between_their_recordings():
+    params = {"dtype": "fp16", "m": 2048, "seed": 1}
+    assert Table([], params).where == {"dtype": "fp16", "size": 2048}
+    assert Table([], params).label == "fp16 2048" and Table([], {"seed": 1}).where == {}
+
+
+def test_of_one_case_there_is_a_number_and_of_several_a_range():
+    assert between([2.0]) == between([2.0, 2.0]) == "2.00×"
+    assert between([2.0, 1.5, 1.7]) == "1.50× to 2.00×"
+    one, two = (Case({"op": "a", "n": n}, True, Measured(n, n, n)) for n in (1.0, 2.0))
+    other = Case({"op": "b", "n": 1.0}, True, Measured(4.0, 4.0, 4.0))
+    lost = Case({"op": "b", "n": 2.0}, None, why="no room")
+    cases = Cases([one, two, other, lost])
+    assert cases.numbers_by("op") == {
+        ("a",): [one.measured, two.measured],
+        ("b",): [other.measured],
+    }
+    assert cases.spans("op").startswith("a 1.00× to 2.00× in 2 cases; b 4.0")
+
+
+@pytest.mark.parametrize(("runs", "says"), [((1.03, 1.004), None), ((1.03, 1.031), True)])
+def test_each_of_two_processes_must_be_beyond_what_is_claimed(runs, says):
+    seen = Measured(1.03, 1.02, 1.04, floor=0.001, runs=runs)
+    assert seen.at_least(1.0) is says and seen.at_most(1.0) is (says and False)

@@ -56,7 +56,8 @@ def _shared() -> bytes:
     for folder in ("anatomy", "tests"):
         for path in sorted((CHECKOUT / folder).rglob("*")):
             plain = path.is_file() and path.suffix not in (".pyc", "")
-            if plain and not path.name.startswith("test_") and path.parent.name != "mutants":
+            ours = path.parent.name != "mutants" or path.stem in ("reach", "worker")
+            if plain and ours and not path.name.startswith("test_"):
                 whole.update(str(path.relative_to(CHECKOUT)).encode() + path.read_bytes())
     return whole.digest()
 
@@ -73,19 +74,17 @@ def learnt(data: Path, copy: Path, came: dict) -> dict:
     counted.combine([str(data.parent)])
     lines: dict[str, dict[int, list[int]]] = {}
     names = {name: at for at, name in enumerate(came["seconds"])} | {"file": -1}
+    # What a file calls while it is read is reached by all of its tests.
+    on_import = names | {"": -1}
     for path in counted.get_data().measured_files():
-        at = {}
+        place, at = Path(path).relative_to(copy).as_posix(), {}
         for line, contexts in counted.get_data().contexts_by_lineno(path).items():
             # Where a test has a process of its own, its context comes with that process's.
-            tests = {
-                names[part]
-                for each in contexts
-                for part in (each, *each.split("|"))
-                if part in names
-            }
-            if tests:
+            parts = {part for each in contexts for part in (each, *each.split("|"))}
+            known = on_import if place.startswith("anatomy/") and scope(place, line)[0] else names
+            if tests := {known[part] for part in parts & set(known)}:
                 at[line] = sorted(tests)
-        lines[str(Path(path).relative_to(copy))] = at
+        lines[place] = at
     return {name: came[name] for name in ("seconds", "failed")} | {"lines": lines}
 
 

@@ -5,7 +5,7 @@ import pytest
 from anatomy.record import signatures
 from anatomy.record.provenance import codehash
 from anatomy.record.provenance.codehash import code_hash
-from anatomy.record.provenance.content import Definitions
+from anatomy.record.provenance.content import Definitions, Layout
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 TOPIC = '''
@@ -288,6 +288,19 @@ def test_names_under_try_and_if_count(toys):
         assert (after != before) == moves, (old, new)
 
 
+def test_another_method_is_another_hash_of_who_measures_by_it_and_of_no_one_else(toys):
+    def hashes(*method, number):
+        layout = Layout(method, unfollowed=(), method_id=number)
+        package = Definitions("toys", signatures.sources(toys), layout)
+        return [package.reached("experiments.topic", name).hash for name in ("measure", "second")]
+
+    first, second = (hashes("counts", number=number) for number in "12")
+    assert first[0] != second[0], "it calls what is in counts"
+    assert first[1] == second[1] == hashes(number="1")[1]
+    (toys / "counts.py").write_text(FILES["toys/counts.py"].replace("return x", "return 2 * x"))
+    assert hashes("counts", number="1") == first, "the method's id stands for its code"
+
+
 # The package itself.
 
 PRESENT = codehash.present(signatures.PACKAGE)
@@ -304,6 +317,7 @@ def test_every_experiment_reaches_its_own_file_and_no_bookkeeping(name):
 
 
 def test_bookkeeping_names_modules_that_exist():
+    assert PRESENT.method == ("measure", "comparison"), "what times, and what is told of it"
     package = Definitions("anatomy", signatures.sources(signatures.PACKAGE), PRESENT)
     for part in (*PRESENT.unfollowed, *PRESENT.method):
         module, _, name = part.partition(":")
