@@ -3,7 +3,10 @@
 import pytest
 
 from anatomy.claims import Measured, Unmeasured
+from anatomy.claims.needs import best
+from anatomy.claims.pace import GPU, HOST, UNKNOWN, pace
 from anatomy.claims.table import Table, over_control, quotient, rate_of, speed_up, time_of
+from anatomy.table.errors import UnknownName
 
 ROW = {"variant": "a", "median_s": 2.0, "low_s": 1.9, "high_s": 2.2, "noise_floor": 0.01}
 
@@ -45,3 +48,32 @@ def test_an_interval_of_fewer_than_six_blocks_proves_nothing(blocks, exact):
     row = ROW | {"blocks_s": [2.0] * blocks, "ratio": 1.5, "verdict": "slower"}
     assert time_of(row).exact is exact and over_control(row).exact is exact
     assert time_of(row | {"runs": 3}).exact, "of several processes the envelope counts"
+
+
+@pytest.mark.parametrize(
+    ("row", "who"),
+    [
+        ({"enqueue_s": 2.0, "busy_s": 3.0, "median_s": 2.0}, GPU),  # a profile says it best
+        ({"enqueue_s": 3.0, "busy_s": 3.0}, HOST),
+        ({"enqueue_s": 7.9, "median_s": 10.0}, GPU),
+        ({"enqueue_s": 8.0, "median_s": 10.0}, HOST),  # of a step, and not of its kernels
+        ({"enqueue_s": 8.0, "busy_s": float("nan"), "median_s": 10.0}, HOST),
+        ({"busy_s": 3.0}, UNKNOWN),
+        ({"enqueue_s": 8.0}, UNKNOWN),
+    ],
+)
+def test_whoever_needs_longer_sets_the_pace(row, who):
+    assert pace(row) == who
+
+
+def test_the_best_rate_is_that_of_the_fastest_row_that_could_be_measured():
+    wrong = ROW | {"op": "read", "bytes": 99.0, "verdict": "impossible", "note": "Too fast."}
+    good = [ROW | {"op": "read", "bytes": each, "flops": 4.0} for each in (3.8, 7.6, 1.9)]
+    bench = Table([wrong, *good, wrong], {})
+    found = best(bench, "read", "bytes")
+    assert (found.value, found.unit, found.low) == (3.8, "B/s", 7.6 / 2.2)
+    assert best(bench, "read", "flops").unit == "FLOP/s"
+    with pytest.raises(Unmeasured, match=r"Too fast\."):
+        best(Table([wrong], {}), "read", "bytes")
+    with pytest.raises(UnknownName, match="'write'"):
+        best(bench, "write", "bytes")

@@ -154,6 +154,17 @@ def test_coordinates_that_differ_in_their_last_bits_are_printed_alike(long, shor
     assert svg._shorter(f'<path d="M{long}"/>') == f'<path d="M{short}"/>'
 
 
+def test_a_picture_does_not_depend_on_how_many_were_drawn_before_it():
+    drawn = (
+        f'<clipPath id="clip{at}"/><g clip-path="url(#clip{at})">clip{at}</g>'
+        f'<linearGradient id="gradient_{at}"/><path fill="url(#gradient_{at})"/>'
+        for at in (0, 7)
+    )
+    first, second = map(svg._shorter, drawn)
+    assert second == first.replace(">clip0<", ">clip7<")
+    assert set(re.findall(r"url\(#(.*?)\)", first)) == {"clip0", "gradient_1"}
+
+
 def test_a_picture_is_drawn_once_and_again_when_its_data_changes(tmp_path, monkeypatch):
     found = table(**MATMUL)
     first = svg.picture(drawn("ratios", found), 680, tmp_path)

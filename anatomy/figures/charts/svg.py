@@ -107,7 +107,6 @@ def _tools() -> str:
 def _picture(showing: Showing, svg: str, kind: str) -> str:
     """One picture with ids of its own on this page."""
     mine = showing.unique("c" + sha256(svg.encode()).hexdigest()[:8])
-    # vl-convert numbers its gradients and clips from 0 in every picture.
     for name in set(re.findall(r'\bid="([^"]+)"', svg)):
         used = rf'(\bid="|url\(#|href="#){re.escape(name)}(?=[")])'
         svg = re.sub(used, rf"\g<1>{mine}-{name}", svg)
@@ -118,11 +117,16 @@ def _picture(showing: Showing, svg: str, kind: str) -> str:
 
 
 def _shorter(svg: str) -> str:
-    """The same picture with coordinates to a hundredth of a pixel, and without unused classes. Only
-    geometry is touched: a text or a label holds figures with their own digits."""
+    """The same picture with coordinates to a hundredth of a pixel, without unused classes, and with
+    ids counted from 0: vl-convert counts through all that a process draws, which would make a
+    picture depend on those before it. Of text and labels nothing is touched: figures in them have
+    their own digits."""
+    found = dict.fromkeys(re.findall(r'\bid="([^"]+)"', svg))
+    ids = {name: f"{name.rstrip('0123456789')}{at}" for at, name in enumerate(found)}
 
     def rounded(attribute: re.Match) -> str:
         return _LONG.sub(lambda n: f"{float(n[0]):z.2f}".rstrip("0").rstrip("."), attribute[0])
 
     svg = re.sub(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"', rounded, svg)
+    svg = re.sub(r'(\bid="|url\(#|href="#)([^")]+)', lambda at: at[1] + ids.get(at[2], at[2]), svg)
     return re.sub(r' (?:class|pointer-events)="[^"]*"', "", svg)
