@@ -16,7 +16,9 @@ import pytest
 # when it is imported, here and in every process that a test starts.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Files that take longest, which two processes are to begin with.
-FIRST = ("browser/test_browser", "test_contributing", "record/test_experiments", "test_wheel")
+FIRST = ("record/test_experiments", "measure/method/test_edits", "browser/test_browser")
+FIRST += ("test_contributing", "diagnosis/test_script_diagnosis", "record/test_recorder")
+FIRST += ("site/test_hooks", "test_wheel")
 
 
 def pytest_collection_modifyitems(items):
