@@ -5,6 +5,7 @@ import math
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,9 @@ import pytest
 # when it is imported, here and in every process that a test starts.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Files that take longest, which two processes are to begin with.
-FIRST = ("browser/test_browser", "test_contributing", "record/test_experiments", "test_wheel")
+FIRST = ("record/test_experiments", "measure/method/test_edits", "browser/test_browser")
+FIRST += ("test_contributing", "diagnosis/test_script_diagnosis", "record/test_recorder")
+FIRST += ("site/test_hooks", "test_wheel")
 
 
 def pytest_collection_modifyitems(items):
@@ -29,7 +32,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What is there by now stays: experiments look for what is to be freed, and need not look here."""
+    """What is there by now stays, so who looks for what is to be freed need not look there."""
     gc.collect()
     gc.freeze()
 
@@ -77,9 +80,21 @@ def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
     return when
 
 
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Experiments run without a process of their own: what the recorder makes of them is asked."""
+    from anatomy.record import isolation, worker
+
+    def ask(spec, *, timeout_s, environment):
+        with warnings.catch_warnings(action="ignore"):  # of the toys' columns
+            return worker.measure(spec | {"spawned": time.time()})
+
+    monkeypatch.setattr(isolation, "ask", ask)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def the_package_does_not_change():
-    """Its files are read once a process, not a hundred times a test; who edits does so on a copy."""
+    """Its files are read once a process; who edits them does so on a copy."""
     from anatomy.record import signatures
 
     with signatures.unchanging():

@@ -132,7 +132,7 @@ def test_example_lines_can_be_typed_as_they_stand(run, measured):
         assert run(*words)[0] == 0
 
 
-def test_several_processes_are_asked_for_and_told(run, tmp_path, monkeypatch):
+def test_several_processes_are_asked_for_and_told(run, tmp_path, monkeypatch, in_this_process):
     monkeypatch.chdir(tmp_path)
     status, out, err = run("run", "toy.thrice", "--log", "log")
     assert status == 0

@@ -83,7 +83,7 @@ def test_record_measures_what_pages_show_and_says_what_failed(run, root, monkeyp
     assert "current" in lines["toy.fine"] and " s " in lines["toy.fine"]
 
 
-def test_record_in_more_processes_than_before_measures_again(run, root):
+def test_record_in_more_processes_than_before_measures_again(run, root, in_this_process):
     mine = ("record", "toy.fine", "--size", "8")
     assert "1 measured" in run(*mine)[2]
     assert "Everything is current" in run(*mine)[2]

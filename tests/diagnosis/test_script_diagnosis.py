@@ -41,6 +41,22 @@ def run(capfd):
     return call
 
 
+@pytest.fixture
+def diagnosed(script, monkeypatch):
+    """Diagnose a script in this process, as a fresh one does."""
+
+    def call(body):
+        with monkeypatch.context() as process:
+            process.setattr(sys, "argv", sys.argv)
+            process.setattr(sys, "path", [*sys.path])
+            try:
+                return scripts._diagnosed(str(script(body)), "step", "cpu", [])
+            finally:
+                sys.modules.pop("mine", None)
+
+    return call
+
+
 def test_a_step_is_diagnosed_and_what_the_script_prints_is_apart(run, script):
     file = script(STEP + 'print("hello")\nif __name__ == "__main__":\n    raise SystemExit(7)\n')
     status, out, err = run(file, "--device", "cpu")
@@ -90,9 +106,10 @@ def test_a_script_or_a_step_that_is_not_there_is_bad_usage(run, script, tmp_path
         ("def step(a, b): ...\ndef batches(): yield 1", r"step\(\) takes a, b; with batches\(\)"),
     ],
 )
-def test_a_step_that_takes_something_else_is_bad_usage(script, body, match):
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+def test_a_step_that_takes_something_else_is_bad_usage(diagnosed, body, match):
     with pytest.raises(BadParameter, match=match):
-        scripts.diagnose_script(script(body), device="cpu")
+        diagnosed(body)
 
 
 @pytest.mark.parametrize(
@@ -103,12 +120,22 @@ def test_a_step_that_takes_something_else_is_bad_usage(script, body, match):
         ('def step():\n    raise KeyError("lost")', r"step\(\) of mine\.py failed: KeyError"),
         ("def step(): ...\ndef setup():\n    1 / 0", r"setup\(\) of .* failed: ZeroDivisionError"),
         ("def step(x): ...\ndef batches():\n    return []", "batches ended, and beginning anew"),
+    ],
+)
+def test_a_script_that_fails_is_one_sentence(diagnosed, body, match):
+    with pytest.raises(MeasurementError, match=match):
+        diagnosed(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "match"),
+    [
         ("raise SystemExit(0)", r"ended by itself before its step\(\) could be diagnosed"),
         ("raise SystemExit(3)", r"mine\.py failed\. It left with status 3\."),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", r"It crashed \(SIGSEGV\)"),
     ],
 )
-def test_a_script_that_fails_is_one_sentence_and_its_last_lines(run, script, body, match):
+def test_a_script_that_ends_its_process_is_one_sentence(script, body, match):
     file = script(body)
     with pytest.raises(MeasurementError, match=match):
         scripts.diagnose_script(file, device="cpu")

@@ -39,6 +39,7 @@ FUZZ = settings(
 )
 FUZZED_BUILDS = settings(FUZZ, max_examples=3)
 LONGEST_WAIT_S = 120
+KILLS = 20 if os.environ.get("THOROUGH") else 8
 NAMES = ("contiguity.bench", "limits.ceilings", "tensor_layout.report")
 EXPERIMENT = NAMES[0]
 
@@ -225,7 +226,7 @@ def test_a_kill_at_any_moment_leaves_every_finished_recording_whole(tmp_path):
     print(f"seed {seed}")
     moments = random.Random(seed)
     kept = recording.save(made(params=DEFAULTS), tmp_path, defaults=DEFAULTS)
-    for _ in range(20):
+    for _ in range(KILLS):
         command = [sys.executable, "-c", SAVING, str(tmp_path)]
         with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE) as saving:
             assert saving.stdout.readline() == b"begun\n"

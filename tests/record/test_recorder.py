@@ -5,8 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +12,7 @@ import pytest
 
 from anatomy.cli import targets
 from anatomy.machine import host
-from anatomy.record import isolation, recorder, recording, worker
+from anatomy.record import isolation, recorder, recording
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.recorder import Item
 from anatomy.table.errors import BadParameter, Busy, DeviceError, MeasurementError, RecordingError
@@ -30,17 +28,6 @@ def plan(toylab, root, *shown):
 
 def record(toylab, root, *shown, **options):
     return recorder.record(plan(toylab, root, *shown), root=root, package=toylab, **options)
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """Experiments run without a process of their own: what the recorder makes of them is asked."""
-
-    def ask(spec, *, timeout_s, environment):
-        with warnings.catch_warnings(action="ignore"):  # of the toys' columns
-            return worker.measure(spec | {"spawned": time.time()})
-
-    monkeypatch.setattr(isolation, "ask", ask)
 
 
 def test_a_plan_has_each_call_once_with_all_places_that_show_it(toylab, tmp_path):
@@ -211,13 +198,12 @@ def test_ctrl_c_ends_the_worker_and_leaves_no_half_written_file(toylab, tmp_path
     assert set(left) <= {"measuring.lock"}  # no temporary result, no name of a process that is gone
 
 
-def test_an_experiment_is_measured_in_as_many_processes_as_it_declares(toylab, tmp_path, capfd):
-    log = tmp_path / "log"
-    done = record(toylab, tmp_path, ("toy.thrice", {"log": str(log)}))
+def test_a_recording_that_names_a_folder_of_this_machine_is_not_written(
+    toylab, tmp_path, in_this_process
+):
+    done = record(toylab, tmp_path, ("toy.thrice", {"log": str(tmp_path / "log")}))
     assert done.failed[0][1].args[0].startswith("The recording of toy.thrice was not written")
-    err = capfd.readouterr().err  # the log's path is in it, which no recording may hold
-    assert [f"[1/1] toy.thrice log={log}, process {n} of 3" in err for n in (1, 2, 3)] == [True] * 3
-    assert len(set(log.read_text().split())) == 3
+    assert done.saved == []
 
 
 @pytest.fixture
@@ -227,8 +213,11 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_several_processes_make_one_recording_that_says_so(toylab, here):
+def test_as_many_processes_as_are_declared_make_one_recording_that_says_so(toylab, here, capfd):
     (file,) = record(toylab, here, ("toy.thrice", {"log": "log"})).saved
+    err = capfd.readouterr().err
+    assert [f"[1/1] toy.thrice log=log, process {n} of 3" in err for n in (1, 2, 3)] == [True] * 3
+    assert len(set(Path("log").read_text().split())) == 3, "each wrote down its number"
     found = recording.load(file)
     method = found.data["method"]
     assert (method["process"], method["processes"]) == ("3 fresh processes", 3)
@@ -243,7 +232,7 @@ def test_several_processes_make_one_recording_that_says_so(toylab, here):
     assert item.freshness.current and item.last_seconds == found.data["seconds"]
 
 
-def test_a_recording_of_one_process_says_so_and_nothing_else(toylab, tmp_path):
+def test_a_recording_of_one_process_says_so_and_nothing_else(toylab, tmp_path, in_this_process):
     (file,) = record(toylab, tmp_path, ("toy.fine", {})).saved
     data = recording.load(file).data
     assert data["method"]["process"] == "one fresh process"

@@ -143,7 +143,7 @@ def told(tmp_path_factory) -> dict[str, Built]:
         pages = {PAGE_OF[what].removesuffix(".md"): text for what, (text, *_) in left.items()}
         built = project.write(index="# Home\n", **pages).build("--strict")
         named = [what for what in left if f"{PAGE_OF[what]}:" in built.said] or list(left)
-        told |= {what: built for what in named}
+        told |= dict.fromkeys(named, built)
         left = {what: each for what, each in left.items() if what not in named}
     return told
 
