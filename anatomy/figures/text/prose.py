@@ -46,12 +46,33 @@ _HIDDEN = re.compile(
     r"\]\([^()\s]*\)|<[A-Za-z/][^<>]*>|\{[^{}\n]*\}|https?://\S+|^\[[^\]]+\]:.*$", re.MULTILINE
 )
 
-# A verdict is a verb in the indicative and what it says of a result, with few words between them.
-# After "can", "to" or "a host that" it says none, nor do the first words of a sentence: an order.
+# A verdict is a verb in the indicative and what it says of a result, with few words between them;
+# after "can", "to" or "a host that" (group `none`) and as the first words, an order, it is none.
 _VERBS = (
     *("is", "are", "was", "were", "does", "do", "did", "takes?", "took", "runs?", "ran", "needs?"),
-    *("costs?", "makes", "gives?", "stays?", "keeps?", "shows?", "pays?", "spends?", "launch(?:es)?"),
-    *("gains?", "gained", "loses?", "lost", "saves?", "saved", "wins?", "won", "changes?", "changed"),
+    *(
+        "costs?",
+        "makes",
+        "gives?",
+        "stays?",
+        "keeps?",
+        "shows?",
+        "pays?",
+        "spends?",
+        "launch(?:es)?",
+    ),
+    *(
+        "gains?",
+        "gained",
+        "loses?",
+        "lost",
+        "saves?",
+        "saved",
+        "wins?",
+        "won",
+        "changes?",
+        "changed",
+    ),
 )
 _DEGREES = (
     r"(?:about|almost|much|far|no|not|a|all|still|even|often|just|as|at|each|any|bit|\w+ly"
@@ -59,23 +80,36 @@ _DEGREES = (
 )
 _RESULTS = (
     r"the same(?: time| speed| cost)?(?! *(?!as\b)\w)",
-    *("nothing", "equal(?:ly)?", "twice", "half", "double", "faste[rs]t?", "slowe[rs]t?", "dearer"),
+    *(
+        "nothing",
+        "equal(?:ly)?",
+        "twice",
+        "half",
+        "double",
+        "faste[rs]t?",
+        "slowe[rs]t?",
+        "dear(?:er|est)",
+    ),
     *("cheape[rs]t?", "longer", "shorter", "more", "less", "fewer", "little", "most of"),
 )
-_NOT_AFTER = "to|can|could|may|might|must|should|will|would|cannot|that|than|who"
 VERDICT = re.compile(
-    rf"{''.join(rf'(?<!{word} )' for word in _NOT_AFTER.split('|'))}(?<=[^.?!:;] )"
-    rf"(?:(?:{'|'.join(_VERBS)}) (?:{_DEGREES} ){{0,3}}(?:{'|'.join(_RESULTS)})|gains|loses|wins|doubles|halves"
-    r"|(?:always|never) (?:pays?|helps?|costs?|saves?))\b"
+    r"(?P<none>\b(?:to|can|could|may|might|must|should|will|would|cannot|that|than) "
+    r"(?:not |\w+ly )?)?"
+    rf"(?<=[^.?!:;] )(?:(?:{'|'.join(_VERBS)}) (?:{_DEGREES} ){{0,3}}(?:{'|'.join(_RESULTS)})"
+    r"|gains|loses|wins|doubles|halves|(?:always|never) (?:pays?|helps?|costs?|saves?))\b"
 )
 _SENTENCE = re.compile(
     r"""(?:(?!\n[ \t]*(?:\n|[-*#|!?=+]|\d+\.)|[.?!][")*_]*\s).)+[.?!]?""", re.DOTALL
 )
 _PREMISE = re.compile(
-    r"\b(?:if|when|where|unless|until|whether|how|what|once|as long as)\b[^,;:]*", re.IGNORECASE
+    r"\b(?:if|when|where|unless|until|once|as long as|whether|how|what|who|(?:of|for|in) which"
+    r"|which of)\b[^,;:]*",
+    re.IGNORECASE,
 )
 _NO_RESULT = re.compile(r"\?\W*$|\b(?:above|below|at) 1\b", re.IGNORECASE)
-_DECIDES = re.compile(r"\[\[(?!\s*(?:cited|given|machine|cards|index):)|<!--\s*(?:given|cited):\s*\S")
+_DECIDES = re.compile(
+    r"\[\[(?!\s*(?:cited|given|machine|cards|index):)|<!--\s*(?:given|cited):\s*\S"
+)
 _DECIDED = "\0"
 
 
@@ -102,7 +136,8 @@ def verdicts(text: str) -> list[tuple[int, str]]:
                 continue
             said = " ".join(re.sub(r"[*_\[\]]", "", _PREMISE.sub(",", sentence[0])).split())
             at = sentence.end() - len(sentence[0].lstrip())
-            found += [(first + plain.count("\n", 0, at), each[0]) for each in VERDICT.finditer(said)]
+            line = first + plain.count("\n", 0, at)
+            found += [(line, each[0]) for each in VERDICT.finditer(said) if not each["none"]]
     return sorted(found)
 
 
