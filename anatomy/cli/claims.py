@@ -1,4 +1,4 @@
-"""Commands about what is said: the ledger of claims, and figures that were typed by hand."""
+"""Commands about what is said: the ledger of claims, and what pages say on their own word."""
 
 from pathlib import Path
 from typing import Annotated
@@ -71,7 +71,7 @@ def add(app: typer.Typer) -> None:
             typer.Argument(metavar="[PAGE]...", help="Pages under docs/; by default all."),
         ] = None,
     ) -> None:
-        """Leave with status 1 if a page has a measured figure that was typed by hand."""
+        """Leave with status 1 if a page has a figure or a verdict that rests on no recording."""
         known = targets.pages()
         if not known:
             raise AnatomyError("There are no pages here: this runs in a checkout.")
@@ -81,7 +81,7 @@ def add(app: typer.Typer) -> None:
         if typed := prose.on_pages(targets.docs(), pages):
             say("\n".join(typed))
             raise typer.Exit(1)
-        say("No figure on these pages was typed by hand.")
+        say("No figure and no verdict on these pages was typed by hand.")
 
 
 def _check(root: Path, found: dict[str, list[claims.Result]]) -> None:

@@ -60,6 +60,12 @@ def choose(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str]
     return "\n".join(lines), problems
 
 
+def lines(text: str) -> set[int]:
+    """Lines of a page, from 0, that are bound to a verdict."""
+    groups, _ = _groups(text.split("\n"), fences.lines(text))
+    return {at for group in groups for at in range(group.line, group.end + 1)}
+
+
 def _shown(showing: Showing, group: _Bound) -> tuple[set[int], str]:
     """Numbers of the lines that stay, and the gap that stands there if none does."""
     result = claims.evaluate(showing, group.claim)

@@ -1,4 +1,4 @@
-"""No figure on a page is typed by hand; sizes, counts and what says where it is from may stand."""
+"""No figure on a page is typed by hand, and no verdict stands without what decides it."""
 
 from pathlib import Path
 
@@ -87,9 +87,71 @@ def test_cited_and_given_figures_say_where_they_are_from():
             inline.render(page, body)
 
 
+@pytest.mark.parametrize(
+    ("sentence", "verdict"),
+    [
+        ("Not being contiguous costs a product nothing.", "costs a product nothing"),
+        ("They are all the same.", "are all the same"),
+        ("The slice takes about twice as long.", "takes about twice"),
+        ("A half needs half of the time, and the card shows it.", "needs half"),
+        ("Mixed precision gains nothing here.", "gains nothing"),
+        ("FP8 loses on small models.", "loses"),
+        ("The view is not much slower, as expected.", "is not much slower"),
+        ("Where the products are small, fp16 is faster.", "is faster"),
+        ("On large ones *channels_last* never pays.", "never pays"),
+        ("With `amp bf16` the step takes hardly\nless.", "takes hardly less"),
+        ("It takes [[given: 0.3 s | the budget]], and is slower on [[machine:gpu]].", "is slower"),
+        ("Both are measured.[[a.b.c.ratio]] is one. The other is slower!", "is slower"),
+        ("| A | it is faster |\n| B | [[a.b.c.ratio]] |", "is faster"),
+        ("- [[a.b.c.ratio]] for one\n- the other is faster", "is faster"),
+        ("[[when claim:a is holds]]\nSo.\n[[end]]\nIt is faster.", "is faster"),
+        ("<!-- given: logic -->\nIt is slower.\n\nThis is faster.", "is faster"),
+        ("<!-- to do -->\nIt is faster.", "is faster"),
+        ('```python exec="on"\nshow("a.b", caption="The second is faster.")\n```', "is faster"),
+        ("---\ndescription: A view is slower.\n---", "is slower"),
+    ],
+)
+def test_a_verdict_that_no_recording_decides_is_found(sentence, verdict):
+    ((line, found),) = prose.verdicts(f"# Is it faster?\n\n{sentence}\n")
+    assert found == verdict and line >= 3
+    (told,) = prose.problems("a.md", sentence)
+    assert f": the verdict {verdict!r} rests on no recording." in told
+    assert "[[claim:ID | verdict]]" in told and "<!-- given: REASON -->" in told
+
+
+def test_a_bare_verdict_has_the_line_of_its_sentence():
+    assert prose.verdicts("One.\n\nTwo. [[a.b.c.ratio]] is ours.\nThis one\nis slower.\n") == [
+        (4, "is slower")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is faster: [[a.b.c.ratio | range]].",
+        "It is\n[[claim:a | verdict]]: this is slower.",
+        "| A | it is faster | [[a.b.c.ratio]] |",
+        "[[when claim:a is holds]]\nIt is faster.\n[[when fails]]\nIt is slower.\n[[end]]",
+        "## Which one is faster?\n\nAnd where is it slower?",
+        'The seed says "a view is always slower" of it, and `it is faster` is code.',
+        "If the host is slower, the GPU waits. It waits where a launch takes longer than a kernel.",
+        "It can be slower, must not be faster and would hardly take longer. It has to be faster.",
+        "A host that is faster queues more than is needed.",
+        "Below 1 the view is faster.",
+        "The kernels are the same here, <!-- given: both call one library --> and take the same.",
+        "<!-- given: predictions -->\n| E1 | it takes twice as long |\n| E2 | it is slower |",
+        "[[given: It takes twice as long | it is done two times]].",
+        "The same card has twice the memory. Nothing else runs. Take half of it.",
+        '```python exec="on"\nshow("a.b", caption="It is faster: [[a.b.c.ratio]].")\n```',
+    ],
+)
+def test_what_is_decided_or_tells_no_result_may_stand(text):
+    assert prose.verdicts(text) == []
+
+
 PAGES = [path.relative_to(DOCS).as_posix() for path in sorted(DOCS.rglob("*.md"))]
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_no_figure_on_our_pages_is_typed_by_hand(name):
+def test_our_pages_type_no_figure_and_leave_no_verdict_bare(name):
     assert prose.on_pages(DOCS, [name]) == []
