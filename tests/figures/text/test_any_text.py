@@ -128,5 +128,5 @@ def rendered(building: Building, text: str) -> str:
 
 def test_the_pages_of_this_test_are_run_as_those_of_the_site():
     made = Building(synthetic.shared(), synthetic.MACHINE)
-    text, _ = made.page("page.md", "", block('print("<b>ran</b>")'), 0)
+    text, _ = made.page("page.md", block('print("<b>ran</b>")'), 0)
     assert "<b>ran</b>" in rendered(made, text)
