@@ -5,8 +5,16 @@ import pytest
 from anatomy.claims import Case, Cases, Measured, Unmeasured
 from anatomy.claims.cases import between
 from anatomy.claims.needs import best
-from anatomy.claims.pace import GPU, HOST, UNKNOWN, pace
-from anatomy.claims.table import Table, over_control, quotient, rate_of, speed_up, time_of
+from anatomy.claims.pace import GPU, HOST, UNKNOWN, listed, pace
+from anatomy.claims.table import (
+    Table,
+    bytes_over,
+    over_control,
+    quotient,
+    rate_of,
+    speed_up,
+    time_of,
+)
 from anatomy.table.errors import UnknownName
 
 ROW = {"variant": "a", "median_s": 2.0, "low_s": 1.9, "high_s": 2.2, "noise_floor": 0.01}
@@ -105,3 +113,30 @@ def test_of_one_case_there_is_a_number_and_of_several_a_range():
 def test_each_of_two_processes_must_be_beyond_what_is_claimed(runs, says):
     seen = Measured(1.03, 1.02, 1.04, floor=0.001, runs=runs)
     assert seen.at_least(1.0) is says and seen.at_most(1.0) is (says and False)
+
+
+def test_a_time_or_rate_of_several_processes_has_what_each_of_them_found():
+    row = ROW | {"run_medians_s": [1.9, 2.0, 2.1], "bytes": 38.0}
+    assert time_of(row).runs == (1.9, 2.0, 2.1) and time_of(ROW).runs == (2.0,)
+    assert rate_of(row, "bytes", "B/s").runs == (38.0 / 1.9, 38.0 / 2.0, 38.0 / 2.1)
+
+
+@pytest.mark.parametrize("bytes_", [(None, 2), (2, None), (None, None), (2, 0)])
+def test_a_ratio_of_counts_that_one_row_lacks_is_not_measured(bytes_):
+    assert bytes_over({"held": 6}, {"held": 2}, "held", "no count").value == 3.0
+    with pytest.raises(Unmeasured, match="no count"):
+        bytes_over(*({"held": each} for each in bytes_), "held", "no count")
+
+
+def test_an_inexact_number_is_on_no_side_of_anything():
+    for runs in ((), (2.0,)):
+        vague = Measured(2.0, 1.9, 2.1, exact=False, runs=runs)
+        assert vague.at_least(1.0) is vague.at_most(1.0) is vague.within(1.0, 3.0) is None
+
+
+def test_numbers_are_listed_by_who_sets_the_pace():
+    one, two = (Measured(n, n, n) for n in (1.5, 2.0))
+    seen = {(HOST, "all"): [one], (GPU, "all"): [one, two], (GPU, "one"): [two], ("", "x"): [two]}
+    assert listed(seen) == (
+        f"{UNKNOWN}: x 2.00×; {GPU}: all 1.50× to 2.00× in 2 cells, one 2.00×; {HOST}: all 1.50×"
+    )

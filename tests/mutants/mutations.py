@@ -23,8 +23,9 @@ COMPUTED = {
 OPPOSITES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 WORD = re.compile(r"[A-Za-z][\w.-]*$")  # a key or a verdict; a message has spaces
 SAYING = re.compile(r"(Error|Exception|Warning|Stopped)$|^(print|warn|log|debug|info|warning)$")
-# Arguments that change no result: a text, and what would only say that we were wrong, as `assert`.
-UNCHANGED = ("help", "frozen", "strict")
+# Arguments that change no result here: a text, what another platform needs, and what would only say
+# that we were wrong, as `assert` does.
+UNCHANGED = ("help", "encoding", "frozen", "strict")
 UNSEEN = ("__repr__", "__str__", "_repr_html_")
 DROPPED = (ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete)
 
