@@ -151,6 +151,6 @@ def test_a_preview_follows_the_code_of_the_package(project):
     )
     copytree(CHECKOUT / "anatomy", project.folder / "copy" / "anatomy")
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=project.folder, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code], cwd=project.folder, capture_output=True, text=True, timeout=99
     )
     assert done.stdout == "edited\n", done.stderr
