@@ -240,13 +240,13 @@ def test_a_script_with_compare_itself(tmp_path):
 
 def test_a_thread_that_the_script_leaves_is_not_waited_for(script):
     left = "import threading, time\nthreading.Thread(target=time.sleep, args=[600]).start()\n"
-    (found,) = replicas.replicate(script(left + "compare(1.1)"), processes=1, timeout_s=60)
+    (found,) = replicas.replicate(script(left + "compare(1.1)"), processes=1, timeout_s=300)
     assert found["rows"]
     with pytest.raises(MeasurementError, match="left with status 1"):
-        replicas.replicate(script(left + "1 / 0"), processes=1, timeout_s=60)
+        replicas.replicate(script(left + "1 / 0"), processes=1, timeout_s=300)
 
 
 def test_a_thread_that_is_still_to_compare_is_waited_for(script):
     later = "import threading, time\ndef run():\n    time.sleep(0.3)\n    compare(1.1)\n"
     later += "threading.Thread(target=run).start()\n"
-    assert len(replicas.replicate(script(later), processes=1, timeout_s=60)) == 1
+    assert len(replicas.replicate(script(later), processes=1, timeout_s=300)) == 1

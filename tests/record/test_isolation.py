@@ -16,7 +16,7 @@ from anatomy.table.errors import Busy, MeasurementError, OutOfMemory
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-def ask(toylab, name, *, timeout_s=60, **params):
+def ask(toylab, name, *, timeout_s=300, **params):
     spec = {
         "experiment": name,
         "params": {"device": "cpu"} | params,
@@ -146,7 +146,7 @@ def test_a_script_may_wait_for_all_its_children(tmp_path):
     )
     heard = []
     with isolation.script_run(
-        [str(script)], name="it", variable="NONE", timeout_s=20, heard=heard.append
+        [str(script)], name="it", variable="NONE", timeout_s=300, heard=heard.append
     ):
         pass
     assert heard == ["alone"]

@@ -75,7 +75,7 @@ def test_code_that_never_comes_back_is_ended_with_the_name_of_its_block(tmp_path
         env={"PYTHONPATH": str(CHECKOUT), bounded.VARIABLE: "0.2", "PATH": ""},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode != 0 and "bad.md:1" in done.stderr
 

@@ -91,7 +91,7 @@ def test_a_preview_answers_after_an_error_with_the_last_good_pages(project, opti
         until(lambda: "Renamed" in asked(port, "other/"), preview)
     finally:
         preview.send_signal(signal.SIGINT)
-        preview.wait(30)
+        preview.wait(120)
 
 
 def until(true, process) -> None:
@@ -126,7 +126,7 @@ def test_ctrl_c_ends_a_build_in_a_block(project):
     try:
         until((project.folder / "begun").exists, build)
         build.send_signal(signal.SIGINT)
-        assert build.wait(60) != 0
+        assert build.wait(120) != 0
     finally:
         build.kill()
 
@@ -151,6 +151,6 @@ def test_a_preview_follows_the_code_of_the_package(project):
     )
     copytree(CHECKOUT / "anatomy", project.folder / "copy" / "anatomy")
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=project.folder, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], cwd=project.folder, capture_output=True, text=True, timeout=99
     )
     assert done.stdout == "edited\n", done.stderr

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from shutil import copytree
 
 from anatomy.record import signatures
 from anatomy.record.provenance import method
@@ -23,6 +22,7 @@ Files = dict[str, bytes]
 CONSTANTS, HOT_PATH = "constants", "hot path"
 AT_ONCE, VERIFIED = "at once", "after --verify"
 # Modules that a process forgets before it loads an edited room.
+LONGEST_S = 900  # for the traces of all edits, on a machine that others use as well
 RELOADED = ("anatomy", "tests.fakes", "tests.measure.method")
 
 
@@ -155,13 +155,14 @@ def traces_of(work: tuple[Files, Sequence[str]]) -> dict[str, str]:
     for name in [name for name in sys.modules if name.startswith(RELOADED)]:
         del sys.modules[name]
     with tempfile.TemporaryDirectory() as folder:
-        # With what Python has compiled, which goes by the files' sizes and times.
-        copy = copytree(signatures.PACKAGE, Path(folder, signatures.PACKAGE.name))
-        for file in {file for file, _ in signatures.sources(signatures.PACKAGE)} - files.keys():
-            (copy / file).unlink()
+        package = Path(folder, signatures.PACKAGE.name)
+        (package / method.ROOM).mkdir(parents=True)
+        for each in signatures.PACKAGE.iterdir():
+            if each.name != method.ROOM:  # edits are of the room alone
+                (package / each.name).symlink_to(each)
         for file, content in files.items():
-            if not (copy / file).is_file() or (copy / file).read_bytes() != content:
-                (copy / file).write_bytes(content)
+            if file.startswith(f"{method.ROOM}/"):
+                (package / file).write_bytes(content)
         sys.path.insert(0, folder)
         from tests.measure.method import command
         from tests.measure.method.traces import SCENARIOS, traced
@@ -180,7 +181,7 @@ def traces_of_all(works: Sequence[tuple[Files, Sequence[str]]]) -> list[dict[str
     import torch  # noqa: F401 - once for all forks
 
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
-        found = pool.map(traces_of, works, chunksize=1)
+        found = pool.map_async(traces_of, works, chunksize=1).get(LONGEST_S)
         # In peace: leaving terminates, which can kill a worker that holds the queue's lock, and
         # then waits for ever for the one that was just forked in its place.
         pool.close()
