@@ -232,7 +232,7 @@ def test_as_many_processes_as_are_declared_make_one_recording_that_says_so(toyla
     assert item.freshness.current and item.last_seconds == found.data["seconds"]
 
 
-def test_a_recording_of_one_process_says_so_and_nothing_else(toylab, tmp_path, in_this_process):
+def test_a_recording_of_one_process_says_so_and_nothing_else(toylab, tmp_path):
     (file,) = record(toylab, tmp_path, ("toy.fine", {})).saved
     data = recording.load(file).data
     assert data["method"]["process"] == "one fresh process"

@@ -93,7 +93,11 @@ FAILURES = {
     ),
     "an unknown experiment": (failing(SHOW.replace("bench", "bnech")), 9, "Did you mean 'cont"),
     "an unknown parameter": (failing(SHOW.replace("op=", "opp=")), 9, "called 'opp'"),
-    "an unknown row": (failing(SHOW.replace("op=", "rows=[") + ""), None, ""),
+    "an unknown row": (
+        failing(SHOW.replace('op="matmul"', 'rows=["contiguos"]')),
+        9,
+        "mean 'conti",
+    ),
     "an unknown claim": (
         failing("from anatomy.page import claims\nclaims('x')"),
         9,
@@ -123,20 +127,12 @@ FAILURES = {
     "a link to no page": ("# T\n\na\n[x](nope.md)\n", 4, "a link 'nope.md', but the target"),
     "a link to no heading": ("# T\n\n[x](#none)\n", 3, "a link '#none', but there is no such"),
 }
-FAILURES["an unknown row"] = (
-    failing(SHOW.replace('op="matmul"', 'rows=["contiguos"]')),
-    9,
-    "Did you mean 'contiguous'",
-)
-
-
 PAGE_OF = {what: f"wrong{number}.md" for number, what in enumerate(FAILURES)}
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory) -> dict[str, Built]:
-    """The build that names each wrong page. One names all that it finds in one look at the pages;
-    what is behind that look is built anew without them."""
+    """The build that names each wrong page: what one did not come to is built without the rest."""
     left, told = dict(FAILURES), {}
     while left:
         project = Project(tmp_path_factory.mktemp("wrong"), synthetic.shared())
