@@ -225,9 +225,7 @@ def ranged(row: Mapping[str, Any], column: str) -> str:
         return units.seconds_range(value, low, high)
     if declared.shown == columns.TIMES:
         return units.ratio_range(value, low, high)
-    if declared.shown == columns.PERCENT:
-        ends = [units.percent(end) for end in (low, high)]
-    elif declared.unit == columns.PER_SECOND:
+    if declared.unit == columns.PER_SECOND:
         ends = [units.rate(end, _rate_unit(row, column)) for end in (low, high)]
     else:
         ends = [printed({column: end}, column) for end in (low, high)]

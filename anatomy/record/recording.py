@@ -22,6 +22,8 @@ from anatomy.record import loading, signatures
 from anatomy.record.provenance import canonical, schema
 from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError, UnknownName
 
+# What reckoning with the rows of a file raises where they are not what their columns promise.
+WRONG_ROWS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 STALE_S = 600  # no process takes as long to write a file
 _TEMPORARY = re.compile(r"\.[0-9a-f]{8}\.tmp$")  # as `write_whole` names them
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
@@ -60,7 +62,7 @@ class Recording:
         kept = self.data["rows"]
         try:
             columns = judge.following(kept, circumstances(self.data, self.path))
-        except (MeasurementError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except (MeasurementError, *WRONG_ROWS) as error:
             if self.path is None:
                 raise
             raise RecordingError(

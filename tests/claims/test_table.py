@@ -4,6 +4,7 @@ import pytest
 
 from anatomy.claims import Case, Cases, Measured, Unmeasured
 from anatomy.claims.cases import between
+from anatomy.claims.findings import span
 from anatomy.claims.needs import best
 from anatomy.claims.pace import GPU, HOST, UNKNOWN, listed, pace
 from anatomy.claims.table import (
@@ -50,6 +51,41 @@ def test_the_highest_rate_belongs_to_the_shortest_time():
     found = rate_of(ROW | {"flops": 38.0}, "flops", "FLOP/s")
     assert (found.value, found.low, found.high) == (19.0, 38.0 / 2.2, 38.0 / 1.9)
     assert found.unit == "FLOP/s" and found.floor == 0.01
+    assert found.runs == (19.0,), "of one process"
+    several = rate_of(ROW | {"flops": 38.0, "run_medians_s": [1.9, 2.0, 3.8]}, "flops", "FLOP/s")
+    assert several.runs == (20.0, 19.0, 10.0)
+
+
+def test_each_process_is_held_against_the_end_and_not_against_1():
+    runs = (4.2, 4.3, 4.4)  # of three: at least 4, and not at least 4.19 in each
+    ratio = Measured(4.3, 4.2, 4.4, runs=runs)
+    assert ratio.at_least(4.0) is True and ratio.at_most(4.0) is False
+    assert ratio.at_least(4.19) is None
+    small = Measured(0.43, 0.42, 0.44, runs=(0.42, 0.43, 0.44))
+    assert small.at_least(0.4) is True and small.at_most(0.5) is True
+
+
+def test_numbers_below_1_have_their_median_on_the_logarithmic_scale_too():
+    found = span([Measured(value, value, value) for value in (0.1, 0.4)])
+    assert found.value == pytest.approx(0.2) and (found.low, found.high) == (0.1, 0.4)
+    mixed = span([Measured(value, value, value) for value in (-0.1, 0.3)])
+    assert mixed.value == pytest.approx(0.1)
+
+
+def test_the_ends_of_a_group_say_where_they_were_seen():
+    def case(width: int, value: float) -> Case:
+        return Case({"dtype": "bf16", "width": width}, True, Measured(value, value, value))
+
+    cases = Cases([case(256, 0.5), case(512, 4.0), case(1024, 1.5)])
+    assert cases.ends("dtype") == "bf16 0.500× (256) to 4.00× (512)"
+    assert Cases([case(256, 0.5)]).ends("dtype") == "bf16 0.500× (256)"
+
+
+@pytest.mark.parametrize("columns", [{}, {"op": "add"}])
+def test_a_row_that_is_not_there_is_told_with_those_that_are(columns):
+    table = Table([ROW | {"op": "matmul"}], {})
+    with pytest.raises(UnknownName, match="in a recording"):
+        table.row("b", **columns)
 
 
 @pytest.mark.parametrize(("blocks", "exact"), [(3, False), (5, False), (6, True), (12, True)])

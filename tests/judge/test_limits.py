@@ -12,6 +12,7 @@ from anatomy.judge.limits import (
     bound,
     datasheet,
     datasheets,
+    from_datasheet,
     ridge,
     share,
 )
@@ -67,6 +68,8 @@ def test_what_no_datasheet_states_is_labelled():
     assert sheet.cite("fp16").startswith("derived from ")
     assert sheet.cite("dram_bytes_per_s").startswith("derived from ")
     assert sheet.dram_bytes_per_s == 28e9 * 192 / 8
+    known = from_datasheet("NVIDIA GeForce RTX 5070").values()
+    assert all(each.source.startswith("derived from ") for each in known)
     assert datasheet("NVIDIA H200").cite("fp16") == datasheet("NVIDIA H200").source
 
 

@@ -48,5 +48,7 @@ def test_a_terminal_gets_a_bar_that_counts_and_estimates():
         reporter.begin("first")
         reporter.end("first", "28 s")
         reporter.begin("second")
+        assert reporter._bar.live.refresh_per_second <= 2, "more would be seen in what is measured"
     shown = stream.getvalue()
+    assert shown.endswith("\x1b[2K"), "the bar goes when all is done"
     assert "1/2" in shown and "second" in shown and "about 1 min 30 s left" in shown

@@ -86,6 +86,21 @@ def test_remeasure_measures_what_is_current(toylab, tmp_path, monkeypatch):
     assert asked == ["toy.fine"]
 
 
+def test_a_full_disk_ends_the_recording_of_them_all(tmp_path, monkeypatch, toylab):
+    def refused(*_, **__):
+        try:
+            raise OSError(28, "No space left on device")
+        except OSError:
+            raise RecordingError("It could not be written.") from None
+
+    monkeypatch.setattr(recorder, "_measure", lambda *_, **__: {})
+    monkeypatch.setattr(recorder.recording, "save", refused)
+    stale = Freshness("missing", "Not measured.")
+    items = [Item("toy.fine", {"device": "cpu"}, stale)] * 2
+    with pytest.raises(RecordingError, match="could not be written"):
+        recorder.record(items, root=tmp_path, package=toylab)
+
+
 def test_what_fails_costs_itself_alone(toylab, tmp_path, capfd):
     done = record(
         toylab,

@@ -11,12 +11,25 @@ import pytest
 from anatomy.record import loading, recording, signatures
 from anatomy.record.provenance.schema import SCHEMA
 from anatomy.table.errors import BadParameter, RecordingError, UnknownName
+from tests.fakes import synthetic
 from tests.fakes.toy_recording import DEFAULTS, KERNEL, made
 
 
 @pytest.fixture
 def saved(tmp_path):
     return recording.save(made(), tmp_path, defaults=DEFAULTS)
+
+
+@pytest.mark.parametrize("wrong", [{"blocks_s": "none"}, {"limit": -1.0}, {"variant": []}])
+def test_rows_that_can_not_be_judged_are_an_error_of_their_file_or_else_of_whoever_made_them(wrong):
+    file = synthetic.shared() / synthetic.MACHINE / "contiguity.bench" / "default.json"
+    data = recording.load(file).data
+    broken = data | {"rows": [row | wrong for row in data["rows"]]}
+    with pytest.raises(RecordingError, match=r"its rows can't be judged.*Make it anew"):
+        recording.Recording(broken, file).rows  # noqa: B018
+    with pytest.raises((AttributeError, TypeError, ValueError)) as error:
+        recording.Recording(broken, None).rows  # noqa: B018
+    assert not isinstance(error.value, RecordingError)
 
 
 # The key.
