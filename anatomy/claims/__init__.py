@@ -161,7 +161,7 @@ def _result(asked: Claim, found: tuple[Found, ...], shown: str) -> Result:
     word, evidence, seen = _judged(asked, found)
     measured, condition = (seen.measured, seen.condition) if seen else (None, "")
     read = [each for each in found if each.recording]
-    machines = {each.recording.machine if each.on_cpu else shown for each in read}
+    machines = {each.recording.machine for each in read}
     machine = machines.pop() if len(machines) == 1 else shown
     return Result(asked, word, evidence, found, measured, condition, machine)
 

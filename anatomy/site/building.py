@@ -34,7 +34,10 @@ GRACE_S = 15.0  # for an interrupted recorder to end what it started
 
 Here = dict[str, Any] | None
 Text = tuple[str, int]  # of a page, and the lines of front matter above it
-# A drawn picture, and what stands in its place until the page is published.
+# What neither Markdown nor the search has to read: a figure without targets of links, and else its
+# pictures. Then what stands in its place until the page is published.
+_UNREAD = re.compile(r"<figure [^<>]*data-search-exclude>.*?</figure>|<svg .*?</svg>", re.DOTALL)
+_ID = re.compile(r'\sid="')
 _PICTURE = re.compile(r"<svg .*?</svg>", re.DOTALL)
 _PLACE = re.compile(r"<!--picture (\d+)-->")
 
@@ -93,15 +96,18 @@ class Building:
             wrong += failed
             printed, pictures = {}, []
 
-            def put_by(picture: re.Match) -> str:
-                pictures.append(picture[0])
+            def put_by(found: re.Match) -> str:
+                whole = found[0].startswith("<figure")
+                if whole and _ID.search(_PICTURE.sub("", found[0])):  # may be a link's target
+                    return _PICTURE.sub(put_by, found[0])
+                pictures.append(found[0])
                 return f"<!--picture {len(pictures) - 1}-->"
 
             for fence in fences.find(text):
                 if fence.executes and (place := fence.options.get("id")):
                     begun(place)
                     try:
-                        printed[place] = _PICTURE.sub(put_by, self._run(showing, fence, place))
+                        printed[place] = _UNREAD.sub(put_by, self._run(showing, fence, place))
                     except AnatomyError as error:
                         wrong.append(str(error))
                         printed[place] = ""

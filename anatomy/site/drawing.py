@@ -4,6 +4,7 @@ A page's blocks are programs: one may leave, crash, be killed for its memory, or
 a process of its own it ends that page alone, and the build can say at which block.
 """
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -22,6 +23,7 @@ from anatomy.record.showing import PageError
 from anatomy.table.errors import AnatomyError
 
 HINT = "Pages only show what is recorded, which takes seconds."
+PR_SET_PDEATHSIG = 1  # of Linux' prctl: the signal that this process gets when its parent ends
 MOST = 8  # processes; there are some thirty pages
 Heard = Callable[[str], None]
 Work = Callable[[str, Heard], Any]  # on a page; who hears the place of each block begun
@@ -123,6 +125,8 @@ def _can_fork() -> bool:
 def _work(work: Work, names: Sequence[str], turn, said: Connection, others: Sequence) -> None:
     for each in others:  # so that nothing but the build holds them open
         each.close()
+    # However the build ends, so does this: a block may be at work that never looks around.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     bounded.watched = True
     with suppress(BrokenPipeError):  # the build has ended

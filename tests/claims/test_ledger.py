@@ -69,6 +69,9 @@ def test_csv_and_json_are_the_same_rows(found):
     assert one["claimed_low"] == one["claimed_high"] == 1.99 and one["unit"] == "x"
     assert one["measured_low"] < one["measured"] < one["measured_high"]
     assert one["deviation"] == pytest.approx(one["measured"] / 1.99, rel=1e-4)
+    conditions = {each.claim.name: each.condition or None for each in found}
+    assert {entry["claim"]: entry["condition"] for entry in data} == conditions
+    assert any(conditions.values()) and ledger.as_json(found).startswith('[\n {\n  "row": ')
     later = next(entry for entry in data if entry["claim"] == "register-bandwidth")
     assert later["verdict"] == "not measured yet" and later["awaits"] == "curriculum"
     assert later["measured"] is None and later["fresh"] is None

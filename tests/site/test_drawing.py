@@ -39,10 +39,21 @@ def test_pictures_are_put_by_while_markdown_is_read_and_come_back():
     made = building.Building(synthetic.shared(), synthetic.MACHINE)
     made.page("a.md", TEXT, 0)
     printed = made.block("a.md:5") + made.block("a.md:10")
-    assert "<svg" not in printed
+    assert "<svg" not in printed and "<figure" not in printed
     html = made.with_pictures("a.md", printed)
     assert html.count("<svg ") == html.count("</svg>") > 1 and "<!--picture" not in html
     assert made.with_pictures("a.md", "<!--picture 99-->") == ""
+
+
+def test_what_a_link_may_lead_to_is_left_to_be_found():
+    figure = "<figure class='a' data-search-exclude><p{}>x</p><svg id='s'></svg></figure>"
+    both = [figure.format(""), figure.format(' id="t"')]
+    made = building.Building(synthetic.shared(), synthetic.MACHINE)
+    made.page("a.md", block(f"print({both[0]!r})\nprint({both[1]!r})"), 0)
+    hidden, told = made.block("a.md:1").splitlines()
+    assert hidden == "<!--picture 0-->"
+    assert ' id="t"' in told and "<svg" not in told
+    assert made.with_pictures("a.md", f"{hidden}\n{told}").splitlines() == both
 
 
 def prepared(monkeypatch, before=None, **texts) -> building.Building:

@@ -15,6 +15,7 @@ import pytest
 from anatomy.site.preview import Preview
 from tests.fakes import synthetic
 from tests.fakes.sites import CHECKOUT, Project, block
+from tests.record.test_isolation import gone
 
 
 @pytest.fixture
@@ -129,6 +130,22 @@ def test_ctrl_c_ends_a_build_in_a_block(project):
         assert build.wait(120) != 0
     finally:
         build.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere blocks run in the build's process")
+def test_no_block_outlives_a_build_that_is_killed(project):
+    code = "import os\nopen('begun', 'w').write(str(os.getpid()))\nsum(range(10**12))"
+    project.write(index="# T\n\n" + block(code))
+    build = subprocess.Popen(
+        project.command(), cwd=project.folder, env=project.environment(), stderr=subprocess.DEVNULL
+    )
+    begun = project.folder / "begun"
+    until(lambda: begun.exists() and begun.read_text(), build)
+    worker = int(begun.read_text())
+    assert worker != build.pid and not gone(worker, within_s=0.1)
+    build.kill()
+    build.wait()
+    assert gone(worker)
 
 
 def test_a_preview_follows_the_code_of_the_package(project):
