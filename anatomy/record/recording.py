@@ -253,8 +253,9 @@ def machines(root: Path) -> list[str]:
 
 def known_machine(root: Path, slug: str) -> str:
     """`slug`, which somebody named; UnknownName, with the nearest, where only others are recorded,
-    for each of its figures would be a gap."""
-    if (known := machines(root)) and slug not in known:
+    for each of its figures would be a gap. CPUs are no others: theirs stand beside any machine's."""
+    known = machines(root)
+    if slug not in known and not all(map(of_a_cpu, known)):
         raise UnknownName("machine with recordings called", slug, known)
     return slug
 

@@ -193,6 +193,8 @@ def test_no_machine_is_called_what_nobody_recorded(tmp_path, saved):
     assert recording.known_machine(tmp_path / "new", "any") == "any"  # where nothing is recorded
     with pytest.raises(UnknownName, match=r"'nvidia-h20'\. Did you mean 'nvidia-h200'"):
         recording.known_machine(tmp_path, "nvidia-h20")
+    (tmp_path / "nvidia-h200").rename(tmp_path / "cpu-some")  # as a contributor without a GPU has
+    assert recording.known_machine(tmp_path, "nvidia-h20") == "nvidia-h20"
 
 
 WITH_A_LIMIT = """
