@@ -253,7 +253,7 @@ def machines(root: Path) -> list[str]:
 
 def known_machine(root: Path, slug: str) -> str:
     """`slug`, which somebody named; UnknownName, with the nearest, where only others are recorded,
-    for each of its figures would be a gap. CPUs are no others: theirs stand beside any machine's."""
+    for each of its figures would be a gap. A CPU is no other: it stands beside any machine."""
     known = machines(root)
     if slug not in known and not all(map(of_a_cpu, known)):
         raise UnknownName("machine with recordings called", slug, known)
