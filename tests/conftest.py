@@ -3,6 +3,7 @@
 import gc
 import math
 import os
+import signal
 import tempfile
 import time
 import warnings
@@ -15,6 +16,9 @@ import pytest
 # At toy size a second thread waits for the first and spends a core on it; this is read by torch
 # when it is imported, here and in every process that a test starts.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# What a shell starts in the background ignores them, and so would all that tests start and end.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # Files that take longest, which two processes are to begin with.
 FIRST = ("record/test_experiments", "measure/method/test_edits", "browser/test_browser")
 FIRST += ("test_contributing", "diagnosis/test_script_diagnosis", "record/test_recorder")
