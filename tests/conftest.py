@@ -18,7 +18,8 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # What a shell starts in the background ignores them, and so would all that tests start and end.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+for each in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(each, signal.SIG_DFL)
 # Files that take longest, which two processes are to begin with.
 FIRST = ("record/test_experiments", "measure/method/test_edits", "browser/test_browser")
 FIRST += ("test_contributing", "diagnosis/test_script_diagnosis", "record/test_recorder")
