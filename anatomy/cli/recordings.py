@@ -51,6 +51,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
             bool, typer.Option("--plan", help="Only say what is not current and how long it took.")
         ] = False,
         budget: options.BudgetOption = None,
+        timeout: options.OwnTimeoutOption = None,
         prune: Annotated[
             bool, typer.Option("--prune", help="Delete recordings that no page shows.")
         ] = False,
@@ -84,6 +85,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
                 root=root,
                 mode="remeasure" if remeasure else "auto",
                 budget_s=budget,
+                timeout_s=timeout,
                 allow_foreign=allow_foreign,
                 package=package,
             )
@@ -210,6 +212,7 @@ def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
     lines = []
     for each in items:
         last = None if each.last_seconds is None else units.seconds(each.last_seconds)
+        last = f"{last} on {each.there}" if each.there else last
         places, fresh = ", ".join(each.places) or None, each.freshness
         lines.append((each.title, fresh.state, last, places, fresh.reason))
     show(table(("experiment", "state", "last took", "shown by", "why"), lines))

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -44,6 +45,7 @@ class Item:
     params: dict[str, Any]
     freshness: Freshness  # of its recording on this machine
     last_seconds: float | None = None  # that measuring it took, all processes together
+    there: str = ""  # slug of the machine where it took that, if not here
     places: tuple[str, ...] = ()  # where it is shown, as `page.md:line`
     title: str = ""  # with what is not its default: `contiguity.bench dtype=bf16`
     processes: int | None = None  # fresh ones to measure it in; None: as many as it declares
@@ -119,10 +121,21 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
         except RecordingError as error:
             fresh = Freshness("missing", str(error))
     fresh = fresh or freshness(found, None if on_cpu else here, package, processes)
-    if found:
-        more = (processes or declared.processes) / processes_of(found)
-        last_seconds = found.data["seconds"] * more
-    return Item(name, params, fresh, last_seconds, places, declared.title(params), processes)
+    before = found or (_elsewhere(root, name, params) if package is None else None)
+    if before:
+        more = (processes or declared.processes) / processes_of(before)
+        last_seconds = before.data["seconds"] * more
+    there = before.machine if before and not found else ""
+    return Item(name, params, fresh, last_seconds, there, places, declared.title(params), processes)
+
+
+def _elsewhere(root: Path, name: str, params: Mapping[str, Any]) -> Any:
+    """The recording of a call on another machine, or None: it took about as long there."""
+    for slug in recording.machines(root):
+        with suppress(RecordingError):
+            if there := recording.find(root, slug, name, **params):
+                return there
+    return None
 
 
 def run(
@@ -204,12 +217,14 @@ def record(
     root: Path,
     mode: Literal["auto", "remeasure"] = "auto",
     budget_s: float | None = None,
+    timeout_s: float | None = None,
     allow_foreign: bool = False,
     package: Path | None = None,
 ) -> Outcome:
     """Measure what is not current, and in mode `remeasure` everything; save each recording at once.
     What fails costs itself alone. What does not fit into the budget is left for the next call: an
-    item that took longer last time is not begun, and one that overruns is ended. Raises DeviceError
+    item that took longer last time is not begun, and one that overruns is ended. A process is ended
+    after `timeout_s`, by default what its experiment declares. Raises DeviceError
     where something needs a GPU and there is none, Busy where another process measures here, and
     RecordingError where the disk refuses: nothing more could be kept."""
     todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
@@ -227,15 +242,16 @@ def record(
                 outcome.left.append(item)
                 reporter.end(item.title, "left for the next call")
                 continue
-            _record_one(item, outcome, reporter, Path(root), remaining, allow_foreign, package)
+            how = Path(root), remaining, timeout_s, allow_foreign, package
+            _record_one(item, outcome, reporter, *how)
     outcome.seconds = time.monotonic() - started
     return outcome
 
 
-def _record_one(item, outcome, reporter, root, remaining, allow_foreign, package) -> None:
+def _record_one(item, outcome, reporter, root, remaining, timeout_s, allow_foreign, package):
     call = item.name, item.params, allow_foreign, root, package, item.processes
     try:
-        found = _measure(*call, reporter.begin, within_s=remaining)
+        found = _measure(*call, reporter.begin, timeout_s, within_s=remaining)
         defaults = signatures.signature(item.name, package).defaults
         outcome.saved.append(recording.save(found, root, defaults=defaults))
     except AnatomyError as error:

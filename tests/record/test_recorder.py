@@ -86,6 +86,27 @@ def test_remeasure_measures_what_is_current(toylab, tmp_path, monkeypatch):
     assert asked == ["toy.fine"]
 
 
+def test_what_was_never_measured_here_is_expected_to_take_as_long_as_elsewhere():
+    root = CHECKOUT / "recordings"
+    here = {"slug": "nvidia-some", "card": None, "torch": None, "driver": None}
+    (item,) = recorder.plan([("limits.floors", {})], root, here)
+    there = recording.find(root, "nvidia-h200", "limits.floors")
+    assert item.freshness.state == "missing" and item.there == "nvidia-h200"
+    assert item.last_seconds == there.data["seconds"]
+    (own,) = recorder.plan([("limits.floors", {})], root, None, slug="nvidia-h200")
+    assert own.there == "" and own.last_seconds == there.data["seconds"]
+
+
+def test_a_slow_machine_may_take_longer_than_an_experiment_declares(tmp_path, monkeypatch, toylab):
+    limits = []
+    monkeypatch.setattr(recorder, "_measure", lambda *given, **_: limits.append(given[-1]) or 1 / 0)
+    items = [Item("toy.fine", {"device": "cpu"}, Freshness("missing", "Not measured."))]
+    for timeout_s in (None, 900.0):
+        with pytest.raises(ZeroDivisionError):
+            recorder.record(items, root=tmp_path, timeout_s=timeout_s, package=toylab)
+    assert limits == [None, 900.0]
+
+
 def test_a_full_disk_ends_the_recording_of_them_all(tmp_path, monkeypatch, toylab):
     def refused(*_, **__):
         try:
