@@ -20,14 +20,21 @@ def saved(tmp_path):
     return recording.save(made(), tmp_path, defaults=DEFAULTS)
 
 
-@pytest.mark.parametrize("wrong", [{"blocks_s": "none"}, {"limit": -1.0}, {"variant": []}])
-def test_rows_that_can_not_be_judged_are_an_error_of_their_file_or_else_of_whoever_made_them(wrong):
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"blocks_s": "no"}, "convert"),
+        ({"limit": -1.0}, "startswith"),
+        ({"variant": []}, "hashable"),
+    ],
+)
+def test_rows_that_can_not_be_judged_are_an_error_of_their_file_or_else_as_it_came(wrong, says):
     file = synthetic.shared() / synthetic.MACHINE / "contiguity.bench" / "default.json"
     data = recording.load(file).data
     broken = data | {"rows": [row | wrong for row in data["rows"]]}
     with pytest.raises(RecordingError, match=r"its rows can't be judged.*Make it anew"):
         recording.Recording(broken, file).rows  # noqa: B018
-    with pytest.raises((AttributeError, TypeError, ValueError)) as error:
+    with pytest.raises((AttributeError, TypeError, ValueError), match=says) as error:
         recording.Recording(broken, None).rows  # noqa: B018
     assert not isinstance(error.value, RecordingError)
 
