@@ -63,14 +63,13 @@ def on_config(config):
 
 def on_pre_build(config):
     """Find what the pages show and measure what is missing, before the old site is removed."""
-    global _building
-    global _seen
+    global _building, _seen
     _wrong.clear()
-    before = _building
-    if _command != "serve" or _seen != (_seen := _stamps(config)):
-        before = None
-    if _command == "serve" and before is None:
-        _anatomy().forget_modules()
+    if _command == "serve":
+        seen_before, _seen = _seen, _stamps(config)
+        if _seen != seen_before:  # what was drawn is no good, even where this build fails
+            _building = None
+            _anatomy().forget_modules()
     files = get_files(config).documentation_pages()
     _pages.clear()
     _pages.update((file.src_uri, file.content_string) for file in files)
@@ -84,7 +83,7 @@ def on_pre_build(config):
             here=_here,
             record=_record,
             navigate=config.nav is None,
-            before=before,
+            before=_building,
         )
     )
 

@@ -90,6 +90,14 @@ def test_a_preview_answers_after_an_error_with_the_last_good_pages(project, opti
         settings = project.folder / "mkdocs.yml"  # beside the pages, so all of them are new
         settings.write_text(settings.read_text() + "site_name: Renamed\n")
         until(lambda: "Renamed" in asked(port, "other/"), preview)
+        # Such an edit counts for all pages also where the first build after it fails.
+        page.write_text("# Home\n\n[[claim:nope]]\n")
+        until(lambda: 'role="alert"' in asked(port), preview)
+        settings.write_text(settings.read_text().replace("Renamed", "Once more"))
+        until(lambda: log.read_text().count("The last good pages are shown") >= 3, preview)
+        page.write_text("# Home\n\ndelta\n")
+        until(lambda: "delta" in asked(port), preview)
+        assert "Once more" in asked(port, "other/")
     finally:
         preview.send_signal(signal.SIGINT)
         preview.wait(120)
