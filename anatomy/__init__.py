@@ -9,7 +9,7 @@ a recording, and a command that prints its help, must not wait for either.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anatomy.comparison import compare_patiently as compare
+    from anatomy.comparison import compare_in_python as compare
     from anatomy.diagnosis.readers import diagnose
 
 __version__ = "0.1.0"
@@ -19,7 +19,7 @@ __all__ = ["__version__", "compare", "diagnose"]
 def __getattr__(name: str) -> Any:
     """Load `compare` or `diagnose`, and torch with it, when it is first asked for."""
     if name == "compare":
-        from anatomy.comparison import compare_patiently as compare
+        from anatomy.comparison import compare_in_python as compare
 
         return compare
     if name == "diagnose":

@@ -18,7 +18,6 @@ from anatomy.judge.limits import Ceilings
 from anatomy.machine import host
 from anatomy.measure import census, sampling
 from anatomy.measure.comparison import PRECISION, Variants, compare_raw, known_control
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.record import handover, recording
@@ -98,7 +97,7 @@ def compare(
             default that of products in the result's number format where there are `flops`, and
             `copy` where there are `bytes` alone.
         device: `cuda:0` or `cpu`.
-        iters: Least number of samples of each variant.
+        iters: Least number of timed calls of each variant.
         budget_s: Seconds, settling apart, after which no block is begun; a figure that is not
             narrow by then is marked `wide`.
         precision: Half width of an interval, as a share of its median, that suffices at a look; 0
@@ -165,11 +164,10 @@ def compare(
 
 
 @functools.wraps(compare)
-def compare_patiently(variants, *, device="cuda:0", watch=None, **given) -> Comparison:
-    """As `compare`, for a reader's own code: how long its calls take nobody knows."""
+def compare_in_python(*variants, **given) -> Comparison:
+    """As `compare`, with errors as a reader's own session shows them."""
     with told_in_python():
-        watch = watch or patient_stopwatch(device)
-        return compare(variants, device=device, watch=watch, **given)
+        return compare(*variants, **given)
 
 
 def _require_counts(**given: Each) -> None:

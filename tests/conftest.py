@@ -90,7 +90,7 @@ def in_this_process(monkeypatch):
     """Experiments run without a process of their own: what the recorder makes of them is asked."""
     from anatomy.record import isolation, worker
 
-    def ask(spec, *, timeout_s, environment):
+    def ask(spec, **how):
         with warnings.catch_warnings(action="ignore"):  # of the toys' columns
             return worker.measure(spec | {"spawned": time.time()})
 

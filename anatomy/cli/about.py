@@ -57,9 +57,9 @@ def add(app: typer.Typer, package: Path | None) -> None:
     @app.command(epilog="Example: pytorch-gpu-anatomy machine --device cuda:0")
     def machine(device: DeviceOption = "cuda:0", format: FormatOption = "text") -> None:
         """Show what was detected of a device, and its limits: the maker's and those measured."""
-        from anatomy.record import recorder  # the record half; the other commands do without
+        from anatomy.record import measuring  # the record half; the other commands do without
 
-        here = recorder.describe(device)
+        here = measuring.describe(device)
         found = ceilings.compared(here["machine"]["slug"], here["machine"]["gpu"])
         if format == "json":
             say(json.dumps(here | {"limits": found}, indent=1))

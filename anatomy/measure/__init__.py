@@ -7,9 +7,10 @@ What may be concluded from it is none of its business: `anatomy.comparison.compa
 * `clock` the hot path: CUDA events behind a queue that hides dispatch, or the host's counter
 * `census` which kernels ran, by name, as CUPTI saw them
 * `calibration` what the clock itself costs, which is taken off
-* `stopwatch` a clock with its calibration and its counters; `patient` one for long calls
+* `stopwatch` a clock with its calibration and its counters
 * `sampling` decides how one sample of a callable is taken, and takes it
-* `blocks` the order in which variants alternate, when to look, what to throw away
+* `blocks` the order in which variants alternate, when to look, what to throw away; `turns` with
+  processes that measure on other GPUs
 * `comparison` puts the steps together
 
 METHOD.json has the id of all this. It changes where a number could, and not where a word does;

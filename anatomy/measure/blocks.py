@@ -4,18 +4,23 @@ different. In a block all variants are measured within milliseconds of each othe
 blocks each comes equally often before and after each other. What a block disturbed by a recorded
 cause says is thrown away, counted, and measured again; an outlier without a cause is kept."""
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median, median_grouped
 
+from anatomy.measure import turns
 from anatomy.measure.sampling import Sampler
 from anatomy.table.errors import MeasurementError
 
 # When to look whether the figures are narrow enough. Looking after every block would stop at a
-# lucky moment, and the intervals would then cover less often than they say.
+# lucky moment, and the intervals would then cover less often than they say. An interval narrows
+# with the root of the number of blocks: one that even the last look could not make narrow enough
+# is not waited for. How wide it is, a dozen blocks tell to within a half.
 LOOKS = (12, 24, 48)
+OUT_OF_REACH = 1.5
 # A spent budget ends the blocks once the samples asked for are taken. It ends them earlier only if
 # single samples up to the first look would take so many budgets; this many blocks are taken anyway,
 # and a figure from fewer than 6 of them says `wide`.
@@ -60,25 +65,31 @@ def balanced_orders(count: int, seed: int) -> list[list[int]]:
 def run(
     samplers: Mapping[str, Sampler],
     *,
-    narrow_enough: Callable[[list[list[float]]], bool],
-    least_samples: int,
+    widest: Callable[[list[list[float]]], float],
+    precision: float,
+    least_calls: int,
     budget_s: float,
     seed: int,
     looks: Sequence[int] = LOOKS,
     company: int | None = None,
 ) -> Measured:
     """Measure all variants in interleaved blocks until they are narrow enough, or time is up. The
-    control stands twice among the `samplers`. `narrow_enough` is asked, with one list of block
-    medians per variant, after as many blocks as `looks` says. After `budget_s` seconds no block is
-    begun; but see `PATIENCE`. `company` counts other processes on the device that were there before
-    and are allowed. MeasurementError where more blocks are thrown away than kept."""
+    control stands twice among the `samplers`. After as many blocks as `looks` says, `widest` is
+    asked, with one list of block medians per variant, for the widest relative half-width; one up to
+    `precision` ends the blocks, as does one that is out of its reach. Each variant is called
+    `least_calls` times. After `budget_s` seconds no block is begun; but see `PATIENCE`. `company`
+    counts other processes on the device that were there before and are allowed. MeasurementError
+    where more blocks are thrown away than kept."""
     names, samplers = list(samplers), list(samplers.values())
     watch = samplers[0].watch
     count = len(samplers)
     orders = balanced_orders(count, seed)
     # Many short parts rather than few long ones: what is compared is then closer in time.
-    least_a_block = -(-least_samples // looks[-1])
-    per_block = [max(least_a_block, round(PART_S / s.sample_s), 1) for s in samplers]
+    least = [-(-least_calls // s.calls) for s in samplers]
+    per_block = [
+        max(-(-samples // looks[-1]), round(PART_S / s.sample_s), 1)
+        for samples, s in zip(least, samplers, strict=True)
+    ]
     patient = looks[0] * sum(s.sample_s for s in samplers) <= PATIENCE * budget_s
     measured = Measured([[] for _ in samplers], [[] for _ in samplers])
     seen: list[list[dict]] = [[] for _ in samplers]
@@ -87,7 +98,8 @@ def run(
     attempts = 0
     while measured.blocks < looks[-1]:
         order = orders[attempts % len(orders)]
-        parts, causes = _block(names, samplers, order, per_block, company)
+        with turns.turn(alone=any(sampler.of_host for sampler in samplers)):
+            parts, causes = _block(names, samplers, order, per_block, company)
         attempts += 1
         if causes:
             measured.discarded.update(causes)
@@ -101,10 +113,13 @@ def run(
                 seen[index].append(after)
                 caps[index].append(capped)
         enough = measured.blocks >= looks[0] and all(
-            len(samples) >= least_samples for samples in measured.raw
+            len(samples) >= wanted for samples, wanted in zip(measured.raw, least, strict=True)
         )
-        if enough and measured.blocks in looks and narrow_enough(measured.medians):
-            break
+        if enough and measured.blocks in looks:
+            half_width = widest(measured.medians)
+            within_reach = OUT_OF_REACH * precision * math.sqrt(looks[-1] / measured.blocks)
+            if half_width <= precision or 0 < within_reach < half_width:
+                break
         spent = watch.now() - started > budget_s
         if spent and (enough or (not patient and measured.blocks >= min(LEAST_BLOCKS, looks[0]))):
             break

@@ -181,14 +181,25 @@ class CudaClock(Clock):
         return all(self._still_busy(call) for _ in range(SIDE_STREAM_ASKED))
 
     def _still_busy(self, call: Call) -> bool:
+        # Behind a call of tens of milliseconds the host's caches are cold, and on some hosts
+        # waiting for an idle device then takes over `SIDE_STREAM_S`. So what counts is by how much
+        # it is longer than behind a sleep of the same length, which leaves nothing.
+        left_s, lasted_s = self._wait_behind(call)
+        idle_s, _ = self._wait_behind(lambda: self.hold(lasted_s))
+        return left_s - idle_s > SIDE_STREAM_S
+
+    def _wait_behind(self, call: Call) -> tuple[float, float]:
+        """Seconds of waiting for the device after the stream has finished with `call`; and those
+        until then."""
         self.drain()
         end = _event()
+        start = self.now()
         call()
         end.record()
         end.synchronize()
-        start = self.now()
+        done = self.now()
         self.drain()
-        return self.now() - start > SIDE_STREAM_S
+        return self.now() - done, done - start
 
     def hold(self, seconds: float) -> None:
         if seconds > 0:
@@ -212,30 +223,6 @@ class CudaClock(Clock):
             rates.append(SLEEP_CYCLES / (start.elapsed_time(end) * 1e-3))
         # The highest rate seen makes every later sleep at least as long as it was asked to be.
         return max(rates)
-
-
-class PatientClock(CudaClock):
-    """As `CudaClock`, less what waiting takes behind a sleep that lasts as long as the call. After
-    tens of milliseconds the host's caches are cold, and on some hosts waiting for an idle device
-    then takes over `SIDE_STREAM_S`. It looks as if the call had left work on another stream."""
-
-    def _still_busy(self, call: Call) -> bool:
-        left_s, lasted_s = self._wait_behind(call)
-        idle_s, _ = self._wait_behind(lambda: self.hold(lasted_s))
-        return left_s - idle_s > SIDE_STREAM_S
-
-    def _wait_behind(self, call: Call) -> tuple[float, float]:
-        """Seconds of waiting for the device after the stream has finished with `call`; and those
-        until then."""
-        self.drain()
-        end = _event()
-        start = self.now()
-        call()
-        end.record()
-        end.synchronize()
-        done = self.now()
-        self.drain()
-        return self.now() - done, done - start
 
 
 def null() -> None:

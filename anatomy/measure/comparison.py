@@ -22,7 +22,7 @@ PRECISION = 0.01
 LEAK_BYTES = 2**20
 # Settling ends when two rounds of all variants differ by less than this, or after the cap; a round
 # lasts so long, or so many calls of each.
-SETTLED, SETTLE_ROUND_S, SETTLE_CAP_S = 0.02, 0.1, 5.0
+SETTLED, SETTLE_ROUND_S, SETTLE_CAP_S = 0.02, 0.05, 5.0
 MOST_REPEATS = 1000
 # The 99th percentile of fewer samples than this is their largest.
 LEAST_SAMPLES_P99 = 100
@@ -98,10 +98,11 @@ def compare_raw(
     allocated, preempted = watch.allocated(), watch.preemptions()
     measured = blocks.run(
         samplers,
-        narrow_enough=lambda medians: all(
-            intervals.half_width(intervals.median_interval(m)) <= precision for m in medians
+        widest=lambda medians: max(
+            intervals.half_width(intervals.median_interval(m)) for m in medians
         ),
-        least_samples=iters,
+        precision=precision,
+        least_calls=iters,
         budget_s=budget_s - (watch.now() - began - settled_s),
         seed=seed,
         company=company,

@@ -25,7 +25,7 @@ QUANTITIES: tuple[Quantity, ...] = ("gpu_cold", "gpu_warm", "host_enqueue", "ste
 BATCH_S = 400e-6
 # A wall-clock batch begins with an idle device and ends with one synchronize, about 15 us of it;
 # they must be a small part of the whole.
-WALL_BATCH_S = 16e-3
+WALL_BATCH_S = 8e-3
 # The sleep in front of queued calls: this long, and this many times what the host needs to queue
 # them.
 HOLD_MARGIN_S, HOLD_FACTOR = 20e-6, 1.5
@@ -34,9 +34,11 @@ CLOCK_MATTERS_S = 500e-6
 # Cold calls that are queued behind one sleep; the sleep is lost time.
 CHUNK = 16
 # A call longer than this is called no more often than its samples need.
-SLOW_S = 0.1
+SLOW_S = 0.02
 # How often a leaking sample is retaken with twice the sleep before it is called launch-inclusive.
 RETAKES = 4
+# A host that needs this share of a step to ask for it sets the pace, now and then at least.
+HOST_PACED = 0.8
 # No kernel is shorter than this.
 LEAST_S = 0.2e-6
 # Least time a kernel launch takes the host; bounds how many launches a batch of calls can hold.
@@ -86,6 +88,12 @@ class Sampler:
     def asks_the_clock(self) -> bool:
         """Whether a jump of what the clock adds would show, so that every block asks for it."""
         return self.way == "alone" and self.period_s < CLOCK_MATTERS_S
+
+    @property
+    def of_host(self) -> bool:
+        """Whether the host takes about as long to ask for the work as the work takes."""
+        on_host = self.watch.device.type == "cpu" or self.way == "enqueue" or self.launch_inclusive
+        return on_host or (self.way == "wall" and self.enqueue_s >= HOST_PACED * self.period_s)
 
     @property
     def sample_s(self) -> float:

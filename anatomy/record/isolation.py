@@ -20,11 +20,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from anatomy.record.nursery import Nursery
 from anatomy.table import errors
 from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 
 # How often to look whether a worker has ended. Rare enough to cost a measurement nothing.
 LOOK_S = 0.05
+WORKER = "anatomy.record.worker"
 TAIL_LINES = 15  # lines of a crashed worker's output that are kept to show
 
 POSIX = os.name == "posix"
@@ -38,15 +40,24 @@ BEGUN_S = 60  # a folder of that age has been locked by whoever made it
 LEASHED = 'exec 3<&0; ( (read -r _; kill -9 0) <&3 & ); exec 3<&-; exec "$@" <"$0"'
 
 
+_running: list[Any] = []  # processes that a call waits for
+_ending = threading.Event()  # whoever waits for one is to leave
+
+
 class TimeLimit(MeasurementError):
     """A worker took longer than it was given."""
 
 
 def ask(
-    spec: Mapping[str, Any], *, timeout_s: float, environment: Mapping[str, str] | None = None
+    spec: Mapping[str, Any],
+    *,
+    timeout_s: float,
+    environment: Mapping[str, str] | None = None,
+    warm: Nursery | None = None,
 ) -> dict[str, Any]:
     """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
-    After `timeout_s` seconds it is killed with all its children; `environment` adds to that of this
+    It is forked off the nursery `warm` where there is one, else it begins from nothing. After
+    `timeout_s` seconds it is killed with all its children; `environment` adds to that of this
     process. Raises what the experiment refused, by the same name; OutOfMemory also where it was
     killed for its memory; and MeasurementError where it took too long, crashed, or failed in a way
     it did not foresee. The error's `output` is the end of what it printed."""
@@ -55,15 +66,20 @@ def ask(
         task = {**spec, "result": str(result), "spawned": time.time()}
         given = Path(folder) / "task.json"
         given.write_text(json.dumps(task), encoding="utf-8")
-        # A file called torch.py in the current folder must not be imported, hence -P.
-        command = ["-P", "-m", "anatomy.record.worker"]
-        status, output = _run(command, environment or {}, timeout_s, task=given)
+        status, output = _run(_worker(given, environment or {}, warm), timeout_s)
         if status != 0 or not result.is_file():
             raise _with_output(_crash(status), output)
         outcome = json.loads(result.read_text(encoding="utf-8"))
     if "error" in outcome:
         raise _with_output(revive(outcome["error"], outcome["message"]), outcome["trace"])
     return outcome
+
+
+def _worker(task: Path, environment: Mapping[str, str], warm: Nursery | None) -> Any:
+    if warm:
+        return warm.fork(WORKER, task, environment)
+    # A file called torch.py in the current folder must not be imported, hence -P.
+    return _Launched(["-P", "-m", WORKER], environment, task)
 
 
 @contextlib.contextmanager
@@ -82,7 +98,7 @@ def script_run(
         file = Path(folder) / "found"
         own = {"PYTHONUNBUFFERED": "1", variable: str(file)}
         try:
-            status, output = _run(command, own, timeout_s, heard)
+            status, output = _run(_Launched(command, own), timeout_s, heard)
             if status:
                 left = MeasurementError(f"It left with status {status}.")
                 raise _with_output(left if status > 0 else _crash(status), output)
@@ -92,45 +108,106 @@ def script_run(
         yield file
 
 
-def _run(command, environment, timeout_s, heard=None, task=os.devnull) -> tuple[int, str]:
-    """Run Python with a command, and a file as its standard input; return its status and the end of
-    what it printed. Neither it nor what it started outlives this call, or this process."""
-    checkout = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
-    words = [sys.executable, *command]
-    tail: deque[str] = deque(maxlen=TAIL_LINES)
-    with contextlib.ExitStack() as open_files:
+class _Launched:
+    """Python with a command, and a file as its standard input, in a process that dies with ours."""
+
+    def __init__(self, command, environment, task=os.devnull, keep=(), printed=subprocess.PIPE):
+        checkout = str(Path(__file__).resolve().parents[2])
+        path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
+        words = [sys.executable, *command]
+        self._held = None
         if POSIX:
             words = ["/bin/sh", "-c", LEASHED, str(task), *words]
-            end, held = os.pipe()  # children inherit neither
-            for each in (end, held):
-                open_files.callback(os.close, each)
+            end, self._held = os.pipe()  # children inherit neither
         else:
-            end = open_files.enter_context(open(task, "rb"))
-        # A session of its own makes the process and its children one group, which can be killed
-        # as one, and keeps a Ctrl-C meant for this process from reaching them half-way.
-        process = subprocess.Popen(
-            words,
-            stdin=end,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONPATH": path, **environment},
-            start_new_session=POSIX,
-        )
-        given = (process.stdout, tail, heard)
-        reader = threading.Thread(target=_keep_tail, args=given, daemon=True)
-        reader.start()
+            end = os.open(task, os.O_RDONLY)
         try:
-            deadline = inf if timeout_s is None else time.monotonic() + timeout_s
-            in_time = _ended(process, deadline)
+            # A session of its own makes the process and its children one group, which can be killed
+            # as one, and keeps a Ctrl-C meant for this process from reaching them half-way.
+            self._process = subprocess.Popen(
+                words,
+                stdin=end,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONPATH": path, **environment},
+                start_new_session=POSIX,
+                pass_fds=keep,
+            )
         finally:
-            _kill_group(process)
+            os.close(end)
+        self.stdout = self._process.stdout
+
+    @property
+    def returncode(self) -> int:
+        return self._process.returncode
+
+    def ended(self, deadline: float) -> bool:
+        """Wait until it ends, without reaping it: its number must stay taken until `kill`. False
+        where the deadline came first."""
+        while time.monotonic() < deadline:
+            if POSIX:
+                flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+                if os.waitid(os.P_PID, self._process.pid, flags) is not None:
+                    return True
+            elif self._process.poll() is not None:
+                return True
+            time.sleep(LOOK_S)
+        return False
+
+    def kill(self) -> None:
+        """Kill it with all it started. What is left of a finished one goes too."""
+        pid = self._process.pid
+        if POSIX:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+        elif self._process.poll() is None:
+            subprocess.run(["taskkill", "/F", "/T", "/PID", str(pid)], capture_output=True)
+
+    def close(self) -> None:
+        """Kill it and let its number go."""
+        self.kill()
+        self._process.wait()
+        if self._held is not None:
+            os.close(self._held)
+
+
+def _run(process, timeout_s, heard=None) -> tuple[int, str]:
+    """Wait for a process that was just started; return its status and the end of what it printed.
+    Neither it nor what it started outlives this call, or this process."""
+    tail: deque[str] = deque(maxlen=TAIL_LINES)
+    given = (process.stdout, tail, heard)
+    reader = threading.Thread(target=_keep_tail, args=given, daemon=True)
+    reader.start()
+    _running.append(process)
+    try:
+        in_time = process.ended(inf if timeout_s is None else time.monotonic() + timeout_s)
+    finally:
+        _running.remove(process)
+        process.close()
+    if _ending.is_set():
+        raise KeyboardInterrupt
     reader.join(timeout=1)
     output = "\n".join(tail)
     if in_time:
         return process.returncode, output
     late = TimeLimit(f"It ran for {timeout_s:.0f} s, its time limit, and was ended.")
     raise _with_output(late, output)
+
+
+def end_all() -> None:
+    """End what runs for other threads; their calls raise KeyboardInterrupt, and none begins."""
+    _ending.set()
+    for process in list(_running):
+        process.kill()
+
+
+def nursery() -> Nursery:
+    """Starts workers warm, where the system can."""
+
+    def launch(command: Sequence[str], file: int) -> Callable[[], None]:
+        return _Launched(["-P", *command], {}, keep=(file,), printed=subprocess.DEVNULL).close
+
+    return Nursery(launch)
 
 
 def revive(name: str, message: str) -> AnatomyError:
@@ -215,30 +292,6 @@ def _keep_tail(stream: Any, tail: deque[str], heard: Callable[[str], None] | Non
             tail.append(text[:500])
             if heard:
                 heard(text)
-
-
-def _ended(worker: subprocess.Popen, deadline: float) -> bool:
-    """Wait until the worker ends, without reaping it: its number must stay taken (`_kill_group`).
-    False where the deadline came first."""
-    while time.monotonic() < deadline:
-        if POSIX:
-            flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            if os.waitid(os.P_PID, worker.pid, flags) is not None:
-                return True
-        elif worker.poll() is not None:
-            return True
-        time.sleep(LOOK_S)
-    return False
-
-
-def _kill_group(worker: subprocess.Popen) -> None:
-    """Kill the worker with all it started, and reap it. What is left of a finished one goes too."""
-    if POSIX:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(worker.pid, signal.SIGKILL)
-    elif worker.poll() is None:
-        subprocess.run(["taskkill", "/F", "/T", "/PID", str(worker.pid)], capture_output=True)
-    worker.wait()
 
 
 def _crash(status: int) -> AnatomyError:

@@ -1,5 +1,5 @@
-"""Runs experiments in isolated processes, one after the other, and writes their recordings. Nothing
-here imports torch: the worker does.
+"""Runs experiments in isolated processes, one after the other on each GPU, and writes their
+recordings. Nothing here imports torch: the worker does.
 
 `python -m anatomy.record.recorder` records what standard input lists, such as for a site build, and
 leaves with 0, with 1 if something could not be measured, or the status of what stopped it:
@@ -11,30 +11,27 @@ leaves with 0, with 1 if something could not be measured, or the status of what 
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from anatomy.judge import limits, merging
-from anatomy.machine import host, versions
-from anatomy.record import isolation, recording, signatures
+from anatomy.judge import limits
+from anatomy.machine import host
+from anatomy.record import isolation, lanes, recording, signatures
+from anatomy.record.measuring import Measurer, OverBudget
 from anatomy.record.progress import Reporter, duration, expected_s
-from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.record.provenance.freshness import Freshness, freshness, processes_of
-from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError
+from anatomy.table.errors import AnatomyError, MeasurementError, OutOfMemory, RecordingError
 
-START_S = 60.0  # importing torch and starting CUDA, beside an experiment's own time limit
 # No experiment is worth starting with less than this left of a budget: torch alone takes seconds.
 LEAST_S = 1.0
-
-
-class OverBudget(isolation.TimeLimit):
-    """A worker ran, or was about to, when the recorder's own time was up."""
+# What another process may do better.
+RETRIED = (MeasurementError, OutOfMemory)
 
 
 @dataclass(frozen=True)
@@ -142,73 +139,14 @@ def run(
     name: str,
     params: Mapping[str, Any],
     *,
-    timeout_s: float | None = None,
-    allow_foreign: bool = False,
-    root: Path | None = None,
-    package: Path | None = None,
     processes: int | None = None,
     tell: Callable[[str], None] | None = None,
+    **how: Any,
 ) -> dict[str, Any]:
-    """Measure one experiment in fresh processes and return its recording, not yet saved. A process
-    is ended after `timeout_s`, by default what the experiment declares; in `root` it finds this
-    machine's ceilings. `tell` is called when a process begins: `toy.fine, process 2 of 3`. Raises
-    UnknownName or BadParameter for a call that is not possible, Busy where another process measures
-    here, or computes on the card without `allow_foreign`, and DeviceError, OutOfMemory or
-    MeasurementError where it could not be measured."""
+    """`Measurer.measure` with a Measurer of those fields, for a caller that saves nothing; Busy
+    also where another process measures on this machine."""
     with isolation.only_recorder():
-        return _measure(name, params, allow_foreign, root, package, processes, tell, timeout_s)
-
-
-def _measure(
-    name, params, allow_foreign, root, package, processes, tell, timeout_s=None, within_s=None
-) -> dict[str, Any]:
-    """`run`, for a caller that holds the right to measure, and has `within_s` seconds for it."""
-    declared = signatures.signature(name, package)
-    full = declared.bind(**params)
-    versions.require_torch()
-    for file in declared.files:
-        if not (Path(package or signatures.PACKAGE).resolve().parent / file).exists():
-            raise AnatomyError(
-                f"{name} runs {file}, which belongs to the project's checkout and is not here: "
-                "clone the project, and run this there."
-            )
-    code = code_hash(name, full, root=package)
-    commit, dirty = source_state(package)
-    spec = {"experiment": name, "params": full, "allow_foreign": allow_foreign}
-    spec["package"] = package and str(package)
-    environment = root and {"ANATOMY_RECORDINGS": str(Path(root).absolute())}
-    limit = declared.timeout_s + START_S if timeout_s is None else timeout_s
-    started = time.monotonic()
-    outcomes = []
-    count = processes or declared.processes
-    for number in range(1, count + 1):
-        left = limit if within_s is None else within_s - (time.monotonic() - started)
-        try:
-            if tell:
-                which = f", process {number} of {count}" if count > 1 else ""
-                tell(declared.title(full) + which)
-            if left <= 0:
-                raise OverBudget("The time was up before it began.")
-            allowed = min(limit, left)
-            outcomes.append(isolation.ask(spec, timeout_s=allowed, environment=environment))
-        except AnatomyError as error:
-            if isinstance(error, isolation.TimeLimit) and left < limit:
-                raise OverBudget(str(error)) from None
-            if count > 1:
-                error.args = (f"Process {number} of {count}: {error}",)
-            raise
-    if code_hash(name, full, root=package) != code:
-        raise MeasurementError(
-            f"The code of {name} was edited while it was measured, so the result belongs to "
-            "neither version. Measure it again."
-        )
-    return {
-        "experiment": name,
-        "params": full,
-        **merging.merged_outcomes(outcomes),
-        "code": {**vars(code), "scheme": SCHEME, "commit": commit, "dirty": dirty},
-        "seconds": round(time.monotonic() - started, 3),
-    }
+        return Measurer(**how).measure(name, params, processes=processes, tell=tell)
 
 
 def record(
@@ -220,90 +158,101 @@ def record(
     timeout_s: float | None = None,
     allow_foreign: bool = False,
     package: Path | None = None,
+    gpus: int = 1,
 ) -> Outcome:
     """Measure what is not current, and in mode `remeasure` everything; save each recording at once.
-    What fails costs itself alone. What does not fit into the budget is left for the next call: an
-    item that took longer last time is not begun, and one that overruns is ended. A process is ended
-    after `timeout_s`, by default what its experiment declares. Raises DeviceError
-    where something needs a GPU and there is none, Busy where another process measures here, and
-    RecordingError where the disk refuses: nothing more could be kept."""
+
+    What fails is tried once more in a process that starts from nothing, and then costs itself
+    alone. What does not fit into the budget is left for the next call: an item that took longer
+    last time is not begun, and one that overruns is ended. A process is ended after `timeout_s`, by
+    default what its experiment declares. On several `gpus` as many experiments are measured side by
+    side, and take turns where the host sets the pace. Raises DeviceError where something needs a
+    GPU and there are not so many, Busy where another process measures here, and RecordingError
+    where the disk refuses: nothing more could be kept."""
     todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
     on_gpu = [item for item in todo if not recording.on_cpu(item.params)]
     if on_gpu and not host.here():
         raise host.no_cuda()
     if todo:
         recording.make_ready(Path(root))
-    started = time.monotonic()
-    outcome = Outcome()
+    measurer = Measurer(Path(root), package, allow_foreign, timeout_s)
     with isolation.only_recorder(), Reporter([i.last_seconds for i in todo]) as reporter:
-        for item in todo:
-            remaining = None if budget_s is None else budget_s - (time.monotonic() - started)
-            if remaining is not None and remaining < max(item.last_seconds or 0.0, LEAST_S):
-                outcome.left.append(item)
-                reporter.end(item.title, "left for the next call")
-                continue
-            how = Path(root), remaining, timeout_s, allow_foreign, package
-            _record_one(item, outcome, reporter, *how)
-    outcome.seconds = time.monotonic() - started
-    return outcome
+        round_ = Round(measurer, reporter, deque(todo), budget_s, time.monotonic())
+        # Every share is of the machine's ceilings, so they come first, and alone.
+        while round_.todo and round_.todo[0].name == limits.EXPERIMENT:
+            round_.measure(round_.todo.popleft(), measurer)
+        lanes.run(round_.lane, gpus)
+    round_.outcome.seconds = round_.seconds
+    return round_.outcome
 
 
-def _record_one(item, outcome, reporter, root, remaining, timeout_s, allow_foreign, package):
-    call = item.name, item.params, allow_foreign, root, package, item.processes
-    try:
-        found = _measure(*call, reporter.begin, timeout_s, within_s=remaining)
-        defaults = signatures.signature(item.name, package).defaults
-        outcome.saved.append(recording.save(found, root, defaults=defaults))
-    except AnatomyError as error:
-        if isinstance(error.__context__, OSError) and isinstance(error, RecordingError):
-            raise  # a full disk: whatever else is measured would be lost as well
-        if isinstance(error, OverBudget):
-            outcome.left.append(item)
-            reporter.end(item.title, "did not fit into the budget; left for the next call")
+@dataclass
+class Round:
+    """Items on their way to recordings."""
+
+    measurer: Measurer
+    reporter: Reporter
+    todo: deque[Item]
+    budget_s: float | None
+    started: float  # by time.monotonic
+    outcome: Outcome = field(default_factory=Outcome)
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self.started
+
+    def lane(self, environment: Mapping[str, str]) -> None:
+        """Measure one item after the other, with that `environment`, until none is left."""
+        with isolation.nursery() as nursery:
+            measurer = replace(self.measurer, environment=environment)
+            # Importing everything first pays from the second on.
+            many = len(self.todo) > 1 and sys.platform == "linux"
+            warm = replace(measurer, nursery=nursery) if many else measurer
+            with suppress(IndexError):
+                while True:
+                    self.measure(self.todo.popleft(), warm)
+
+    def measure(self, item: Item, measurer: Measurer, *, again: bool = False) -> None:
+        """Measure one item and save what comes of it, or say why not; `again` after a failure."""
+        left = None if self.budget_s is None else self.budget_s - self.seconds
+        if left is not None and left < max(item.last_seconds or 0.0, LEAST_S):
+            self._leave(item, "left for the next call")
             return
-        outcome.failed.append((item, error))
-        reporter.end(item.title, f"failed: {error}")
-        if output := getattr(error, "output", ""):
-            reporter.line("\n".join(f"    {line}" for line in output.splitlines()))
-        return
-    start_s = found["method"]["start_s"]
-    reporter.end(item.title, f"{duration(found['seconds'])}, of which {duration(start_s)} to start")
+        try:
+            self._attempt(item, measurer, left)
+        except OverBudget:
+            self._leave(item, "did not fit into the budget; left for the next call")
+        except AnatomyError as error:
+            if isinstance(error.__context__, OSError) and isinstance(error, RecordingError):
+                raise  # a full disk: whatever else is measured would be lost as well
+            late = isinstance(error, isolation.TimeLimit)  # and would be once more
+            if isinstance(error, RETRIED) and not late and not again:
+                self.reporter.line(f"{item.title}: failed, so once more from nothing: {error}")
+                self.measure(item, replace(measurer, nursery=None), again=True)
+                return
+            self.outcome.failed.append((item, error))
+            self.reporter.end(item.title, f"failed: {error}")
+            if output := getattr(error, "output", ""):
+                self.reporter.line("\n".join(f"    {line}" for line in output.splitlines()))
+
+    def _attempt(self, item: Item, measurer: Measurer, left: float | None) -> None:
+        tell = self.reporter.begin
+        how = {"processes": item.processes, "tell": tell, "within_s": left}
+        found = measurer.measure(item.name, item.params, **how)
+        defaults = signatures.signature(item.name, measurer.package).defaults
+        self.outcome.saved.append(recording.save(found, measurer.root, defaults=defaults))
+        start = duration(found["method"]["start_s"])
+        self.reporter.end(item.title, f"{duration(found['seconds'])}, of which {start} to start")
+
+    def _leave(self, item: Item, why: str) -> None:
+        self.outcome.left.append(item)
+        self.reporter.end(item.title, why)
 
 
 def estimate_s(items: Sequence[Item]) -> float | None:
     """Seconds that measuring what is not current will take; None if nothing was measured yet."""
     return expected_s([item.last_seconds for item in items if not item.freshness.current])
-
-
-def describe(device: str) -> dict[str, Any]:
-    """The `machine` and `software` blocks of a device, asked of a worker that has torch."""
-    host.parse_device(device)
-    versions.require_torch()
-    return isolation.ask({"describe": device}, timeout_s=2 * START_S)
-
-
-def source_state(package: Path | None = None) -> tuple[str | None, bool | None]:
-    """Commit of the measuring code, and whether it differs from that commit: from git where the
-    package stands in its own checkout, else from ANATOMY_COMMIT and ANATOMY_DIRTY, else None."""
-    root = (package or signatures.PACKAGE).resolve().parent
-    top = _git(root, "rev-parse", "--show-toplevel")
-    if top and Path(top).resolve() == root:
-        commit = _git(root, "rev-parse", "HEAD")
-        changed = _git(root, "status", "--porcelain", "--", "anatomy", "snippets")
-        return commit, None if changed is None else bool(changed)
-    commit = os.environ.get("ANATOMY_COMMIT") or None
-    dirty = os.environ.get("ANATOMY_DIRTY", "").strip().lower()
-    return commit, dirty not in ("0", "false", "no") if dirty else None
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    # Without optional locks a reading `git status` can't stand in the way of another git.
-    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def main() -> int:

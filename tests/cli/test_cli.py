@@ -265,7 +265,7 @@ def test_a_folder_that_can_not_be_written_is_refused_before_measuring(run, monke
     monkeypatch.setattr(recorder, "run", measured)
     file = tmp_path / "file"
     file.write_text("not a folder")
-    monkeypatch.setattr(recorder, "_measure", measured)
+    monkeypatch.setattr(recorder.Measurer, "measure", measured)
     monkeypatch.setattr(targets, "collected", lambda only=None: [])
 
     def refused(folder, wrong):

@@ -17,7 +17,7 @@ import torch
 from torch.autograd import DeviceType
 
 from anatomy.machine import driver, host, versions
-from anatomy.measure import cache, census, clock, patient, stopwatch
+from anatomy.measure import cache, census, clock, stopwatch
 from tests.fakes.fake_driver import FIRST, FakeCuda, FakeNvml
 
 RATE = 1.98e9  # cycles of a sleep in a second
@@ -279,10 +279,7 @@ class FakeTensor:
         self.gpu.read(self)
 
 
-CACHED = (
-    *(driver._nvml, driver._handle, host._describe, host._uuid),
-    *(stopwatch._stopwatch, patient.patient_stopwatch),
-)
+CACHED = (*(driver._nvml, driver._handle, host._describe, host._uuid, stopwatch._stopwatch),)
 
 
 def forget():

@@ -140,7 +140,8 @@ def test_blocks_stop_only_at_the_looks():
     # These become narrow between two looks, after 15 blocks or 28, and go on until the next.
     seeds = (measure(FakeStopwatch(noise=0.03, seed=seed), {"a": 1e-3}) for seed in range(6))
     assert {len(table.loc["a"].blocks_s) for table in seeds} == {24, 48}
-    assert len(noisy.loc["a"].blocks_s) in (24, 48) and noisy.loc["a"].wide
+    # Four times as many blocks would make this half as wide, which is far from narrow.
+    assert len(noisy.loc["a"].blocks_s) == 12 and noisy.loc["a"].wide
 
 
 def test_a_spent_budget_ends_with_three_blocks_that_claim_nothing():
@@ -372,7 +373,7 @@ def test_what_judges_gives_the_room_no_other_defaults_than_its_own():
         ("gpu_warm", 1, "cpu", "host clock around 4 calls back to back"),
         ("gpu_cold", 1, "cpu", "host clock around each call, flushed"),
         ("host_enqueue", 1, "cuda", "host clock around one call, queue empty"),
-        ("step_wall", 1, "cuda", "host clock around 128 calls and a synchronize"),
+        ("step_wall", 1, "cuda", "host clock around 64 calls and a synchronize"),
     ],
 )
 def test_a_row_says_how_its_samples_were_taken(quantity, sets, device, words):

@@ -12,7 +12,7 @@ import pytest
 
 from anatomy.cli import targets
 from anatomy.machine import host
-from anatomy.record import isolation, recorder, recording
+from anatomy.record import isolation, measuring, recorder, recording
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.recorder import Item
 from anatomy.table.errors import BadParameter, Busy, DeviceError, MeasurementError, RecordingError
@@ -79,7 +79,7 @@ def test_what_was_recorded_is_current_and_not_measured_again(toylab, tmp_path):
 def test_remeasure_measures_what_is_current(toylab, tmp_path, monkeypatch):
     item = Item("toy.fine", {"device": "cpu"}, Freshness("current", "It is."))
     asked = []
-    monkeypatch.setattr(recorder, "_record_one", lambda item, *rest: asked.append(item.name))
+    monkeypatch.setattr(recorder.Round, "measure", lambda _, item, *how: asked.append(item.name))
     recorder.record([item], root=tmp_path, package=toylab)
     assert asked == []
     recorder.record([item], root=tmp_path, mode="remeasure", package=toylab)
@@ -99,7 +99,12 @@ def test_what_was_never_measured_here_is_expected_to_take_as_long_as_elsewhere()
 
 def test_a_slow_machine_may_take_longer_than_an_experiment_declares(tmp_path, monkeypatch, toylab):
     limits = []
-    monkeypatch.setattr(recorder, "_measure", lambda *given, **_: limits.append(given[-1]) or 1 / 0)
+
+    def measured(measurer, *_, **__):
+        limits.append(measurer.timeout_s)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(recorder.Measurer, "measure", measured)
     items = [Item("toy.fine", {"device": "cpu"}, Freshness("missing", "Not measured."))]
     for timeout_s in (None, 900.0):
         with pytest.raises(ZeroDivisionError):
@@ -114,7 +119,7 @@ def test_a_full_disk_ends_the_recording_of_them_all(tmp_path, monkeypatch, toyla
         except OSError:
             raise RecordingError("It could not be written.") from None
 
-    monkeypatch.setattr(recorder, "_measure", lambda *_, **__: {})
+    monkeypatch.setattr(recorder.Measurer, "measure", lambda *_, **__: {})
     monkeypatch.setattr(recorder.recording, "save", refused)
     stale = Freshness("missing", "Not measured.")
     items = [Item("toy.fine", {"device": "cpu"}, stale)] * 2
@@ -164,7 +169,7 @@ def test_a_budget_leaves_what_does_not_fit_for_the_next_call(toylab, tmp_path, c
 
 
 def test_an_experiment_that_hangs_fails_at_its_own_limit(toylab, tmp_path, monkeypatch):
-    monkeypatch.setattr(recorder, "START_S", 0.5)  # beside the toy's own 2 s
+    monkeypatch.setattr(measuring, "START_S", 0.5)  # beside the toy's own 2 s
     done = record(toylab, tmp_path, ("toy.hangs", {"pids": str(tmp_path / "pids")}))
     ((_, error),) = done.failed
     assert "its time limit, and was ended" in str(error)
@@ -172,7 +177,7 @@ def test_an_experiment_that_hangs_fails_at_its_own_limit(toylab, tmp_path, monke
 
 def test_code_edited_during_a_measurement_belongs_to_no_recording(toylab, monkeypatch):
     hashes = iter(["before", "after"])
-    monkeypatch.setattr(recorder, "code_hash", lambda *_, **__: next(hashes))
+    monkeypatch.setattr(measuring, "code_hash", lambda *_, **__: next(hashes))
     monkeypatch.setattr(isolation, "ask", lambda *_, **__: {"rows": []})
     with pytest.raises(MeasurementError, match="was edited while it was measured"):
         recorder.run("toy.fine", {}, package=toylab)
@@ -297,13 +302,12 @@ def test_one_process_that_fails_fails_the_item_and_is_named(toylab, here, in_thi
 
 
 def test_a_row_that_one_process_lacks_fails_the_item(toylab, here, in_this_process):
-    done = record(toylab, here, ("toy.thrice", {"log": "log", "loses_a_row_in": 3}))
-    ((_, error),) = done.failed
-    assert "variant=sliced" in str(error) and "is missing in process 3 of 3" in str(error)
+    with pytest.raises(MeasurementError, match=r"variant=sliced.* is missing in process 3 of 3"):
+        recorder.run("toy.thrice", {"log": "log", "loses_a_row_in": 3}, package=toylab)
 
 
 def test_the_time_limit_is_each_processs_own(toylab, here, monkeypatch, time_is_up):
-    monkeypatch.setattr(recorder, "START_S", 2.0)
+    monkeypatch.setattr(measuring, "START_S", 2.0)
     time_is_up(lambda: written(here / "log", 2))
     done = record(toylab, here, ("toy.thrice", {"log": "log", "hangs_in": 2}))
     ((_, error),) = done.failed
@@ -313,7 +317,7 @@ def test_the_time_limit_is_each_processs_own(toylab, here, monkeypatch, time_is_
 def test_all_processes_of_an_item_share_its_budget(toylab, here, monkeypatch, time_is_up):
     budget_s = 900.0
     # Each alone could have all of the budget, and the third, with less left, is over it.
-    monkeypatch.setattr(recorder, "START_S", budget_s - 2.0)
+    monkeypatch.setattr(measuring, "START_S", budget_s - 2.0)
     time_is_up(lambda: written(here / "log", 3))
     shown = ("toy.thrice", {"log": "log", "hangs_in": 3})
     done = recorder.record(plan(toylab, here, shown), root=here, budget_s=budget_s, package=toylab)
@@ -324,9 +328,10 @@ def test_all_processes_of_an_item_share_its_budget(toylab, here, monkeypatch, ti
 
 def test_a_process_that_the_budget_has_no_time_for_is_not_begun(toylab, here, monkeypatch):
     asked, now = [], [0.0]
-    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    for module in (recorder, measuring):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
-    def slow(spec, *, timeout_s, environment):
+    def slow(spec, *, timeout_s, **how):
         asked.append(timeout_s)
         now[0] += 1.2
         return {}
@@ -344,21 +349,21 @@ def test_the_commit_comes_from_git_or_from_the_environment(tmp_path, monkeypatch
     package = tmp_path / "anatomy"
     package.mkdir()
     (package / "code.py").write_text("x = 1\n")
-    assert recorder.source_state(package) == (None, None)
+    assert measuring.source_state(package) == (None, None)
     monkeypatch.setenv("ANATOMY_COMMIT", "abc123")
-    assert recorder.source_state(package) == ("abc123", None)
+    assert measuring.source_state(package) == ("abc123", None)
     monkeypatch.setenv("ANATOMY_DIRTY", "0")
-    assert recorder.source_state(package) == ("abc123", False)
+    assert measuring.source_state(package) == ("abc123", False)
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "anatomy")
     git(tmp_path, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "first")
-    commit, dirty = recorder.source_state(package)
+    commit, dirty = measuring.source_state(package)
     assert len(commit) == 40 and dirty is False
     (tmp_path / "recordings").mkdir()
     (tmp_path / "recordings" / "new.json").write_text("{}")
-    assert recorder.source_state(package) == (commit, False)  # a recording measures nothing
+    assert measuring.source_state(package) == (commit, False)  # a recording measures nothing
     (package / "code.py").write_text("x = 2\n")
-    assert recorder.source_state(package) == (commit, True)
+    assert measuring.source_state(package) == (commit, True)
 
 
 def git(folder: Path, *arguments: str) -> None:

@@ -8,7 +8,6 @@ import pandas as pd
 import torch
 
 from anatomy.comparison import compare
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import attention, demands, memory
 from anatomy.parts.attention import ALLOWED, BACKENDS, WAYS, Problem, Size
@@ -113,7 +112,6 @@ def _measured(size: Size, where, ordinary, cell: dict, iters: int) -> pd.DataFra
                 iters=iters,
                 budget_s=LONG_BUDGET_S if size.sequence >= LONG_SEQUENCE else BUDGET_S,
                 settle_cap_s=SETTLE_CAP_S,
-                watch=patient_stopwatch(where),
             ).table
         except MeasurementError as error:  # the other cells can be measured all the same
             return _refused(op, where, refused | dict.fromkeys(there, f"not measured: {error}"))

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 
 from anatomy.chapters.channels_last import residual
 from anatomy.comparison import compare
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import agreement
 from anatomy.numerics import formats as tensors
 from anatomy.parts import demands, memory
@@ -308,7 +307,6 @@ def _network(base, images, phase, dtype, tuned, where, told, iters, budget_s) ->
             budget_s=budget_s,
             settle_cap_s=SETTLE_S,
             profile=False,
-            watch=patient_stopwatch(where),
         ).table
     for name, found in peaks.items():
         there = table.variant.str.removesuffix(" (again)") == name

@@ -16,7 +16,6 @@ from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_conte
 from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy.comparison import compare
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED
 from anatomy.parts import demands, memory, models
@@ -210,7 +209,6 @@ def _measured(cell, dtype, where, iters, budget_s, names=None) -> pd.DataFrame:
                     budget_s=budget_s,
                     settle_cap_s=min(SETTLE_CAP_S, budget_s),
                     profile=False,  # thousands of kernels a step, whose names nobody reads
-                    watch=patient_stopwatch(where),
                 ).table
             except (RuntimeError, DisagreementError, MeasurementError) as error:
                 refused += [(name, why(error)) for name in calls]

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from anatomy.chapters.ladder.copies import why
 from anatomy.comparison import compare
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
 from anatomy.parts.products import ALLOWED_FP8, fp8_factors, fp8_product, without_fp8
@@ -85,7 +84,6 @@ def _compared(products: str, sides: list, where: torch.device, iters: int) -> pd
             iters=iters,
             budget_s=BUDGET_S,
             settle_cap_s=SETTLE_S,
-            watch=patient_stopwatch(where),
             profile=False,
         ).table
 

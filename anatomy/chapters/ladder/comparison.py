@@ -11,7 +11,6 @@ from anatomy.chapters.ladder.ceilings import Ceiling
 from anatomy.chapters.ladder.rungs import Call
 from anatomy.chapters.ladder.steps import Bench, Ready, give_back, with_optimizer
 from anatomy.comparison import compare
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.table import intervals
 
 Ceilings = Mapping[str, Ceiling]  # by number format
@@ -52,7 +51,6 @@ def compared(
             iters=iters,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
-            watch=patient_stopwatch(bench.x.device),
             profile=False,
         ).table
 

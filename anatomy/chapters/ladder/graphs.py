@@ -27,7 +27,6 @@ from anatomy.chapters.ladder.steps import Size
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.parts.compiled import reason_of
 
 OP, QUANTITY = "forward and backward", "step_wall"
@@ -107,7 +106,6 @@ def _steps(ways, size, x, target, wanted, watch, budget_s) -> list[dict]:
             device=where,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
-            watch=patient_stopwatch(where),
             profile=False,
         ).table
 

@@ -17,7 +17,6 @@ from anatomy.chapters.ladder.rungs import Call, Way
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import memory, models
@@ -250,7 +249,6 @@ def _compared(
             device=where,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
-            watch=patient_stopwatch(where),
             profile=False,
         ).table
 

@@ -14,7 +14,6 @@ from anatomy.chapters.ladder.steps import FIRST_CALLS, Size
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import census, stopwatch_for
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.parts import memory
 from anatomy.parts.compiled import let_go
@@ -126,7 +125,6 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
             device=where,
             budget_s=budget_s,
             settle_cap_s=min(SETTLE_S, budget_s),
-            watch=patient_stopwatch(where),
             profile=kernels or False,
         ).table
 

@@ -18,7 +18,6 @@ from anatomy.chapters.sync_points.synchronizations import found_in, with_shares,
 from anatomy.chapters.sync_points.trace import MOST_STEPS
 from anatomy.comparison import compare
 from anatomy.machine import host
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.measure.sampling import WALL_BATCH_S
 from anatomy.numerics import formats
 from anatomy.parts import demands
@@ -163,7 +162,6 @@ def behind_product(
             device=where,
             budget_s=given.pop("budget_s", BUDGET_S),
             settle_cap_s=SETTLE_CAP_S,
-            watch=patient_stopwatch(where),
             profile=False,
             **given,
         ).table

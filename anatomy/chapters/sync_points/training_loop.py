@@ -13,7 +13,6 @@ from anatomy.chapters.sync_points.synchronizations import with_wait
 from anatomy.comparison import compare
 from anatomy.judge import gates
 from anatomy.machine import host
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.parts import models
 from anatomy.table.errors import BadParameter
 
@@ -74,7 +73,6 @@ def trained(size: Size, where: torch.device, steps: int, every: int) -> tuple[pd
     given = {
         "device": where,
         "settle_cap_s": SETTLE_CAP_S,
-        "watch": patient_stopwatch(where),
         "profile": False,
     }
     told = {"model": size.model, "width": size.width, "tokens": tokens, "layers": size.layers}

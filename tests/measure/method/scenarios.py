@@ -137,8 +137,20 @@ def blocks_go_on_until_they_are_narrow(gpu):
 
 @scenario()
 def blocks_that_never_become_narrow_end_at_the_last_look(gpu):
+    call = gpu.callable(100e-6, each=wobbling(gpu, 6e-6, 40))
+    return compared(gpu, {"a": call}, quantity="gpu_warm", budget_s=9.0)
+
+
+@scenario()
+def a_figure_out_of_reach(gpu):
     call = gpu.callable(100e-6, each=wobbling(gpu, 80e-6, 40))
     return compared(gpu, {"a": call}, quantity="gpu_warm", budget_s=9.0)
+
+
+@scenario()
+def as_many_calls_in_batches_as_are_asked_for(gpu):
+    call = gpu.callable(100e-6)
+    return compared(gpu, {"a": call}, quantity="gpu_warm", iters=400, budget_s=9.0)
 
 
 @scenario()

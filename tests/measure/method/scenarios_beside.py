@@ -10,7 +10,6 @@ import torch
 
 from anatomy.measure import account, cache, census, stopwatch_for
 from anatomy.measure.comparison import settle
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.table.errors import BadParameter, DisagreementError, MeasurementError
 from tests.fakes.fake_driver import FIRST
 from tests.fakes.fake_gpu import LAUNCH_GAP_S
@@ -86,10 +85,9 @@ def a_cpu_in_every_quantity(gpu):
 
 @scenario(host_caches=())
 def a_cpu_whose_cache_is_not_known(gpu):
-    one = patient_stopwatch("cpu") is stopwatch_for("cpu")
     with mock.patch.dict(sys.modules, {"resource": None}):
         calls = {"a": [gpu.callable(0.0, kernels=0, host_s=1e-3)] * 2}
-        return one, account("cpu")["method"], compared(gpu, calls, device="cpu")
+        return account("cpu")["method"], compared(gpu, calls, device="cpu")
 
 
 @scenario(host_caches=("2G",))
@@ -233,11 +231,10 @@ def a_call_that_fails_under_the_profiler(gpu):
 
 
 @scenario()
-def a_long_call_on_a_patient_stopwatch(gpu):
-    watch = patient_stopwatch("cuda:0")
+def a_long_call_and_work_beside_it(gpu):
+    watch = stopwatch_for("cuda:0")
     beside = [watch.leaves_work(gpu.callable(s, stream="side")) for s in (1e-3, 60e-3)]
-    found = compared(gpu, {"long": gpu.callable(50e-3)}, watch=watch)
-    return beside, found, watch.calibration is stopwatch_for("cuda:0").calibration
+    return beside, compared(gpu, {"long": gpu.callable(50e-3)}, watch=watch)
 
 
 @scenario()

@@ -1,4 +1,4 @@
-"""The clock for long calls: a host that is slow after a long wait is no side stream."""
+"""Calls of many milliseconds: a host that is slow after a long wait is no side stream."""
 
 import inspect
 
@@ -8,7 +8,6 @@ import torch
 import anatomy
 from anatomy import comparison
 from anatomy.measure import stopwatch_for
-from anatomy.measure.patient import patient_stopwatch
 from anatomy.table.errors import AnatomyError
 from tests.fakes import fake_gpu
 from tests.fakes.fake_gpu import FakeGpu
@@ -37,38 +36,20 @@ def gpu(monkeypatch):
     fake_gpu.forget()
 
 
-def test_a_host_that_is_cold_after_a_long_call_is_not_taken_for_a_side_stream(gpu):
-    assert stopwatch_for("cuda:0").leaves_work(gpu.callable(LONG_S)), "the reason for this clock"
-    assert not patient_stopwatch("cuda:0").leaves_work(gpu.callable(LONG_S))
-    assert not patient_stopwatch("cuda:0").leaves_work(gpu.callable(20e-6))
+@pytest.mark.parametrize("seconds", [20e-6, LONG_S])
+def test_a_host_that_is_cold_after_a_long_call_is_not_taken_for_a_side_stream(gpu, seconds):
+    assert not stopwatch_for("cuda:0").leaves_work(gpu.callable(seconds))
 
 
 @pytest.mark.parametrize("seconds", [1e-3, 60e-3])
 def test_work_on_a_side_stream_is_noticed_all_the_same(gpu, seconds):
-    assert patient_stopwatch("cuda:0").leaves_work(gpu.callable(seconds, stream="side"))
+    assert stopwatch_for("cuda:0").leaves_work(gpu.callable(seconds, stream="side"))
 
 
-def test_its_calibration_and_warnings_are_the_ordinary_ones(gpu):
-    patient, ordinary = patient_stopwatch("cuda:0"), stopwatch_for("cuda:0")
-    assert patient is patient_stopwatch("cuda:0")
-    assert patient.calibration is ordinary.calibration
-    assert patient.warnings is ordinary.warnings
-
-
-def test_a_cpu_has_one_clock():
-    patient_stopwatch.cache_clear()
-    assert patient_stopwatch("cpu") is stopwatch_for("cpu")
-
-
-@pytest.mark.parametrize("compare", [comparison.compare, anatomy.compare])
-def test_a_readers_own_long_call_is_measured_on_a_cold_host(gpu, compare):
+def test_a_long_call_is_measured_on_a_cold_host(gpu):
     calls, given = {"long": gpu.callable(LONG_S)}, {"profile": False, "settle_cap_s": 0.0}
-    if compare is comparison.compare:
-        with pytest.raises(AnatomyError, match="another stream"):
-            compare(calls, **given)
-    else:
-        row = compare(calls, **given).table.iloc[0]
-        assert row.median_s == pytest.approx(LONG_S, rel=0.05)
+    row = anatomy.compare(calls, **given).table.iloc[0]
+    assert row.median_s == pytest.approx(LONG_S, rel=0.05)
 
 
 def test_a_readers_compare_says_what_it_takes():

@@ -1,0 +1,36 @@
+"""Several GPUs of one host, each measured on by a thread of the recorder with workers of its own.
+
+What a GPU paces is measured side by side. Where the host sets the pace, two would slow each other
+down, so that workers take turns there: `anatomy.measure.turns`, in a folder that all share.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+from anatomy.machine import driver
+from anatomy.record import isolation
+from anatomy.table.errors import DeviceError
+
+Lane = Callable[[Mapping[str, str]], None]
+
+
+def run(lane: Lane, gpus: int) -> None:
+    """Call `lane` with what its workers need in their environment: once, or on several GPUs at the
+    same time. Its first error ends all, and is raised. DeviceError where there are not so many."""
+    if gpus == 1:
+        lane({})
+        return
+    cards = driver.visible_cards()
+    if gpus > len(cards):
+        raise DeviceError(f"{gpus} GPUs are asked for, and {len(cards)} are visible here.")
+    with isolation.temporary_folder() as turns, ThreadPoolExecutor(gpus) as threads:
+        own = ({"CUDA_VISIBLE_DEVICES": f"GPU-{card.uuid}"} for card in cards[:gpus])
+        begun = [threads.submit(lane, each | {"ANATOMY_TURNS": turns}) for each in own]
+        try:
+            wait(begun, return_when=FIRST_EXCEPTION)
+        finally:  # Ctrl-C, too
+            if not all(each.done() for each in begun):
+                isolation.end_all()
+    errors = [error for each in begun if (error := each.exception())]
+    for error in sorted(errors, key=lambda error: isinstance(error, KeyboardInterrupt)):
+        raise error

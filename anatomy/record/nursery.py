@@ -1,0 +1,175 @@
+"""Worker processes that start warm: forked off one that has imported what takes seconds to import.
+
+A fresh process spends five to seven seconds on importing torch, its compiler and pandas before it
+measures anything. Here one process imports them, touches no GPU, and forks. A fork begins with an
+untouched CUDA, imports the experiment's code as it is then, and has its own memory and allocator.
+What forks share is where libraries were loaded, so several fresh processes that are to be compared
+with each other are started by `isolation` one by one instead.
+
+The module is both ends: a recorder's `Nursery`, and the program that it starts, which imports
+nothing of this package, for it would be out of date in a fork once somebody edits it.
+"""
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from typing import Any, BinaryIO
+
+# What measuring imports sooner or later, by how long that takes. The profiler asks for the
+# compiler's settings, and with them for all of the compiler.
+IMPORTS = ("torch", "pandas", "torch._inductor.config", "torch.profiler")
+MESSAGE_BYTES = 1 << 20
+# Kills the group that it is begun in once its standard input ends, which it does with the recorder.
+LEASH = "exec 3<&0; ( (read -r _; kill -9 0) <&3 & )"
+
+
+class Nursery:
+    """Forks off workers, one at a time. It begins with the first, and ends with its `with` block.
+    `launch` starts a Python program with its arguments, hands it a file descriptor, and returns
+    what ends it; however this process ends, so does that."""
+
+    def __init__(self, launch: Callable[[Sequence[str], int], Callable[[], None]]) -> None:
+        self._launch = launch
+        self._socket: socket.socket | None = None
+
+    def __enter__(self) -> "Nursery":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Kill it. The next worker begins another."""
+        if self._socket:
+            self._socket.close()
+            self._kill()
+            self._socket = None
+
+    def fork(self, module: str, task: Path, environment: Mapping[str, str]) -> "Forked":
+        """Have a module run as a program with a file as its standard input."""
+        if not self._socket:
+            self._socket, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with there:
+                self._kill = self._launch([__file__, str(there.fileno())], there.fileno())
+        order = json.dumps({"module": module, "environment": dict(environment)})
+        leash, held = os.pipe()
+        read, printed = os.pipe()
+        given = os.open(task, os.O_RDONLY)
+        with suppress(OSError):  # it has ended, as its worker will be found to have
+            socket.send_fds(self._socket, [order.encode()], (given, printed, leash))
+        for each in (given, printed, leash):
+            os.close(each)
+        return Forked(self, open(read, "rb"), held)
+
+    def tell(self, text: str) -> None:
+        """Send it a word, if it is there."""
+        with suppress(OSError):
+            if self._socket:
+                self._socket.send(text.encode())
+
+    def hear(self, deadline: float) -> dict[str, int] | None:
+        """What it says next, nothing if it has ended; None at the deadline."""
+        left = min(max(deadline - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
+        if not select.select([self._socket], [], [], left)[0]:
+            return None
+        said = b""
+        with suppress(OSError):
+            said = self._socket.recv(MESSAGE_BYTES)
+        if not said:
+            self.end()
+        return json.loads(said or "{}")
+
+
+class Forked:
+    """A forked worker, as its recorder sees it."""
+
+    def __init__(self, nursery: Nursery, stdout: BinaryIO, held: int) -> None:
+        self.stdout = stdout  # what it prints
+        self.returncode: int | None = None
+        self._nursery, self._held = nursery, held
+        self._pid: int | None = None  # until the nursery has imported all, and says it
+
+    def ended(self, deadline: float) -> bool:
+        """Wait until it ends; its number stays taken until `close`. False where the deadline came
+        first."""
+        while self.returncode is None:
+            told = self._nursery.hear(deadline)
+            if told is None:
+                return False
+            if "pid" in told:
+                self._pid = told["pid"]
+            else:  # or the nursery was killed, as for memory: what it forked goes with it
+                self.returncode = told.get("status", -signal.SIGKILL)
+        return True
+
+    def kill(self) -> None:
+        """Kill it with all it started. What is left of a finished one goes too."""
+        if self._pid is None:
+            self._nursery.end()
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kill it and let its number go."""
+        self.kill()
+        if self._pid is not None:
+            self.ended(inf)
+            self._nursery.tell("let go")
+        os.close(self._held)
+
+
+def main(end: socket.socket) -> None:
+    """Import, then fork for every order that comes; a fork runs what was ordered, and returns."""
+    for name in IMPORTS:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a collection in a fork would touch, and so copy, all that is shared
+    while True:
+        message, files, _, _ = socket.recv_fds(end, MESSAGE_BYTES, 3)
+        if not message:
+            return
+        pid = os.fork()
+        if not pid:
+            end.close()
+            _become(json.loads(message), *files)
+            return
+        for each in files:
+            os.close(each)
+        end.send(json.dumps({"pid": pid}).encode())
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        killed = ended.si_code != os.CLD_EXITED
+        status = -ended.si_status if killed else ended.si_status
+        end.send(json.dumps({"status": status}).encode())
+        end.recv(MESSAGE_BYTES)  # its group has been killed, so its number may go
+        os.waitpid(pid, 0)
+
+
+def _become(order: Mapping[str, Any], given: int, printed: int, leash: int) -> None:
+    """Turn this fork into the worker that was ordered."""
+    os.setsid()
+    for source, target in ((given, 0), (printed, 1), (printed, 2)):
+        os.dup2(source, target)
+    subprocess.run(["/bin/sh", "-c", LEASH], stdin=leash, check=True)
+    for each in (given, printed, leash):
+        os.close(each)
+    os.environ.update(order["environment"])
+    runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as own:
+        main(own)
