@@ -7,7 +7,7 @@ import pytest
 from anatomy.claims import Case, Cases, Measured, Unmeasured
 from anatomy.claims.cases import between
 from anatomy.claims.findings import span
-from anatomy.claims.needs import best
+from anatomy.claims.needs import CEILINGS, DTYPES, EVERY, SIZES, WARM, beginning, bench, best
 from anatomy.claims.pace import GPU, HOST, UNKNOWN, listed, pace
 from anatomy.claims.table import (
     Table,
@@ -126,7 +126,7 @@ def test_the_best_rate_is_that_of_the_fastest_row_that_could_be_measured():
     assert (found.value, found.unit, found.low) == (3.8, "B/s", 7.6 / 2.2)
     assert best(bench, "read", "flops").unit == "FLOP/s"
     with pytest.raises(Unmeasured, match=r"Too fast\."):
-        best(Table([wrong], {}), "read", "bytes")
+        best(Table([wrong, wrong | {"note": "No room."}], {}), "read", "bytes")
     with pytest.raises(UnknownName, match="'write'"):
         best(bench, "write", "bytes")
 
@@ -298,3 +298,25 @@ def test_cases_are_judged_by_the_number_that_is_read():
     assert [case.outcome for case in judged(rows[:1], lambda time: time.unit == "s", time_of)] == [
         True
     ]
+
+
+def test_the_rows_that_begin_with_an_operation_are_those_of_the_variants_named():
+    rows = [
+        {"op": op, "variant": variant}
+        for op in ("sum of rows", "sum", "a sum", None)
+        for variant in ("a", "b", "c")
+    ]
+    found = beginning(Table(rows, {}), "sum", "a", "c")
+    assert [(row["op"], row["variant"]) for row in found] == [
+        *(("sum of rows", "a"), ("sum of rows", "c"), ("sum", "a"), ("sum", "c")),
+    ]
+
+
+def test_the_benches_that_claims_share_are_of_square_matrices_in_each_format_and_size():
+    assert {need.name for need in EVERY} == {"contiguity.bench"}
+    tried = [(need.params["dtype"], need.params["m"]) for need in EVERY]
+    assert tried == [(dtype, size) for dtype in DTYPES for size in SIZES]
+    assert bench("fp16", 2048).params == {"dtype": "fp16", "m": 2048, "n": 2048, "k": 2048}
+    assert DTYPES == ("fp16", "bf16", "tf32", "fp32") and SIZES == (2048, 4096, 8192)
+    assert (CEILINGS.name, CEILINGS.params) == ("limits.ceilings", {})
+    assert WARM == {"quantity": "gpu_warm"}
