@@ -89,8 +89,14 @@ def test_a_claim_is_judged_once_for_each_machine(monkeypatch, root):
     for _ in range(2):
         came(monkeypatch, root, judge, LAYOUT, known=known)
     assert calls == ["toy-gpu"]
-    assert came(monkeypatch, root, judge, LAYOUT, collecting=True).word == claims.NOT_RECORDED
-    assert calls == ["toy-gpu"], "while a page is only asked what it shows, nothing is judged"
+
+
+def test_while_a_page_is_only_asked_what_it_shows_nothing_is_judged_or_kept(monkeypatch, root):
+    known: dict = {}
+    noted = came(monkeypatch, root, holds, LAYOUT, known=known, collecting=True)
+    assert (noted.word, noted.evidence) == (claims.NOT_RECORDED, "")
+    assert [each.name for each in noted.found] == ["tensor_layout.report"]
+    assert came(monkeypatch, root, holds, LAYOUT, known=known).word == claims.HOLDS
 
 
 def test_what_is_missing_is_counted(monkeypatch, root):
