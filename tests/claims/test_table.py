@@ -121,6 +121,7 @@ def test_whoever_needs_longer_sets_the_pace(row, who):
 def test_the_best_rate_is_that_of_the_fastest_row_that_could_be_measured():
     wrong = ROW | {"op": "read", "bytes": 99.0, "verdict": "impossible", "note": "Too fast."}
     good = [ROW | {"op": "read", "bytes": each, "flops": 4.0} for each in (3.8, 7.6, 1.9)]
+    good.append(good[0] | {"bytes": 9.0, "median_s": 9.0})  # more, but slowly
     bench = Table([wrong, *good, wrong], {})
     found = best(bench, "read", "bytes")
     assert (found.value, found.unit, found.low) == (3.8, "B/s", 7.6 / 2.2)
