@@ -344,7 +344,7 @@ class _Scope:
         """The expression that a module-level name stands for, and the scope to read it in."""
         for (at, found), _ in sorted(self.modules.targets(self.name, (name,))):
             for node in self.modules.module(at).names[found]:
-                if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                if isinstance(node, ast.Assign | ast.AnnAssign):
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     if any(isinstance(each, ast.Name) and each.id == found for each in targets):
                         return node.value, _Scope(self.modules, at)

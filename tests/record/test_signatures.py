@@ -1,5 +1,6 @@
 """What the source declares is read without importing it, and is what `inspect` would say."""
 
+import contextvars
 import importlib
 import inspect
 import subprocess
@@ -14,13 +15,14 @@ from anatomy import page
 from anatomy.cli import measure
 from anatomy.record import signatures
 from anatomy.record.bounds import Between
-from anatomy.record.signatures import arguments
+from anatomy.record.signatures import Parameter, Signature, arguments
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
 TOY = '''
 """A topic."""
 import nothing_of_that_name  # importing this module would fail
-from typing import Annotated, Literal, Optional, TypeAlias
+import typing
+from typing import Annotated, Literal, TypeAlias
 from anatomy.record.bounds import Between
 from toys.kinds import Share, Speed as Pace
 from .nested import HOW
@@ -49,8 +51,8 @@ def measure(
     share: float = 0.5,
     cold: bool = False,
     seed: int | None = None,
-    tag: Optional[str] = "x",
-    quoted: "int" = TIMES,
+    tag: typing.Optional[str] = "x",
+    quoted: "int | None" = TIMES,
     low: Annotated[int, Between(-5, MOST)] = -1,
     above: Share | None = None,
     *,
@@ -141,7 +143,7 @@ def test_parameters_have_type_default_choices_and_help(toys):
         "cold": (bool, False, None, False),
         "seed": (int, None, None, True),
         "tag": (str, "x", None, True),
-        "quoted": (int, 5, None, False),
+        "quoted": (int, 5, None, True),
         "low": (int, -1, None, False),
         "above": (float, None, None, True),
         "both": (str, None, ("a", "b"), True),
@@ -195,6 +197,16 @@ def test_an_edited_file_of_choices_is_read_again(toys):
             "bad.f has a parameter called rows, which pages and commands",
         ),
         ("def f(columns: int = 1): ...", "called columns, which .*; choose another name"),
+        ("def f(**options: int): ...", "must name every parameter"),
+        ("def f(*, m: int): ...", r"bad.f\(m\) needs a type and a default"),
+        ("def f(*, rows: int = 1): ...", "called rows, which .*; choose another name"),
+        ("def f(m: int = PAIR): ...\nPAIR, OTHER = 1, 2", "PAIR is not a literal"),
+        ("def f(m: int = f): ...", "f is not a literal"),
+        ("def f(m: 'int' = 1, n: 5 = 1): ...", "the type of n, 5, is none of"),
+        (
+            "def f(m: int = 1): ...\n@experiment('bad.f')\ndef g(): ...",
+            "bad.py:4: toys.experiments.bad has an experiment called bad.f already",
+        ),
         ("def f(m: ", r"toys/experiments/bad.py:2 does not parse"),
     ],
 )
@@ -202,6 +214,32 @@ def test_what_cannot_be_read_names_the_line(tmp_path, source, match):
     root = package(tmp_path, experiments__bad=f"@experiment('bad.f')\n{source}")
     with pytest.raises(AnatomyError, match=match):
         signatures.experiments(root)
+
+
+@pytest.mark.parametrize("told", ["", "()", "('bench')", "(7)", "('bad.g', 1)", "('../bad.g')"])
+def test_a_name_that_is_not_of_two_words_is_refused(tmp_path, told):
+    root = package(tmp_path, experiments__bad=f"@experiment{told}\ndef g(): ...")
+    with pytest.raises(AnatomyError, match=r"g needs a name of two words: @experiment\(\"topic.g"):
+        signatures.experiments(root)
+
+
+def test_sources_that_are_held_are_not_read_again(toys, monkeypatch):
+    monkeypatch.setattr(signatures, "PACKAGE", toys)
+
+    def look():
+        with signatures.unchanging() as held:
+            (toys / "more.py").write_text("")
+            assert signatures.sources(toys) == held and "more.py" not in dict(held)
+            assert [file for file, _ in signatures.sources(toys / "experiments")] == [
+                "nested.py",
+                "topic.py",
+            ]
+        assert "more.py" in dict(signatures.sources(toys))
+        given = (("a.py", b""),)
+        with signatures.unchanging(given):
+            assert signatures.sources(toys) == given
+
+    contextvars.Context().run(look)  # where the tests themselves hold none
 
 
 @pytest.mark.parametrize("processes", ["0", "-3", "1.5", "'3'", "True", "None"])
@@ -238,6 +276,9 @@ def test_an_unknown_experiment_comes_back_with_the_closest(toys):
         ({"size": "4"}, {"size": 4}),
         ({"dtype": "bf16"}, {"dtype": "bf16"}),
         ({"seed": "7"}, {"seed": 7}),
+        *(({"cold": said}, {"cold": True}) for said in (" TRUE ", "yes", "1", True)),
+        *(({"cold": said}, {"cold": False}) for said in ("false", "0", False)),
+        ({"seed": "None"}, {"seed": None}),
         ({"seed": "none", "tag": None}, {"seed": None, "tag": None}),
         ({"both": "none"}, {"both": None}),
         ({"device": "cpu"}, {"device": "cpu"}),
@@ -284,6 +325,28 @@ def test_binding_gives_all_parameters_with_their_types(toys, given, expected):
 def test_a_wrong_value_is_told_what_would_be_right(toys, given, match):
     with pytest.raises(BadParameter, match=match):
         signatures.signature("topic.measure", toys).bind(**given)
+
+
+@pytest.mark.parametrize(
+    ("own", "typed"),
+    [
+        (None, ("topic-both-ways",)),
+        ("c01 toy", ("c01 toy", "topic-both-ways")),
+        ("both", ("topic-both-ways", "both")),
+    ],
+)
+def test_an_experiment_is_typed_as_its_own_command_or_as_its_name(own, typed):
+    declared = Signature("topic.both_ways", "toys.topic", "both", "Both.", command=own)
+    assert declared.commands == (*typed, "run topic.both_ways", "topic.both_ways")
+
+
+def test_a_call_is_told_by_what_is_not_its_default():
+    parameters = [Parameter("m", int, 4), Parameter("head_width", int, 64)]
+    declared = Signature("topic.one", "toys.topic", "one", "One.", parameters)
+    given = {"m": 4, "head_width": 8, "beside": None}
+    assert declared.title(given) == "topic.one head_width=8"
+    assert declared.words(given) == "topic.one --head-width 8"
+    assert declared.words({"m": 2, "head_width": 64}) == "topic.one --m 2"
 
 
 def test_an_unknown_parameter_comes_back_with_the_closest(toys):

@@ -44,7 +44,8 @@ FILES = {
     "measure/clock.py": CLOCK,
     "measure/rules.py": "FIRST = 9\nORDER = 2\nfrom toys import table\n",
     "table/__init__.py": "",
-    "table/sizes.py": "KEY = 'k'\nTABLE = (KEY,)\nUNUSED = 1\ndef of(x=12): return MOST\nMOST = 5\n",
+    "table/sizes.py": "KEY = 'k'\nTABLE = (KEY,)\nUNUSED = 1\nMOST = 5\n"
+    "def of(x=12): return MOST\n",
     "judge.py": "UNSEEN = 1\n",
     "measured.py": "BESIDE = 1\n",
 }
