@@ -170,7 +170,7 @@ else:
 
 
 def go(x, y=inner.LIMIT):
-    return even(x) + lower.low(x) + toys.low.low(y) + tables.fill + toys.handed(m.pi, deep.inner)
+    return even(x) + lower.low(x) + toys.low.low(y) + tables.fill + toys.low.VERSION + toys.handed(m.pi, deep.inner)
 
 
 def even(x):
@@ -182,7 +182,11 @@ def odd(x):
 
 
 def names(x):
-    return [even, low_alone, type(x).__name__, x.__name__, "toys.named", gone, ALWAYS]
+    return [even, low_alone, type(x).__name__, x.__name__, "toys.named", "toys.nowhere.at", gone, ALWAYS]
+
+
+def hands_on():
+    return [even]
 
 
 def low_alone():
@@ -194,7 +198,7 @@ def judge(x):
     from toys.judge import verdict
     return verdict(x)
 """,
-    "low.py": "def low(x):\n    return x\n\n\nclass Thing:\n    kind = 1\n",
+    "low.py": "def low(x):\n    return x\n\n\nclass Thing:\n    kind = 1\n\n\nVERSION = 2\n",
     "never.py": "",
     "named.py": "A = 1\ndef b():\n    return A\n",
     "tables.py": "TABLE = []\nfor fill in (1, 2):\n    TABLE.append(fill)\nprint(TABLE)\n"
@@ -207,15 +211,16 @@ def judge(x):
     "measure/clock.py": "def tick():\n    return 1\n",
 }
 HASHES = {
-    "go": ("5a4062b885147d75", "deep/inner.py low.py tables.py top.py"),
+    "go": ("a9f17a8dcc289377", "deep/inner.py low.py tables.py top.py"),
     "even": ("84936b0e89aa39aa", "top.py"),
     "odd": ("2ada86f8418ce8a2", "top.py"),
-    "names": ("c0bdda4d8e16c42e", "low.py named.py tables.py top.py"),
+    "names": ("916b1efa48a7f487", "low.py named.py tables.py top.py"),
+    "hands_on": ("24e7b02e14ff0fb3", "top.py"),
     "low_alone": ("94b38d04d55c8085", "low.py top.py"),
 }
 
 
-@pytest.mark.parametrize("name", ["go", "even", "odd", "names", "low_alone"])
+@pytest.mark.parametrize("name", HASHES)
 def test_definitions_have_the_hashes_that_they_ever_had(name):
     sources = tuple(sorted((file, text.encode()) for file, text in FILES.items()))
     package = Definitions("toys", sources, Layout(("measure",), ("judge",), "7"))
