@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from anatomy.record.provenance.schema import SCHEMA
 from anatomy.table.errors import BadParameter, RecordingError, UnknownName
 from tests.fakes import synthetic
 from tests.fakes.toy_recording import DEFAULTS, KERNEL, made
+
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -77,11 +80,17 @@ def test_the_path_is_machine_experiment_key(tmp_path, saved):
 
 
 @pytest.mark.parametrize(
-    ("machine", "experiment"),
-    [("../up", "a.b"), ("", "a.b"), ("NVIDIA H200", "a.b"), ("h", "../../etc"), ("h", "bench")],
+    ("machine", "experiment", "what"),
+    [
+        ("../up", "a.b", r"machine '\.\./up'"),
+        ("", "a.b", "machine ''"),
+        ("NVIDIA H200", "a.b", "machine 'NVIDIA H200'"),
+        ("h", "../../etc", r"experiment '\.\./\.\./etc'"),
+        ("h", "bench", "experiment 'bench'"),
+    ],
 )
-def test_a_name_that_is_no_folder_is_refused(tmp_path, machine, experiment):
-    with pytest.raises(RecordingError, match="can't name a folder"):
+def test_a_name_that_is_no_folder_is_refused(tmp_path, machine, experiment, what):
+    with pytest.raises(RecordingError, match=f"^The {what} can't name a folder; "):
         recording.path(tmp_path, machine, experiment, "default")
 
 
@@ -108,7 +117,55 @@ def test_without_defaults_those_of_the_source_name_the_file(tmp_path):
         recording.save(made(experiment="contiguity.bank"), tmp_path)
 
 
+def test_a_recording_that_lacks_a_field_is_not_written_and_says_which(tmp_path):
+    for field in ("machine", "params", "rows", "experiment"):
+        lacking = {name: value for name, value in made().items() if name != field}
+        said = "it has no schema and experiment" if field == "experiment" else f"field {field} is"
+        with pytest.raises(RecordingError, match=f"was not written, because .*{said}"):
+            recording.save(lacking, tmp_path, defaults=DEFAULTS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_prints_its_place_and_not_its_rows(saved):
+    assert repr(recording.load(saved)) == f"Recording(path={saved!r})"
+
+
 # Disks and interruptions.
+
+
+def test_all_of_a_file_is_on_the_disk_before_it_takes_the_place_of_another(tmp_path, monkeypatch):
+    sizes = []
+    monkeypatch.setattr(os, "fsync", lambda number: sizes.append(os.fstat(number).st_size))
+    file = recording.save(made(), tmp_path, defaults=DEFAULTS)
+    assert sizes == [file.stat().st_size]
+
+
+def test_what_another_process_is_writing_is_not_written_into(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording.secrets, "token_hex", lambda count: "0" * 2 * count)
+    (tmp_path / ".a.00000000.tmp").write_text("its own")
+    with pytest.raises(FileExistsError):
+        recording.write_whole(tmp_path / "a.json", "mine")
+    assert not (tmp_path / "a.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (FileExistsError(17, "File exists"), "It is a file, or in one"),
+        (NotADirectoryError(20, "Not a directory"), "It is a file, or in one"),
+        (OSError(30, "Read-only file system"), "Read-only file system"),
+        (None, "Permission denied"),
+    ],
+)
+def test_a_folder_in_which_nothing_can_be_saved_is_told_before(tmp_path, monkeypatch, error, said):
+    if error:
+        monkeypatch.setattr(Path, "mkdir", failing(error))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(RecordingError, match=rf"^Nothing can be saved in .*: {said}\. Name a"):
+        recording.make_ready(tmp_path)
+    monkeypatch.undo()
+    recording.make_ready(tmp_path / "new" / "deep")
+    assert (tmp_path / "new" / "deep").is_dir()
 
 
 def failing(error):
@@ -189,7 +246,8 @@ def test_what_a_killed_process_left_is_removed_when_it_is_stale(tmp_path, saved)
     for file in (*left, new, other):
         file.write_text("{")
     for file in (*left, other):
-        os.utime(file, (1, 1))
+        os.utime(file, (1, time.time() - 600.5))
+    os.utime(new, (1, time.time() - 300))
     recording.make_ready(tmp_path)
     assert not any(file.exists() for file in left)
     assert new.exists() and other.exists() and recording.load(saved)
@@ -226,6 +284,79 @@ def test_a_file_that_the_system_itself_refuses_leaves_nothing(tmp_path):
     ran = subprocess.run(command, capture_output=True, text=True)
     assert "could not be written: File too large." in ran.stdout, ran.stderr
     assert not [file for file in tmp_path.rglob("*") if file.is_file()]
+
+
+# Ceilings.
+
+
+def ceilings_of(root, slug, gpu, **params):
+    """Save a made up ceiling, of its copies, as of a machine with such a GPU."""
+    file = synthetic.MAKERS["limits.ceilings"](root)
+    data = recording.load(file).data
+    file.unlink()
+    data["machine"] |= {"slug": slug, "gpu": gpu}
+    data["params"] |= params
+    data["rows"] = [row for row in data["rows"] if "copy" in (row.get("limit"), row["op"])]
+    return recording.save(data, root)
+
+
+def kinds(ceilings):
+    return {each.kind for each in ceilings}
+
+
+def test_ceilings_are_those_measured_on_the_machine_and_else_its_makers(tmp_path):
+    file = ceilings_of(tmp_path, "nvidia-h200", "NVIDIA H200")
+    four = recording.ceilings(tmp_path, "nvidia-h200-x4")
+    assert four.machine == "nvidia-h200-x4" and kinds(four) == {"measured", "datasheet"}
+    assert four.get("copy").source == f"nvidia-h200/limits.ceilings/{file.name}"
+    assert kinds(recording.ceilings(tmp_path, "nvidia-h100")) == {"datasheet"}
+    assert kinds(recording.ceilings(tmp_path, "toy-gpu")) == set()
+
+
+def test_the_makers_ceilings_are_found_by_the_gpu_or_by_the_name_of_its_machine(tmp_path):
+    ceilings_of(tmp_path, "my-box", "NVIDIA H200")
+    ceilings_of(tmp_path, "nvidia-h200", "Toy GPU")
+    for slug in ("my-box", "nvidia-h200"):
+        assert kinds(recording.ceilings(tmp_path, slug)) == {"measured", "datasheet"}
+
+
+def test_a_cpu_is_one_machine_however_it_is_called(tmp_path):
+    ceilings_of(tmp_path, "cpu-some-x4", None)
+    assert kinds(recording.ceilings(tmp_path, "cpu-some-x4")) == {"measured"}
+    assert kinds(recording.ceilings(tmp_path, "cpu-some")) == set()
+
+
+@pytest.mark.parametrize(("scale", "counts"), [(0.49, False), (0.5, True), (1.0, True)])
+def test_a_quick_look_is_no_ceiling(tmp_path, scale, counts):
+    ceilings_of(tmp_path, "my-box", "Toy GPU", scale=scale)
+    assert recording.ceilings(tmp_path, "my-box").measured == counts
+
+
+def test_rows_are_held_against_the_ceilings_beside_them_and_ceilings_against_the_makers(tmp_path):
+    file = ceilings_of(tmp_path, "my-box", "NVIDIA H200")
+    itself = recording.load(file).data
+    assert kinds(recording.circumstances(itself, file).ceilings()) == {"datasheet"}
+    other = itself | {"experiment": "contiguity.bench"}
+    assert kinds(recording.circumstances(other, file).ceilings()) == {"measured", "datasheet"}
+    assert recording.circumstances(itself | {"method": None}, file).method == {}
+
+
+def test_ceilings_that_can_not_be_read_are_not_known(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANATOMY_RECORDINGS", str(tmp_path))
+    file = ceilings_of(tmp_path, "my-box", "Toy GPU")
+    assert recording.known_ceilings("my-box").measured
+    assert recording.known_ceilings("my-box", tmp_path / "none").measured is False
+    file.write_text("{")
+    assert recording.known_ceilings("my-box") is None
+    with pytest.raises(RecordingError):
+        recording.ceilings(tmp_path, "my-box")
+
+
+def test_outside_of_a_checkout_recordings_are_looked_for_where_one_stands(monkeypatch, tmp_path):
+    monkeypatch.delenv("ANATOMY_RECORDINGS", raising=False)
+    assert recording.local_root() == recording.default_root() == CHECKOUT / "recordings"
+    monkeypatch.setattr(signatures, "PACKAGE", tmp_path / "anatomy")
+    assert recording.local_root() == Path("recordings")
 
 
 # Finding.

@@ -170,7 +170,8 @@ else:
 
 
 def go(x, y=inner.LIMIT):
-    return even(x) + lower.low(x) + toys.low.low(y) + tables.fill + toys.low.VERSION + toys.handed(m.pi, deep.inner)
+    return (even(x) + lower.low(x) + toys.low.low(y) + tables.fill + toys.low.VERSION
+            + toys.handed(m.pi, deep.inner))
 
 
 def even(x):
@@ -182,7 +183,8 @@ def odd(x):
 
 
 def names(x):
-    return [even, low_alone, type(x).__name__, x.__name__, "toys.named", "toys.nowhere.at", gone, ALWAYS]
+    return [even, low_alone, type(x).__name__, x.__name__, "toys.named", "toys.nowhere.at",
+            gone, ALWAYS]
 
 
 def hands_on():
