@@ -18,13 +18,13 @@ import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from anatomy.record import signatures
 from anatomy.record.provenance.content import UNFOLLOWED, Definitions, Layout
+from anatomy.record.provenance.definitions import remembered
 from anatomy.record.provenance.syntax import FUNCTIONS
 from anatomy.table.errors import AnatomyError
 
@@ -103,7 +103,7 @@ def read(root: Path) -> Sources:
     return read_files(root.name, signatures.sources(root))
 
 
-@lru_cache(maxsize=8)
+@remembered
 def read_files(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
     """As `read`, of files by path in the package; only an edit makes it be done again."""
     package = Definitions(name, files, Layout((), UNFOLLOWED, ""))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from anatomy.record.provenance import method
+from anatomy.record.provenance import codehash, method
 from anatomy.table.errors import AnatomyError
 
 CLOCK = """
@@ -151,6 +151,14 @@ def test_other_sources_have_an_id_of_their_own_and_say_why(toys, file, old, new,
         edit(toys, file, new, old)
         seen = method.standing(toys)
     assert seen == method.Standing("4-0123abcd")
+
+
+def test_code_depends_on_the_number_of_a_method_that_fits_and_else_on_all_that_it_is(toys):
+    assert codehash.present(toys).method_id == "4"
+    edit(toys, "measure/clock.py", "times=7", "times=8")
+    assert codehash.present(toys).method_id == method.standing(toys).id
+    assert codehash.present(toys).method_id.startswith("4-not-")
+    assert codehash.present(toys / "table").method_id == "none"
 
 
 def test_a_file_that_is_missing_or_was_edited_has_no_number(toys):

@@ -9,6 +9,7 @@ import ast
 
 import pytest
 
+from anatomy.record.provenance.codehash import code_hash
 from anatomy.record.provenance.content import Definitions, Layout
 from anatomy.record.provenance.syntax import normalised
 
@@ -202,7 +203,8 @@ def judge(x):
 """,
     "low.py": "def low(x):\n    return x\n\n\nclass Thing:\n    kind = 1\n\n\nVERSION = 2\n",
     "never.py": "",
-    "named.py": "A = 1\ndef b():\n    return A\n",
+    "named.py": "import typing\nif typing.TYPE_CHECKING:\n    NEVER = 1\n"
+    "A = 1\ndef b():\n    return A\n",
     "tables.py": "TABLE = []\nfor fill in (1, 2):\n    TABLE.append(fill)\nprint(TABLE)\n"
     "if __name__ == '__main__':\n    print(1)\n",
     "deep/__init__.py": "",
@@ -212,6 +214,14 @@ def judge(x):
     "measure/__init__.py": "",
     "measure/clock.py": "def tick():\n    return 1\n",
 }
+EXPERIMENT = """
+from toys.top import low_alone
+
+
+@experiment("one.two", files=("script.py", "kernel.cu", "kernel.cu"))
+def two(m: int = 1, dtype: Literal["a", "b"] = "a"):
+    return low_alone()
+"""
 HASHES = {
     "go": ("a9f17a8dcc289377", "deep/inner.py low.py tables.py top.py"),
     "even": ("84936b0e89aa39aa", "top.py"),
@@ -228,3 +238,16 @@ def test_definitions_have_the_hashes_that_they_ever_had(name):
     package = Definitions("toys", sources, Layout(("measure",), ("judge",), "7"))
     found = package.reached("top", name)
     assert (found.hash[:16], " ".join(found.files)) == HASHES[name]
+
+
+def test_an_experiment_has_the_hash_that_it_ever_had(tmp_path):
+    files = {f"toys/{file}": text for file, text in FILES.items()}
+    files |= {"toys/experiments/one.py": EXPERIMENT, "kernel.cu": "f()\n"}
+    for name, text in (files | {"script.py": "'text'\nimport toys.top\nprint(1)\n"}).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = code_hash("one.two", {"m": 2}, root=tmp_path / "toys")
+    assert (found.hash[:16], found.files) == (
+        "e2ec99fe93697330",
+        ["kernel.cu", "script.py", "toys/experiments/one.py", "toys/low.py", "toys/top.py"],
+    )
