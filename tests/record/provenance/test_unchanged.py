@@ -9,6 +9,7 @@ import ast
 
 import pytest
 
+from anatomy.record.provenance import content, definitions
 from anatomy.record.provenance.codehash import code_hash
 from anatomy.record.provenance.content import Definitions, Layout
 from anatomy.record.provenance.syntax import normalised
@@ -232,21 +233,50 @@ HASHES = {
 }
 
 
+def package() -> Definitions:
+    sources = tuple(sorted((file, text.encode()) for file, text in FILES.items()))
+    return Definitions("toys", sources, Layout(("measure",), ("judge",), "7"))
+
+
 @pytest.mark.parametrize("name", HASHES)
 def test_definitions_have_the_hashes_that_they_ever_had(name):
-    sources = tuple(sorted((file, text.encode()) for file, text in FILES.items()))
-    package = Definitions("toys", sources, Layout(("measure",), ("judge",), "7"))
-    found = package.reached("top", name)
+    found = package().reached("top", name)
     assert (found.hash[:16], " ".join(found.files)) == HASHES[name]
 
 
-def test_an_experiment_has_the_hash_that_it_ever_had(tmp_path):
+def counted(monkeypatch, module, name):
+    """What a function is called with from now on."""
+    calls, real = [], getattr(module, name)
+
+    def call(*given):
+        calls.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(module, name, call)
+    return calls
+
+
+def test_each_definition_is_read_and_hashed_once(monkeypatch):
+    toys = package()
+    read = counted(monkeypatch, content, "normalised")
+    hashed = counted(monkeypatch, content, "digest")
+    toys.reached("top", "go")
+    before = len(hashed)
+    assert toys.reached("top", "go") and len(hashed) == before
+    statements = [(statement, name) for statement, name, *_ in read]
+    assert len(statements) == len(set(statements))
+    assert toys.module("top") is toys.module("top")
+
+
+def test_an_experiment_has_the_hash_that_it_ever_had(tmp_path, monkeypatch):
     files = {f"toys/{file}": text for file, text in FILES.items()}
     files |= {"toys/experiments/one.py": EXPERIMENT, "kernel.cu": "f()\n"}
     for name, text in (files | {"script.py": "'text'\nimport toys.top\nprint(1)\n"}).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     found = code_hash("one.two", {"m": 2}, root=tmp_path / "toys")
+    read = counted(monkeypatch, definitions, "parsed")
+    assert code_hash("one.two", {"m": 2}, root=tmp_path / "toys") == found and read == []
     assert (found.hash[:16], found.files) == (
         "e2ec99fe93697330",
         ["kernel.cu", "script.py", "toys/experiments/one.py", "toys/low.py", "toys/top.py"],
