@@ -126,6 +126,12 @@ def test_a_recording_that_lacks_a_field_is_not_written_and_says_which(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_columns_are_told_anew_of_the_rows_that_are_saved(tmp_path):
+    file = recording.save(made(columns=["of", "before"]), tmp_path, defaults=DEFAULTS)
+    row = recording.load(file).data["rows"][1]
+    assert row["variant"] == "padded" and row["median_s"] is None and "before" not in row
+
+
 def test_a_recording_prints_its_place_and_not_its_rows(saved):
     assert repr(recording.load(saved)) == f"Recording(path={saved!r})"
 
@@ -286,79 +292,6 @@ def test_a_file_that_the_system_itself_refuses_leaves_nothing(tmp_path):
     assert not [file for file in tmp_path.rglob("*") if file.is_file()]
 
 
-# Ceilings.
-
-
-def ceilings_of(root, slug, gpu, **params):
-    """Save a made up ceiling, of its copies, as of a machine with such a GPU."""
-    file = synthetic.MAKERS["limits.ceilings"](root)
-    data = recording.load(file).data
-    file.unlink()
-    data["machine"] |= {"slug": slug, "gpu": gpu}
-    data["params"] |= params
-    data["rows"] = [row for row in data["rows"] if "copy" in (row.get("limit"), row["op"])]
-    return recording.save(data, root)
-
-
-def kinds(ceilings):
-    return {each.kind for each in ceilings}
-
-
-def test_ceilings_are_those_measured_on_the_machine_and_else_its_makers(tmp_path):
-    file = ceilings_of(tmp_path, "nvidia-h200", "NVIDIA H200")
-    four = recording.ceilings(tmp_path, "nvidia-h200-x4")
-    assert four.machine == "nvidia-h200-x4" and kinds(four) == {"measured", "datasheet"}
-    assert four.get("copy").source == f"nvidia-h200/limits.ceilings/{file.name}"
-    assert kinds(recording.ceilings(tmp_path / "none", "nvidia-h200")) == {"datasheet"}
-    assert kinds(recording.ceilings(tmp_path, "toy-gpu")) == set()
-
-
-def test_the_makers_ceilings_are_found_by_the_gpu_or_by_the_name_of_its_machine(tmp_path):
-    ceilings_of(tmp_path, "my-box", "NVIDIA H200")
-    ceilings_of(tmp_path, "nvidia-h200", "Toy GPU")
-    for slug in ("my-box", "nvidia-h200"):
-        assert kinds(recording.ceilings(tmp_path, slug)) == {"measured", "datasheet"}
-
-
-def test_a_cpu_is_one_machine_however_it_is_called(tmp_path):
-    ceilings_of(tmp_path, "cpu-some-x4", None)
-    assert kinds(recording.ceilings(tmp_path, "cpu-some-x4")) == {"measured"}
-    assert kinds(recording.ceilings(tmp_path, "cpu-some")) == set()
-
-
-@pytest.mark.parametrize(("scale", "counts"), [(0.49, False), (0.5, True), (1.0, True)])
-def test_a_quick_look_is_no_ceiling(tmp_path, scale, counts):
-    ceilings_of(tmp_path, "my-box", "Toy GPU", scale=scale)
-    assert recording.ceilings(tmp_path, "my-box").measured == counts
-
-
-def test_rows_are_held_against_the_ceilings_beside_them_and_ceilings_against_the_makers(tmp_path):
-    file = ceilings_of(tmp_path, "my-box", "NVIDIA H200")
-    itself = recording.load(file).data
-    assert kinds(recording.circumstances(itself, file).ceilings()) == {"datasheet"}
-    other = itself | {"experiment": "contiguity.bench"}
-    assert kinds(recording.circumstances(other, file).ceilings()) == {"measured", "datasheet"}
-    assert recording.circumstances(itself | {"method": None}, file).method == {}
-
-
-def test_ceilings_that_can_not_be_read_are_not_known(tmp_path, monkeypatch):
-    monkeypatch.setenv("ANATOMY_RECORDINGS", str(tmp_path))
-    file = ceilings_of(tmp_path, "my-box", "Toy GPU")
-    assert recording.known_ceilings("my-box").measured
-    assert recording.known_ceilings("my-box", tmp_path / "none").measured is False
-    file.write_text("{")
-    assert recording.known_ceilings("my-box") is None
-    with pytest.raises(RecordingError):
-        recording.ceilings(tmp_path, "my-box")
-
-
-def test_outside_of_a_checkout_recordings_are_looked_for_where_one_stands(monkeypatch, tmp_path):
-    monkeypatch.delenv("ANATOMY_RECORDINGS", raising=False)
-    assert recording.local_root() == recording.default_root() == CHECKOUT / "recordings"
-    monkeypatch.setattr(signatures, "PACKAGE", tmp_path / "anatomy")
-    assert recording.local_root() == Path("recordings")
-
-
 # Finding.
 
 
@@ -433,3 +366,10 @@ def test_the_folder_is_named_by_the_environment_or_the_checkout(tmp_path, monkey
     (tmp_path / "site-packages").mkdir()
     (tmp_path / "site-packages" / "mkdocs.yml").write_text("")
     assert recording.default_root() == tmp_path / "site-packages" / "recordings"
+
+
+def test_outside_of_a_checkout_recordings_are_looked_for_where_one_stands(monkeypatch, tmp_path):
+    monkeypatch.delenv("ANATOMY_RECORDINGS", raising=False)
+    assert recording.local_root() == recording.default_root() == CHECKOUT / "recordings"
+    monkeypatch.setattr(signatures, "PACKAGE", tmp_path / "anatomy")
+    assert recording.local_root() == Path("recordings")

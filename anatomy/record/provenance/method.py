@@ -161,19 +161,19 @@ def _defaults(outer: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[s
             last = ordered[len(ordered) - len(given.defaults) :]
             values = *given.defaults, *given.kw_defaults
             for parameter, value in zip((*last, *given.kwonlyargs), values, strict=True):
-                if value is not None:
-                    yield from _given(parameter.arg, value)
+                yield from _given(parameter.arg, value)
 
 
-def _given(name: str, value: ast.expr) -> Iterator[tuple[str, str]]:
-    """A default; not one that is another constant, has to be computed, or is a phrase of words."""
+def _given(name: str, value: ast.expr | None) -> Iterator[tuple[str, str]]:
+    """A default; not one that is another constant, has to be computed, or is a phrase of words.
+    None is no default at all, and nothing comes of it."""
     with suppress(ValueError):
         computed = _computed(value)
         if not isinstance(computed, str) or " " not in computed:
             yield name, ascii(computed)
 
 
-def _computed(node: ast.expr) -> Any:
+def _computed(node: ast.expr | None) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Tuple | ast.List):
