@@ -14,6 +14,7 @@ def ceilings_of(root, slug, gpu, **params):
     file.unlink()
     data["machine"] |= {"slug": slug, "gpu": gpu}
     data["params"] |= params
+    data["params"] = {name: value for name, value in data["params"].items() if value is not None}
     data["rows"] = [row for row in data["rows"] if "copy" in (row.get("limit"), row["op"])]
     return recording.save(data, root)
 
@@ -44,7 +45,9 @@ def test_a_cpu_is_one_machine_however_it_is_called(tmp_path):
     assert kinds(recording.ceilings(tmp_path, "cpu-some")) == set()
 
 
-@pytest.mark.parametrize(("scale", "counts"), [(0.49, False), (0.5, True), (1.0, True)])
+@pytest.mark.parametrize(
+    ("scale", "counts"), [(0.49, False), (0.5, True), (1.0, True), (None, True)]
+)
 def test_a_quick_look_is_no_ceiling(tmp_path, scale, counts):
     ceilings_of(tmp_path, "my-box", "Toy GPU", scale=scale)
     assert recording.ceilings(tmp_path, "my-box").measured == counts

@@ -85,6 +85,7 @@ def test_what_the_budget_ended_is_left_and_what_its_own_limit_ended_has_failed(
     items = [Item("toy.fine", FINE, STALE, title="toy.fine")]
     done = recorder.record(items, root=tmp_path, budget_s=budget_s, package=toylab)
     assert asked.limits == [min(120, budget_s or 120)]
+    assert [spec["allow_foreign"] for spec in asked.specs] == [False]
     told = capsys.readouterr().err.splitlines()
     assert told[0] == "[1/1] toy.fine"
     if end == "left":

@@ -271,13 +271,13 @@ def test_each_definition_is_read_and_hashed_once(monkeypatch):
 def test_an_experiment_has_the_hash_that_it_ever_had(tmp_path, monkeypatch):
     files = {f"toys/{file}": text for file, text in FILES.items()}
     files |= {"toys/experiments/one.py": EXPERIMENT, "kernel.cu": "f()\n"}
-    for name, text in (files | {"script.py": "'text'\nimport toys.top\nprint(1)\n"}).items():
+    for name, text in (files | {"script.py": "'text'\nimport anatomy.table\nprint(1)\n"}).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     found = code_hash("one.two", {"m": 2}, root=tmp_path / "toys")
     read = counted(monkeypatch, definitions, "parsed")
     assert code_hash("one.two", {"m": 2}, root=tmp_path / "toys") == found and read == []
     assert (found.hash[:16], found.files) == (
-        "e2ec99fe93697330",
+        "f0b12c56398e22bd",
         ["kernel.cu", "script.py", "toys/experiments/one.py", "toys/low.py", "toys/top.py"],
     )
