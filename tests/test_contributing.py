@@ -35,7 +35,7 @@ OF_EVERYTHING = (
     "tests/cli/test_cli.py",
     "tests/parts/test_demands.py",
     "tests/record/test_experiments.py",
-    "tests/record/test_signatures.py",
+    "tests/record/declared/test_signatures.py",
 )
 
 

@@ -184,40 +184,42 @@ def _where(cases: Sequence[Case]) -> str:
     """
     columns = [name for name in cases[0].where if len({str(c.where[name]) for c in cases}) > 1]
     count = f"{sum(bool(case.outcome) for case in cases)} of {len(cases)} cases"
-    best: tuple[int, str] | None = None
+    ways: list[tuple[int, str]] = []
     for names in (*combinations(columns, 1), *combinations(columns, 2)):
         outcomes: dict[str, list[bool | None]] = {}
         for case in cases:
             key = " ".join(str(case.where[name]) for name in names)
             outcomes.setdefault(key, []).append(case.outcome)
-        held = [key for key, each in outcomes.items() if all(each)]
-        other = [key for key, each in outcomes.items() if set(each) == {False}]
+        kinds = _kinds(outcomes)
+        held, other = kinds["always"], kinds["never"]
         if len(held) + len(other) == len(outcomes):
             if len(held) <= min(len(other), MOST_NAMED):
                 return f"{_for_places(held)}, {count}"
             if len(other) <= MOST_NAMED:
                 return f"except {_for_places(other)}, in {count}"
         open_ = sum(len(each) for each in outcomes.values() if len(set(each)) > 1)
-        parts = _always_never_partly(outcomes)
-        if parts and (best is None or open_ + len(outcomes) < best[0]):
-            best = open_ + len(outcomes), parts
-    kinds = (("", True), ("except ", False))
-    for kind, outcome in kinds[: 1 if any(case.outcome is None for case in cases) else 2]:
+        if any(0 < len(each) <= MOST_NAMED for each in (held, other)):
+            ways.append((open_ + len(outcomes), _always_never_partly(kinds)))
+    undecided = any(case.outcome is None for case in cases)
+    for kind, outcome in [("", True)] if undecided else [("", True), ("except ", False)]:
         single = [case for case in cases if case.outcome is outcome]
-        if len(single) <= MOST_NAMED:
-            names = [" ".join(str(case.where[name]) for name in columns) for case in single]
-            return f"{kind}{_for_places(names)}, {count}" if columns else f"in {count}"
-    return f"{best[1]}; {count} in all" if best else f"in {count}"
+        if columns and len(single) <= MOST_NAMED:
+            places = [" ".join(str(case.where[name]) for name in columns) for case in single]
+            return f"{kind}{_for_places(places)}, {count}"
+    return f"{min(ways, key=lambda way: way[0])[1]}; {count} in all" if ways else f"in {count}"
 
 
-def _always_never_partly(outcomes: dict[str, list[bool | None]]) -> str:
-    """`always for a, never for b, partly for c, undecided for d`; of too many only their count."""
+def _kinds(outcomes: dict[str, list[bool | None]]) -> dict[str, list[str]]:
+    """The keys under which a claim is always true, never, sometimes, and not known to be."""
     kinds: dict[str, list[str]] = {"always": [], "never": [], "partly": [], "undecided": []}
     for key, each in outcomes.items():
-        alike = {True: "always", False: "never"}.get(each[0]) if len(set(each)) == 1 else None
-        kinds[alike or ("partly" if any(each) else "undecided")].append(key)
-    if not any(0 < len(kinds[kind]) <= MOST_NAMED for kind in ("always", "never")):
-        return ""
+        some = "partly" if any(each) else "never" if set(each) == {False} else "undecided"
+        kinds["always" if all(each) else some].append(key)
+    return kinds
+
+
+def _always_never_partly(kinds: dict[str, list[str]]) -> str:
+    """`always for a, never for b, partly for c, undecided for d`; of too many only their count."""
     said = []
     for kind, keys in kinds.items():
         if keys:

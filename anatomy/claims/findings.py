@@ -30,10 +30,10 @@ ALL_WORDS = (*WORDS, NOT_RECORDED, NOT_YET)
 DECIDED = ("faster", "slower", "same")
 # How far a number may lie from the one that was claimed and still be called the same finding.
 NEAR = 0.1
-# Unit of a claimed or measured number -> what it is of.
-UNITS = {"x": "ratio", "s": "time", "B/s": "bandwidth", "share": "share", "count": "count"}
-# How one of a unit is printed; all others are rates.
+# How a number of a unit is printed: a ratio, a time, a share, a count; all others are rates.
 PRINTED = {"x": units.ratio, "s": units.seconds, "share": units.percent, "count": units.significant}
+# What a claimed number may be in.
+UNITS = (*PRINTED, "B/s")
 
 
 class Unmeasured(AnatomyError):
@@ -49,7 +49,7 @@ class Measured:
     # cases, from the lowest end to the highest.
     low: float
     high: float
-    unit: str = "x"  # one of `UNITS`
+    unit: str = "x"  # one of `UNITS`, or of another rate
     cases: int = 1  # how many numbers it sums up; `value` is then their median
     floor: float = 0.0  # noise floor of its table, as a share of 1; of several cases, the largest
     exact: bool = True  # False of too few blocks for an interval of 95 %, which decide nothing
@@ -88,9 +88,10 @@ class Measured:
     def _over(self, end: float) -> str:
         """The verdict of its ratio to `end`."""
         over = Interval(self.value / end, self.low / end, self.high / end, self.exact)
-        several = 1 < len(self.runs) < replication.EXACT_FROM
         runs = [run / end for run in self.runs]
-        found = replication.Replicated(over, runs, "envelope" if several else "exact")
+        # That of one process alone is all the same: its ratio is the figure.
+        label = "exact" if len(runs) >= replication.EXACT_FROM else "envelope"
+        found = replication.Replicated(over, runs, label)
         return replication.verdict(found, self.floor)
 
     def near(self, claimed: float, by: float = NEAR) -> bool | None:
@@ -156,15 +157,18 @@ class Case:
 
 def span(found: Sequence[Measured]) -> Measured | None:
     """Several numbers as one: their median, and from the lowest to the highest end."""
-    if len(found) < 2:
-        return found[0] if found else None
+    if not found:
+        return None
+    first, *others = found
+    if not others:
+        return first
     positive = all(each.value > 0 for each in found)
     forth, back = (log, exp) if positive else (float, float)
     return Measured(
         back(median(forth(each.value) for each in found)),
         min(each.low for each in found),
         max(each.high for each in found),
-        found[0].unit,
+        first.unit,
         sum(each.cases for each in found),
         max(each.floor for each in found),
         exact=all(each.exact for each in found),

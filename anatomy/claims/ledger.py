@@ -37,12 +37,10 @@ def results(showing: Showing, machines: Iterable[str] | None = None) -> list[Res
     """Every claim on every machine, in the order of the ledger and then of the machines.
 
     By default these are the page's own, which on a GPU host is the one that is measured, and all
-    others that claims are judged on. While `showing` collects, only its own is asked, and the list
-    is empty.
+    others that claims are judged on. While `showing` collects, the list is empty.
     """
     if machines is None:
-        others = [] if showing.collecting else judged_machines(showing.root)
-        machines = dict.fromkeys([showing.machine, *others])
+        machines = dict.fromkeys([showing.machine, *judged_machines(showing.root)])
     pages = {
         slug: showing
         if slug == showing.machine

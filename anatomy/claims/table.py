@@ -22,7 +22,6 @@ class Table:
         self.rows = list(table)
         self.params = params
         self.machine = (data or {}).get("machine", {})
-        self.software = (data or {}).get("software", {})
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)

@@ -175,8 +175,8 @@ def write_whole(target: Path, text: str) -> None:
     temporary = target.parent / f".{target.stem[:40]}.{secrets.token_hex(4)}.tmp"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with open(temporary, "xb") as file:
+            file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)

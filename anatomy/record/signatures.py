@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
 from inspect import cleandoc
 from itertools import chain
 from math import isfinite
@@ -18,7 +17,7 @@ from typing import Any
 
 from anatomy.machine import host
 from anatomy.record.bounds import Between
-from anatomy.record.provenance.definitions import Modules
+from anatomy.record.provenance.definitions import Modules, remembered
 from anatomy.record.provenance.syntax import DECORATOR, is_experiment
 from anatomy.table.errors import AnatomyError, BadParameter, close_names, lookup
 
@@ -214,7 +213,7 @@ def unchanging(files: Sources | None = None) -> Iterator[Sources]:
         _held.reset(token)
 
 
-@lru_cache(maxsize=8)
+@remembered
 def _experiments(package: str, files: tuple[tuple[str, bytes], ...]) -> dict[str, Signature]:
     """Experiments of a package with these files; only an edit makes them be read again."""
     modules = Modules(package, files)
@@ -344,7 +343,7 @@ class _Scope:
         """The expression that a module-level name stands for, and the scope to read it in."""
         for (at, found), _ in sorted(self.modules.targets(self.name, (name,))):
             for node in self.modules.module(at).names[found]:
-                if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                if isinstance(node, ast.Assign | ast.AnnAssign):
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     if any(isinstance(each, ast.Name) and each.id == found for each in targets):
                         return node.value, _Scope(self.modules, at)

@@ -9,7 +9,7 @@ from anatomy import claims
 from anatomy.claims import seeds
 from anatomy.claims.findings import UNITS
 from anatomy.table import chapters
-from anatomy.table.errors import AnatomyError
+from anatomy.table.errors import AnatomyError, UnknownName
 
 LEDGER = list(range(1, 159))
 
@@ -62,6 +62,36 @@ def test_statements_of_several_files_come_in_the_order_of_the_ledger(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("edit", "place", "claimed"),
+    [
+        (("[3, 4]", "[3]"), "seeds/001:3", None),
+        (("[3, 4]", "[3, 4, 9]"), "seeds/001:3, 4, 9", None),
+        (("row", 'claimed = [2.0]\nunit = "x"\nrow'), "seeds/001:3-4", (2.0, 2.0)),
+        (("row", 'claimed = [2.0, 4.0]\nunit = "x"\nrow'), "seeds/001:3-4", (2.0, 4.0)),
+    ],
+)
+def test_a_statement_tells_its_lines_and_the_ends_of_its_number(tmp_path, edit, place, claimed):
+    (said,) = seeds.read(stated(tmp_path, STATED.replace(*edit))).values()
+    assert (said.place, said.claimed) == (place, claimed)
+    assert (said.statement, said.row, said.topic) == ("Fusion is free.", 7, "fusion")
+
+
+def test_the_seeds_figures_are_by_run_operation_and_variant():
+    run = seeds.run("fp32-8192")
+    assert (run.dtype, run.size, list(run.ops)) == ("fp32", 8192, ["matmul", "layer_norm_chain"])
+    assert list(seeds.runs()) == ["fp16-2048", "fp32-8192", "bf16-4096"]
+    first, second = seeds.figures("fp32-8192", "layer_norm_chain")[:2]
+    assert (first.variant, first.place, first.ratio) == ("contiguous", "seeds/001:209", 1.0)
+    assert (second.variant, second.place, second.gpu) == (
+        *("transposed_view", "seeds/001:210", "RTX 5070"),
+    )
+    assert seeds.figure("fp32-8192", "layer_norm_chain", "transposed_view") == second
+    for name in (("fp8", "matmul", "a"), ("fp32-8192", "sum", "a"), ("fp32-8192", "matmul", "a")):
+        with pytest.raises(UnknownName, match="of the seed"):
+            seeds.figure(*name)
+
+
+@pytest.mark.parametrize(
     ("edit", "message"),
     [
         (
@@ -70,7 +100,12 @@ def test_statements_of_several_files_come_in_the_order_of_the_ledger(tmp_path):
         ),
         (("is-free", "helps"), r"b/statements.toml: .* fusion-helps has row 7, as fusion-is-free"),
         (('"guide"', '"guise"'), "no document of the seed 'guise'"),
-        (('source = "guide"', ""), r"b/statements.toml: the statement fusion-is-free lacks source"),
+        (("row = 7", ""), r"b/statements.toml: the statement fusion-is-free lacks row\."),
+        (('source = "guide"', ""), r"the statement fusion-is-free lacks source\."),
+        (("lines = [3, 4]", ""), r"the statement fusion-is-free lacks lines\."),
+        (('says = "Fusion is free."', ""), r"the statement fusion-is-free lacks says\."),
+        (('topic = "fusion"', ""), r"the statement fusion-is-free lacks topic\."),
+        (('row = 7\nsource = "guide"', ""), "fusion-is-free lacks source, row"),
     ],
 )
 def test_a_statement_that_is_not_one_of_its_own_is_an_error(tmp_path, edit, message):

@@ -152,6 +152,44 @@ def test_a_link_inside_the_folder_is_followed_and_one_that_leaves_it_is_not(tmp_
     refused(other / file.relative_to(elsewhere), "leads out of the folder")
 
 
+def nested(levels):
+    """Lists within each other, on the level below that of a recording's fields."""
+    return [] if levels == 1 else [nested(levels - 1)]
+
+
+def test_what_is_just_within_the_limits_is_taken(saved):
+    sealed(saved, lambda data: data["method"].update(x=1e100, y=-1e100, deep=nested(30)))
+    with saved.open("a") as file:
+        file.write(" " * (16 * 2**20 - saved.stat().st_size))
+    assert recording.load(saved).data["method"]["x"] == 1e100
+    with saved.open("a") as file:
+        file.write(" ")
+    refused(saved, rf"{PLACE}has more than 16 MiB")
+
+
+def test_what_is_nested_one_deeper_is_refused(saved):
+    sealed(saved, lambda data: data["method"].update(deep=nested(31)))
+    refused(saved, rf"{PLACE}can't be used: it is nested more than 32 deep")
+
+
+# Files that are there have these names, and are found by them.
+LONG = {f"parameter_{i}": i for i in range(9)}
+SIX = ",".join(f"parameter_{i}={i}" for i in range(6))
+NAMES = [
+    ({"way": "a b"}, "way=a-b-94b0d1b7"),
+    ({"m": 1.5, "cold": False}, "cold=false,m=1.5"),
+    (LONG, f"{SIX},par-858fe9d4"),
+    (LONG | {"p": 1}, f"p=1,{SIX}-d1498209"),
+    ({"a": "b" * 94}, "a=" + "b" * 94),
+    ({"a": "b" * 95}, "a=" + "b" * 85 + "-3c5d43f9"),
+]
+
+
+@pytest.mark.parametrize(("given", "name"), NAMES)
+def test_parameters_are_named_as_ever(given, name):
+    assert loading.key(given) == name
+
+
 def test_what_could_not_be_read_is_not_written(tmp_path, saved):
     before = saved.read_bytes()
     deep = 1

@@ -1,6 +1,9 @@
 """A worker may print, crash, hang or be killed: each is one sentence and costs nobody else."""
 
+import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -150,6 +153,95 @@ def test_a_script_may_wait_for_all_its_children(tmp_path):
     ):
         pass
     assert heard == ["alone"]
+
+
+def scripted(tmp_path, text, **options):
+    """What a script leaves in the file that it is told of, and what was heard of it."""
+    script, heard = tmp_path / "script.py", []
+    script.write_text(f"import os, sys\nfile = os.environ['FILE']\n{text}\n")
+    how = {"name": "The script", "variable": "FILE", "heard": heard.append} | options
+    with isolation.script_run([str(script), "-x"], **how) as file:
+        return (file.read_text() if file.exists() else None), heard
+
+
+def test_a_script_is_run_with_its_arguments_and_heard_line_by_line(tmp_path):
+    text = (
+        "print(sys.argv[1:], 'x' * 501)\nsys.stderr.write('two  \\n')\nopen(file, 'w').write('a')"
+    )
+    assert scripted(tmp_path, text) == ("a", [f"['-x'] {'x' * 501}", "two"])
+    assert scripted(tmp_path, "", heard=None, timeout_s=300) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("sys.exit(3)", "The script failed. It left with status 3."),
+        ("os.kill(os.getpid(), 15)", r"The script failed. It crashed \(SIGTERM\), and its process"),
+    ],
+)
+def test_a_script_that_fails_is_named_with_its_last_fifteen_lines(tmp_path, end, said):
+    lines = [f"{n} " + "x" * 600 for n in range(20)]
+    with pytest.raises(MeasurementError, match=f"^{said}") as caught:
+        scripted(tmp_path, f"print(*{lines!r}, sep='\\n', flush=True)\n{end}")
+    assert caught.value.output.splitlines() == [line[:500] for line in lines[5:]]
+
+
+@pytest.mark.parametrize(("program", "status"), [("true", 0), ("false", 1)])
+def test_a_worker_that_ends_without_a_result_says_its_status(monkeypatch, program, status):
+    monkeypatch.setattr(sys, "executable", shutil.which(program))
+    with pytest.raises(MeasurementError, match=rf"ended with status {status} and left no result"):
+        isolation.ask({}, timeout_s=300)
+
+
+def test_a_worker_has_the_environment_that_it_is_given_and_finds_this_checkout(monkeypatch):
+    asked = {}
+
+    def run(words, *, env, **_):
+        asked.update(env)
+        raise OSError("enough")
+
+    monkeypatch.setattr(subprocess, "Popen", run)
+    monkeypatch.setenv("PYTHONPATH", "mine")
+    with pytest.raises(OSError, match="enough"):
+        isolation.ask({}, timeout_s=1, environment={"ANATOMY_RECORDINGS": "there"})
+    assert asked["ANATOMY_RECORDINGS"] == "there" and asked["PATH"] == os.environ["PATH"]
+    assert asked["PYTHONPATH"] == f"{CHECKOUT}{os.pathsep}mine"
+
+
+def test_who_measures_is_written_down_for_this_user_alone_and_removed(own_lock):
+    folder = own_lock / f"pytorch-gpu-anatomy-{os.getuid()}"
+    with isolation.only_recorder():
+        assert folder.stat().st_mode & 0o777 == 0o700
+        told = json.loads((folder / "measuring.json").read_text())
+        assert told["pid"] == os.getpid() and re.fullmatch(r"\d\d:\d\d:\d\d", told["since"])
+        for content in ("{", "[]", "{}"):
+            (folder / "measuring.json").write_text(content)
+            with (
+                pytest.raises(Busy, match=r"^Another process is measuring on this machine\. Two"),
+                isolation.only_recorder(),
+            ):
+                pass
+        (folder / "measuring.json").unlink()
+    assert [file.name for file in folder.iterdir()] == ["measuring.lock"]
+
+
+def test_a_full_disk_keeps_nobody_from_measuring(own_lock, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    with isolation.only_recorder():
+        pass
+
+
+def test_what_was_left_is_removed_after_a_minute_if_nobody_holds_it(own_lock):
+    young, old, foreign = (own_lock / name for name in ("anatomy-1", "anatomy-2", "other-3"))
+    for folder, age in ((young, 20), (old, 60.5), (foreign, 600)):
+        folder.mkdir()
+        (folder / "held").write_text("")
+        os.utime(folder, (1, time.time() - age))
+    with isolation.temporary_folder():
+        assert young.exists() and foreign.exists() and not old.exists()
 
 
 def test_two_recorders_at_once_are_refused_with_the_number_of_the_first(own_lock):

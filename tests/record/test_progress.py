@@ -9,7 +9,11 @@ from anatomy.record.progress import Reporter, duration, expected_s
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0.4, "0.4 s"), (4.2, "4 s"), (60, "1 min"), (125, "2 min 5 s"), (4200, "1 h 10 min")],
+    [
+        *((0.4, "0.4 s"), (0.6, "1 s"), (4.2, "4 s"), (59.4, "59 s"), (59.6, "1 min")),
+        *((60, "1 min"), (61, "1 min 1 s"), (125, "2 min 5 s"), (3599, "59 min 59 s")),
+        *((3600, "1 h 0 min"), (4200, "1 h 10 min"), (7320, "2 h 2 min")),
+    ],
 )
 def test_durations_read_as_people_say_them(seconds, said):
     assert duration(seconds) == said
@@ -34,6 +38,15 @@ def test_a_file_gets_one_plain_line_for_each_step():
         "[2/2] second, about 1 min 30 s left",
         "second: failed: no",
     ]
+
+
+def test_nothing_is_said_of_what_is_left_where_nothing_was_ever_measured():
+    stream = io.StringIO()
+    with Reporter([None], stream) as reporter:
+        reporter.begin("only")
+    with Reporter([], stream) as reporter:
+        reporter.line("[b]as it is[/b] " + "x" * 200)
+    assert stream.getvalue() == "[1/1] only\n[b]as it is[/b] " + "x" * 200 + "\n"
 
 
 def test_a_terminal_gets_a_bar_that_counts_and_estimates():

@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from anatomy.record.provenance.schema import SCHEMA
 from anatomy.table.errors import BadParameter, RecordingError, UnknownName
 from tests.fakes import synthetic
 from tests.fakes.toy_recording import DEFAULTS, KERNEL, made
+
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -77,11 +80,17 @@ def test_the_path_is_machine_experiment_key(tmp_path, saved):
 
 
 @pytest.mark.parametrize(
-    ("machine", "experiment"),
-    [("../up", "a.b"), ("", "a.b"), ("NVIDIA H200", "a.b"), ("h", "../../etc"), ("h", "bench")],
+    ("machine", "experiment", "what"),
+    [
+        ("../up", "a.b", r"machine '\.\./up'"),
+        ("", "a.b", "machine ''"),
+        ("NVIDIA H200", "a.b", "machine 'NVIDIA H200'"),
+        ("h", "../../etc", r"experiment '\.\./\.\./etc'"),
+        ("h", "bench", "experiment 'bench'"),
+    ],
 )
-def test_a_name_that_is_no_folder_is_refused(tmp_path, machine, experiment):
-    with pytest.raises(RecordingError, match="can't name a folder"):
+def test_a_name_that_is_no_folder_is_refused(tmp_path, machine, experiment, what):
+    with pytest.raises(RecordingError, match=f"^The {what} can't name a folder; "):
         recording.path(tmp_path, machine, experiment, "default")
 
 
@@ -108,7 +117,61 @@ def test_without_defaults_those_of_the_source_name_the_file(tmp_path):
         recording.save(made(experiment="contiguity.bank"), tmp_path)
 
 
+def test_a_recording_that_lacks_a_field_is_not_written_and_says_which(tmp_path):
+    for field in ("machine", "params", "rows", "experiment"):
+        lacking = {name: value for name, value in made().items() if name != field}
+        said = "it has no schema and experiment" if field == "experiment" else f"field {field} is"
+        with pytest.raises(RecordingError, match=f"was not written, because .*{said}"):
+            recording.save(lacking, tmp_path, defaults=DEFAULTS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_columns_are_told_anew_of_the_rows_that_are_saved(tmp_path):
+    file = recording.save(made(columns=["of", "before"]), tmp_path, defaults=DEFAULTS)
+    row = recording.load(file).data["rows"][1]
+    assert row["variant"] == "padded" and row["median_s"] is None and "before" not in row
+
+
+def test_a_recording_prints_its_place_and_not_its_rows(saved):
+    assert repr(recording.load(saved)) == f"Recording(path={saved!r})"
+
+
 # Disks and interruptions.
+
+
+def test_all_of_a_file_is_on_the_disk_before_it_takes_the_place_of_another(tmp_path, monkeypatch):
+    sizes = []
+    monkeypatch.setattr(os, "fsync", lambda number: sizes.append(os.fstat(number).st_size))
+    file = recording.save(made(), tmp_path, defaults=DEFAULTS)
+    assert sizes == [file.stat().st_size]
+
+
+def test_what_another_process_is_writing_is_not_written_into(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording.secrets, "token_hex", lambda count: "0" * 2 * count)
+    (tmp_path / ".a.00000000.tmp").write_text("its own")
+    with pytest.raises(FileExistsError):
+        recording.write_whole(tmp_path / "a.json", "mine")
+    assert not (tmp_path / "a.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (FileExistsError(17, "File exists"), "It is a file, or in one"),
+        (NotADirectoryError(20, "Not a directory"), "It is a file, or in one"),
+        (OSError(30, "Read-only file system"), "Read-only file system"),
+        (None, "Permission denied"),
+    ],
+)
+def test_a_folder_in_which_nothing_can_be_saved_is_told_before(tmp_path, monkeypatch, error, said):
+    if error:
+        monkeypatch.setattr(Path, "mkdir", failing(error))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(RecordingError, match=rf"^Nothing can be saved in .*: {said}\. Name a"):
+        recording.make_ready(tmp_path)
+    monkeypatch.undo()
+    recording.make_ready(tmp_path / "new" / "deep")
+    assert (tmp_path / "new" / "deep").is_dir()
 
 
 def failing(error):
@@ -189,7 +252,8 @@ def test_what_a_killed_process_left_is_removed_when_it_is_stale(tmp_path, saved)
     for file in (*left, new, other):
         file.write_text("{")
     for file in (*left, other):
-        os.utime(file, (1, 1))
+        os.utime(file, (1, time.time() - 600.5))
+    os.utime(new, (1, time.time() - 300))
     recording.make_ready(tmp_path)
     assert not any(file.exists() for file in left)
     assert new.exists() and other.exists() and recording.load(saved)
@@ -302,3 +366,10 @@ def test_the_folder_is_named_by_the_environment_or_the_checkout(tmp_path, monkey
     (tmp_path / "site-packages").mkdir()
     (tmp_path / "site-packages" / "mkdocs.yml").write_text("")
     assert recording.default_root() == tmp_path / "site-packages" / "recordings"
+
+
+def test_outside_of_a_checkout_recordings_are_looked_for_where_one_stands(monkeypatch, tmp_path):
+    monkeypatch.delenv("ANATOMY_RECORDINGS", raising=False)
+    assert recording.local_root() == recording.default_root() == CHECKOUT / "recordings"
+    monkeypatch.setattr(signatures, "PACKAGE", tmp_path / "anatomy")
+    assert recording.local_root() == Path("recordings")

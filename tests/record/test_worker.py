@@ -1,7 +1,13 @@
 """What a worker makes of a table, and of an error."""
 
+import io
 import json
+import math
+import os
+import sys
 import warnings
+from datetime import datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +15,106 @@ import pytest
 import torch
 
 from anatomy import judge
-from anatomy.record import worker
+from anatomy.record import declare, worker
 from anatomy.table import errors
-from anatomy.table.errors import BadParameter, MeasurementError
+from anatomy.table.errors import BadParameter, Busy, DeviceError, MeasurementError
+
+# One measurement, of a function that takes no time, by a clock that says what it is told.
+
+
+@pytest.fixture
+def table(monkeypatch):
+    """What the measured function returns; the machine and the clock are told."""
+    table = pd.DataFrame([{"op": "copy", "bytes": 8, "hue": 1}])
+    monkeypatch.setattr(declare, "load", lambda name, package: lambda **params: table)
+    monkeypatch.setattr(worker.host, "describe", lambda device, gpus=None: {"slug": device * gpus})
+    monkeypatch.setattr(worker.host, "foreign_processes", lambda device: None)
+    looks, readings = iter(["before", "after"]), iter([10.0, 12.50049])
+    monkeypatch.setattr(worker.host, "conditions", lambda device: next(looks))
+    clock = SimpleNamespace(time=lambda: 107.00049, monotonic=lambda: next(readings))
+    monkeypatch.setattr(worker, "time", clock)
+    monkeypatch.setenv("ANATOMY_ALLOW_FOREIGN", "0")
+    monkeypatch.delitem(sys.modules, "anatomy.measure", raising=False)
+    return table
+
+
+SPEC = {"experiment": "toy.fine", "params": {}, "package": None, "spawned": 100.0}
+SPEC |= {"allow_foreign": False}
+
+
+def test_a_measurement_is_told_with_its_times_and_circumstances(table):
+    with pytest.warns(UserWarning, match="toy.fine returned columns that nobody declared: hue"):
+        found = worker.measure(SPEC)
+    assert found.pop("software")["torch"] == torch.__version__
+    started = found.pop("started_at")
+    assert datetime.fromisoformat(started.removesuffix("Z")) and len(started) == 20
+    assert found == {
+        "experiment": "toy.fine",
+        "machine": {"slug": "cpu"},
+        "method": {"process": "one fresh process", "start_s": 7.0, "measured_s": 2.5},
+        "conditions": {"before": "before", "after": "after"},
+        "noise_floor": {},
+        "rows": [{"op": "copy", "bytes": 8, "hue": 1}],
+        "warnings": [],
+    }
+
+
+@pytest.mark.filterwarnings("ignore:toy.fine returned columns")
+def test_what_the_clock_and_the_table_say_of_it_is_kept(table, monkeypatch):
+    said = {"method": {"clock": "events", "blocks": 12}, "warnings": ["It is hot."]}
+    told = SimpleNamespace(account=lambda device: said)
+    monkeypatch.setitem(sys.modules, "anatomy.measure", told)
+    table.attrs |= {"gpus": 2, "method": {"blocks": 24}, "warnings": ["It is loud."]}
+    found = worker.measure(SPEC)
+    assert found["machine"] == {"slug": "cpucpu"}
+    assert (found["method"]["clock"], found["method"]["blocks"]) == ("events", 24)
+    assert found["warnings"] == ["It is hot.", "It is loud."]
+
+
+@pytest.mark.filterwarnings("ignore:toy.fine returned columns")
+def test_who_computes_on_the_card_too_is_company_that_must_be_allowed(table, monkeypatch):
+    monkeypatch.setattr(worker.host, "foreign_processes", lambda device: [17])
+    with pytest.raises(Busy, match=r"^Process 17 computes on cpu too, and would share its time"):
+        worker.measure(SPEC)
+    monkeypatch.setattr(worker.host, "foreign_processes", lambda device: [17, 18])
+    with pytest.raises(Busy, match=r"^Processes 17, 18 compute on cpu too"):
+        worker.measure(SPEC)
+    assert os.environ["ANATOMY_ALLOW_FOREIGN"] == "0"
+    assert worker.measure(SPEC | {"allow_foreign": True})["rows"]
+    assert os.environ["ANATOMY_ALLOW_FOREIGN"] == "1", "and `compare` needs not ask"
+
+
+def test_a_device_that_is_not_there_is_told_before_anything_is_imported(table, monkeypatch):
+    def refuse(device):
+        raise DeviceError(f"No {device} here.")
+
+    monkeypatch.setattr(worker.host, "require_device", refuse)
+    monkeypatch.setattr(declare, "load", lambda *_: 1 / 0)
+    with pytest.raises(DeviceError, match="No cuda:1 here"):
+        worker.measure(SPEC | {"params": {"device": "cuda:1"}})
+
+
+def outcome(tmp_path, monkeypatch, **spec):
+    """What a worker that is given this writes."""
+    file = tmp_path / "result"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(spec | {"result": str(file)})))
+    worker.main()
+    return json.loads(file.read_text())
+
+
+def test_a_worker_answers_with_what_it_found_or_with_what_went_wrong(tmp_path, monkeypatch):
+    described = outcome(tmp_path, monkeypatch, describe="cpu")
+    assert set(described) == {"machine", "software"} and described["machine"]["gpu"] is None
+    monkeypatch.setattr(worker, "measure", lambda spec: {"rows": spec["rows"]})
+    assert outcome(tmp_path, monkeypatch, rows=[1]) == {"rows": [1]}
+    failed = outcome(tmp_path, monkeypatch)
+    assert (failed["error"], failed["message"]) == ("MeasurementError", "KeyError: 'rows'")
+    monkeypatch.setattr(worker, "measure", lambda spec: {"rows": math.nan})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        outcome(tmp_path, monkeypatch)
+
+
+# Rows.
 
 
 def test_missing_values_become_null_and_lists_stay_lists():
@@ -44,6 +147,13 @@ def test_a_gap_does_not_turn_a_count_into_a_fraction():
     rows = worker.rows_of(pd.DataFrame({"samples": [240, None], "power_w": [1.5, None]}), "toy")
     assert rows[0] == {"samples": 240, "power_w": 1.5}
     assert type(rows[0]["samples"]) is int
+
+
+def test_only_a_gap_makes_a_column_of_fractions_one_of_counts():
+    table = pd.DataFrame({"ratio": [1.0, 2.0], "power_w": [2.0, None], "clock": [1.5, 2.0]})
+    rows = worker.rows_of(table, "toy")
+    kinds = [[type(value) for value in row.values()] for row in rows]
+    assert kinds == [[float, int, float], [float, type(None), float]]
 
 
 def test_rows_of_a_sparse_table_leave_out_what_they_lack():
@@ -97,6 +207,32 @@ def test_out_of_memory_says_how_much_was_asked_for_and_how_much_was_free():
         assert worker._failure(numbered)["error"] == kind
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+        RuntimeError("Storage size calculation overflowed with sizes=[4611686018427387904]"),
+        TypeError("empty(): Overflow when unpacking long"),
+    ],
+)
+def test_each_way_to_say_that_there_is_no_memory_is_known(error):
+    failure = worker._failure(error)
+    assert failure["error"] == "OutOfMemory" and failure["trace"] == ""
+    assert failure["message"].startswith("It ran out of memory when it asked for more. Take small")
+
+
+def test_bytes_that_an_allocator_counts_out_are_said_in_units():
+    said = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1048576 bytes."
+    assert "asked for 1.00 MiB. " in worker._failure(RuntimeError(said))["message"]
+
+
+def test_of_an_unforeseen_error_the_first_line_is_said():
+    assert worker._failure(ValueError("\n one\ntwo"))["message"] == "ValueError: one"
+    assert worker._failure(ValueError())["message"] == "ValueError: "
+
+
 @pytest.mark.parametrize("shape", [(2**62,), (2**40, 2**20)])
 def test_out_of_memory_is_known_by_its_text_where_torch_has_no_type_for_it(shape):
     with pytest.raises(RuntimeError) as caught:
@@ -122,12 +258,13 @@ def test_a_foreseen_error_is_its_sentence_and_a_bug_keeps_its_traceback():
     [
         ("/x/anatomy/chapters/layers/sizes.py", " (sizes.py:2)"),
         ("/x/anatomy/chapters/layers/shown/sizes.py", " (sizes.py:2)"),
-        ("/x/chapters/env/site-packages/torch/nn/sizes.py", ""),
+        ("/x/chapters/site-packages/torch/nn/sizes.py", ""),
+        ("/x/anatomy/experiments", ""),
     ],
 )
 def test_a_bug_names_its_line_in_the_chapter_and_its_cell(file, said):
     scope = {}
-    exec(compile("def act():\n    1 / 0", file, "exec"), scope)
+    exec(compile("def act(): inner()\ndef inner(): 1 / 0", file, "exec"), scope)
     with pytest.raises(ZeroDivisionError) as caught:
         scope["act"]()
     caught.value.add_note("This was raised in the cell with N=8.")

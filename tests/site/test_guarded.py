@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -48,6 +49,21 @@ def test_a_block_that_would_hang_or_end_the_build_is_named_before_anything_is_dr
     assert len(wrong) == 1 and says in wrong[0]
     place, line, _ = wrong[0].split(":", 2)
     assert place == "bad.md" and 4 <= int(line) <= 8
+
+
+def test_code_that_catches_it_is_stopped_again(soon, monkeypatch):
+    monkeypatch.setattr(bounded, "AGAIN_S", 0.5)
+    caught = []
+    with pytest.raises(bounded.PageStopped), bounded.bounded():
+        while True:
+            try:
+                while True:
+                    pass
+            except bounded.PageStopped:
+                caught.append(time.monotonic())
+                if len(caught) > 1:
+                    raise
+    assert 0.2 < caught[1] - caught[0] < 60
 
 
 def test_the_limit_can_be_raised_and_is_checked(monkeypatch):

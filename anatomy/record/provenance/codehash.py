@@ -14,7 +14,7 @@ too little the truth."""
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from typing import Any
 from anatomy.record import signatures
 from anatomy.record.provenance import method
 from anatomy.record.provenance.content import UNFOLLOWED, CodeHash, Definitions, Layout, digest
-from anatomy.record.provenance.definitions import parsed
+from anatomy.record.provenance.definitions import parsed, remembered
 from anatomy.record.provenance.syntax import is_text, normalised
 from anatomy.table.errors import AnatomyError
 
@@ -80,7 +80,7 @@ def hash_at(
     return CodeHash(digest(*parts, json.dumps(dict(parameters), sort_keys=True)), sorted(files))
 
 
-@lru_cache(maxsize=256)
+@cache
 def _file_hash(file: str, content: bytes) -> str:
     """Hash of a declared file: of a script its normalised syntax, of anything else its bytes."""
     if not file.endswith(".py"):
@@ -89,7 +89,7 @@ def _file_hash(file: str, content: bytes) -> str:
     return digest(",".join(normalised(each, package=PACKAGE_NAME) for each in statements))
 
 
-@lru_cache(maxsize=8)
+@remembered
 def _package(name: str, sources: tuple[tuple[str, bytes], ...], layout: Layout) -> Definitions:
     """A package with these sources; only an edit makes a new one."""
     return Definitions(name, sources, layout)

@@ -1,12 +1,16 @@
 """Which definition a dotted name means, in a package that is read and never imported."""
 
 import ast
+from functools import lru_cache
 from importlib.util import resolve_name
 
 from anatomy.record.provenance.syntax import NAMED_MODULE, Chain, bound_names, is_text
 from anatomy.table.errors import AnatomyError
 
 NEVER_ON_IMPORT = ("__name__ == '__main__'", "TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+# What was made of the sources of a package; only an edit makes another.
+remembered = lru_cache(maxsize=8)
 
 Target = tuple[str, str]  # module of the package, and a name in it; "*" is what runs on import
 

@@ -18,13 +18,13 @@ import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from anatomy.record import signatures
 from anatomy.record.provenance.content import UNFOLLOWED, Definitions, Layout
+from anatomy.record.provenance.definitions import remembered
 from anatomy.record.provenance.syntax import FUNCTIONS
 from anatomy.table.errors import AnatomyError
 
@@ -103,7 +103,7 @@ def read(root: Path) -> Sources:
     return read_files(root.name, signatures.sources(root))
 
 
-@lru_cache(maxsize=8)
+@remembered
 def read_files(name: str, files: tuple[tuple[str, bytes], ...]) -> Sources:
     """As `read`, of files by path in the package; only an edit makes it be done again."""
     package = Definitions(name, files, Layout((), UNFOLLOWED, ""))
@@ -161,19 +161,19 @@ def _defaults(outer: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[s
             last = ordered[len(ordered) - len(given.defaults) :]
             values = *given.defaults, *given.kw_defaults
             for parameter, value in zip((*last, *given.kwonlyargs), values, strict=True):
-                if value is not None:
-                    yield from _given(parameter.arg, value)
+                yield from _given(parameter.arg, value)
 
 
-def _given(name: str, value: ast.expr) -> Iterator[tuple[str, str]]:
-    """A default; not one that is another constant, has to be computed, or is a phrase of words."""
+def _given(name: str, value: ast.expr | None) -> Iterator[tuple[str, str]]:
+    """A default; not one that is another constant, has to be computed, or is a phrase of words.
+    None is no default at all, and nothing comes of it."""
     with suppress(ValueError):
         computed = _computed(value)
         if not isinstance(computed, str) or " " not in computed:
             yield name, ascii(computed)
 
 
-def _computed(node: ast.expr) -> Any:
+def _computed(node: ast.expr | None) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Tuple | ast.List):

@@ -21,7 +21,6 @@ KINDS = {NUMBER: int | float, TEXT: str, FLAG: bool, TABLE: dict, LIST: list}
 
 # Field -> (kind, whether it may be null). A dot leads into an object.
 FIELDS = {
-    "schema": (NUMBER, False),
     "experiment": (TEXT, False),
     "params": (TABLE, False),
     "machine": (TABLE, False),

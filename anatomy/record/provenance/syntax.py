@@ -25,10 +25,10 @@ DECORATOR = "experiment"
 class _Scope:
     """Names that a function, a class or a comprehension binds; local ones get a number each."""
 
-    kind: str  # "function", "class" or "comprehension"
+    depth: int
     exact: frozenset[str] = frozenset()  # arguments, which are called by name, and attributes
     local: frozenset[str] = frozenset()
-    depth: int = 0
+    of_class: bool = False
     numbers: dict[str, int] = field(default_factory=dict)
 
     def token(self, name: str) -> str | None:
@@ -101,7 +101,7 @@ class _Writer:
         """What stands for a name that one of the scopes binds; None where none does."""
         for place, scope in enumerate(reversed(scopes)):
             # What a class binds is seen in its own body, and not in its methods.
-            if (scope.kind != "class" or place == 0) and (token := scope.token(name)):
+            if (not scope.of_class or place == 0) and (token := scope.token(name)):
                 return token
         return None
 
@@ -163,13 +163,12 @@ class _Writer:
     # Scopes.
 
     def _FunctionDef(self, node: ast.FunctionDef, scopes: Scopes) -> str:
-        name = node.name if scopes and scopes[-1].kind == "class" else None
         inner = (*scopes, function_scope(node, len(scopes)))
         body = [self.text(each, inner) for each in node.body if not is_text(each)]
         decorators = [each for each in node.decorator_list if not is_experiment(each)]
         parts = [
             type(node).__name__,
-            name or self._binding(node.name, scopes),
+            self._binding(node.name, scopes),
             self._arguments(node.args, scopes),
             *(self.text(each, scopes) for each in decorators),
         ]
@@ -195,17 +194,16 @@ class _Writer:
         return f"({';'.join(parts)})"
 
     def _ClassDef(self, node: ast.ClassDef, scopes: Scopes) -> str:
-        inner = (*scopes, _Scope("class", exact=bound_names(node.body), depth=len(scopes)))
-        name = node.name if scopes and scopes[-1].kind == "class" else None
+        inner = (*scopes, _Scope(len(scopes), exact=bound_names(node.body), of_class=True))
         body = [self.text(each, inner) for each in node.body if not is_text(each)]
         around = [*node.decorator_list, *node.bases, *node.keywords]
-        parts = ["ClassDef", name or self._binding(node.name, scopes)]
+        parts = ["ClassDef", self._binding(node.name, scopes)]
         parts += [self.text(each, scopes) for each in around]
         return f"{'|'.join(parts)}:[{','.join(filter(None, body))}]"
 
     def _ListComp(self, node, scopes: Scopes) -> str:
         targets = bound_names([each.target for each in node.generators])
-        inner = (*scopes, _Scope("comprehension", local=targets, depth=len(scopes)))
+        inner = (*scopes, _Scope(len(scopes), local=targets))
         parts = [type(node).__name__]
         for place, each in enumerate(node.generators):
             # The first iterable is evaluated in the scope around the comprehension.
@@ -238,7 +236,7 @@ class _Writer:
         return None
 
     def _AnnAssign(self, node: ast.AnnAssign, scopes: Scopes) -> str | None:
-        if scopes and scopes[-1].kind == "class":
+        if scopes and scopes[-1].of_class:
             return None  # a dataclass reads it
         if node.value is None:
             return ""
@@ -287,8 +285,8 @@ def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, de
     local = bound_names(body) - arguments - {name for each in outer for name in each.names}
     inside = [each for statement in body for each in ast.walk(statement)]
     if any(map(_sees_locals, inside)):
-        return _Scope("function", exact=arguments | local, depth=depth)
-    return _Scope("function", exact=arguments, local=local, depth=depth)
+        return _Scope(depth, exact=arguments | local)
+    return _Scope(depth, exact=arguments, local=local)
 
 
 def _is_place(node: ast.AST) -> bool:

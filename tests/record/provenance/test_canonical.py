@@ -1,10 +1,14 @@
 """One measurement has one form on disk, whatever types it came in."""
 
 import json
+from fractions import Fraction
+from hashlib import sha256
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from anatomy.record import loading, recording
 from anatomy.record.provenance import canonical
@@ -53,6 +57,91 @@ def test_a_table_is_saved_as_its_rows_with_nothing_for_what_is_missing(tmp_path)
     assert isinstance(control["samples"], int)  # pandas made it 240.0
     assert (padded["median_s"], padded["wide"], padded["kernels"]) == (None, None, None)
     assert (control["clock"], control["when"], control["sm_count"]) == (1.5, None, 132)
+
+
+def kept(value):
+    """A value as a recording keeps it."""
+    return canonical.plain_fields({"experiment": "toy.fine", "seconds": value})["seconds"]
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        (np.float32(0.5), 0.5),
+        (np.int64(7), 7),
+        (np.True_, True),
+        ((1, (2.5, None)), [1, [2.5, None]]),
+        ({1: {"a": pd.NaT}}, {"1": {"a": None}}),
+        (float("nan"), None),
+        (torch.float16, "torch.float16"),
+        (torch.device("cpu"), "cpu"),
+        (Fraction(1, 4), 0.25),
+        (1 / 3, 0.333333333),
+        (123456789012.5, 123456789000.0),
+        (3e20, 3e20),
+    ],
+)
+def test_values_become_those_of_json(value, plain):
+    found = kept(value)
+    assert found == plain and type(found) is type(plain)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (float("inf"), "seconds is infinite"),
+        ({"a": [1, float("-inf")]}, r"seconds\.a\[1\] is infinite"),
+        ([{"b": 1j}], r"seconds\[0\]\.b is a complex, which JSON can't hold"),
+        (torch.Tensor([1]), "seconds is a Tensor, which JSON can't hold"),
+    ],
+)
+def test_what_json_has_no_word_for_is_told_with_its_place(value, said):
+    with pytest.raises(ValueError, match=f"^{said}"):
+        kept(value)
+
+
+def test_the_form_of_a_file_is_the_one_that_all_are_written_in():
+    text = render({"rows": [{"b": 1, "a": "é"}, {}], "b": {"y": [1], "x": {}}, "a": {}, "c": None})
+    assert text == (
+        '{\n "a": {},\n "b": {\n  "x": {},\n  "y": [1]\n },\n "c": null,\n'
+        ' "rows": [\n  {"a": "\\u00e9", "b": 1},\n  {}\n ]\n}\n'
+    )
+    assert render({"rows": []}) == '{\n "rows": []\n}\n'
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        render({"a": float("nan")})
+
+
+def test_the_hash_of_a_content_is_the_one_that_files_hold():
+    seal = "fe9078ac9eac7735"
+    data = {"b": [1, {"d": None}], "a": "é"}
+    assert canonical.content_sha(data)[:16] == seal
+    assert canonical.content_sha(data | {"content_sha": "x"})[:16] == seal
+
+
+def test_texts_are_shared_from_forty_characters_on_if_they_recur():
+    long, short = "l" * 40, "s" * 39
+    rows = [{"a": [long, short, {long: short}]}, {"a": long, "b": "o" * 99}]
+    kept = canonical.shared({"rows": rows, "warnings": [long]})
+    key = sha256(long.encode()).hexdigest()[:8]
+    assert kept == {
+        "rows": [
+            {"a": [{"$text": key}, short, {long: short}]},
+            {"a": {"$text": key}, "b": "o" * 99},
+        ],
+        "texts": {key: long},
+        "warnings": [long],
+    }
+    assert canonical.restored(kept) == {"rows": rows, "warnings": [long]}
+    alone = {"rows": [{"a": long, long: 1}]}
+    assert canonical.shared(alone) == alone
+
+
+def test_two_texts_of_one_key_are_written_in_full(monkeypatch):
+    same = SimpleNamespace(hexdigest=lambda: "0" * 64)
+    monkeypatch.setattr(canonical, "sha256", lambda _: same)
+    data = {"rows": [{"a": ["a" * 40, "b" * 40] * 2}]}
+    assert canonical.shared(data) == data
 
 
 KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>(int)"

@@ -3,6 +3,7 @@
 import pytest
 
 from anatomy.record import recording
+from anatomy.record.provenance import schema
 from anatomy.table.errors import RecordingError
 from tests.fakes.toy_recording import DEFAULTS, made
 
@@ -39,6 +40,96 @@ def test_rows_of_several_processes_are_written_and_read_back(tmp_path):
     file = recording.save(made(rows=[row]), tmp_path, defaults=DEFAULTS)
     assert recording.load(file).data["rows"] == [row]
     assert isinstance(recording.load(file).data["rows"][0]["runs"], int)
+
+
+# Field -> what it must be. With a question mark it may be null.
+FIELDS = {
+    **dict.fromkeys(("experiment", "machine.slug", "code.hash", "started_at"), "text"),
+    **dict.fromkeys(("machine.gpu", "machine.card", "machine.driver", "code.commit"), "text?"),
+    **dict.fromkeys(("software.torch", "software.cuda"), "text?"),
+    **dict.fromkeys(("params", "machine", "software", "method", "code"), "an object"),
+    **{"noise_floor": "an object", "conditions": "an object?", "seconds": "a number"},
+    **dict.fromkeys(("code.files", "rows", "warnings"), "a list"),
+    "code.dirty": "true or false?",
+}
+LACKING = object()
+
+
+def whole(field="", value=None):
+    """A recording of this schema, with another value in one field."""
+    data = made(schema=1)
+    holder, _, name = field.rpartition(".")
+    inside = data[holder] if holder else data
+    if value is LACKING:
+        del inside[name]
+    elif name:
+        inside[name] = value
+    return data
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_every_field_is_there_and_of_its_kind_or_null_where_that_may_be(field):
+    kind = FIELDS[field].removesuffix("?")
+    if kind != FIELDS[field]:
+        schema.check(whole(field, None))
+    else:
+        with pytest.raises(ValueError, match=f"^{field} is null; it must be {kind}"):
+            schema.check(whole(field, None))
+    if field != "experiment":
+        with pytest.raises(ValueError, match=f"^the field {field} is missing"):
+            schema.check(whole(field, LACKING))
+    for value in ({"a": 1}, 7.5, "text", True, []):
+        words = {dict: "an object", float: "a number", str: "text", bool: "true or false"}
+        if words.get(type(value), "a list") != kind:
+            with pytest.raises(ValueError, match=rf"^{field} is .*; it must be {kind}"):
+                schema.check(whole(field, value))
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(0, "its schema is 0"), (None, "its schema is None"), (2, "it has schema 2"), (1.5, "is 1.5")],
+)
+def test_another_schema_is_told(number, said):
+    with pytest.raises(ValueError, match=said):
+        schema.check(whole("schema", number))
+
+
+def test_numbers_that_json_has_no_word_for_are_refused():
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=r"^seconds is (nan|inf); JSON has no such number"):
+            schema.check(whole("seconds", value))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"low_s": 1.0, "median_s": 1.0, "high_s": 1.0},
+        {"low_s": None, "median_s": 2.0, "high_s": 3.0},
+        {"samples": 240, "flops": 2.5, "blocks_s": None, "variant": None, "nobody_knows": "a"},
+        {"runs": 2, "run_ratios": None, "run_blocks": None, "blocks_s": [1.0]},
+        {"runs": 2, "run_medians_s": [1.0, 2.0], "run_blocks": [0, 1], "blocks_s": [1.0]},
+    ],
+)
+def test_rows_that_are_as_declared_pass(row):
+    schema.check(whole("rows", [row]))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"median_s": 2.0, "high_s": 1.0}, "low_s, median_s, high_s are out of order"),
+        ({"samples": "240"}, "samples is '240'; it must be a number"),
+        ({"variant": 7}, "variant is 7; it must be text"),
+        ({"runs": 2, "run_blocks": [1], "blocks_s": [1.0]}, "run_blocks has 1 values of 2 runs"),
+        ({"runs": 1, "run_medians_s": []}, "run_medians_s has 0 values of 1 runs"),
+        ({"runs": 1, "run_blocks": [1]}, "do not add up"),
+        ({"run_medians_s": ["a"], "runs": 1}, r"run_medians_s\[0\] is 'a'"),
+        ({"run_blocks": [True], "runs": 1}, r"run_blocks\[0\] is True"),
+    ],
+)
+def test_rows_that_are_not_as_declared_name_their_place(row, said):
+    with pytest.raises(ValueError, match=rf"^rows\[1\].*{said}"):
+        schema.check(whole("rows", [{}, row]))
 
 
 # What would tell a stranger who measured, where, or on which card.
@@ -144,6 +235,34 @@ def test_a_host_named_after_its_gpu_can_still_record(tmp_path, monkeypatch):
     monkeypatch.setattr("socket.gethostname", lambda: "h200")
     monkeypatch.setattr("getpass.getuser", lambda: "root")
     recording.save(made(warnings=["The root of it: an h200."]), tmp_path, defaults=DEFAULTS)
+
+
+def test_a_field_of_the_recording_itself_is_found_too(tmp_path):
+    with pytest.raises(RecordingError, match="the recording has a field called 'hostname'"):
+        recording.save(made(hostname="x"), tmp_path, defaults=DEFAULTS)
+
+
+@pytest.mark.parametrize("name", ["adas", "max_"])
+def test_a_name_of_four_letters_tells_who(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("getpass.getuser", lambda: name)
+    with pytest.raises(RecordingError, match="this user's name"):
+        recording.save(made(warnings=[f"by {name}"]), tmp_path, defaults=DEFAULTS)
+
+
+COMMON = ["root", "user", "users", "admin", "ubuntu", "debian", "runner", "localhost", "docker"]
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_a_name_that_thousands_share_tells_nobody_apart(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("socket.gethostname", lambda: name)
+    recording.save(made(warnings=[f"on {name}"]), tmp_path, defaults=DEFAULTS)
+
+
+@pytest.mark.parametrize("field", ["slug", "gpu", "cpu"])
+def test_a_host_may_be_called_what_the_machine_is_called(tmp_path, monkeypatch, field):
+    monkeypatch.setattr("socket.gethostname", lambda: "Gauss")
+    machine = made()["machine"] | {field: "the-gauss-4"}
+    recording.save(made(machine=machine, warnings=["on gauss"]), tmp_path, defaults=DEFAULTS)
 
 
 def test_a_process_whose_user_has_no_name_can_record(tmp_path, monkeypatch):

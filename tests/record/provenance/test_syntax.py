@@ -89,6 +89,15 @@ def test_a_field_that_a_later_python_adds_changes_nothing_until_it_is_used():
     assert normalised(Later(type_params=[], novelty=1)) != normalised(ast.Pass())
 
 
+def test_texts_side_by_side_in_an_f_string_are_one_however_python_splits_them():
+    def said(*parts):
+        x = ast.FormattedValue(ast.Name("x", ast.Load()), -1)
+        return normalised(ast.JoinedStr([x if p is None else ast.Constant(p) for p in parts]))
+
+    assert said("a", "b", None, "", "c", "", "d") == said("ab", None, "cd")
+    assert said("a", None, None, "b") == said("a", None, "", None, "b") != said("a", None, "b")
+
+
 def test_names_used_leaves_out_what_a_function_binds_itself():
     code = ast.parse(
         "def f(a, b=B.c, *, d=D):\n"

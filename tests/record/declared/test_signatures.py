@@ -1,5 +1,6 @@
 """What the source declares is read without importing it, and is what `inspect` would say."""
 
+import contextvars
 import importlib
 import inspect
 import subprocess
@@ -15,12 +16,13 @@ from anatomy.cli import measure
 from anatomy.record import signatures
 from anatomy.record.bounds import Between
 from anatomy.record.signatures import arguments
-from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
+from anatomy.table.errors import AnatomyError, UnknownName
 
 TOY = '''
 """A topic."""
 import nothing_of_that_name  # importing this module would fail
-from typing import Annotated, Literal, Optional, TypeAlias
+import typing
+from typing import Annotated, Literal, TypeAlias
 from anatomy.record.bounds import Between
 from toys.kinds import Share, Speed as Pace
 from .nested import HOW
@@ -29,6 +31,7 @@ Dtype: TypeAlias = Literal["fp16", "bf16"]
 Size = Literal[1, 2, 4]
 DEVICE = "cuda:0"
 TIMES = MOST = 5
+KERNEL = "b.cu"
 
 
 @experiment(
@@ -36,7 +39,7 @@ TIMES = MOST = 5
     page="topic.md",
     command="c01 toy",
     timeout_s=60,
-    files=("snippets/a.py", "b.cu"),
+    files=["snippets/a.py", KERNEL],
     processes=3,
 )
 def measure(
@@ -49,8 +52,8 @@ def measure(
     share: float = 0.5,
     cold: bool = False,
     seed: int | None = None,
-    tag: Optional[str] = "x",
-    quoted: "int" = TIMES,
+    tag: typing.Optional[str] = "x",
+    quoted: "int | None" = TIMES,
     low: Annotated[int, Between(-5, MOST)] = -1,
     above: Share | None = None,
     *,
@@ -141,7 +144,7 @@ def test_parameters_have_type_default_choices_and_help(toys):
         "cold": (bool, False, None, False),
         "seed": (int, None, None, True),
         "tag": (str, "x", None, True),
-        "quoted": (int, 5, None, False),
+        "quoted": (int, 5, None, True),
         "low": (int, -1, None, False),
         "above": (float, None, None, True),
         "both": (str, None, ("a", "b"), True),
@@ -195,6 +198,16 @@ def test_an_edited_file_of_choices_is_read_again(toys):
             "bad.f has a parameter called rows, which pages and commands",
         ),
         ("def f(columns: int = 1): ...", "called columns, which .*; choose another name"),
+        ("def f(**options: int): ...", "must name every parameter"),
+        ("def f(*, m: int): ...", r"bad.f\(m\) needs a type and a default"),
+        ("def f(*, rows: int = 1): ...", "called rows, which .*; choose another name"),
+        ("def f(m: int = PAIR): ...\nPAIR, OTHER = 1, 2", "PAIR is not a literal"),
+        ("def f(m: int = f): ...", "f is not a literal"),
+        ("def f(m: 'int' = 1, n: 5 = 1): ...", "the type of n, 5, is none of"),
+        (
+            "def f(m: int = 1): ...\n@experiment('bad.f')\ndef g(): ...",
+            "bad.py:4: toys.experiments.bad has an experiment called bad.f already",
+        ),
         ("def f(m: ", r"toys/experiments/bad.py:2 does not parse"),
     ],
 )
@@ -202,6 +215,32 @@ def test_what_cannot_be_read_names_the_line(tmp_path, source, match):
     root = package(tmp_path, experiments__bad=f"@experiment('bad.f')\n{source}")
     with pytest.raises(AnatomyError, match=match):
         signatures.experiments(root)
+
+
+@pytest.mark.parametrize("told", ["", "()", "('bench')", "(7)", "('bad.g', 1)", "('../bad.g')"])
+def test_a_name_that_is_not_of_two_words_is_refused(tmp_path, told):
+    root = package(tmp_path, experiments__bad=f"@experiment{told}\ndef g(): ...")
+    with pytest.raises(AnatomyError, match=r"g needs a name of two words: @experiment\(\"topic.g"):
+        signatures.experiments(root)
+
+
+def test_sources_that_are_held_are_not_read_again(toys, monkeypatch):
+    monkeypatch.setattr(signatures, "PACKAGE", toys)
+
+    def look():
+        with signatures.unchanging() as held:
+            (toys / "more.py").write_text("")
+            assert signatures.sources(toys) == held and "more.py" not in dict(held)
+            assert [file for file, _ in signatures.sources(toys / "experiments")] == [
+                "nested.py",
+                "topic.py",
+            ]
+        assert "more.py" in dict(signatures.sources(toys))
+        given = (("a.py", b""),)
+        with signatures.unchanging(given):
+            assert signatures.sources(toys) == given
+
+    contextvars.Context().run(look)  # where the tests themselves hold none
 
 
 @pytest.mark.parametrize("processes", ["0", "-3", "1.5", "'3'", "True", "None"])
@@ -224,73 +263,6 @@ def test_an_unknown_experiment_comes_back_with_the_closest(toys):
         UnknownName, match=r"no experiment 'topic.mesure'. Did you mean 'topic.meas"
     ):
         signatures.signature("topic.mesure", toys)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, {}),
-        ({"m": "2048"}, {"m": 2048}),
-        ({"m": 2048.0}, {"m": 2048}),
-        ({"share": "0.25", "cold": "true"}, {"share": 0.25, "cold": True}),
-        ({"share": 1}, {"share": 1.0}),
-        ({"cold": "No"}, {"cold": False}),
-        ({"size": "4"}, {"size": 4}),
-        ({"dtype": "bf16"}, {"dtype": "bf16"}),
-        ({"seed": "7"}, {"seed": 7}),
-        ({"seed": "none", "tag": None}, {"seed": None, "tag": None}),
-        ({"both": "none"}, {"both": None}),
-        ({"device": "cpu"}, {"device": "cpu"}),
-        ({"low": "-5"}, {"low": -5}),
-        ({"above": 0.5}, {"above": 0.5}),
-    ],
-)
-def test_binding_gives_all_parameters_with_their_types(toys, given, expected):
-    declared = signatures.signature("topic.measure", toys)
-    bound = declared.bind(**given)
-    assert bound == declared.defaults | expected
-    assert all(type(bound[name]) is type(value) for name, value in expected.items())
-    assert list(bound) == [p.name for p in declared.parameters]
-
-
-@pytest.mark.parametrize(
-    ("given", "match"),
-    [
-        (
-            {"dtype": "fp61"},
-            "topic.measure: dtype='fp61': it must be one of fp16, bf16. Did you mean fp16",
-        ),
-        ({"size": 3}, "size=3: it must be one of 1, 2, 4"),
-        ({"size": True}, "size=True: it must be one of"),
-        ({"m": "many"}, "m='many': it must be a whole number"),
-        ({"m": 1.5}, "m=1.5: it must be a whole number"),
-        ({"m": True}, "m=True: it must be a whole number"),
-        ({"m": None}, "m is None; it must be a whole number"),
-        ({"m": "1.5"}, "m='1.5': it must be a whole number"),
-        ({"share": "nan"}, "share='nan': it must be a number"),
-        ({"share": float("inf")}, "share=inf: it must be a number"),
-        ({"share": [1]}, r"share=\[1\]: it must be a number"),
-        ({"cold": "perhaps"}, "cold='perhaps': it must be true or false"),
-        ({"cold": 1}, "cold=1: it must be true or false"),
-        ({"device": 0}, "device=0: it must be text"),
-        ({"device": "gpu"}, "topic.measure: device='gpu' is not a device. Use cuda:0"),
-        ({"low": 6}, "topic.measure: low=6: it must be a whole number from -5 to 5"),
-        ({"above": "0"}, "above='0': it must be a number from 0.000001 to 1,000 or none"),
-        ({"m": 10**5000}, "m=a number too long to print"),
-        ({"dtype": "fp16" * 999}, r"dtype='fp16fp16fp16.*fp16': it must"),
-        ({"seed": "x"}, "seed='x': it must be a whole number or none"),
-    ],
-)
-def test_a_wrong_value_is_told_what_would_be_right(toys, given, match):
-    with pytest.raises(BadParameter, match=match):
-        signatures.signature("topic.measure", toys).bind(**given)
-
-
-def test_an_unknown_parameter_comes_back_with_the_closest(toys):
-    with pytest.raises(
-        UnknownName, match=r"no parameter of topic.measure called 'dtyp'. Did you mean"
-    ):
-        signatures.signature("topic.measure", toys).bind(dtyp="fp16")
 
 
 def test_reading_signatures_imports_neither_torch_nor_pandas():
