@@ -71,7 +71,7 @@ def charts_are_held_against_their_schema():
 def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
     """Lets the time limits of workers run out as soon as a condition holds, and not before: on a
     busy machine it takes a worker any time to come to the place where it hangs."""
-    from anatomy.record import isolation
+    from anatomy.record import isolation, nursery
 
     def when(condition: Callable[[], bool]) -> None:
         given_up = time.monotonic() + 300
@@ -80,7 +80,8 @@ def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
             return math.inf if condition() or time.monotonic() > given_up else 0.0
 
         clock = SimpleNamespace(monotonic=monotonic, sleep=time.sleep, time=time.time)
-        monkeypatch.setattr(isolation, "time", clock)
+        for module in (isolation, nursery):
+            monkeypatch.setattr(module, "time", clock)
 
     return when
 

@@ -15,6 +15,15 @@ def _above_0(option: typer.CallbackParam, seconds: float | None) -> float | None
     return seconds
 
 
+def gpus(given: str) -> int | None:
+    """How many GPUs are asked for; None for all. BadParameter for what is no number."""
+    if given == "all":
+        return None
+    if not given.isdecimal() or int(given) < 1:
+        raise BadParameter(f"--gpus {given}: it must be a number from 1 on, or all.")
+    return int(given)
+
+
 def _seconds(name: str, help: str) -> typer.models.OptionInfo:
     return typer.Option(name, metavar="SECONDS", help=help, callback=_above_0)
 
@@ -49,6 +58,14 @@ ProcessesOption = Annotated[
         min=1,
         help="Measure in N fresh processes, one after the other, and merge their tables; three or "
         "more may claim a difference under 2%. [default: as many as the experiment declares]",
+    ),
+]
+GpusOption = Annotated[
+    str,
+    typer.Option(
+        "--gpus",
+        metavar="N|all",
+        help="Measure on N GPUs of this host at the same time; what the host paces takes turns.",
     ),
 ]
 ScriptArguments = Annotated[

@@ -60,6 +60,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         ] = False,
         allow_foreign: options.ForeignOption = False,
         processes: options.ProcessesOption = None,
+        gpus: options.GpusOption = "1",
     ) -> None:
         """Measure what has no current recording on this machine, and record it."""
         from anatomy.machine import host as machine
@@ -88,6 +89,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
                 timeout_s=timeout,
                 allow_foreign=allow_foreign,
                 package=package,
+                gpus=options.gpus(gpus),
             )
             print(outcome.report(), file=sys.stderr)
             if outcome.failed:

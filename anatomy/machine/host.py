@@ -116,9 +116,10 @@ def _describe(kind: str, index: int, count: int) -> dict[str, Any]:
     }
 
 
-def here() -> dict[str, str | None] | None:
-    """The first GPU that torch would see, and what a recording made on it now is compared with.
-    None without a driver, with every card hidden, or with a torch built for the CPU."""
+def here() -> dict[str, Any] | None:
+    """The first GPU that torch would see, the `cards` of its model, and what a recording made on
+    them now is compared with. None without a driver, with every card hidden, or with a torch built
+    for the CPU."""
     build = versions.torch_build()
     cards = driver.visible_cards() if build.cuda else []
     if not cards:
@@ -126,6 +127,7 @@ def here() -> dict[str, str | None] | None:
     return {
         "slug": _slug(cards[0].name),
         "card": card_hash(cards[0].uuid),
+        "cards": [card_hash(card.uuid) for card in cards if card.name == cards[0].name],
         "torch": build.version,
         "driver": driver.version(),
         "cuda": build.cuda,

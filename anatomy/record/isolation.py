@@ -63,7 +63,8 @@ def ask(
     it did not foresee. The error's `output` is the end of what it printed."""
     with temporary_folder() as folder:
         result = Path(folder) / "result.json"
-        task = {**spec, "result": str(result), "spawned": time.time()}
+        process = "forked before it touched a GPU" if warm else "fresh"
+        task = {**spec, "result": str(result), "spawned": time.time(), "process": process}
         given = Path(folder) / "task.json"
         given.write_text(json.dumps(task), encoding="utf-8")
         status, output = _run(_worker(given, environment or {}, warm), timeout_s)
@@ -142,17 +143,21 @@ class _Launched:
         return self._process.returncode
 
     def ended(self, deadline: float) -> bool:
-        """Wait until it ends, without reaping it: its number must stay taken until `kill`. False
+        """Wait until it ends, without reaping it: its number must stay taken until `close`. False
         where the deadline came first."""
         while time.monotonic() < deadline:
-            if POSIX:
-                flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-                if os.waitid(os.P_PID, self._process.pid, flags) is not None:
-                    return True
-            elif self._process.poll() is not None:
+            if self.has_ended:
                 return True
             time.sleep(LOOK_S)
         return False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended by now."""
+        if not POSIX:
+            return self._process.poll() is not None
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self._process.pid, flags) is not None
 
     def kill(self) -> None:
         """Kill it with all it started. What is left of a finished one goes too."""
@@ -204,8 +209,8 @@ def end_all() -> None:
 def nursery() -> Nursery:
     """Starts workers warm, where the system can."""
 
-    def launch(command: Sequence[str], file: int) -> Callable[[], None]:
-        return _Launched(["-P", *command], {}, keep=(file,), printed=subprocess.DEVNULL).close
+    def launch(command: Sequence[str], file: int) -> _Launched:
+        return _Launched(["-P", *command], {}, keep=(file,), printed=subprocess.DEVNULL)
 
     return Nursery(launch)
 

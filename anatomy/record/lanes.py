@@ -4,7 +4,7 @@ What a GPU paces is measured side by side. Where the host sets the pace, two wou
 down, so that workers take turns there: `anatomy.measure.turns`, in a folder that all share.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from anatomy.machine import driver
@@ -14,17 +14,26 @@ from anatomy.table.errors import DeviceError
 Lane = Callable[[Mapping[str, str]], None]
 
 
-def run(lane: Lane, gpus: int) -> None:
+def cards(gpus: int | None) -> list[driver.Card]:
+    """The first `gpus` of those that are visible and of one model, or all. DeviceError where there
+    are not as many."""
+    visible = driver.visible_cards()
+    alike = [card for card in visible if card.name == visible[0].name]
+    if gpus is not None and gpus > len(alike):
+        raise DeviceError(
+            f"{gpus} GPUs of one model are asked for, and {len(alike)} are visible here."
+        )
+    return alike[:gpus]
+
+
+def run(lane: Lane, given: Sequence[driver.Card]) -> None:
     """Call `lane` with what its workers need in their environment: once, or on several GPUs at the
-    same time. Its first error ends all, and is raised. DeviceError where there are not so many."""
-    if gpus == 1:
+    same time. Its first error ends all, and is raised."""
+    if len(given) < 2:
         lane({})
         return
-    cards = driver.visible_cards()
-    if gpus > len(cards):
-        raise DeviceError(f"{gpus} GPUs are asked for, and {len(cards)} are visible here.")
-    with isolation.temporary_folder() as turns, ThreadPoolExecutor(gpus) as threads:
-        own = ({"CUDA_VISIBLE_DEVICES": f"GPU-{card.uuid}"} for card in cards[:gpus])
+    with isolation.temporary_folder() as turns, ThreadPoolExecutor(len(given)) as threads:
+        own = ({"CUDA_VISIBLE_DEVICES": f"GPU-{card.uuid}"} for card in given)
         begun = [threads.submit(lane, each | {"ANATOMY_TURNS": turns}) for each in own]
         try:
             wait(begun, return_when=FIRST_EXCEPTION)

@@ -20,11 +20,9 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,16 +30,17 @@ from typing import Any, BinaryIO
 # compiler's settings, and with them for all of the compiler.
 IMPORTS = ("torch", "pandas", "torch._inductor.config", "torch.profiler")
 MESSAGE_BYTES = 1 << 20
+LOOK_S = 0.05  # how often to look whether it lives
 # Kills the group that it is begun in once its standard input ends, which it does with the recorder.
 LEASH = "exec 3<&0; ( (read -r _; kill -9 0) <&3 & )"
 
 
 class Nursery:
     """Forks off workers, one at a time. It begins with the first, and ends with its `with` block.
-    `launch` starts a Python program with its arguments, hands it a file descriptor, and returns
-    what ends it; however this process ends, so does that."""
+    `launch` starts a Python program with its arguments and one more file descriptor, which ends
+    however this process does, and can be asked whether it `has_ended` and told to `close`."""
 
-    def __init__(self, launch: Callable[[Sequence[str], int], Callable[[], None]]) -> None:
+    def __init__(self, launch: Callable[[Sequence[str], int], Any]) -> None:
         self._launch = launch
         self._socket: socket.socket | None = None
 
@@ -55,7 +54,7 @@ class Nursery:
         """Kill it. The next worker begins another."""
         if self._socket:
             self._socket.close()
-            self._kill()
+            self._process.close()
             self._socket = None
 
     def fork(self, module: str, task: Path, environment: Mapping[str, str]) -> "Forked":
@@ -63,7 +62,7 @@ class Nursery:
         if not self._socket:
             self._socket, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with there:
-                self._kill = self._launch([__file__, str(there.fileno())], there.fileno())
+                self._process = self._launch([__file__, str(there.fileno())], there.fileno())
         order = json.dumps({"module": module, "environment": dict(environment)})
         leash, held = os.pipe()
         read, printed = os.pipe()
@@ -80,17 +79,14 @@ class Nursery:
             if self._socket:
                 self._socket.send(text.encode())
 
-    def hear(self, deadline: float) -> dict[str, int] | None:
-        """What it says next, nothing if it has ended; None at the deadline."""
-        left = min(max(deadline - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
-        if not select.select([self._socket], [], [], left)[0]:
+    def hear(self) -> dict[str, int] | None:
+        """What it says next, nothing if it has ended; None if it is silent for a moment."""
+        if select.select([self._socket], [], [], LOOK_S)[0]:
+            return json.loads(self._socket.recv(MESSAGE_BYTES))
+        if not self._process.has_ended:
             return None
-        said = b""
-        with suppress(OSError):
-            said = self._socket.recv(MESSAGE_BYTES)
-        if not said:
-            self.end()
-        return json.loads(said or "{}")
+        self.end()
+        return {}
 
 
 class Forked:
@@ -105,15 +101,16 @@ class Forked:
     def ended(self, deadline: float) -> bool:
         """Wait until it ends; its number stays taken until `close`. False where the deadline came
         first."""
-        while self.returncode is None:
-            told = self._nursery.hear(deadline)
-            if told is None:
-                return False
-            if "pid" in told:
-                self._pid = told["pid"]
-            else:  # or the nursery was killed, as for memory: what it forked goes with it
-                self.returncode = told.get("status", -signal.SIGKILL)
-        return True
+        while self.returncode is None and time.monotonic() < deadline:
+            self._listen()
+        return self.returncode is not None
+
+    def _listen(self) -> None:
+        told = self._nursery.hear()
+        if told is not None and "pid" in told:
+            self._pid = told["pid"]
+        elif told is not None:  # or the nursery was killed, as for memory, which takes this along
+            self.returncode = told.get("status", -signal.SIGKILL)
 
     def kill(self) -> None:
         """Kill it with all it started. What is left of a finished one goes too."""
@@ -127,7 +124,8 @@ class Forked:
         """Kill it and let its number go."""
         self.kill()
         if self._pid is not None:
-            self.ended(inf)
+            while self.returncode is None:
+                self._listen()
             self._nursery.tell("let go")
         os.close(self._held)
 

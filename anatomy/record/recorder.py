@@ -158,21 +158,22 @@ def record(
     timeout_s: float | None = None,
     allow_foreign: bool = False,
     package: Path | None = None,
-    gpus: int = 1,
+    gpus: int | None = 1,
 ) -> Outcome:
     """Measure what is not current, and in mode `remeasure` everything; save each recording at once.
 
     What fails is tried once more in a process that starts from nothing, and then costs itself
     alone. What does not fit into the budget is left for the next call: an item that took longer
     last time is not begun, and one that overruns is ended. A process is ended after `timeout_s`, by
-    default what its experiment declares. On several `gpus` as many experiments are measured side by
-    side, and take turns where the host sets the pace. Raises DeviceError where something needs a
-    GPU and there are not so many, Busy where another process measures here, and RecordingError
-    where the disk refuses: nothing more could be kept."""
+    default what its experiment declares. On several `gpus`, or all for None, as many experiments
+    are measured side by side, and take turns where the host sets the pace. Raises DeviceError where
+    something needs a GPU and there are not so many, Busy where another process measures here, and
+    RecordingError where the disk refuses: nothing more could be kept."""
     todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
     on_gpu = [item for item in todo if not recording.on_cpu(item.params)]
     if on_gpu and not host.here():
         raise host.no_cuda()
+    cards = lanes.cards(gpus) if gpus != 1 else []
     if todo:
         recording.make_ready(Path(root))
     measurer = Measurer(Path(root), package, allow_foreign, timeout_s)
@@ -181,7 +182,7 @@ def record(
         # Every share is of the machine's ceilings, so they come first, and alone.
         while round_.todo and round_.todo[0].name == limits.EXPERIMENT:
             round_.measure(round_.todo.popleft(), measurer)
-        lanes.run(round_.lane, gpus)
+        lanes.run(round_.lane, cards)
     round_.outcome.seconds = round_.seconds
     return round_.outcome
 

@@ -42,7 +42,8 @@ OWN_FOLDERS = {"chapters", "experiments"}
 def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Run one experiment and return the fields of its recording that this process knows. `spec` has
     `experiment`, `params`, `package` (another one's folder, or None), `spawned` (time.time() at the
-    start) and `allow_foreign`. Raises Busy where another process computes on the card."""
+    start), `process` (how it began) and `allow_foreign`. Raises Busy where another process computes
+    on the card."""
     name, params = spec["experiment"], spec["params"]
     device = params.get("device", "cpu")
     host.require_device(device)
@@ -67,7 +68,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
         "method": {
             **account["method"],
             **table.attrs.get("method", {}),
-            "process": "one fresh process",
+            "process": f"one process, {spec.get('process', 'fresh')}",
             "start_s": round(start_s, 3),  # interpreter, torch and the experiment's imports
             "measured_s": round(measured_s, 3),
         },

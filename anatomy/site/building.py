@@ -243,7 +243,8 @@ def prepare(
     if before:
         asked = {page: asked.get(page, before.asked.get(page, [])) for page in texts}
     this = here() if mode != "replay" else None
-    everything = unique([each for found in asked.values() for each in found])
+    in_order = dict.fromkeys((*fronts, *asked))  # what a reader comes to first is measured first
+    everything = unique([each for page in in_order for each in asked.get(page, [])])
     if mode == "remeasure" and this is None:
         raise AnatomyError(
             "ANATOMY_MODE=remeasure measures, and there is no GPU here that PyTorch would see. "

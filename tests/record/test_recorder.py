@@ -276,7 +276,7 @@ def test_as_many_processes_as_are_declared_make_one_recording_that_says_so(toyla
 def test_a_recording_of_one_process_says_so_and_nothing_else(toylab, tmp_path):
     (file,) = record(toylab, tmp_path, ("toy.fine", {})).saved
     data = recording.load(file).data
-    assert data["method"]["process"] == "one fresh process"
+    assert data["method"]["process"] == "one process, fresh"
     assert set(data["method"]) == {"process", "start_s", "measured_s"}
     assert not {"runs", "run_ratios", "run_blocks", "interval"} & set(data["rows"][0])
 

@@ -1,0 +1,140 @@
+"""Workers that are forked off a process which has imported what they need."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from anatomy.record import isolation, measuring, nursery, recorder
+from anatomy.record.measuring import Measurer
+from anatomy.record.provenance.freshness import Freshness
+from anatomy.record.recorder import Item
+from anatomy.table.errors import MeasurementError, OutOfMemory
+from tests.record.test_isolation import CHECKOUT, gone, numbers
+
+pytestmark = [
+    pytest.mark.usefixtures("own_lock"),
+    pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each worker begins from nothing"),
+]
+CPU = {"device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def warm():
+    with isolation.nursery() as begun:
+        yield begun
+
+
+@pytest.fixture
+def measurer(toylab, warm):
+    return Measurer(package=toylab, nursery=warm)
+
+
+def test_a_fork_measures_as_a_process_from_nothing_does(measurer):
+    found = measurer.measure("toy.fine", CPU)
+    again = measurer.measure("toy.fine", CPU)
+    assert [row["variant"] for row in found["rows"]] == [row["variant"] for row in again["rows"]]
+    assert found["method"]["process"] == "one process, forked before it touched a GPU"
+    assert again["method"]["start_s"] < 30  # nothing is imported twice, however busy the host
+
+
+def test_several_fresh_processes_begin_from_nothing(measurer, monkeypatch):
+    asked = []
+    monkeypatch.setattr(isolation, "ask", lambda *_, warm, **__: asked.append(warm) or 1 / 0)
+    for count in (1, 2):
+        with pytest.raises(ZeroDivisionError):
+            measurer.measure("toy.fine", CPU, processes=count)
+    assert asked == [measurer.nursery, None]
+
+
+def test_what_it_prints_and_where_it_crashes_is_told_as_ever(measurer, capfd):
+    assert measurer.measure("toy.prints", CPU | {"lines": 2000})["rows"]
+    with pytest.raises(MeasurementError, match=r"crashed \(SIGSEGV\)") as caught:
+        measurer.measure("toy.crashes", CPU)
+    assert caught.value.output
+    assert capfd.readouterr() == ("", "")
+    assert measurer.measure("toy.fine", CPU)["rows"], "and the next one begins all the same"
+
+
+def test_a_time_limit_ends_it_and_its_children(measurer, tmp_path, time_is_up):
+    file = tmp_path / "pids"
+    time_is_up(lambda: file.exists() and len(file.read_text().split()) == 2)
+    with pytest.raises(MeasurementError, match="its time limit, and was ended"):
+        measurer.measure("toy.hangs", CPU | {"pids": str(file)})
+    assert all(gone(pid) for pid in numbers(file))
+
+
+def test_no_fork_outlives_a_recorder_that_was_killed(toylab, tmp_path):
+    file = tmp_path / "pids"
+    code = (
+        "from pathlib import Path\n"
+        "from anatomy.record import isolation\n"
+        "from anatomy.record.measuring import Measurer\n"
+        "with isolation.nursery() as warm:\n"
+        f"    given = Measurer(package=Path({str(toylab)!r}), nursery=warm)\n"
+        f"    given.measure('toy.hangs', {{'device': 'cpu', 'pids': {str(file)!r}}}, processes=1)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT) as reader:
+        worker, child = numbers(file)
+        mother = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
+        reader.kill()
+    assert gone(worker) and gone(child) and gone(mother)
+
+
+def test_where_the_mother_is_killed_the_worker_is_and_the_next_one_begins_another(
+    measurer, warm, tmp_path, monkeypatch
+):
+    killed = []
+
+    def kill_mother(forked, deadline, ended=nursery.Forked.ended):
+        while forked._pid is None:
+            ended(forked, time.monotonic() + 0.1)
+        if not killed:
+            stat = Path(f"/proc/{forked._pid}/stat").read_text()
+            killed.append(int(stat.rpartition(")")[2].split()[1]))
+            os.kill(killed[0], signal.SIGKILL)
+        return ended(forked, deadline)
+
+    monkeypatch.setattr(nursery.Forked, "ended", kill_mother)
+    with pytest.raises(OutOfMemory, match="The system killed it"):
+        measurer.measure("toy.hangs", CPU | {"pids": str(tmp_path / "pids")})
+    assert measurer.measure("toy.fine", CPU)["rows"]
+
+
+def test_what_fails_is_tried_once_more_from_nothing(toylab, tmp_path, monkeypatch, capfd):
+    asked = []
+
+    def measure(measurer, name, *_, **__):
+        asked.append((name, measurer.nursery is not None))
+        raise MeasurementError("It moved.")
+
+    monkeypatch.setattr(Measurer, "measure", measure)
+    items = [Item("toy.fine", CPU, Freshness("missing", ""), title="toy.fine") for _ in range(2)]
+    done = recorder.record(items, root=tmp_path, package=toylab)
+    assert [(name, warm) for name, warm in asked] == [("toy.fine", True), ("toy.fine", False)] * 2
+    assert [str(error) for _, error in done.failed] == ["It moved."] * 2
+    assert capfd.readouterr().err.count("failed, so once more from nothing: It moved.") == 2
+
+
+def test_what_takes_too_long_is_not_tried_twice(toylab, tmp_path, monkeypatch):
+    asked = []
+
+    def measure(*_, **__):
+        asked.append(1)
+        raise isolation.TimeLimit("It ran for 4 s.")
+
+    monkeypatch.setattr(Measurer, "measure", measure)
+    item = Item("toy.fine", CPU, Freshness("missing", ""))
+    assert len(recorder.record([item], root=tmp_path, package=toylab).failed) == 1 == len(asked)
+
+
+def test_its_start_counts_against_the_budget(toylab, tmp_path, monkeypatch):
+    monkeypatch.setattr(measuring, "START_S", -1.5)  # so that half a second is the toy's own limit
+    with isolation.nursery() as begun:
+        given = Measurer(package=toylab, nursery=begun)
+        with pytest.raises(isolation.TimeLimit):
+            given.measure("toy.hangs", CPU | {"pids": str(tmp_path / "pids")})
