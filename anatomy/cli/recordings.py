@@ -58,6 +58,14 @@ def add(app: typer.Typer, package: Path | None) -> None:
         remeasure: Annotated[
             bool, typer.Option("--remeasure", help="Measure what is current as well.")
         ] = False,
+        again: Annotated[
+            bool,
+            typer.Option(
+                "--again",
+                help="Measure what is current once more, first what was measured least often: adds "
+                "an occasion.",
+            ),
+        ] = False,
         allow_foreign: options.ForeignOption = False,
         processes: options.ProcessesOption = None,
     ) -> None:
@@ -67,7 +75,10 @@ def add(app: typer.Typer, package: Path | None) -> None:
 
         if prune and targets:
             raise BadParameter("--prune looks at all pages; give it no PAGE or EXPERIMENT.")
+        if again and (remeasure or prune):
+            raise BadParameter("--again goes with neither --remeasure nor --prune: leave one out.")
         remeasure = remeasure or os.environ.get("ANATOMY_MODE") == "remeasure"
+        mode = "again" if again else "remeasure" if remeasure else "auto"
         # What is measured on request alone is shown all the same, so it must not be pruned.
         wanted = calls.collected() if prune else calls.wanted(targets or [], package)
         root = recording.default_root()
@@ -78,12 +89,12 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if prune:
             _prune([(item.name, item.params) for item in items], root, dry=plan)
         elif plan:
-            _print_plan(items, recorder.estimate_s(items))
+            _print_plan(items, len(recorder.due(items, mode)), recorder.estimate_s(items, mode))
         else:
             outcome = recorder.record(
                 items,
                 root=root,
-                mode="remeasure" if remeasure else "auto",
+                mode=mode,
                 budget_s=budget,
                 timeout_s=timeout,
                 allow_foreign=allow_foreign,
@@ -208,7 +219,7 @@ def _prune(shown: list[tuple[str, dict]], root: Path, *, dry: bool) -> None:
         print(f"left alone: {error}", file=sys.stderr)
 
 
-def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
+def _print_plan(items: Sequence[Any], todo: int, estimate_s: float | None) -> None:
     lines = []
     for each in items:
         last = None if each.last_seconds is None else units.seconds(each.last_seconds)
@@ -216,9 +227,8 @@ def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
         places, fresh = ", ".join(each.places) or None, each.freshness
         lines.append((each.title, fresh.state, last, places, fresh.reason))
     show(table(("experiment", "state", "last took", "shown by", "why"), lines))
-    stale = sum(not each.freshness.current for each in items)
-    took = f", about {units.seconds(estimate_s)}" if stale and estimate_s else ""
-    say(f"{stale} of {len(items)} to measure{took}.")
+    took = f", about {units.seconds(estimate_s)}" if todo and estimate_s else ""
+    say(f"{todo} of {len(items)} to measure{took}.")
 
 
 def _root() -> Path:

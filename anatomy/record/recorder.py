@@ -17,12 +17,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
 from anatomy.judge import limits, merging
 from anatomy.machine import host, versions
-from anatomy.record import isolation, recording, signatures
+from anatomy.record import isolation, occasions, recording, signatures
 from anatomy.record.progress import Reporter, duration, expected_s
 from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.record.provenance.freshness import Freshness, freshness, processes_of
@@ -31,6 +32,7 @@ from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError
 START_S = 60.0  # importing torch and starting CUDA, beside an experiment's own time limit
 # No experiment is worth starting with less than this left of a budget: torch alone takes seconds.
 LEAST_S = 1.0
+Mode = Literal["auto", "again", "remeasure"]
 
 
 class OverBudget(isolation.TimeLimit):
@@ -49,6 +51,7 @@ class Item:
     places: tuple[str, ...] = ()  # where it is shown, as `page.md:line`
     title: str = ""  # with what is not its default: `contiguity.bench dtype=bf16`
     processes: int | None = None  # fresh ones to measure it in; None: as many as it declares
+    occasions: int = 0  # on which its recording here was measured
 
 
 @dataclass
@@ -126,7 +129,8 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
         more = (processes or declared.processes) / processes_of(before)
         last_seconds = before.data["seconds"] * more
     there = before.machine if before and not found else ""
-    return Item(name, params, fresh, last_seconds, there, places, declared.title(params), processes)
+    title, times = declared.title(params), occasions.count(found) if found else 0
+    return Item(name, params, fresh, last_seconds, there, places, title, processes, times)
 
 
 def _elsewhere(root: Path, name: str, params: Mapping[str, Any]) -> Any:
@@ -211,23 +215,31 @@ def _measure(
     }
 
 
+def due(items: Sequence[Item], mode: Mode = "auto") -> list[Item]:
+    """What is to be measured: what is not current; in mode `again` also, of what is, that with the
+    fewest occasions, so that a call goes on where the last one stopped; in `remeasure` all."""
+    fewest = min((item.occasions for item in items if item.freshness.current), default=0)
+    wanted = {"auto": -1, "again": fewest, "remeasure": inf}[mode]
+    return [i for i in items if not i.freshness.current or i.occasions <= wanted]
+
+
 def record(
     items: Sequence[Item],
     *,
     root: Path,
-    mode: Literal["auto", "remeasure"] = "auto",
+    mode: Mode = "auto",
     budget_s: float | None = None,
     timeout_s: float | None = None,
     allow_foreign: bool = False,
     package: Path | None = None,
 ) -> Outcome:
-    """Measure what is not current, and in mode `remeasure` everything; save each recording at once.
-    What fails costs itself alone. What does not fit into the budget is left for the next call: an
-    item that took longer last time is not begun, and one that overruns is ended. A process is ended
-    after `timeout_s`, by default what its experiment declares. Raises DeviceError
-    where something needs a GPU and there is none, Busy where another process measures here, and
-    RecordingError where the disk refuses: nothing more could be kept."""
-    todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
+    """Measure what is `due`, and save each recording at once; of what was measured before by the
+    same code it is one more occasion. What fails costs itself alone. What does not fit into the
+    budget is left for the next call: an item that took longer last time is not begun, and one that
+    overruns is ended. A process is ended after `timeout_s`, by default what its experiment
+    declares. Raises DeviceError where something needs a GPU and there is none, Busy where another
+    process measures here, and RecordingError where the disk refuses: nothing more could be kept."""
+    todo = due(items, mode)
     on_gpu = [item for item in todo if not recording.on_cpu(item.params)]
     if on_gpu and not host.here():
         raise host.no_cuda()
@@ -244,6 +256,9 @@ def record(
                 continue
             how = Path(root), remaining, timeout_s, allow_foreign, package
             _record_one(item, outcome, reporter, *how)
+    if any(occasions.count(recording.load(file)) > 1 for file in outcome.saved):
+        for slug in {file.parents[1].name for file in outcome.saved}:
+            occasions.commit(Path(root), slug, recording.all_recordings(root, slug, broken=[]))
     outcome.seconds = time.monotonic() - started
     return outcome
 
@@ -253,6 +268,7 @@ def _record_one(item, outcome, reporter, root, remaining, timeout_s, allow_forei
     try:
         found = _measure(*call, reporter.begin, timeout_s, within_s=remaining)
         defaults = signatures.signature(item.name, package).defaults
+        found = occasions.adding(found, root, defaults)
         outcome.saved.append(recording.save(found, root, defaults=defaults))
     except AnatomyError as error:
         if isinstance(error.__context__, OSError) and isinstance(error, RecordingError):
@@ -270,9 +286,9 @@ def _record_one(item, outcome, reporter, root, remaining, timeout_s, allow_forei
     reporter.end(item.title, f"{duration(found['seconds'])}, of which {duration(start_s)} to start")
 
 
-def estimate_s(items: Sequence[Item]) -> float | None:
-    """Seconds that measuring what is not current will take; None if nothing was measured yet."""
-    return expected_s([item.last_seconds for item in items if not item.freshness.current])
+def estimate_s(items: Sequence[Item], mode: Mode = "auto") -> float | None:
+    """Seconds that measuring what is `due` will take; None if nothing was measured yet."""
+    return expected_s([item.last_seconds for item in due(items, mode)])
 
 
 def describe(device: str) -> dict[str, Any]:
