@@ -65,15 +65,17 @@ def following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[R
     whole = [{n: value for n, value in row.items() if n not in STANDING} for row in rows]
     # What a row says itself of these is unread, whatever it is.
     found: list[Row] = [dict.fromkeys(n for n in STANDING if n in row) for row in rows]
-    standing = (pace.judged, occasions.judged)
+    last = (pace.of_the_rest, occasions.judged)
     if processes > 1:
-        judges = standing
+        judges = last
         for place, columns in enumerate(_of_processes(whole, known, processes)):
             whole[place] |= columns
             found[place] |= columns
     else:
         of_topic = [each.judge for each in rules.rules() if known.experiment in each.experiments]
-        judges = (comparisons.judged, *standing, *of_topic, *standing)
+        # A topic's rules read the intervals of comparisons, and time other rows.
+        first = (comparisons.judged, pace.of_comparisons, occasions.judged)
+        judges = (*first, *of_topic, *last)
     for judge in judges:
         for place, columns in judge(whole, known):
             whole[place] |= columns

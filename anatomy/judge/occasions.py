@@ -77,7 +77,9 @@ def seen(rows: Sequence[Row], earlier: Sequence[Mapping[str, Sequence]]) -> Iter
     are those of the newest; `earlier` has the `FIGURES` of each one before, oldest first."""
     paces = {_called(row): row.get("paced_by") for row in rows}
     for place, row in enumerate(rows):
-        own, control = row.get("paced_by"), paces.get(_called(row, row.get("control")))
+        if "paced_by" not in row:  # it has no time, or none yet
+            continue
+        own, control = row["paced_by"], paces.get(_called(row, row.get("control")))
         for names, gpu in ((TIMES, own == GPU), (RATIOS, own == control == GPU)):
             if names == RATIOS and row.get("role") == "again":  # it is the noise floor
                 continue
@@ -112,7 +114,6 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
         return
     figures = list(seen(rows, known.earlier))
     reach = known.reach() or pooled(telling(rows, figures))
-    # Asked twice: before a topic's rules, which read these intervals, and for what they time.
     new = {place for place, row in enumerate(rows) if "occasions" not in row}
     for each in (each for each in figures if each.place in new):
         row, factor = rows[each.place], reach.get(each.pace, {}).get(each.figure, 1.0)

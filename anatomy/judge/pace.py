@@ -3,10 +3,10 @@
 One rule for tables, intervals and claims. What the host paces comes out otherwise on another host.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anatomy.judge.comparisons import Circumstances, Judged, Row
+from anatomy.judge.comparisons import Circumstances, Judged, Row, compared
 from anatomy.table import units
 
 GPU, HOST = "GPU", "host"
@@ -42,8 +42,15 @@ def of_step(row: Mapping[str, Any]) -> str | None:
     return HOST if asking >= running else GPU
 
 
-def judged(rows: list[Row], known: Circumstances) -> Judged:
-    """Who paces each row that has a time."""
+def of_comparisons(rows: Sequence[Row], known: Circumstances) -> Judged:
+    """Who paces each row of a comparison."""
     for place, row in enumerate(rows):
-        if not units.missing(row.get("median_s")):
+        if compared(row):
+            yield place, {"paced_by": paced_by(row)}
+
+
+def of_the_rest(rows: Sequence[Row], known: Circumstances) -> Judged:
+    """Who paces each other row that has a time, its own or one that a topic's rules gave it."""
+    for place, row in enumerate(rows):
+        if "paced_by" not in row and not units.missing(row.get("median_s")):
             yield place, {"paced_by": paced_by(row)}

@@ -102,8 +102,8 @@ def _work(data: Mapping[str, Any]) -> tuple:
 
 def _of(before: Recording, new: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The occasions of an older recording, its own as the last, with their figures for new rows."""
-    places = occasions.matching(new["rows"], before.data["rows"], before.experiment)
     own, data = alone(before).rows, before.data
+    places = occasions.matching(new["rows"], own, before.experiment)
     told = {name: data[name] for name in ("started_at", "seconds")}
     told |= {name: data["machine"].get(name) for name in ("card", "cpu", "driver")}
     told |= {"torch": data["software"].get("torch"), "commit": data["code"].get("commit")}
