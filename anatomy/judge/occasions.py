@@ -29,7 +29,8 @@ blocks' interval. What topics reckon from blocks alone (pay-back, waits) is not 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import ceil
 from typing import Any
 
@@ -52,12 +53,13 @@ Reach = Mapping[str, Mapping[str, float]]
 class Seen:
     """One figure of one row as several occasions found it."""
 
+    row: Row = field(repr=False)  # of the newest occasion
     place: int  # of the row in its table
     pace: str  # its class, `GPU` or `host`
     figure: str  # its column, `median_s` or `ratio`
     found: tuple[Interval, ...]  # oldest first
 
-    @property
+    @cached_property
     def beyond(self) -> list[float]:
         """For each occasion, by which factor its figure lies beyond what the others span, or 1."""
         factors = []
@@ -87,12 +89,12 @@ def seen(rows: Sequence[Row], earlier: Sequence[Mapping[str, Sequence]]) -> Iter
             found = [_interval([_at(each, name, place) for name in names]) for each in earlier]
             found = [*filter(None, found), _interval([row.get(name) for name in names])]
             if found[-1] and len(found) > 1:
-                yield Seen(place, GPU if gpu else HOST, names[0], tuple(found))
+                yield Seen(row, place, GPU if gpu else HOST, names[0], tuple(found))
 
 
-def telling(rows: Sequence[Row], figures: Iterable[Seen]) -> list[Seen]:
+def telling(figures: Iterable[Seen]) -> list[Seen]:
     """Those that count once in a pool: a control's duplicate tells what the control does."""
-    return [each for each in figures if rows[each.place].get("role") != "again"]
+    return [each for each in figures if each.row.get("role") != "again"]
 
 
 def pooled(figures: Iterable[Seen]) -> dict[str, dict[str, float]]:
@@ -113,7 +115,7 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
     if not known.earlier:
         return
     figures = list(seen(rows, known.earlier))
-    reach = known.reach() or pooled(telling(rows, figures))
+    reach = known.reach() or pooled(telling(figures))
     new = {place for place, row in enumerate(rows) if "occasions" not in row}
     for each in (each for each in figures if each.place in new):
         row, factor = rows[each.place], reach.get(each.pace, {}).get(each.figure, 1.0)

@@ -46,7 +46,7 @@ def seen(found: Recording) -> list[Seen]:
     """Each figure of a recording that several occasions found, one of each control alone."""
     earlier = [each["figures"] for each in found.data.get("occasions", ())]
     rows = alone(found).rows if earlier else []
-    return occasions.telling(rows, occasions.seen(rows, earlier))
+    return occasions.telling(occasions.seen(rows, earlier))
 
 
 def commit(root: Path, machine: str, found: Iterable[Recording]) -> Path | None:

@@ -1,0 +1,109 @@
+"""Would you get the same? One occasion of the shown machine's recordings against the next."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+from anatomy.figures import framing, tables
+from anatomy.figures.charts import svg
+from anatomy.judge import again
+from anatomy.judge.again import Agreement
+from anatomy.judge.occasions import Seen, pooled
+from anatomy.judge.pace import GPU, HOST
+from anatomy.record import recording
+from anatomy.record import occasions as kept
+from anatomy.record.showing import Showing, current
+from anatomy.table import units
+from anatomy.table.errors import lookup
+
+WHO = {GPU: "the GPU paces", HOST: "the host paces"}
+WHAT = {"median_s": "times", "ratio": "ratios"}
+AGAIN = "pytorch-gpu-anatomy record --again"
+
+
+def occasions(part: str, *, caption: str | None = None) -> str:
+    """How the occasions of the shown machine's recordings agree; a gap while each has only one.
+
+        occasions("chart")
+
+    Args:
+        part: `chart` (each ratio on one occasion against the next, GPU- and host-paced apart),
+            `counts` (a table), or `expected` (what a reader may expect, in sentences).
+    """
+    draw = lookup("part", part, PARTS)
+    showing = current()
+
+    def body() -> str:
+        found = _seen(showing)
+        return draw(found) if any(found) else gap(showing.machine)
+
+    return framing.exhibit([], caption, body)
+
+
+def gap(machine: str) -> str:
+    """The sentence that stands where every recording of a machine has one occasion."""
+    return (
+        f'<div class="notice gap" role="note" data-search-exclude><p><b>One occasion so far.</b> '
+        f"Nothing on {tables.code(machine)} was measured by the same code on a second day, card or "
+        f"host yet. Measure it again:</p><pre><code>{AGAIN}</code></pre></div>"
+    )
+
+
+def _seen(showing: Showing) -> list[list[Seen]]:
+    """What each recording of the shown machine found on several occasions."""
+
+    def read() -> list[list[Seen]]:
+        # One that can't be used is told where it is shown.
+        every = recording.all_recordings(showing.root, showing.machine, broken=[])
+        return [kept.seen(each) for each in every]
+
+    return showing.once(("occasions", showing.machine), read)
+
+
+def _chart(found: Sequence[Sequence[Seen]]) -> str:
+    every = [each for one in found for each in one]
+    reach, panels = pooled(every), []
+    for pace, who in WHO.items():
+        mine = [each for each in every if (each.pace, each.figure) == (pace, "ratio")]
+        pairs = dict.fromkeys(tuple(one.median for one in each.found[-2:]) for each in mine)
+        points = [{"x": _short(a), "value": _short(b)} for a, b in pairs]
+        if points:
+            drawing = svg.Drawing("diagonals.again", (points, reach[pace]["ratio"]))
+            panels.append((f"{who}: {len(mine)} ratios", drawing))
+    label = "Ratios on one occasion against the next, with the diagonal on which they are equal."
+    return svg.chart(panels, f"{label} The table beside it counts them.", abreast=len(panels))
+
+
+def _short(ratio: float) -> float:
+    """A ratio with as many digits as a mark has room for."""
+    return float(f"{ratio:.4g}")
+
+
+def _counts(found: Sequence[Sequence[Seen]]) -> str:
+    return tables.by_columns(COLUMNS, again.agreements(found), "How occasions agree")
+
+
+def _of(count: int | None, rows: int) -> str:
+    return tables.NONE if count is None or not rows else units.percent(count / rows)
+
+
+COLUMNS: tuple[tuple[str, Callable[[Agreement], str]], ...] = (
+    ("figures", lambda each: escape(f"{WHAT[each.figure]} that {WHO[each.pace]}")),
+    ("#rows", lambda each: str(each.rows)),
+    ("#half within", lambda each: units.percent(each.half)),
+    ("#95% within", lambda each: units.percent(each.most)),
+    ("#own intervals overlap", lambda each: _of(each.overlap, each.rows)),
+    ("#same verdict", lambda each: _of(each.kept, each.rows)),
+    ("#turned round", lambda each: tables.NONE if each.turned is None else str(each.turned)),
+    ("#shown intervals hold the next", lambda each: _of(each.held, each.asked)),
+)
+
+
+def _expected(found: Sequence[Sequence[Seen]]) -> str:
+    said = []
+    for each in again.agreements(found):
+        share, what = units.percent(each.most), WHAT[each.figure]
+        said.append(f"{what} that {WHO[each.pace]} came back within {share}")
+    return f"<p>In 95 of 100 rows {'; '.join(said)}.</p>"
+
+
+PARTS = {"chart": _chart, "counts": _counts, "expected": _expected}
