@@ -9,34 +9,32 @@ from anatomy.judge import again
 from anatomy.judge.again import Agreement
 from anatomy.judge.occasions import Seen, pooled
 from anatomy.judge.pace import GPU, HOST
-from anatomy.record import recording
 from anatomy.record import occasions as kept
+from anatomy.record import recording
 from anatomy.record.showing import Showing, current
 from anatomy.table import units
-from anatomy.table.errors import lookup
 
 WHO = {GPU: "the GPU paces", HOST: "the host paces"}
 WHAT = {"median_s": "times", "ratio": "ratios"}
 AGAIN = "pytorch-gpu-anatomy record --again"
 
 
-def occasions(part: str, *, caption: str | None = None) -> str:
-    """How the occasions of the shown machine's recordings agree; a gap while each has only one.
-
-        occasions("chart")
-
-    Args:
-        part: `chart` (each ratio on one occasion against the next, GPU- and host-paced apart),
-            `counts` (a table), or `expected` (what a reader may expect, in sentences).
+def occasions(*, caption: str | None = None) -> str:
+    """How the occasions of the shown machine's recordings agree: each ratio on one occasion against
+    the next, GPU- and host-paced apart, the counts, and what to expect. A gap while each recording
+    has a single one.
     """
-    draw = lookup("part", part, PARTS)
     showing = current()
 
-    def body() -> str:
+    def draw() -> str:
         found = _seen(showing)
-        return draw(found) if any(found) else gap(showing.machine)
+        counted = again.agreements(found)
+        if not counted:
+            return gap(showing.machine)
+        table = tables.by_columns(COLUMNS, counted, "How occasions agree")
+        return _chart(found) + table + _expected(counted)
 
-    return framing.exhibit([], caption, body)
+    return framing.exhibit([], caption, draw)
 
 
 def gap(machine: str) -> str:
@@ -78,10 +76,6 @@ def _short(ratio: float) -> float:
     return float(f"{ratio:.4g}")
 
 
-def _counts(found: Sequence[Sequence[Seen]]) -> str:
-    return tables.by_columns(COLUMNS, again.agreements(found), "How occasions agree")
-
-
 def _of(count: int | None, rows: int) -> str:
     return tables.NONE if count is None or not rows else units.percent(count / rows)
 
@@ -94,16 +88,13 @@ COLUMNS: tuple[tuple[str, Callable[[Agreement], str]], ...] = (
     ("#own intervals overlap", lambda each: _of(each.overlap, each.rows)),
     ("#same verdict", lambda each: _of(each.kept, each.rows)),
     ("#turned round", lambda each: tables.NONE if each.turned is None else str(each.turned)),
-    ("#shown intervals hold the next", lambda each: _of(each.held, each.asked)),
+    ("#interval of the others holds it", lambda each: _of(each.held, each.asked)),
 )
 
 
-def _expected(found: Sequence[Sequence[Seen]]) -> str:
-    said = []
-    for each in again.agreements(found):
-        share, what = units.percent(each.most), WHAT[each.figure]
-        said.append(f"{what} that {WHO[each.pace]} came back within {share}")
+def _expected(counted: Sequence[Agreement]) -> str:
+    said = (
+        f"{WHAT[each.figure]} that {WHO[each.pace]} came back within {units.percent(each.most)}"
+        for each in counted
+    )
     return f"<p>In 95 of 100 rows {'; '.join(said)}.</p>"
-
-
-PARTS = {"chart": _chart, "counts": _counts, "expected": _expected}
