@@ -1,11 +1,10 @@
 """What several occasions (days, cards, hosts) say of one figure: an interval for the next one.
 
-Blocks of one run say how well that run was measured, and little of where a later one lands: on two
-hosts fewer than half of the block intervals held the other host's figure. A recording keeps what
-earlier occasions found. Occasions are taken to be exchangeable: the next differs from those seen as
-these do from each other. There are few per row and many rows, so rows are pooled, by who paces them
-(`anatomy.judge.pace`), for hosts differ more than GPUs; what is not known counts as the host's. All
-is reckoned in logarithms, for a slower host slows all by a factor.
+Blocks of one run say how well that run was measured, and little of where a later one lands. A
+recording keeps what earlier occasions found. Occasions are taken to be exchangeable: the next
+differs from those seen as these do from each other. There are few per row and many rows, so rows
+are pooled, by who paces them (`anatomy.judge.pace`), for hosts differ more than GPUs; what is not
+known counts as the host's. All is reckoned in factors, for a slower host slows all by one.
 
 **The interval** spans the intervals of all occasions, and on both sides a *reach* more, a factor
 that is common to a class. A row whose occasions differ much so has a wide interval, one that the
@@ -17,8 +16,8 @@ what the row's others span? It is the smallest factor that holds 95 % of these; 
 more than n - 1, so the interval that is shown holds a later figure more often than it was asked to:
 this is the jackknife-minmax of Barber et al. 2021 (Predictive inference with the jackknife+,
 theorem 2), for many rows at once. `tests/judge/test_occasions.py` simulates it. Asking for the same
-of recordings in place of rows, whose hosts are the true draws, doubled the width and lost twice as
-many verdicts for 3 % more of coverage than was wanted.
+of recordings in place of rows, whose hosts are the true draws, covers more than was wanted, and
+costs verdicts in which all occasions agree.
 
 **What is pooled** are all recordings of one machine, once, into a small file beside them, and not
 those of one recording whenever it is read: a host slows all rows of a recording alike, so that two
