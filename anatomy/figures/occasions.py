@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from html import escape
+from math import exp, log
 
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import svg
@@ -62,18 +63,19 @@ def _chart(found: Sequence[Sequence[Seen]]) -> str:
     reach, panels = pooled(every), []
     for pace, who in WHO.items():
         mine = [each for each in every if (each.pace, each.figure) == (pace, "ratio")]
-        pairs = dict.fromkeys(tuple(one.median for one in each.found[-2:]) for each in mine)
-        points = [{"x": _short(a), "value": _short(b)} for a, b in pairs]
+        # What lies on one another is drawn once.
+        pairs = dict.fromkeys(tuple(_step(one.median) for one in each.found[-2:]) for each in mine)
+        points = [{"x": before, "value": after} for before, after in pairs]
         if points:
             drawing = svg.Drawing("diagonals.again", (points, reach[pace]["ratio"]))
-            panels.append((f"{who}: {len(mine)} ratios", drawing))
+            panels.append((f"{len(mine)} ratios that {who}", drawing))
     label = "Ratios on one occasion against the next, with the diagonal on which they are equal."
     return svg.chart(panels, f"{label} The table beside it counts them.", abreast=len(panels))
 
 
-def _short(ratio: float) -> float:
-    """A ratio with as many digits as a mark has room for."""
-    return float(f"{ratio:.4g}")
+def _step(ratio: float) -> float:
+    """The nearest step of 2 %, which is about a pixel, and is only drawn."""
+    return float(f"{exp(round(50 * log(ratio)) / 50):.4g}")
 
 
 def _of(count: int | None, rows: int) -> str:
@@ -88,13 +90,13 @@ COLUMNS: tuple[tuple[str, Callable[[Agreement], str]], ...] = (
     ("#own intervals overlap", lambda each: _of(each.overlap, each.rows)),
     ("#same verdict", lambda each: _of(each.kept, each.rows)),
     ("#turned round", lambda each: tables.NONE if each.turned is None else str(each.turned)),
-    ("#interval of the others holds it", lambda each: _of(each.held, each.asked)),
+    ("#held by the others' interval", lambda each: _of(each.held, each.asked)),
 )
 
 
 def _expected(counted: Sequence[Agreement]) -> str:
     said = (
-        f"{WHAT[each.figure]} that {WHO[each.pace]} came back within {units.percent(each.most)}"
+        f"{WHAT[each.figure]} that {WHO[each.pace]} came back within {units.percent(each.most, 2)}"
         for each in counted
     )
     return f"<p>In 95 of 100 rows {'; '.join(said)}.</p>"
