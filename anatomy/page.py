@@ -29,6 +29,7 @@ from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger
 from anatomy.figures.matrices import matrix as matrix
+from anatomy.figures.occasions import occasions as occasions
 from anatomy.figures.payoffs import payoff as payoff
 from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques

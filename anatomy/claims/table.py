@@ -5,7 +5,7 @@ from typing import Any
 
 from anatomy.claims.cases import Cases
 from anatomy.claims.findings import Measured, Unmeasured
-from anatomy.judge import replication, rows
+from anatomy.judge import occasions, replication, rows
 from anatomy.judge.comparisons import TIMES
 from anatomy.judge.rows import Row
 from anatomy.table import units
@@ -89,7 +89,7 @@ def trusted(row: Row) -> Row:
 
 def ratio(above: Row, below: Row) -> Measured:
     """Time of one row over that of another of the same table, paired by block, and its verdict."""
-    found, floor = replication.ratio(above, below), above.get("noise_floor")
+    found, floor = occasions.ratio(above, below), above.get("noise_floor")
     over, word = found.interval, replication.verdict(found, floor)
     exact, runs = over.exact and floor is not None, tuple(found.runs)
     ends = (over.median, over.low, over.high)

@@ -65,7 +65,7 @@ def _origin(found: Recording) -> str:
 def _measured(experiment, params, given, package, folder=None) -> Recording:
     """Measure, and bring the result into the form that a recording has on disk."""
     # The record half; nothing above needs it, and `--help` must not wait for it.
-    from anatomy.record import isolation, progress, recorder
+    from anatomy.record import isolation, occasions, progress, recorder
 
     with progress.Reporter([None]) as reporter:
         what = experiment.title(params)
@@ -84,5 +84,6 @@ def _measured(experiment, params, given, package, folder=None) -> Recording:
     # Saved and read in any case, so that what is printed is what a recording would hold.
     with isolation.temporary_folder() as away:
         root = folder or Path(away)
+        data = occasions.adding(data, root, experiment.defaults)
         found = recording.load(recording.save(data, root, defaults=experiment.defaults))
         return found if folder else Recording(found.data)

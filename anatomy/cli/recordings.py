@@ -14,7 +14,7 @@ from anatomy.cli import generated, options, text
 from anatomy.cli import targets as calls
 from anatomy.cli.options import FormatOption, MachineOption
 from anatomy.cli.output import say, say_data, say_recording, show, table, tidy
-from anatomy.judge import limits
+from anatomy.judge import again, limits
 from anatomy.record import recording, signatures
 from anatomy.record.recording import Recording
 from anatomy.record.showing import shown_machine
@@ -24,7 +24,7 @@ from anatomy.table.errors import AnatomyError, BadParameter, RecordingError, loo
 
 
 def add(app: typer.Typer, package: Path | None) -> None:
-    """Add `record`, `check`, `show` and `export` to the application."""
+    """Add `record`, `check`, `occasions`, `show` and `export` to the application."""
 
     def complete(incomplete: str) -> list[str]:
         names = [*signatures.experiments(package), *calls.pages()]
@@ -58,6 +58,14 @@ def add(app: typer.Typer, package: Path | None) -> None:
         remeasure: Annotated[
             bool, typer.Option("--remeasure", help="Measure what is current as well.")
         ] = False,
+        once_more: Annotated[
+            bool,
+            typer.Option(
+                "--again",
+                help="Measure what is current once more, first what was measured least often: adds "
+                "an occasion.",
+            ),
+        ] = False,
         allow_foreign: options.ForeignOption = False,
         processes: options.ProcessesOption = None,
         gpus: options.GpusOption = "1",
@@ -68,7 +76,10 @@ def add(app: typer.Typer, package: Path | None) -> None:
 
         if prune and targets:
             raise BadParameter("--prune looks at all pages; give it no PAGE or EXPERIMENT.")
+        if once_more and (remeasure or prune):
+            raise BadParameter("--again goes with neither --remeasure nor --prune: leave one out.")
         remeasure = remeasure or os.environ.get("ANATOMY_MODE") == "remeasure"
+        mode = "again" if once_more else "remeasure" if remeasure else "auto"
         # What is measured on request alone is shown all the same, so it must not be pruned.
         wanted = calls.collected() if prune else calls.wanted(targets or [], package)
         root = recording.default_root()
@@ -79,12 +90,12 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if prune:
             _prune([(item.name, item.params) for item in items], root, dry=plan)
         elif plan:
-            _print_plan(items, recorder.estimate_s(items))
+            _print_plan(items, len(recorder.due(items, mode)), recorder.estimate_s(items, mode))
         else:
             outcome = recorder.record(
                 items,
                 root=root,
-                mode="remeasure" if remeasure else "auto",
+                mode=mode,
                 budget_s=budget,
                 timeout_s=timeout,
                 allow_foreign=allow_foreign,
@@ -118,6 +129,25 @@ def add(app: typer.Typer, package: Path | None) -> None:
             say("\n".join(f"  pytorch-gpu-anatomy record {each}" for each in words))
             raise typer.Exit(1)
         say("Every recording that a page shows is there and current.")
+
+    @app.command(epilog="Example: pytorch-gpu-anatomy occasions --machine nvidia-h200")
+    def occasions(
+        machine: MachineOption = None,
+        write: Annotated[
+            bool,
+            typer.Option("--write", help="Write the reach of intervals, as `record` does."),
+        ] = False,
+    ) -> None:
+        """Print how a machine's figures agree from one occasion to the next."""
+        from anatomy.record import occasions as kept
+
+        root = _root()
+        slug = recording.known_machine(root, machine or shown_machine())
+        found = recording.all_recordings(root, slug)
+        if write:
+            file = kept.commit(root, slug, found)
+            say(f"written: {file}" if file else "No recording has several occasions: no file.")
+        _print_agreements(slug, again.agreements(map(kept.seen, found)))
 
     @app.command(epilog="Example: pytorch-gpu-anatomy export --machine nvidia-h200 --format csv")
     def export(
@@ -210,7 +240,7 @@ def _prune(shown: list[tuple[str, dict]], root: Path, *, dry: bool) -> None:
         print(f"left alone: {error}", file=sys.stderr)
 
 
-def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
+def _print_plan(items: Sequence[Any], todo: int, estimate_s: float | None) -> None:
     lines = []
     for each in items:
         last = None if each.last_seconds is None else units.seconds(each.last_seconds)
@@ -218,9 +248,26 @@ def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
         places, fresh = ", ".join(each.places) or None, each.freshness
         lines.append((each.title, fresh.state, last, places, fresh.reason))
     show(table(("experiment", "state", "last took", "shown by", "why"), lines))
-    stale = sum(not each.freshness.current for each in items)
-    took = f", about {units.seconds(estimate_s)}" if stale and estimate_s else ""
-    say(f"{stale} of {len(items)} to measure{took}.")
+    took = f", about {units.seconds(estimate_s)}" if todo and estimate_s else ""
+    say(f"{todo} of {len(items)} to measure{took}.")
+
+
+def _print_agreements(slug: str, counted: Sequence[again.Agreement]) -> None:
+    if not counted:
+        say(f"Nothing on {slug} has a second occasion: pytorch-gpu-anatomy record --again")
+        return
+    heads = ("paced by", "figure", "rows", "half within", "95% within", "overlap", "same verdict")
+    heads = (*heads, "turned round", "held")
+    lines = []
+    for each in counted:
+        apart = units.percent(each.half), units.percent(each.most)
+        shares = (each.overlap, each.rows), (each.kept, each.rows), (each.held, each.asked)
+        overlap, kept, held = (
+            units.percent(some / of) if some is not None and of else None for some, of in shares
+        )
+        turned = None if each.turned is None else str(each.turned)
+        lines.append((each.pace, each.figure, str(each.rows), *apart, overlap, kept, turned, held))
+    show(table(heads, lines))
 
 
 def _root() -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 
 from anatomy.figures import breakeven
 from anatomy.figures.breakeven import Cell, Wanted
-from anatomy.judge import replication, rows
+from anatomy.judge import occasions, replication, rows
 from anatomy.judge.rows import Row
 from anatomy.table.errors import BadParameter, MeasurementError
 
@@ -127,7 +127,7 @@ def _faster(one: Point, other: Point) -> str:
         return one.time.word
     floor = one.row.get("noise_floor")
     try:
-        return replication.verdict(replication.ratio(one.row, other.row), floor)
+        return replication.verdict(occasions.ratio(one.row, other.row), floor)
     except (KeyError, TypeError, MeasurementError):  # rows without blocks, or of other processes
         apart = one.time.high < other.time.low, one.time.low > other.time.high
         return "faster" if apart[0] else "slower" if apart[1] else "undecided"

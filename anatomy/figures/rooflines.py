@@ -14,7 +14,7 @@ from anatomy.table import units
 from anatomy.table.errors import lookup
 from anatomy.table.intervals import Interval
 
-BANDWIDTH, FLOORS = "limits.bandwidth", "limits.floors"
+BANDWIDTH, FLOORS = "limits.bandwidth", machine.FLOORS
 TERA = 1e12
 # What the rows of the floors are, in words: operation and variant -> what is asked.
 ASKED = {

@@ -40,6 +40,8 @@ TAGS = {
     "launch-inclusive": "The call synchronizes: its launch is included.",
     "launch-bound": "The host needs about as long to ask for this call as the GPU to run it.",
     "gap-bound": "The GPU stands still for more than a tenth of the span.",
+    "host-paced": "The host needs longer to ask for this than the GPU to run it: expect another "
+    "figure on another host.",
 }
 # Columns that a table of times shows by itself, where any row has them.
 TIMED = ("variant", "median_s", "ratio", "verdict", "share", "kernels_per_call")
@@ -228,6 +230,7 @@ def remarks(row: Row, shared: Sequence[Tag] = ()) -> str:
 def _tags(row: Row) -> list[Tag]:
     said = [row.get("throttle"), row.get("regime")]
     said += [name.replace("_", "-") for name in ("wide", "launch_inclusive") if row.get(name)]
+    said += ["host-paced"] if row.get("paced_by") == "host" else []
     tags = [(word, means) for word, means in TAGS.items() if word in said]
     if row.get("role") == "variant" and row.get("control"):
         tags.append(against(row["control"]))

@@ -6,21 +6,25 @@ these when it is read, so a better statistic, another threshold or a mended data
 measurement. Such columns in an older file are unread wherever the row keeps what they follow from.
 
 They come from `anatomy.judge.comparisons` for rows that `compare` returned, from
-`anatomy.judge.merging` where several fresh processes measured them, and from what a topic declares
-with `anatomy.judge.rules`. Not judged on reading is what no row keeps the sources of: errors
-against a reference, the regime of an older recording, the diagnosis of `bottlenecks.confusion`.
+`anatomy.judge.merging` where several fresh processes measured them, from `anatomy.judge.occasions`
+where several days or hosts did, and from what a topic declares with `anatomy.judge.rules`. Not
+judged on reading is what no row keeps the sources of: errors against a reference, the regime of an
+older recording, the diagnosis of `bottlenecks.confusion`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from anatomy.judge import comparisons, merging, replication, rules
+from anatomy.judge import comparisons, merging, occasions, pace, replication, rules
 from anatomy.judge.comparisons import Circumstances, Row
 
 __all__ = ["Circumstances", "following", "judged", "kept", "noise_floors"]
 
 # What rows of several processes have beside the columns of a comparison.
 PROCESSES = ("run_medians_s", "run_ratios", "interval")
+# What says how rows stand, and is never read from them.
+STANDING = ("paced_by", *occasions.COLUMNS)
 
 
 def judged(rows: Sequence[Mapping[str, Any]], known: Circumstances | None = None) -> list[Row]:
@@ -55,14 +59,24 @@ def noise_floors(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[Row]:
-    """For each row the columns that follow from what it and the others keep; as for `judged`."""
+    """For each row the columns that follow from what it, the others, and earlier occasions keep; as
+    for `judged`."""
     processes = max((len(row.get("run_blocks") or ()) for row in rows), default=0)
+    whole = [{n: value for n, value in row.items() if n not in STANDING} for row in rows]
+    # What a row says itself of these is unread, whatever it is.
+    found: list[Row] = [dict.fromkeys(n for n in STANDING if n in row) for row in rows]
+    last = (pace.of_the_rest, occasions.judged)
     if processes > 1:
-        return _of_processes(rows, known, processes)
-    whole = [dict(row) for row in rows]
-    found: list[Row] = [{} for _ in rows]
-    of_topic = [each.judge for each in rules.rules() if known.experiment in each.experiments]
-    for judge in (comparisons.judged, *of_topic):
+        judges = last
+        for place, columns in enumerate(_of_processes(whole, known, processes)):
+            whole[place] |= columns
+            found[place] |= columns
+    else:
+        of_topic = [each.judge for each in rules.rules() if known.experiment in each.experiments]
+        # A topic's rules read the intervals of comparisons, and time other rows.
+        first = (comparisons.judged, pace.of_comparisons, occasions.judged)
+        judges = (*first, *of_topic, *last)
+    for judge in judges:
         for place, columns in judge(whole, known):
             whole[place] |= columns
             found[place] |= columns
@@ -72,7 +86,8 @@ def following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[R
 def _of_processes(rows: Sequence[Mapping], known: Circumstances, processes: int) -> list[Row]:
     """The same of rows that several processes measured: each is judged alone, then merged."""
     tables = [[_share_of(row, number) for row in rows] for number in range(processes)]
-    judged_tables = [following(table, known) for table in tables]
+    one = replace(known, earlier=())
+    judged_tables = [following(table, one) for table in tables]
     found = []
     for place, row in enumerate(rows):
         parts = [each[place] for each in judged_tables]

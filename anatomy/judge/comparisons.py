@@ -40,6 +40,10 @@ class Circumstances:
     machine: Mapping[str, Any] = field(default_factory=dict)
     method: Mapping[str, Any] = field(default_factory=dict)
     ceilings: Callable[[], Ceilings | None] = lambda: None  # asked for where a row needs them
+    # Figures of earlier occasions, oldest first, and how far a later one may lie beyond them; what
+    # they hold says `anatomy.judge.occasions`.
+    earlier: Sequence[Mapping[str, Sequence]] = ()
+    reach: Callable[[], Mapping[str, Mapping[str, float]] | None] = lambda: None
 
 
 def compared(row: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from anatomy.judge import limits, replication
+from anatomy.judge import limits, occasions, replication
 from anatomy.judge.comparisons import RATIOS, TIMES, Row, in_columns
 from anatomy.table import columns, units
 from anatomy.table.errors import UnknownName
@@ -107,7 +107,11 @@ def groups_of(rows: Iterable[Row]) -> list[tuple[tuple[str | None, str | None], 
 
 
 def interval_name(rows: Iterable[Row]) -> str:
-    """What the intervals of `rows` are: of a median, or the envelope of several processes'."""
+    """What the intervals of `rows` are: of a median, of several occasions, or the envelope of
+    several processes'."""
+    rows = list(rows)
+    if most := max((row.get("occasions") or 0 for row in rows), default=0):
+        return f"interval over {most} occasions"
     runs = [row["runs"] for row in rows if row.get("interval") == "envelope"]
     return f"envelope of {max(runs)} processes" if runs else "95% interval"
 
@@ -136,11 +140,12 @@ def against(rows: Sequence[Row], control: str) -> list[Row]:
     for row in rows:
         other = row.get("role") == "variant" and row.get("control") != control
         if base and other and row.get("blocks_s") and base.get("blocks_s"):
-            over = replication.ratio(row, base)
+            over = occasions.ratio(row, base)
             verdict = replication.verdict(over, row.get("noise_floor"))
             runs = {"run_ratios": over.runs} if "run_ratios" in row else {}
             row = row | in_columns(RATIOS, over.interval) | runs
             row |= {"control": control, "verdict": verdict}
+            row |= {"occasion_ratios": None} if row.get("occasion_ratios") else {}
         found.append(row)
     return found
 

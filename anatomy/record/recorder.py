@@ -17,12 +17,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
 from anatomy.judge import limits
 from anatomy.machine import host
-from anatomy.record import isolation, lanes, recording, signatures
+from anatomy.record import isolation, lanes, occasions, recording, signatures
 from anatomy.record.measuring import Measurer, OverBudget
 from anatomy.record.progress import Reporter, duration, expected_s
 from anatomy.record.provenance.freshness import Freshness, freshness, processes_of
@@ -32,6 +33,7 @@ from anatomy.table.errors import AnatomyError, MeasurementError, OutOfMemory, Re
 LEAST_S = 1.0
 # What another process may do better.
 RETRIED = (MeasurementError, OutOfMemory)
+Mode = Literal["auto", "again", "remeasure"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Item:
     places: tuple[str, ...] = ()  # where it is shown, as `page.md:line`
     title: str = ""  # with what is not its default: `contiguity.bench dtype=bf16`
     processes: int | None = None  # fresh ones to measure it in; None: as many as it declares
+    occasions: int = 0  # on which its recording here was measured
 
 
 @dataclass
@@ -123,7 +126,8 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
         more = (processes or declared.processes) / processes_of(before)
         last_seconds = before.data["seconds"] * more
     there = before.machine if before and not found else ""
-    return Item(name, params, fresh, last_seconds, there, places, declared.title(params), processes)
+    title, times = declared.title(params), occasions.count(found) if found else 0
+    return Item(name, params, fresh, last_seconds, there, places, title, processes, times)
 
 
 def _elsewhere(root: Path, name: str, params: Mapping[str, Any]) -> Any:
@@ -149,18 +153,27 @@ def run(
         return Measurer(**how).measure(name, params, processes=processes, tell=tell)
 
 
+def due(items: Sequence[Item], mode: Mode = "auto") -> list[Item]:
+    """What is to be measured: what is not current; in mode `again` also, of what is, that with the
+    fewest occasions, so that a call goes on where the last one stopped; in `remeasure` all."""
+    fewest = min((item.occasions for item in items if item.freshness.current), default=0)
+    wanted = {"auto": -1, "again": fewest, "remeasure": inf}[mode]
+    return [i for i in items if not i.freshness.current or i.occasions <= wanted]
+
+
 def record(
     items: Sequence[Item],
     *,
     root: Path,
-    mode: Literal["auto", "remeasure"] = "auto",
+    mode: Mode = "auto",
     budget_s: float | None = None,
     timeout_s: float | None = None,
     allow_foreign: bool = False,
     package: Path | None = None,
     gpus: int | None = 1,
 ) -> Outcome:
-    """Measure what is not current, and in mode `remeasure` everything; save each recording at once.
+    """Measure what is `due`, and save each recording at once; of what was measured before by the
+    same code it is one more occasion.
 
     What fails is tried once more in a process that starts from nothing, and then costs itself
     alone. What does not fit into the budget is left for the next call: an item that took longer
@@ -169,7 +182,7 @@ def record(
     are measured side by side, and take turns where the host sets the pace. Raises DeviceError where
     something needs a GPU and there are not so many, Busy where another process measures here, and
     RecordingError where the disk refuses: nothing more could be kept."""
-    todo = [item for item in items if mode == "remeasure" or not item.freshness.current]
+    todo = due(items, mode)
     on_gpu = [item for item in todo if not recording.on_cpu(item.params)]
     if on_gpu and not host.here():
         raise host.no_cuda()
@@ -183,8 +196,12 @@ def record(
         while round_.todo and round_.todo[0].name == limits.EXPERIMENT:
             round_.measure(round_.todo.popleft(), measurer)
         lanes.run(round_.lane, cards)
-    round_.outcome.seconds = round_.seconds
-    return round_.outcome
+    outcome = round_.outcome
+    if any(occasions.count(recording.load(file)) > 1 for file in outcome.saved):
+        for slug in {file.parents[1].name for file in outcome.saved}:
+            occasions.commit(Path(root), slug, recording.all_recordings(root, slug, broken=[]))
+    outcome.seconds = round_.seconds
+    return outcome
 
 
 @dataclass
@@ -242,6 +259,7 @@ class Round:
         how = {"processes": item.processes, "tell": tell, "within_s": left}
         found = measurer.measure(item.name, item.params, **how)
         defaults = signatures.signature(item.name, measurer.package).defaults
+        found = occasions.adding(found, measurer.root, defaults)
         self.outcome.saved.append(recording.save(found, measurer.root, defaults=defaults))
         start = duration(found["method"]["start_s"])
         self.reporter.end(item.title, f"{duration(found['seconds'])}, of which {start} to start")
@@ -251,9 +269,9 @@ class Round:
         self.reporter.end(item.title, why)
 
 
-def estimate_s(items: Sequence[Item]) -> float | None:
-    """Seconds that measuring what is not current will take; None if nothing was measured yet."""
-    return expected_s([item.last_seconds for item in items if not item.freshness.current])
+def estimate_s(items: Sequence[Item], mode: Mode = "auto") -> float | None:
+    """Seconds that measuring what is `due` will take; None if nothing was measured yet."""
+    return expected_s([item.last_seconds for item in due(items, mode)])
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from anatomy import judge
 from anatomy.judge import limits
 from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.limits import Ceilings
-from anatomy.record import loading, signatures
+from anatomy.record import loading, reach, signatures
 from anatomy.record.provenance import canonical, schema
 from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError, UnknownName
 
@@ -283,7 +283,7 @@ def local_root() -> Path:
 
 def circumstances(data: dict, path: Path | None = None) -> Circumstances:
     """What the fields of a recording say of how its rows were measured; the folder of recordings
-    that its file, `path`, is in may hold the machine's ceilings."""
+    that its file, `path`, is in may hold the machine's ceilings, and how its occasions differ."""
     machine = data["machine"]
 
     @cache  # many rows may ask
@@ -292,7 +292,10 @@ def circumstances(data: dict, path: Path | None = None) -> Circumstances:
             return Ceilings(machine["slug"], limits.from_datasheet(machine.get("gpu")))
         return known_ceilings(machine["slug"], path.parents[2] if path else None)
 
-    return Circumstances(data["experiment"], machine, data.get("method") or {}, known)
+    earlier = [each["figures"] for each in data.get("occasions", ())]
+    beyond = partial(reach.read, path.parents[2] if path else local_root(), machine["slug"])
+    method = data.get("method") or {}
+    return Circumstances(data["experiment"], machine, method, known, earlier, beyond)
 
 
 def known_ceilings(slug: str, root: Path | None = None) -> Ceilings | None:

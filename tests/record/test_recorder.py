@@ -119,7 +119,8 @@ def test_a_full_disk_ends_the_recording_of_them_all(tmp_path, monkeypatch, toyla
         except OSError:
             raise RecordingError("It could not be written.") from None
 
-    monkeypatch.setattr(recorder.Measurer, "measure", lambda *_, **__: {})
+    found = {"experiment": "toy.fine", "params": {}, "machine": {"slug": "cpu-x"}}
+    monkeypatch.setattr(recorder.Measurer, "measure", lambda *_, **__: found)
     monkeypatch.setattr(recorder.recording, "save", refused)
     stale = Freshness("missing", "Not measured.")
     items = [Item("toy.fine", {"device": "cpu"}, stale)] * 2

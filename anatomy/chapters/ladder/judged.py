@@ -1,10 +1,9 @@
 """The ladder: the rest of a step, shares of the ceiling, a rung over the one before, pay-back."""
 
-from anatomy.judge import payback
+from anatomy.judge import occasions, payback, replication
 from anatomy.judge.comparisons import comparisons, controlled
 from anatomy.judge.payback import USES
 from anatomy.judge.rules import rule
-from anatomy.table import intervals
 
 BEFORE = ("ratio_before", "ratio_before_low", "ratio_before_high", "verdict_before")
 SHARE = ("share_of_ceiling", "share_of_ceiling_low", "share_of_ceiling_high")
@@ -65,8 +64,8 @@ def over_the_rung_before(rows, known):
         slower = members.get(row.get("before"))
         if slower is not None:
             slow, fast = slower["blocks_s"], row["blocks_s"]
-            ratio = intervals.ratio_interval(fast, slow)
-            word = intervals.verdict(ratio, row["noise_floor"])
+            over = occasions.ratio(row, slower)
+            ratio, word = over.interval, replication.verdict(over, row["noise_floor"])
             found |= zip(BEFORE, (ratio.median, ratio.low, ratio.high, word), strict=True)
             cost = max(0.0, row["setup_s"] - slower["setup_s"])
             found |= payback.paid(word, cost, slow, fast)

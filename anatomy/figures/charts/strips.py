@@ -7,12 +7,17 @@ or the machine; both name the command that mends it. None of them ever hides a f
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from html import escape
 from typing import Any
 
+from anatomy.judge import limits, rows
+from anatomy.judge.pace import HOST
+from anatomy.record import occasions, recording
 from anatomy.record.recording import Recording
 from anatomy.record.showing import Found, Showing
 from anatomy.table import units
+from anatomy.table.errors import AnatomyError
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16, is none
 
@@ -24,7 +29,7 @@ def strip(showing: Showing, found: Sequence[Found]) -> str:
     there = list(seen.values())
     if not there:
         return ""
-    facts = _facts(there) + _card_notes(there, showing.here)
+    facts = _facts(there) + _of_hosts(showing, there) + _card_notes(there, showing.here)
     device = escape(facts[0][1])
     parts = [f"<b>{device}</b>", *(f"{name} {escape(value)}" for name, value in facts[1:])]
     line = " · ".join([*(f"<span>{part}</span>" for part in parts), _files(showing, there)])
@@ -81,6 +86,7 @@ def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
         ("temperature", _seen(there, "temperature_c", "°C")),
         ("noise floor", _range(floors, lambda floor: units.percent(floor, 2))),
         ("measured in", _processes(data)),
+        ("seen on", _occasions(there)),
         ("recorded", _range([each["started_at"][:10] for each in data], joined=" to ")),
         ("commit", _several(_commit(each["code"]) for each in data)),
     ]
@@ -95,8 +101,8 @@ def _seen(there: Sequence[Recording], name: str, unit: str) -> str:
     """What was seen while measuring, or before and after where the rows do not say."""
     conditions = [each.data.get("conditions") or {} for each in there]
     around = [each.get(when) or {} for each in conditions for when in ("before", "after")]
-    rows = [row for each in there for row in each.rows]
-    seen, beside = ([r[name] for r in some if r.get(name) is not None] for some in (rows, around))
+    own = [row for each in there for row in each.rows]
+    seen, beside = ([r[name] for r in some if r.get(name) is not None] for some in (own, around))
     span = _range(seen or beside, lambda value: f"{float(units.significant(value, 4)):.0f}")
     return f"{span} {unit}" if span else ""
 
@@ -110,6 +116,36 @@ def _processes(data: Sequence[dict]) -> str:
     """How many fresh processes, where that was not one."""
     names = sorted({str(each["method"].get("process", "")) for each in data})
     return _several(names) if any(each["method"].get("processes") for each in data) else ""
+
+
+def _occasions(there: Sequence[Recording]) -> str:
+    """On how many occasions; figures of one have intervals of their blocks alone."""
+    counts = _range([occasions.count(each) for each in there])
+    return "one occasion" if counts == "1" else f"{counts} occasions"
+
+
+def _of_hosts(showing: Showing, there: Sequence[Recording]) -> list[tuple[str, str]]:
+    """The host behind figures that it paces, and what one launch costs there."""
+    paced = [each for each in there if any(row.get("paced_by") == HOST for row in each.rows)]
+    costs = {each.machine: _launch(showing, each.machine) for each in paced}
+    facts = [
+        ("CPU", _several(each.data["machine"].get("cpu") for each in paced)),
+        ("one launch", _several(costs.values())),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _launch(showing: Showing, machine: str) -> str | None:
+    """The host's time for one launch on a machine, where that is recorded."""
+
+    def read() -> str | None:
+        with suppress(AnatomyError):
+            if found := recording.find(showing.root, machine, limits.FLOORS):
+                row = rows.meeting(found.rows, limits.LAUNCH)[0]
+                return units.seconds(row["median_s"]) if row.get("median_s") else None
+        return None
+
+    return showing.once(("launch", machine), read)
 
 
 def _commit(code: dict[str, Any]) -> str:

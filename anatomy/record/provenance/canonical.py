@@ -22,13 +22,13 @@ LONG_TEXT, REFERENCE, HASH_DIGITS = 40, "$text", 8
 
 
 def render(data: Mapping) -> str:
-    """The text of a recording: sorted fields, one a line, and one row a line."""
+    """The text of a recording: sorted fields, one a line, and one row or occasion a line."""
     lines = []
     for name in sorted(data):
         value = data[name]
-        if name == "rows" and value:
-            rows = ",\n".join(f"  {_json(row)}" for row in value)
-            lines.append(f'"rows": [\n{rows}\n ]')
+        if name in ("rows", "occasions") and value:
+            inner = ",\n".join(f"  {_json(each)}" for each in value)
+            lines.append(f"{_json(name)}: [\n{inner}\n ]")
         elif isinstance(value, dict) and value:
             inner = ",\n".join(f"  {_json(each)}: {_json(value[each])}" for each in sorted(value))
             lines.append(f"{_json(name)}: {{\n{inner}\n }}")

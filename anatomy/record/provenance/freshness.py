@@ -57,8 +57,8 @@ def freshness(
     any_card = os.environ.get("ANATOMY_CARD") == "any" or machine["card"] in here.get("cards", ())
     card = None if any_card else here.get("card")
     # A patch release of torch changes no kernel on purpose.
-    torch = _leading(software["torch"], 2), _leading(here.get("torch"), 2)
-    driver = _leading(machine["driver"], 1), _leading(here.get("driver"), 1)
+    torch = leading(software["torch"], 2), leading(here.get("torch"), 2)
+    driver = leading(machine["driver"], 1), leading(here.get("driver"), 1)
     another = "on another card of this model ({}; this is {}). ANATOMY_CARD=any accepts it."
     for state, then, this, wrong in (
         ("machine-other", machine["slug"], here.get("slug"), "on {}; this is {}."),
@@ -76,6 +76,6 @@ def processes_of(recording: Any) -> int:
     return recording.data["method"].get("processes", 1)
 
 
-def _leading(version: str | None, parts: int) -> str | None:
-    """`2.11` of `2.11.0+cu130`, or `580` of `580.159.03`."""
+def leading(version: str | None, parts: int) -> str | None:
+    """The first parts of a version: `2.11` of `2.11.0+cu130`, or `580` of `580.159.03`."""
     return None if version is None else ".".join(version.split("+")[0].split(".")[:parts])

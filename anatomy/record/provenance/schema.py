@@ -11,6 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from anatomy.judge.occasions import FIGURES
 from anatomy.table import columns
 from anatomy.table.columns import Column
 
@@ -45,6 +46,20 @@ FIELDS = {
     "warnings": (LIST, False),
 }
 
+# What is kept of an earlier occasion, as of the recording's own; `figures` has a list of numbers or
+# nulls for each row. There may be `MOST` of them.
+OCCASION = {
+    "started_at": (TEXT, False),
+    "card": (TEXT, True),
+    "cpu": (TEXT, True),
+    "driver": (TEXT, True),
+    "torch": (TEXT, True),
+    "commit": (TEXT, True),
+    "seconds": (NUMBER, False),
+    "figures": (TABLE, False),
+}
+MOST = 4
+
 # Kind of a declared column -> what its values must be. Any may be null or absent.
 OF_KIND = {columns.NUMBER: NUMBER, columns.COUNT: NUMBER, columns.TEXT: TEXT}
 OF_KIND |= {columns.FLAG: FLAG, columns.LIST: LIST}
@@ -69,12 +84,7 @@ def check(data: Any) -> None:
         if last not in holder:
             raise ValueError(f"the field {name} is missing")
         _expect(name, holder[last], kind, nullable)
-    try:
-        started = datetime.fromisoformat(data["started_at"])
-    except ValueError:
-        raise ValueError(f"started_at is {data['started_at']!r}, which is no ISO time") from None
-    if started.tzinfo is None:
-        raise ValueError("started_at names no time zone; it must be UTC")
+    _check_time("started_at", data["started_at"])
     for index, warning in enumerate(data["warnings"]):
         _expect(f"warnings[{index}]", warning, TEXT, False)
     for name, floor in data["noise_floor"].items():
@@ -83,12 +93,47 @@ def check(data: Any) -> None:
     for index, row in enumerate(data["rows"]):
         _expect(f"rows[{index}]", row, TABLE, False)
         _check_row(f"rows[{index}]", row, declared)
+    if "occasions" in data:
+        _expect("occasions", data["occasions"], LIST, False)
+        if len(data["occasions"]) > MOST:
+            raise ValueError(f"occasions has {len(data['occasions'])} entries; {MOST} may be kept")
+        for index, each in enumerate(data["occasions"]):
+            _check_occasion(f"occasions[{index}]", each, len(data["rows"]))
     if "columns" in data:  # of all rows, where their nulls are left out
         _expect("columns", data["columns"], LIST, False)
         for index, name in enumerate(data["columns"]):
             _expect(f"columns[{index}]", name, TEXT, False)
         if lacking := set().union(*data["rows"]).difference(data["columns"]):
             raise ValueError(f"columns lacks {min(lacking)!r}, which a row has")
+
+
+def _check_time(place: str, text: str) -> None:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{place} is {text!r}, which is no ISO time") from None
+    if time.tzinfo is None:
+        raise ValueError(f"{place} names no time zone; it must be UTC")
+
+
+def _check_occasion(place: str, occasion: Any, rows: int) -> None:
+    _expect(place, occasion, TABLE, False)
+    if odd := set(occasion).symmetric_difference(OCCASION):
+        raise ValueError(f"{place} has {min(odd)!r} too much or too little; see {sorted(OCCASION)}")
+    for name, (kind, nullable) in OCCASION.items():
+        _expect(f"{place}.{name}", occasion[name], kind, nullable)
+    _check_time(f"{place}.started_at", occasion["started_at"])
+    figures = occasion["figures"]
+    for name, values in figures.items():
+        if name not in FIGURES:
+            raise ValueError(f"{place}.figures has {name!r}, none of {', '.join(FIGURES)}")
+        _expect(f"{place}.figures.{name}", values, LIST, False)
+        if len(values) != rows:
+            raise ValueError(f"{place}.figures.{name} has {len(values)} values for {rows} rows")
+        for index, number in enumerate(values):
+            _expect(f"{place}.figures.{name}[{index}]", number, NUMBER, True)
+            if number is not None and not number > 0:
+                raise ValueError(f"{place}.figures.{name}[{index}] is {number!r}, and not above 0")
 
 
 def _check_row(place: str, row: dict, declared: Mapping[str, Column]) -> None:

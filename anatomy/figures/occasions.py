@@ -1,0 +1,102 @@
+"""Would you get the same? One occasion of the shown machine's recordings against the next."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+from math import exp, log
+
+from anatomy.figures import framing, tables
+from anatomy.figures.charts import svg
+from anatomy.judge import again
+from anatomy.judge.again import Agreement
+from anatomy.judge.occasions import Seen, pooled
+from anatomy.judge.pace import GPU, HOST
+from anatomy.record import occasions as kept
+from anatomy.record import recording
+from anatomy.record.showing import Showing, current
+from anatomy.table import units
+
+WHO = {GPU: "the GPU paces", HOST: "the host paces"}
+WHAT = {"median_s": "times", "ratio": "ratios"}
+AGAIN = "pytorch-gpu-anatomy record --again"
+
+
+def occasions(*, caption: str | None = None) -> str:
+    """How the occasions of the shown machine's recordings agree: each ratio on one occasion against
+    the next, GPU- and host-paced apart, the counts, and what to expect. A gap while each recording
+    has a single one.
+    """
+    showing = current()
+
+    def draw() -> str:
+        found = _seen(showing)
+        counted = again.agreements(found)
+        if not counted:
+            return gap(showing.machine)
+        table = tables.by_columns(COLUMNS, counted, "How occasions agree")
+        return _chart(found) + table + _expected(counted)
+
+    return framing.exhibit([], caption, draw)
+
+
+def gap(machine: str) -> str:
+    """The sentence that stands where every recording of a machine has one occasion."""
+    return (
+        f'<div class="notice gap" role="note" data-search-exclude><p><b>One occasion so far.</b> '
+        f"Nothing on {tables.code(machine)} was measured by the same code on a second day, card or "
+        f"host yet. Measure it again:</p><pre><code>{AGAIN}</code></pre></div>"
+    )
+
+
+def _seen(showing: Showing) -> list[list[Seen]]:
+    """What each recording of the shown machine found on several occasions."""
+
+    def read() -> list[list[Seen]]:
+        # One that can't be used is told where it is shown.
+        every = recording.all_recordings(showing.root, showing.machine, broken=[])
+        return [kept.seen(each) for each in every]
+
+    return showing.once(("occasions", showing.machine), read)
+
+
+def _chart(found: Sequence[Sequence[Seen]]) -> str:
+    every = [each for one in found for each in one]
+    reach, panels = pooled(every), []
+    for pace, who in WHO.items():
+        mine = [each for each in every if (each.pace, each.figure) == (pace, "ratio")]
+        # What lies on one another is drawn once.
+        pairs = dict.fromkeys(tuple(_step(one.median) for one in each.found[-2:]) for each in mine)
+        points = [{"x": before, "value": after} for before, after in pairs]
+        if points:
+            drawing = svg.Drawing("diagonals.again", (points, reach[pace]["ratio"]))
+            panels.append((f"{len(mine)} ratios that {who}", drawing))
+    label = "Ratios on one occasion against the next, with the diagonal on which they are equal."
+    return svg.chart(panels, f"{label} The table beside it counts them.", abreast=len(panels))
+
+
+def _step(ratio: float) -> float:
+    """The nearest step of 2 %, which is about a pixel, and is only drawn."""
+    return float(f"{exp(round(50 * log(ratio)) / 50):.4g}")
+
+
+def _of(count: int | None, rows: int) -> str:
+    return tables.NONE if count is None or not rows else units.percent(count / rows)
+
+
+COLUMNS: tuple[tuple[str, Callable[[Agreement], str]], ...] = (
+    ("figures", lambda each: escape(f"{WHAT[each.figure]} that {WHO[each.pace]}")),
+    ("#rows", lambda each: str(each.rows)),
+    ("#half within", lambda each: units.percent(each.half)),
+    ("#95% within", lambda each: units.percent(each.most)),
+    ("#own intervals overlap", lambda each: _of(each.overlap, each.rows)),
+    ("#same verdict", lambda each: _of(each.kept, each.rows)),
+    ("#turned round", lambda each: tables.NONE if each.turned is None else str(each.turned)),
+    ("#held by the others' interval", lambda each: _of(each.held, each.asked)),
+)
+
+
+def _expected(counted: Sequence[Agreement]) -> str:
+    said = (
+        f"{WHAT[each.figure]} that {WHO[each.pace]} came back within {units.percent(each.most, 2)}"
+        for each in counted
+    )
+    return f"<p>In 95 of 100 rows {'; '.join(said)}.</p>"

@@ -1,0 +1,56 @@
+"""Who sets the pace of what was timed: the GPU that runs it, or the host that asks for it.
+
+One rule for tables, intervals and claims. What the host paces comes out otherwise on another host.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anatomy.judge.comparisons import Circumstances, Judged, Row, compared
+from anatomy.table import units
+
+GPU, HOST = "GPU", "host"
+# Without a profile: where asking for a step takes at least so much of the step's time, the host
+# sets the pace. What is asked for comes unevenly, so that the GPU waits before the two are equal.
+WITHOUT_PROFILE = 0.8
+
+
+def paced_by(row: Mapping[str, Any]) -> str | None:
+    """Who paces a row's time, `GPU` or `host`; None where that is not known, and on a CPU.
+
+    The time until the host's call returns is the host's. A time on the GPU is the GPU's, for its
+    calls are queued before it starts, unless the row says that a launch is included."""
+    if row.get("device") == "cpu":
+        return None
+    match row.get("quantity"):
+        case "host_enqueue":
+            return HOST
+        case "gpu_cold" | "gpu_warm":
+            return HOST if row.get("launch_inclusive") else GPU
+    return of_step(row)
+
+
+def of_step(row: Mapping[str, Any]) -> str | None:
+    """Who paces a step: whichever needs longer, the host to ask for it or its kernels to run. Where
+    no profile says how long these run, the step itself, which is never shorter, stands for them."""
+    asking, running = row.get("enqueue_s"), row.get("busy_s")
+    if units.missing(running):
+        step = row.get("median_s")
+        running = None if units.missing(step) else WITHOUT_PROFILE * step
+    if units.missing(asking) or units.missing(running):
+        return None
+    return HOST if asking >= running else GPU
+
+
+def of_comparisons(rows: Sequence[Row], known: Circumstances) -> Judged:
+    """Who paces each row of a comparison."""
+    for place, row in enumerate(rows):
+        if compared(row):
+            yield place, {"paced_by": paced_by(row)}
+
+
+def of_the_rest(rows: Sequence[Row], known: Circumstances) -> Judged:
+    """Who paces each other row that has a time, its own or one that a topic's rules gave it."""
+    for place, row in enumerate(rows):
+        if "paced_by" not in row and not units.missing(row.get("median_s")):
+            yield place, {"paced_by": paced_by(row)}
