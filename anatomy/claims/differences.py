@@ -69,7 +69,9 @@ class Compared:
 def compared(old: Side, new: Side, page: Showing | None = None) -> Compared:
     """Every figure and verdict of two sides; a `page` as for `judged`. RecordingError where they
     have no call in common."""
-    both = paired(old, new)
+    one, other = (judged(each, page) for each in (old, new))
+    read = [each.recording for result in (*one.values(), *other.values()) for each in result.found]
+    both = paired(old, new, {each.path: each for each in read if each})
     if not both.both:
         raise RecordingError(
             f"{old.machine} and {new.machine} have no recording of the same call, so there is "
@@ -82,7 +84,6 @@ def compared(old: Side, new: Side, page: Showing | None = None) -> Compared:
         left["only in the old one"] += len(found.only_old)
         left["only in the new one"] += len(found.only_new)
         left["do other work"] += len(found.other_work)
-    one, other = (judged(each, page) for each in (old, new))
     count = len(one.keys() & other.keys())
     return Compared(old, new, both, figures, left, differing(one, other), count)
 

@@ -19,6 +19,7 @@ from anatomy.figures.charts.grammar import (
 )
 from anatomy.figures.charts.loglog import powers_of_ten, steps_of_ten
 
+MARK = 6  # pixels of a small mark
 TALL = 30  # pixels: a row whose marks, one for each series, must stay apart
 
 
@@ -61,8 +62,8 @@ def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:
 def pairs(points: Data, names: Sequence[str], titles: Titles, *, width: int) -> Spec:
     """One figure of each row (`x`) against another of it (`value`), both logarithmic, with the
     diagonal on which they are equal: on two machines, or on two occasions. A point has the ends of
-    both intervals (`x_low` to `x_high`, `low` to `high`) where these are to be drawn. `names` are
-    the series, at most three: as good as expected, surprising, and in between."""
+    both intervals (`x_low` to `x_high`, `low` to `high`) where these are to be drawn, if they reach
+    beyond its mark. `names` are the series, at most three: as expected, surprising, in between."""
     ends = grammar.ends_of(points, "x", "value")
     room = (max(ends) / min(ends)) ** 0.04 * 1.05
     low, high = min(ends) / room, max(ends) * room
@@ -76,12 +77,17 @@ def pairs(points: Data, names: Sequence[str], titles: Titles, *, width: int) -> 
     colour, shape = grammar.series(names, where, "series", colours, shapes)
     diagonal = grammar.on([{"x": end, "value": end} for end in (low, high)], x=x, y=y)
     layers = [diagonal.mark_line(color=TEXT, strokeWidth=1.2)]
-    if ranged := [point for point in points if "low" in point]:
-        bars = grammar.on(ranged, color=colour)
-        across, up = bars.encode(x="x_low:Q", x2="x_high:Q", y=y), bars.encode(x=x)
-        layers.append(across.mark_rule(strokeWidth=1, opacity=0.7, clip=True))
-        layers.append(grammar.intervals(up, thick=1, opacity=alt.value(0.7)))
-    for shown, seen in (([p for p in points if "low" not in p], 0.5), (ranged, 1)):
+    seen_from = (high / low) ** (MARK / width)  # the factor that a mark reaches over
+    moved = [point for point in points if "low" in point]
+    across = [point for point in moved if point["x_high"] / point["x_low"] > seen_from]
+    up = [point for point in moved if point["high"] / point["low"] > seen_from]
+    thin = {"opacity": alt.value(0.7), "color": colour, "thick": 1}
+    if up:
+        layers.append(grammar.intervals(grammar.on(up, x=x), **thin))
+    if across:
+        ends = grammar.on(across, x="x_low:Q", x2="x_high:Q", y=y, color=colour)
+        layers.append(ends.mark_rule(strokeWidth=1, opacity=0.7))
+    for shown, seen in (([p for p in points if "low" not in p], 0.5), (moved, 1)):
         if shown:
             marks = grammar.on(shown, x=x, y=y, color=colour, shape=shape)
             marks = marks.encode(description="hover:N") if seen == 1 else marks

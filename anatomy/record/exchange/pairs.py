@@ -1,10 +1,10 @@
 """Recordings of the same calls on two sides: two machines, or one before and after a change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anatomy.record import recording, signatures
+from anatomy.record import loading, recording, signatures
 from anatomy.record.recording import Recording
 from anatomy.table.errors import BadParameter, RecordingError, lookup
 
@@ -18,11 +18,21 @@ class Side:
     root: Path
     machine: str
 
-    def recordings(self) -> tuple[dict[Call, Recording], list[RecordingError]]:
-        """Those that can be used, by their call, and why others can't."""
-        broken: list[RecordingError] = []
-        every = recording.all_recordings(self.root, self.machine, broken=broken)
-        return {_call(each): each for each in every}, broken
+    def recordings(
+        self, loaded: Mapping[Path, Recording]
+    ) -> tuple[dict[Call, Recording], list[RecordingError]]:
+        """Those that can be used, by their call, and why others can't; `loaded` ones, by their
+        files, are not read again."""
+        found, broken = {}, []
+        for file in loading.files(self.root, self.machine):
+            try:
+                each = loaded.get(file) or recording.load(file)
+                _ = each.rows  # which judges them
+            except RecordingError as error:
+                broken.append(error)
+            else:
+                found[_call(each)] = each
+        return found, broken
 
 
 @dataclass(frozen=True)
@@ -35,9 +45,9 @@ class Paired:
     broken: list[RecordingError]  # of files that can't be used
 
 
-def paired(old: Side, new: Side) -> Paired:
+def paired(old: Side, new: Side, loaded: Mapping[Path, Recording] | None = None) -> Paired:
     """The recordings of both sides by call, in the order of the old ones and then of the new."""
-    (before, wrong), (now, wrong_now) = old.recordings(), new.recordings()
+    (before, wrong), (now, wrong_now) = (each.recordings(loaded or {}) for each in (old, new))
     return Paired(
         [(before[call], now[call]) for call in before if call in now],
         [before[call] for call in before if call not in now],
