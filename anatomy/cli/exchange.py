@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -156,6 +157,11 @@ def _print_diff(found: Sequence[Compared], format: str, *, every: bool) -> None:
             show(*_tables(each, every=every))
 
 
+def _finite(number: float | None) -> float | None:
+    """What JSON can hold of a number."""
+    return number if number is not None and isfinite(number) else None
+
+
 def _figures(found: Compared) -> Iterator[dict[str, Any]]:
     """Every figure that both sides have, as a line of data."""
     for each in found.figures:
@@ -167,8 +173,8 @@ def _figures(found: Compared) -> Iterator[dict[str, Any]]:
             *(found.old.machine, found.new.machine, experiment),
             *(json.dumps(each.new.params, sort_keys=True), shift.name, shift.column),
             columns.column(shift.column, experiment).unit or None,
-            *(shift.old_row.get(name) for name in names),
-            *(shift.row.get(name) for name in names),
+            *(_finite(shift.old_row.get(name)) for name in names),
+            *(_finite(shift.row.get(name)) for name in names),
             *((over.median, over.low, over.high) if over else (None,) * 3),
             *(shift.word, None if None in kernels else kernels[0] == kernels[1]),
         )

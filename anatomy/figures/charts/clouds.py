@@ -91,5 +91,5 @@ def pairs(points: Data, names: Sequence[str], titles: Titles, *, width: int) -> 
         if shown:
             marks = grammar.on(shown, x=x, y=y, color=colour, shape=shape)
             marks = marks.encode(description="hover:N") if seen == 1 else marks
-            layers.append(marks.mark_point(filled=True, size=22, opacity=seen))
+            layers.append(marks.mark_point(filled=True, size=24, opacity=seen))
     return grammar.framed(layers, width, min(width, 340))

@@ -1,7 +1,7 @@
 """Ratios of one machine against those of another: counted, drawn and listed."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
 from typing import Any
@@ -18,8 +18,6 @@ WORDS = (SAME, TURNED, ONE)
 GPU, HOST = "GPU", "host"
 # Whoever sets the pace of a row -> what a panel of such rows is called.
 PANELS = {GPU: "the GPU sets the pace", HOST: "the host sets the pace", "": "pace not known"}
-# Who sets it where a row does not say.
-OF_QUANTITY = {"gpu_cold": GPU, "gpu_warm": GPU, "host_enqueue": HOST}
 
 
 def ratios(found: Compared) -> list[Figure]:
@@ -43,11 +41,9 @@ def counts(several: Sequence[Figure]) -> dict[str, int]:
     return {each: counted[each] for each in WORDS}
 
 
-def pace(row: dict[str, Any]) -> str:
+def pace(row: Mapping[str, Any]) -> str:
     """Who sets the pace of a row: `GPU`, `HOST`, or "" where that is not known."""
-    if row.get("launch_inclusive"):
-        return row.get("paced_by") or ""
-    return row.get("paced_by") or OF_QUANTITY.get(row.get("quantity"), "")
+    return row.get("paced_by") or ""
 
 
 def drawn(found: Compared) -> str:
@@ -56,20 +52,22 @@ def drawn(found: Compared) -> str:
     titles = found.old.machine, found.new.machine
     panels = []
     for who, title in PANELS.items():
-        points = [_point(each) for each in several if pace(each.shift.row) == who]
-        if points:
+        mine = [each for each in several if pace(each.shift.row) == who]
+        # What surprises is drawn last, over what does not.
+        if points := [_point(each) for each in sorted(mine, key=lambda e: word(e) == TURNED)]:
             panels.append((title, svg.Drawing("clouds.pairs", (points, WORDS, titles))))
     label = f"{len(several)} ratios of {titles[1]} against those of {titles[0]}. "
-    picture = svg.chart(panels, label + "The table has them by experiment.", abreast=2)
+    label += "The table has them by experiment."
+    picture = svg.chart(panels, label, abreast=min(len(panels), 2))
     return picture + figures.twin(_table(several), unfold=True)
 
 
 def _point(each: Figure) -> dict[str, Any]:
-    """A row's mark. Where the figure has not moved, its interval lies on the diagonal, and the mark
-    alone says so."""
+    """A row's mark. Where the figure has not moved, its interval reaches to the diagonal, and the
+    mark alone says so."""
     shift, moved = each.shift, each.shift.word == shifts.MOVED
     point = {"x": shift.old.median, "value": shift.new.median, "series": word(each)}
-    if not moved:
+    if not moved and word(each) != TURNED:
         return point
     x, y = (units.ratio_range(i.median, i.low, i.high) for i in (shift.old, shift.new))
     ends = {"x_low": shift.old.low, "x_high": shift.old.high}

@@ -80,8 +80,7 @@ def _answer(showing: Showing, found: Compared, caption: str | None) -> str:
         f"{'has' if differ == 1 else 'have'} another one there. Of {len(ratios)} ratios that both "
         f"have recorded, {same} have the same verdict, {turned} "
         f"{'is' if turned == 1 else 'are'} turned round, and {words[agreement.ONE]} "
-        f"{'is' if words[agreement.ONE] == 1 else 'are'} decided on one of them alone or "
-        "otherwise."
+        f"{'is' if words[agreement.ONE] == 1 else 'are'} decided on one of them alone."
     )
 
 
@@ -90,16 +89,16 @@ def _verdicts(showing: Showing, found: Compared, caption: str | None) -> str:
         return f"None of {found.judged} differs."
     machines = [found.old.machine, found.new.machine]
 
-    def why(each: Difference) -> str:
+    def claim(each: Difference) -> str:
         text = differences.cause(each.name, machines)
         unknown = text in (differences.NOT_KNOWN, differences.NOT_KNOWN_YET)
-        return tables.why(text) if unknown else inline.render_text(showing, text)
+        because = tables.why(text) if unknown else inline.render_text(showing, text)
+        return f'{_claim(showing, each.old)}<span class="remarks">Cause: {because}</span>'
 
     columns = [
-        ("claim", lambda each: _claim(showing, each.old)),
+        ("claim", claim),
         (machines[0], lambda each: _said(each.old)),
         (machines[1], lambda each: _said(each.new)),
-        ("what explains it", why),
     ]
     table = tables.by_columns(columns, found.verdicts, "Verdicts that differ", "claims")
     return _figure(showing, table, caption)

@@ -53,7 +53,7 @@ def take(found: Sequence[Incoming], root: Path) -> list[Path]:
     recording.make_ready(root)
     try:
         with TemporaryDirectory(dir=root, prefix=".import-") as beside:
-            staged = [put(each, Path(beside) / "new") for each in wanted]
+            staged = [put(each, root, Path(beside) / "new") for each in wanted]
             _change_places(wanted, staged, root, Path(beside) / "old")
     except OSError as error:
         raise RecordingError(
@@ -63,8 +63,8 @@ def take(found: Sequence[Incoming], root: Path) -> list[Path]:
     return [root / each.place for each in wanted]
 
 
-def put(incoming: Incoming, folder: Path) -> Path:
-    """Write what the place of a recording is to hold into another folder, and return that file.
+def put(incoming: Incoming, root: Path, folder: Path) -> Path:
+    """Write into another folder what a recording's place in `root` is to hold, and return the file.
 
     The one place that decides what becomes of two recordings of one call: the newer one replaces
     the other. It keeps its bytes, and with them what it was hashed over."""
