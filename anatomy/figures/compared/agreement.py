@@ -13,8 +13,8 @@ from anatomy.judge import shifts
 from anatomy.table import units
 
 # What the verdicts of one row on two machines are to each other.
-SAME, TURNED, ONE = "same verdict", "turned round", "decided on one alone"
-WORDS = (SAME, TURNED, ONE)
+SAME, TURNED, OTHER = "same verdict", "turned round", "another verdict"
+WORDS = (SAME, TURNED, OTHER)
 GPU, HOST = "GPU", "host"
 # Whoever sets the pace of a row -> what a panel of such rows is called.
 PANELS = {GPU: "the GPU sets the pace", HOST: "the host sets the pace", "": "pace not known"}
@@ -32,7 +32,7 @@ def ratios(found: Compared) -> list[Figure]:
 def word(each: Figure) -> str:
     """One of `WORDS` for a row on both machines."""
     both = {each.shift.row.get("verdict"), each.shift.old_row.get("verdict")}
-    return SAME if len(both) == 1 else TURNED if both == {"faster", "slower"} else ONE
+    return SAME if len(both) == 1 else TURNED if both == {"faster", "slower"} else OTHER
 
 
 def counts(several: Sequence[Figure]) -> dict[str, int]:

@@ -78,9 +78,9 @@ def _answer(showing: Showing, found: Compared, caption: str | None) -> str:
     return (
         f"**Answer.** Of {found.judged} claims with a verdict on {machines}, {differ} "
         f"{'has' if differ == 1 else 'have'} another one there. Of {len(ratios)} ratios that both "
-        f"have recorded, {same} have the same verdict, {turned} "
-        f"{'is' if turned == 1 else 'are'} turned round, and {words[agreement.ONE]} "
-        f"{'is' if words[agreement.ONE] == 1 else 'are'} decided on one of them alone."
+        f"have recorded, {same} {'has' if same == 1 else 'have'} the same verdict, {turned} "
+        f"{'is' if turned == 1 else 'are'} turned round from faster to slower or back, and "
+        f"{words[agreement.OTHER]} have another verdict."
     )
 
 
