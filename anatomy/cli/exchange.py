@@ -201,7 +201,6 @@ def _told(found: Compared) -> dict[str, Any]:
         ],
         "only_old": [loading.place(each.path) for each in both.only_old],
         "only_new": [loading.place(each.path) for each in both.only_new],
-        "unusable": [str(error) for error in both.broken],
     }
 
 
@@ -251,7 +250,6 @@ def _tables(found: Compared, *, every: bool) -> Iterator[Table | str]:
         if only:
             places = ", ".join(loading.place(each.path) for each in only)
             yield f"Only the {what} one has {len(only)} of the recordings: {places}."
-    yield from (f"Left out: {error}" for error in both.broken)
 
 
 def _listed(counted: Mapping[str, int]) -> str:

@@ -55,13 +55,14 @@ def test_a_machine_against_itself_has_not_moved(root):
     assert not found.moved and not found.verdicts and found.figures
 
 
-def test_a_recording_that_can_not_be_used_is_told_and_left_out(root, tmp_path):
+def test_a_recording_that_can_not_be_used_is_one_error_that_names_it(tmp_path):
     two = two_machines.made(tmp_path)
-    next((two / two_machines.OTHER / "contiguity.bench").glob("*.json")).write_text("{")
     both = Side(two, synthetic.MACHINE), Side(two, two_machines.OTHER)
-    assert len(differences.compared(*both).recordings.broken) == 1
     with pytest.raises(RecordingError, match="no recording of the same call"):
         differences.compared(both[0], Side(two, "nobody"))
+    next((two / two_machines.OTHER / "contiguity.bench").glob("*.json")).write_text("{")
+    with pytest.raises(RecordingError, match=r"other-gpu/contiguity\.bench/.* breaks off"):
+        differences.compared(*both)
 
 
 def test_which_machines_of_two_folders_are_held_together(root, tmp_path):

@@ -45,7 +45,7 @@ def test_each_part_is_under_its_heading_and_whole(root):
     for part in PARTS[1:]:
         text = shown(part, root, heading="Which?")
         assert text.startswith("\n## Which?\n\n<figure") and "See <code>this</code>" in text
-        Balance.check(text.partition("\n\n")[2])
+        Balance(text)
 
 
 def test_verdicts_stand_side_by_side_with_their_cause(root, monkeypatch):

@@ -1,4 +1,4 @@
-"""Two tables of one call: which rows meet, which figures moved, and what the ratio of ends covers."""
+"""Two tables of one call: which rows meet, which figures moved, what the ratio of ends covers."""
 
 import random
 from math import inf

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from anatomy.record import loading, recording, signatures
 from anatomy.record.recording import Recording
-from anatomy.table.errors import BadParameter, RecordingError, lookup
+from anatomy.table.errors import BadParameter, lookup
 
 Call = tuple[str, tuple]  # an experiment's name, and its parameters in order
 
@@ -18,21 +18,12 @@ class Side:
     root: Path
     machine: str
 
-    def recordings(
-        self, loaded: Mapping[Path, Recording]
-    ) -> tuple[dict[Call, Recording], list[RecordingError]]:
-        """Those that can be used, by their call, and why others can't; `loaded` ones, by their
-        files, are not read again."""
-        found, broken = {}, []
-        for file in loading.files(self.root, self.machine):
-            try:
-                each = loaded.get(file) or recording.load(file)
-                _ = each.rows  # which judges them
-            except RecordingError as error:
-                broken.append(error)
-            else:
-                found[_call(each)] = each
-        return found, broken
+    def recordings(self, loaded: Mapping[Path, Recording]) -> dict[Call, Recording]:
+        """All of them by their call; `loaded` ones, by their files, are not read again.
+        RecordingError where one can't be used."""
+        files = loading.files(self.root, self.machine)
+        every = (loaded.get(file) or recording.load(file) for file in files)
+        return {_call(each): each for each in every}
 
 
 @dataclass(frozen=True)
@@ -42,17 +33,15 @@ class Paired:
     both: list[tuple[Recording, Recording]]  # the old one and the new one of each call
     only_old: list[Recording]
     only_new: list[Recording]
-    broken: list[RecordingError]  # of files that can't be used
 
 
 def paired(old: Side, new: Side, loaded: Mapping[Path, Recording] | None = None) -> Paired:
     """The recordings of both sides by call, in the order of the old ones and then of the new."""
-    (before, wrong), (now, wrong_now) = (each.recordings(loaded or {}) for each in (old, new))
+    before, now = (each.recordings(loaded or {}) for each in (old, new))
     return Paired(
         [(before[call], now[call]) for call in before if call in now],
         [before[call] for call in before if call not in now],
         [now[call] for call in now if call not in before],
-        wrong + wrong_now,
     )
 
 
@@ -63,7 +52,7 @@ def sides(old: Path, new: Path, machines: Sequence[str] = ()) -> list[tuple[Side
     known = [recording.machines(each) for each in (old, new)]
     if machines:
         named = (machines[0], machines[-1])
-        both = zip(named, (dict.fromkeys(each, each) for each in known), strict=True)
+        both = zip(named, ({slug: slug for slug in each} for each in known), strict=True)
         found = [lookup("machine with recordings called", *each) for each in both]
         return [(Side(old, found[0]), Side(new, found[1]))]
     if same := [each for each in known[0] if each in known[1]]:
