@@ -59,7 +59,7 @@ def drawn(found: Compared) -> str:
     label = f"{len(several)} ratios of {titles[1]} against those of {titles[0]}. "
     label += "The table has them by experiment."
     picture = svg.chart(panels, label, abreast=min(len(panels), 2))
-    return picture + figures.twin(_table(several), unfold=True)
+    return picture + figures.twin(_table(several))
 
 
 def _point(each: Figure) -> dict[str, Any]:
@@ -83,7 +83,8 @@ def _table(several: Sequence[Figure]) -> str:
         moved = sum(each.shift.word == shifts.MOVED for each in mine)
         ends = " → ".join(units.ratio(i.median, i.low, i.high) for i in (far.old, far.new))
         numbers = map(str, (len(mine), *words.values(), moved))
-        farthest = f'{escape(far.name)} <span class="ci">{ends}</span>'
-        lines.append([tables.code(experiment), *numbers, farthest])
-    heads = ("experiment", "#ratios", *(f"#{each}" for each in WORDS), "#moved", "farthest apart")
+        farthest = f'Farthest apart: {escape(far.name)} <span class="ci">{ends}</span>'
+        name = f'{tables.code(experiment)}<span class="remarks">{farthest}</span>'
+        lines.append([name, *numbers])
+    heads = ("experiment", "#ratios", *(f"#{each}" for each in WORDS), "#moved")
     return tables.listed(heads, lines, "Ratios by experiment")

@@ -100,7 +100,7 @@ def _verdicts(showing: Showing, found: Compared, caption: str | None) -> str:
         (machines[0], lambda each: _said(each.old)),
         (machines[1], lambda each: _said(each.new)),
     ]
-    table = tables.by_columns(columns, found.verdicts, "Verdicts that differ", "claims")
+    table = tables.by_columns(columns, found.verdicts, "Verdicts that differ")
     return _figure(showing, table, caption)
 
 
@@ -113,7 +113,7 @@ def _claim(showing: Showing, result: Result) -> str:
 
 def _said(result: Result) -> str:
     seen = tables.lighter(result.measured.text) if result.measured else ""
-    return f"{tables.chip(result.word, title=result.evidence)} {seen}"
+    return tables.chip(result.word, title=result.evidence) + f'<span class="remarks">{seen}</span>'
 
 
 def _ratios(showing: Showing, found: Compared, caption: str | None) -> str:
