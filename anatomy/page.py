@@ -25,6 +25,7 @@ from typing import Any
 from anatomy.claims import evaluate
 from anatomy.figures import commands, framing, tables
 from anatomy.figures.charts import figures, strips
+from anatomy.figures.compared.two_machines import compared as compared
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger

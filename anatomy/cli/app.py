@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import anatomy
-from anatomy.cli import about, claims, generated, measure, recordings, scripts
+from anatomy.cli import about, claims, exchange, generated, measure, recordings, scripts
 from anatomy.record import signatures
 from anatomy.table import chapters
 from anatomy.table.errors import BadParameter, close_names
@@ -36,6 +36,7 @@ def build(package: Path | None = None) -> typer.Typer:
     app.callback()(_version)
     about.add(app, package)
     recordings.add(app, package)
+    exchange.add(app)
     for each in chapters.modules("commands"):
         import_module(each).add(app)
     scripts.add(app)

@@ -16,6 +16,7 @@ from anatomy.cli.options import FormatOption, MachineOption
 from anatomy.cli.output import say, say_data, say_recording, show, table, tidy
 from anatomy.judge import again, limits
 from anatomy.record import recording, signatures
+from anatomy.record.exchange import archives
 from anatomy.record.recording import Recording
 from anatomy.record.showing import shown_machine
 from anatomy.record.signatures import Signature
@@ -165,6 +166,12 @@ def add(app: typer.Typer, package: Path | None) -> None:
             Literal["csv", "json"] | None,
             typer.Option("--format", help="csv or json; rows are csv without it, columns a table."),
         ] = None,
+        archive: Annotated[
+            Path | None,
+            typer.Option(
+                "--archive", metavar="FILE", help="Write the recordings to a .tar.gz, for `import`."
+            ),
+        ] = None,
     ) -> None:
         """Print recorded rows, of one machine and experiment or of all, as one tidy table."""
         if experiment is not None:
@@ -177,6 +184,10 @@ def add(app: typer.Typer, package: Path | None) -> None:
         found = [each for each in found if experiment in (None, each.experiment)]
         if not found:
             raise RecordingError("There are no recordings to export.")
+        if archive is not None:
+            archives.pack(found, archive)
+            say(f"{archive.name} has {len(found)} recordings.")
+            return
         say_data(tidy(found), format or "csv")
 
     shown = typer.Typer(help="Show a recorded table in the terminal.", no_args_is_help=True)

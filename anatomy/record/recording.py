@@ -26,7 +26,7 @@ from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError,
 WRONG_ROWS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 STALE_S = 600  # no process takes as long to write a file
 _TEMPORARY = re.compile(r"\.[0-9a-f]{8}\.tmp$")  # as `write_whole` names them
-_SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
+SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def key(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
 def path(root: Path, machine: str, experiment: str, key: str) -> Path:
     """Where a recording stands; RecordingError for what can't be the name of a folder."""
     for what, name, form, example in (
-        ("machine", machine, _SLUG, "a slug is like nvidia-h200"),
+        ("machine", machine, SLUG, "a slug is like nvidia-h200"),
         ("experiment", experiment, signatures.NAME, "a name is like contiguity.bench"),
     ):
         if not form.fullmatch(name):

@@ -1,10 +1,25 @@
-"""Charts of many points a row: what several harnesses say of each workload, and raw samples."""
+"""Charts of many points: what several harnesses say of each workload, raw samples, and figures that
+were measured twice."""
+
+from collections.abc import Sequence
 
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, DESK, TEXT, Data, Spec
+from anatomy.figures.charts.grammar import (
+    BAND,
+    BETTER,
+    DESK,
+    MUTED,
+    TEXT,
+    WORSE,
+    Data,
+    Spec,
+    Titles,
+)
+from anatomy.figures.charts.loglog import powers_of_ten, steps_of_ten
 
+MARK = 6  # pixels of a small mark
 TALL = 30  # pixels: a row whose marks, one for each series, must stay apart
 
 
@@ -42,3 +57,39 @@ def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:
         medians.encode(y="median:Q", color=colour, shape=shape),
     ]
     return grammar.framed(layers, width, 260)
+
+
+def pairs(points: Data, names: Sequence[str], titles: Titles, *, width: int) -> Spec:
+    """One figure of each row (`x`) against another of it (`value`), both logarithmic, with the
+    diagonal on which they are equal: on two machines, or on two occasions. A point has the ends of
+    both intervals (`x_low` to `x_high`, `low` to `high`) where these are to be drawn, if they reach
+    beyond its mark. `names` are the series, at most three: as expected, surprising, in between."""
+    ends = grammar.ends_of(points, "x", "value")
+    room = (max(ends) / min(ends)) ** 0.04 * 1.05
+    low, high = min(ends) / room, max(ends) * room
+    steps = [step for step in steps_of_ten(low, high) if low <= step <= high]
+    steps = steps if len(steps) <= 9 else powers_of_ten(low, high)
+    axis, scale = alt.Axis(values=steps, format="~g"), grammar.log_scale(low, high)
+    x = alt.X("x:Q", title=titles[0], scale=scale, axis=axis)
+    y = alt.Y("value:Q", title=titles[1], scale=scale, axis=axis)
+    where = grammar.legend(columns=3 if width > DESK else 1)
+    colours, shapes = (BETTER, WORSE, MUTED), ("circle", "triangle-down", "square")
+    colour, shape = grammar.series(names, where, "series", colours, shapes)
+    diagonal = grammar.on([{"x": end, "value": end} for end in (low, high)], x=x, y=y)
+    layers = [diagonal.mark_line(color=TEXT, strokeWidth=1.2)]
+    seen_from = (high / low) ** (MARK / width)  # the factor that a mark reaches over
+    moved = [point for point in points if "low" in point]
+    across = [point for point in moved if point["x_high"] / point["x_low"] > seen_from]
+    up = [point for point in moved if point["high"] / point["low"] > seen_from]
+    thin = {"opacity": alt.value(0.7), "color": colour, "thick": 1}
+    if up:
+        layers.append(grammar.intervals(grammar.on(up, x=x), **thin))
+    if across:
+        ends = grammar.on(across, x="x_low:Q", x2="x_high:Q", y=y, color=colour)
+        layers.append(ends.mark_rule(strokeWidth=1, opacity=0.7))
+    for shown, seen in (([p for p in points if "low" not in p], 0.5), (moved, 1)):
+        if shown:
+            marks = grammar.on(shown, x=x, y=y, color=colour, shape=shape)
+            marks = marks.encode(description="hover:N") if seen == 1 else marks
+            layers.append(marks.mark_point(filled=True, size=24, opacity=seen))
+    return grammar.framed(layers, width, min(width, 340))

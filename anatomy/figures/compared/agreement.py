@@ -1,0 +1,90 @@
+"""Ratios of one machine against those of another: counted, drawn and listed."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from anatomy.claims.differences import Compared, Figure
+from anatomy.figures import tables
+from anatomy.figures.charts import figures, svg
+from anatomy.judge import shifts
+from anatomy.table import units
+
+# What the verdicts of one row on two machines are to each other.
+SAME, TURNED, OTHER = "same verdict", "turned round", "another verdict"
+WORDS = (SAME, TURNED, OTHER)
+GPU, HOST = "GPU", "host"
+# Whoever sets the pace of a row -> what a panel of such rows is called.
+PANELS = {GPU: "the GPU sets the pace", HOST: "the host sets the pace", "": "pace not known"}
+
+
+def ratios(found: Compared) -> list[Figure]:
+    """The ratios of variants to their controls that both machines have."""
+    return [
+        each
+        for each in found.figures
+        if each.shift.column == "ratio" and each.shift.row.get("role") == "variant"
+    ]
+
+
+def word(each: Figure) -> str:
+    """One of `WORDS` for a row on both machines."""
+    both = {each.shift.row.get("verdict"), each.shift.old_row.get("verdict")}
+    return SAME if len(both) == 1 else TURNED if both == {"faster", "slower"} else OTHER
+
+
+def counts(several: Sequence[Figure]) -> dict[str, int]:
+    """How many ratios have each word."""
+    counted = Counter(map(word, several))
+    return {each: counted[each] for each in WORDS}
+
+
+def pace(row: Mapping[str, Any]) -> str:
+    """Who sets the pace of a row: `GPU`, `HOST`, or "" where that is not known."""
+    return row.get("paced_by") or ""
+
+
+def drawn(found: Compared) -> str:
+    """The chart, a panel for each pace, with a table of the same by experiment."""
+    several = ratios(found)
+    titles = found.old.machine, found.new.machine
+    panels = []
+    for who, title in PANELS.items():
+        mine = [each for each in several if pace(each.shift.row) == who]
+        # What surprises is drawn last, over what does not.
+        if points := [_point(each) for each in sorted(mine, key=lambda e: word(e) == TURNED)]:
+            panels.append((title, svg.Drawing("clouds.pairs", (points, WORDS, titles))))
+    label = f"{len(several)} ratios of {titles[1]} against those of {titles[0]}. "
+    label += "The table has them by experiment."
+    picture = svg.chart(panels, label, abreast=min(len(panels), 2))
+    return picture + figures.twin(_table(several))
+
+
+def _point(each: Figure) -> dict[str, Any]:
+    """A row's mark. Where the figure has not moved, its interval reaches to the diagonal, and the
+    mark alone says so."""
+    shift, moved = each.shift, each.shift.word == shifts.MOVED
+    point = {"x": shift.old.median, "value": shift.new.median, "series": word(each)}
+    if not moved and word(each) != TURNED:
+        return point
+    x, y = (units.ratio_range(i.median, i.low, i.high) for i in (shift.old, shift.new))
+    ends = {"x_low": shift.old.low, "x_high": shift.old.high}
+    ends |= {"low": shift.new.low, "high": shift.new.high}
+    return point | ends | {"hover": f"{each.new.experiment}: {shift.name}: {x} and {y}"}
+
+
+def _table(several: Sequence[Figure]) -> str:
+    lines = []
+    for experiment, group in groupby(several, key=lambda each: each.new.experiment):
+        mine = list(group)
+        words, far = counts(mine), max(mine, key=lambda each: each.shift.size).shift
+        moved = sum(each.shift.word == shifts.MOVED for each in mine)
+        ends = " → ".join(units.ratio(i.median, i.low, i.high) for i in (far.old, far.new))
+        numbers = map(str, (len(mine), *words.values(), moved))
+        farthest = f'Farthest apart: {escape(far.name)} <span class="ci">{ends}</span>'
+        name = f'{tables.code(experiment)}<span class="remarks">{farthest}</span>'
+        lines.append([name, *numbers])
+    heads = ("experiment", "#ratios", *(f"#{each}" for each in WORDS), "#moved")
+    return tables.listed(heads, lines, "Ratios by experiment")

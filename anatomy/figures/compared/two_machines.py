@@ -1,0 +1,139 @@
+"""The machine shown and another one, side by side: what differs, by how much, and why."""
+
+from collections.abc import Callable
+from html import escape
+
+from anatomy.claims import Result, differences, ledger
+from anatomy.claims.differences import Compared, Difference
+from anatomy.figures import tables
+from anatomy.figures.compared import agreement, predictions
+from anatomy.figures.text import inline
+from anatomy.record import loading, recording
+from anatomy.record.exchange.pairs import Side
+from anatomy.record.showing import Showing, current
+from anatomy.table.errors import lookup
+
+ALONE = (
+    "A second machine is not recorded yet, so there is nothing to compare {} with. On another "
+    "GPU, `pytorch-gpu-anatomy record` makes its recordings; made elsewhere, "
+    "`pytorch-gpu-anatomy import FILE` adds them."
+)
+
+
+def compared(
+    part: str = "answer",
+    *,
+    heading: str | None = None,
+    against: str | None = None,
+    caption: str | None = None,
+) -> str:
+    """Two machines held against each other, one part of it, as Markdown with figures in it.
+
+        compared("verdicts", heading="Which verdicts differ?", caption="Each with its cause.")
+
+    Without another machine `answer` says so, and every other part is empty, its heading with it: a
+    page has all parts in one block.
+
+    Args:
+        part: `answer` (in sentences), `verdicts` (claims with two, and what explains them),
+            `ratios` (a chart of one machine's against the other's), or `limits` (of both, and what
+            they predict beside what was measured).
+        heading: What stands above the part.
+        against: Slug of the other machine; by default the first that has recorded a same call.
+    """
+    showing, draw = current(), lookup("part of the comparison", part, PARTS)
+    if showing.collecting:
+        return ""
+    found = _with_another(showing, against)
+    if found is None:
+        return ALONE.format(f"`{showing.machine}`") + "\n" if part == "answer" else ""
+    above = f"\n## {heading}\n\n" if heading else ""
+    return f"{above}{draw(showing, found, caption)}\n"
+
+
+def _with_another(showing: Showing, against: str | None) -> Compared | None:
+    """The machine shown and the other one; None where there is no other."""
+    root, mine = showing.root, _places(showing, showing.machine)
+    others = [slug for slug in ledger.judged_machines(root) if slug != showing.machine]
+    others = [slug for slug in others if mine & _places(showing, slug)]
+    if against is not None and against != showing.machine:
+        others = [recording.known_machine(root, against)]
+    if not others:
+        return None
+    both = Side(root, showing.machine), Side(root, others[0])
+    key = ("compared", *(side.machine for side in both))
+    return showing.once(key, lambda: differences.compared(*both, page=showing))
+
+
+def _places(showing: Showing, slug: str) -> set[tuple[str, ...]]:
+    return {file.parts[-2:] for file in loading.files(showing.root, slug)}
+
+
+def _answer(showing: Showing, found: Compared, caption: str | None) -> str:
+    ratios = agreement.ratios(found)
+    words = agreement.counts(ratios)
+    same, turned = words[agreement.SAME], words[agreement.TURNED]
+    differ = len(found.verdicts)
+    machines = " and ".join(f"`{side.machine}`" for side in (found.old, found.new))
+    return (
+        f"**Answer.** Of {found.judged} claims with a verdict on {machines}, {differ} "
+        f"{'has' if differ == 1 else 'have'} another one there. Of {len(ratios)} ratios that both "
+        f"have recorded, {same} {'has' if same == 1 else 'have'} the same verdict, {turned} "
+        f"{'is' if turned == 1 else 'are'} turned round from faster to slower or back, and "
+        f"{words[agreement.OTHER]} have another verdict."
+    )
+
+
+def _verdicts(showing: Showing, found: Compared, caption: str | None) -> str:
+    if not found.verdicts:
+        return f"None of {found.judged} differs."
+    machines = [found.old.machine, found.new.machine]
+
+    def claim(each: Difference) -> str:
+        text = differences.cause(each.name, machines)
+        unknown = text in (differences.NOT_KNOWN, differences.NOT_KNOWN_YET)
+        because = tables.why(text) if unknown else inline.render_text(showing, text)
+        return f'{_claim(showing, each.old)}<span class="remarks">Cause: {because}</span>'
+
+    columns = [
+        ("claim", claim),
+        (machines[0], lambda each: _said(each.old)),
+        (machines[1], lambda each: _said(each.new)),
+    ]
+    table = tables.by_columns(columns, found.verdicts, "Verdicts that differ")
+    return _figure(showing, table, caption)
+
+
+def _claim(showing: Showing, result: Result) -> str:
+    address = ledger.link(showing, result)
+    name = tables.code(result.claim.name)
+    linked = f'<a href="{escape(address)}">{name}</a>' if address else name
+    return f'{linked} <span class="source">{escape(result.claim.statement)}</span>'
+
+
+def _said(result: Result) -> str:
+    seen = tables.lighter(result.measured.text) if result.measured else ""
+    return tables.chip(result.word, title=result.evidence) + f'<span class="remarks">{seen}</span>'
+
+
+def _ratios(showing: Showing, found: Compared, caption: str | None) -> str:
+    return _figure(showing, agreement.drawn(found), caption)
+
+
+def _limits(showing: Showing, found: Compared, caption: str | None) -> str:
+    return _figure(showing, predictions.table(found), caption)
+
+
+def _figure(showing: Showing, body: str, caption: str | None) -> str:
+    """A figure without a run strip: behind it stand all recordings of both machines."""
+    text = inline.render_text(showing, caption) if caption else ""
+    says = f"<figcaption>{text}</figcaption>" if text else ""
+    return f'<figure class="shown" data-search-exclude>{body}{says}</figure>'
+
+
+PARTS: dict[str, Callable[[Showing, Compared, str | None], str]] = {
+    "answer": _answer,
+    "verdicts": _verdicts,
+    "ratios": _ratios,
+    "limits": _limits,
+}

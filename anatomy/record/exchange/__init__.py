@@ -1,0 +1,1 @@
+"""Sets of recordings that go from one machine to another: packed, taken in, and held together."""
