@@ -70,8 +70,8 @@ def show(
     params = selectors(experiment, params, op, quantity)
     if chart is not None and chart not in figures.CHARTS:
         raise UnknownName("chart", chart, figures.CHARTS)
-    ceilings = showing.ceilings
     found = showing.find(experiment, **params)
+    ceilings = showing.ceilings_of(found)
 
     def draw() -> str:
         chosen = {"op": op, "quantity": quantity, "variants": rows}

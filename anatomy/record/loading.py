@@ -27,7 +27,8 @@ _HASH = 9  # characters of the hash that ends a shortened key, with its hyphen
 
 def files(root: Path, machine: str | None = None) -> list[Path]:
     """What is to be a recording, of every machine or one, in order; it may be none."""
-    return sorted(filter(is_one, Path(root).glob(f"{escape(machine) if machine else '*'}/*/*.json")))
+    there = Path(root).glob(f"{escape(machine) if machine else '*'}/*/*.json")
+    return sorted(filter(is_one, there))
 
 
 def is_one(file: Path) -> bool:

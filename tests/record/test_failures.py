@@ -10,7 +10,7 @@ from anatomy.record import failures, loading, recording
 from anatomy.table.errors import BadParameter, MeasurementError, RecordingError
 from tests.fakes import synthetic
 
-CALL = ("toy-gpu", "contiguity.bench", {"m": 512})
+CALL = (synthetic.MACHINE, "contiguity.bench", {"m": 512})
 WHY = MeasurementError("8192 x 8192 leaves work on another stream. Wait for it.")
 
 
@@ -121,4 +121,3 @@ def test_an_impossible_call_and_a_full_disk_are_told(tmp_path, monkeypatch):
 
 def test_a_recording_can_not_take_the_name_of_a_note():
     assert loading.key({"path": "x.failed"}) != "path=x.failed"
-    assert synthetic.MACHINE == CALL[0]
