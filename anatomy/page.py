@@ -28,6 +28,7 @@ from anatomy.figures.charts import figures, strips
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger
+from anatomy.figures.machines import machines as machines
 from anatomy.figures.matrices import matrix as matrix
 from anatomy.figures.payoffs import payoff as payoff
 from anatomy.figures.rooflines import limits as limits

@@ -219,10 +219,8 @@ def _gap(found: Found, on: str) -> str:
     mine = found.instead_of or found
     if mine.freshness.current:
         return ""
-    there = found.recording if found.instead_of else None
-    instead = f" That of {there.machine} is shown." if there else ""
     state = f"{found.name}: {mine.freshness.state}{on}. {mine.freshness.reason}"
-    return f"{state}{instead} Mend it: {found.command}"
+    return f"{state} Mend it: {found.command}"
 
 
 def prepare(

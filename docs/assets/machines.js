@@ -1,7 +1,7 @@
 // The machine that a reader chose in the header is kept, and so is their place on the page. Without
 // this script the switch is a list of plain links. The theme gives `__md_get` and `__md_set`.
 (() => {
-  const { shown, others } = document.currentScript.dataset;
+  const { others } = document.currentScript.dataset;
   const chosen = () => {
     try {
       return __md_get("machine");
