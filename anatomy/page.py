@@ -33,6 +33,7 @@ from anatomy.figures.matrices import matrix as matrix
 from anatomy.figures.payoffs import payoff as payoff
 from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques
+from anatomy.figures.text import spans
 from anatomy.record import signatures
 from anatomy.record.showing import current, selectors
 from anatomy.site.collecting import collect as collect
@@ -162,7 +163,10 @@ def card(minutes: int | None = None, needs: Sequence[str] = (), touches: Sequenc
     results = [evaluate(showing, name) for name in touches]
     if showing.collecting:
         return ""
-    chips = [tables.chip(each.word, each.claim.name, each.claim.statement) for each in results]
+    chips = [
+        tables.chip(each.word, each.claim.name, each.claim.statement) + spans.elsewhere(*each.found)
+        for each in results
+    ]
     facts = {
         "Reading time": f"{minutes} min" if minutes else "",
         "You should know": escape(", ".join(needs)),

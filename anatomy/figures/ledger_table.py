@@ -81,7 +81,7 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
             f"Another {len(here) - judged} wait for theirs."
         )
     if machine != showing.machine:
-        answer += f" On {tables.code(showing.machine)} nothing that they read is recorded yet."
+        answer += f" The recordings of {tables.code(showing.machine)} decide none yet."
     return f"<p><strong>Answer.</strong> {answer}</p>\n"
 
 

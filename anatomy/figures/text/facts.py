@@ -133,13 +133,12 @@ def machine(showing: Showing, name: str, spec: str) -> str:
     if showing.collecting:
         return ""
     # A page that shows nothing else has them from the one recording that every machine has.
-    calls = [each[:2] for each in showing.shown] or [(limits.EXPERIMENT, {})]
-    there = [each for each in (showing.find(n, **p) for n, p in calls) if each.recording]
-    for each in sorted(there, key=lambda found: bool(found.instead_of)):  # its own before others
-        known = each.recording.data["software"] | each.recording.data["machine"]
-        value = lookup("field of the machine", name, known)
-        in_bytes = name.endswith("_bytes") and not spec
-        return escape(units.byte_count(value) if in_bytes else units.format_value(value, spec))
+    for experiment, params in [each[:2] for each in showing.shown] or [(limits.EXPERIMENT, {})]:
+        if (recording := showing.find(experiment, **params).recording) is not None:
+            known = recording.data["software"] | recording.data["machine"]
+            value = lookup("field of the machine", name, known)
+            in_bytes = name.endswith("_bytes") and not spec
+            return escape(units.byte_count(value) if in_bytes else units.format_value(value, spec))
     return spans.gap_because(f"nothing recorded on {showing.machine} yet")
 
 

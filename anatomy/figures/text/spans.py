@@ -50,7 +50,8 @@ def elsewhere(*found: Found) -> str:
     lacking = next((each for each in borrowed if each.lacking), borrowed[0])
     why = escape(f"Not measured on this machine yet: {lacking.command}")
     name = escape(machine.get("gpu") or machine["slug"])
-    return f'<span class="tag elsewhere" title="{why}">{name}</span>'
+    # The stylesheet repeats a name within a paragraph by a ditto mark.
+    return f'<span class="tag elsewhere" title="{why}"><span>{name}</span></span>'
 
 
 def gap(*found: Found) -> str:
