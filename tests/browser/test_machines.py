@@ -18,12 +18,12 @@ from tests.fakes.second_machine import SLUG
 from tests.fakes.sites import CHECKOUT, Built, Project
 from tests.site import links
 
-# Page -> the section that the reader is at, and what the second machine has of its own there.
+# Page -> the section that the reader is at.
 SECTIONS = {
     "": "how-to-read-a-figure",
     "limits/": "what-is-the-least-that-a-call-costs",
     "machines/": "what-does-each-give-at-best",
-    "benchmarks/c01_tensor_semantics/": "where-next",
+    "benchmarks/c01_tensor_semantics/": "when-does-a-transposed-view-cost-something",
     "axioms/precision/": "how-many-digits-are-lost",
 }
 OWN = ("limits.", "contiguity.", "tensor_layout.", "alignment.")
