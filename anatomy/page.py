@@ -29,11 +29,13 @@ from anatomy.figures.compared.two_machines import compared as compared
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger
+from anatomy.figures.machines import machines as machines
 from anatomy.figures.matrices import matrix as matrix
 from anatomy.figures.occasions import occasions as occasions
 from anatomy.figures.payoffs import payoff as payoff
 from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques
+from anatomy.figures.text import spans
 from anatomy.record import signatures
 from anatomy.record.showing import current, selectors
 from anatomy.site.collecting import collect as collect
@@ -72,8 +74,8 @@ def show(
     params = selectors(experiment, params, op, quantity)
     if chart is not None and chart not in figures.CHARTS:
         raise UnknownName("chart", chart, figures.CHARTS)
-    ceilings = showing.ceilings
     found = showing.find(experiment, **params)
+    ceilings = showing.ceilings_of(found)
 
     def draw() -> str:
         chosen = {"op": op, "quantity": quantity, "variants": rows}
@@ -163,7 +165,10 @@ def card(minutes: int | None = None, needs: Sequence[str] = (), touches: Sequenc
     results = [evaluate(showing, name) for name in touches]
     if showing.collecting:
         return ""
-    chips = [tables.chip(each.word, each.claim.name, each.claim.statement) for each in results]
+    chips = [
+        tables.chip(each.word, each.claim.name, each.claim.statement) + spans.elsewhere(*each.found)
+        for each in results
+    ]
     facts = {
         "Reading time": f"{minutes} min" if minutes else "",
         "You should know": escape(", ".join(needs)),

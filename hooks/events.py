@@ -11,11 +11,14 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from urllib.parse import urljoin
 
 import markdown_exec
 from markdown import Markdown
 from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File, get_files
+from mkdocs.structure.files import File, Files, InclusionLevel, get_files
+from mkdocs.structure.nav import get_navigation
+from mkdocs.utils import get_relative_url
 from mkdocs.utils.meta import get_data
 from pymdownx.snippets import SnippetMissingError
 
@@ -32,7 +35,8 @@ _command, _dirty = "build", False
 _lock = None
 _building = None
 _wrong: list[str] = []
-_pages: dict[str, str] = {}  # Markdown of each, front matter included
+_pages: dict[str, str] = {}  # Markdown of each, front matter included, of every edition
+_navigations = {}  # of each edition but that at the root of the site, by its folder
 _seen = None  # how the files beside the pages were at the build before
 _said_at = 0.0
 
@@ -72,6 +76,7 @@ def on_pre_build(config):
             _anatomy().forget_modules()
     files = get_files(config).documentation_pages()
     _pages.clear()
+    _navigations.clear()
     _pages.update((file.src_uri, file.content_string) for file in files)
     _say(f"Reading what {len(files)} pages show", at_once=_command == "serve")
     _building = _called(
@@ -80,6 +85,7 @@ def on_pre_build(config):
             addresses={file.src_uri: file.url for file in files},
             checkout=CHECKOUT,
             shown_machine=config.extra.get("machine"),
+            published=config.extra.get("machines") or [],
             here=_here,
             record=_record,
             navigate=config.nav is None,
@@ -89,12 +95,18 @@ def on_pre_build(config):
 
 
 def on_files(files, config):
-    """Publish the raw recordings and the ledger with the site, and lay out its navigation."""
+    """Publish the raw recordings and the ledger with the site, lay out its navigation, and have its
+    pages once more for each further edition."""
     config.nav = config.nav or _building.navigation
+    own = [file for file in files if file.src_dir == config.docs_dir]
     for address, content in _called(_building.published):
         files.append(File.generated(config, address, content=content))
+    config.extra["alternate"] = len(_building.editions) > 1  # has the theme's header hold a switch
+    for edition in _building.editions[1:]:
+        _add_edition(edition, own, files, config)
     for file in files.documentation_pages():  # `mkdocs serve --dirty` asks
-        file.is_modified = partial(_building.unpublished.__contains__, file.src_uri)
+        source = _building.edition(file.src_uri)[1]
+        file.is_modified = partial(_building.unpublished.__contains__, source)
     _building.draw_ahead({name: _body(source) for name, source in _pages.items()})
     return files
 
@@ -103,7 +115,9 @@ def on_page_markdown(markdown, page, config, files):
     """Check a page's blocks, give them their places, and replace its references."""
     _, offset = _body(page.file.content_string)
     _say(f"Drawing page {list(_pages).index(page.file.src_uri) + 1} of {len(_pages)}")
-    if lacks := [
+    if _building.edition(page.file.src_uri)[0].folder:
+        page.meta["search"] = {"exclude": True}
+    elif lacks := [
         f"{page.file.src_uri}:{line + offset}: {why}" for line, why in _missing(markdown, config)
     ]:
         raise _failure([*_wrong, *lacks])
@@ -126,6 +140,24 @@ def on_env(env, config, files):
     for gap in _building.gaps:
         log.info(gap)
     return env
+
+
+def on_page_context(context, page, config, nav):
+    """Have the pages of an edition lead to its own, and each page to the same in the others."""
+    addresses = _building.addresses(page.file.src_uri)
+    if len(addresses) == 1:
+        return context
+    mine, _ = _building.edition(page.file.src_uri)
+    links = [get_relative_url(address, page.url) for _, address in addresses]
+    context["editions"] = [
+        {"machine": each.machine, "name": each.name, "url": link, "shown": each == mine}
+        for (each, _), link in zip(addresses, links, strict=True)
+    ]
+    if mine.folder:
+        context["nav"] = _navigations[mine.folder]
+        root = addresses[0][1]
+        page.canonical_url = urljoin(config.site_url, root) if config.site_url else links[0]
+    return context
 
 
 def on_post_page(output, page, config):
@@ -158,6 +190,26 @@ def on_serve(server, config, builder):
     server.builder = build
     server.set_app(preview.around(server.get_app()))
     return server
+
+
+def _add_edition(edition, own, files, config):
+    """The files of one more edition: pages of its own, and what is beside them where it is."""
+    pages = []
+    for file in own:
+        there, beside = edition.inside(file.src_uri), InclusionLevel.NOT_IN_NAV
+        if not file.is_documentation_page():
+            copy = File.generated(config, there, abs_src_path=file.abs_src_path, inclusion=beside)
+            copy.dest_uri = file.dest_uri  # all editions share it
+        else:
+            _pages[there] = _pages[file.src_uri]
+            copy = File.generated(config, there, content=_pages[there], inclusion=beside)
+            pages.append(copy)
+        files.append(copy)
+    nav, config.nav = config.nav, edition.navigation(config.nav)
+    found = _navigations[edition.folder] = get_navigation(Files(pages), config)
+    config.nav = nav
+    at_top = (each for each in found.pages if each.file.dest_uri == f"{edition.folder}/index.html")
+    found.homepage = next(at_top, None)
 
 
 def _stamps(config):

@@ -143,17 +143,18 @@ def _of_the_seed() -> dict[str, Claim]:
 
 
 def evaluate(showing: Showing, name: str) -> Result:
-    """The verdict on a claim, from the recordings of the machine shown.
+    """The verdict on a claim, from the recordings of one machine: the one shown, or where that
+    lacks any, the published one that `Showing.find_together` chose, which the evidence then names.
 
     While `showing` is collecting, the recordings are noted and nothing is evaluated. A claim that
     is not there, or reads a row that its recording has not, is an UnknownName; a recording that
     can't be used, a RecordingError.
     """
     asked = lookup("claim", name.replace("_", "-"), all_claims())
-    found = tuple(showing.find(need.name, **need.params) for need in asked.needs)
+    found = tuple(showing.find_together((need.name, need.params) for need in asked.needs))
     if showing.collecting:
         return Result(asked, NOT_RECORDED, "", found)
-    key = (showing.machine, "claim", asked.name)
+    key = (showing.machine, showing.published, showing.here is None, "claim", asked.name)
     return showing.once(key, lambda: _result(asked, found, showing.machine))
 
 
@@ -163,6 +164,10 @@ def _result(asked: Claim, found: tuple[Found, ...], shown: str) -> Result:
     read = [each for each in found if each.recording]
     machines = {each.recording.machine for each in read}
     machine = machines.pop() if len(machines) == 1 else shown
+    if borrowed := [each for each in found if each.instead_of]:
+        machine = next(each.recording.machine for each in borrowed if each.recording)
+        lacks = sum(each.lacking for each in borrowed)
+        evidence += f" Judged on {machine}: {shown} lacks {lacks} of {len(found)} recordings."
     return Result(asked, word, evidence, found, measured, condition, machine)
 
 

@@ -10,7 +10,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +36,25 @@ def results(showing: Showing, machines: Iterable[str] | None = None) -> list[Res
     """Every claim on every machine, in the order of the ledger and then of the machines.
 
     By default these are the page's own, which on a GPU host is the one that is measured, and all
-    others that claims are judged on. While `showing` collects, the list is empty.
+    others that claims are judged on. While `showing` collects, only its own is asked, and the list
+    is empty.
     """
     if machines is None:
-        machines = dict.fromkeys([showing.machine, *judged_machines(showing.root)])
-    pages = {
-        slug: showing
-        if slug == showing.machine
-        # Another machine's recordings stand as they are: this host says nothing of them.
-        else replace(showing, machine=slug, here=None, asked=[], _looked_up={})
-        for slug in machines
-    }
-    found = [claims.evaluate(page, name) for name in claims.all_claims() for page in pages.values()]
+        others = [] if showing.collecting else judged_machines(showing.root)
+        machines = dict.fromkeys([showing.machine, *others])
+    pages = [showing.on(slug) for slug in machines]
+    found = [claims.evaluate(page, name) for name in claims.all_claims() for page in pages]
     # What was measured on a CPU is beside every GPU the same.
     once = {(each.claim.name, each.machine): each for each in found}
     return [] if showing.collecting else list(once.values())
+
+
+def counted(showing: Showing, found: Iterable[Result]) -> str:
+    """Slug of the machine whose verdicts a page counts: the one shown, or where no recording of it
+    decides any, the first published one with such."""
+    judged = {each.machine for each in found if each.word in claims.WORDS and each.found}
+    shown = (showing.machine, *showing.published)
+    return next((slug for slug in shown if slug in judged), showing.machine)
 
 
 def judged_machines(root: Path) -> list[str]:

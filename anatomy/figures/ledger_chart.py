@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from anatomy import claims
-from anatomy.claims import Result
+from anatomy.claims import Result, ledger
 from anatomy.figures import tables
 from anatomy.figures.charts import svg
 from anatomy.record.showing import Showing
@@ -28,8 +28,8 @@ NONE_YET = '<p class="notice gap">No claimed number has a measured one beside it
 
 
 def inherited(showing: Showing, found: Sequence[Result]) -> list[Result]:
-    """The statements of the seed, on the machine shown."""
-    here = showing.machine
+    """The statements of the seed, on the machine that the page counts."""
+    here = ledger.counted(showing, found)
     return [each for each in found if each.machine == here and each.claim.row is not None]
 
 
@@ -69,7 +69,7 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     single = sum(_farthest(each) > FAR for each in several)
     sentence = (
         f"<p>Of {len(here)} inherited numbers that were measured on "
-        f"{tables.code(showing.machine)}, {close} {'is' if close == 1 else 'are'} "
+        f"{tables.code(here[0].machine)}, {close} {'is' if close == 1 else 'are'} "
         f"within a factor of {NEAR:g} of the claim, {len(here) - close - len(far)} more within a "
         f"factor of {FAR:g}, and {len(far)} further off, {less} of these below the claim and "
         f"{len(far) - less} above it."

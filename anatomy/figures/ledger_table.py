@@ -64,8 +64,9 @@ def _downloads(showing: Showing, found: Sequence[Result]) -> str:
 
 
 def _answer(showing: Showing, found: Sequence[Result]) -> str:
-    """How many hold on the machine shown, in a sentence."""
-    here = [result for result in found if result.machine == showing.machine]
+    """How many hold on the machine shown, or the one in its place, in a sentence."""
+    machine = ledger_rows.counted(showing, found)
+    here = [result for result in found if result.machine == machine]
     counted = ledger_rows.counts(here)
     judged = sum(counted[word] for word in claims.WORDS)
     parts = [f"{counted[word]} {verb}" for word, verb in SAID.items() if counted[word]]
@@ -75,10 +76,12 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
         answer = f"Of {len(here)} claims, {parts[0]}."
     else:
         answer = (
-            f"Of {judged} claims that have a verdict on {tables.code(showing.machine)}, "
+            f"Of {judged} claims that have a verdict on {tables.code(machine)}, "
             f"{', '.join(parts[:-1])} and {parts[-1]}. "
             f"Another {len(here) - judged} wait for theirs."
         )
+    if machine != showing.machine:
+        answer += f" The recordings of {tables.code(showing.machine)} decide none yet."
     return f"<p><strong>Answer.</strong> {answer}</p>\n"
 
 
@@ -109,7 +112,7 @@ def _row(showing: Showing, result: Result) -> str:
     data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
     number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE
     where = "" if claim.settled else _remark(ledger_rows.brief(result.condition, MOST_SAID))
-    chip = tables.chip(result.word) + spans.stale(*result.found) + where
+    chip = tables.chip(result.word) + spans.marks(*result.found) + where
     cells = [
         (claim.row, "" if claim.row is None else str(claim.row)),
         (claims.ALL_WORDS.index(result.word), chip),

@@ -55,9 +55,10 @@ def matrix(
         BadParameter: There is no list for `by` or `rows`, or several quantities are left.
     """
     showing = current()
-    calls = _calls(experiment, by, rows, params)
-    ceilings = showing.ceilings
-    found = [(down, along, showing.find(experiment, **call)) for down, along, call in calls]
+    calls = list(_calls(experiment, by, rows, params))
+    together = showing.find_together((experiment, call) for *_, call in calls)
+    found = [(down, along, each) for (down, along, _), each in zip(calls, together, strict=True)]
+    ceilings = showing.ceilings_of(together[0]) if together else None
     across = by if isinstance(by, str) else " = ".join(name.upper() for name in by)
 
     def draw() -> str:
@@ -76,7 +77,7 @@ def matrix(
         grid = _grid(found, cells, value, rows, across)
         return drawn + figures.twin(grid, unfold=table) if drawn else grid
 
-    return framing.exhibit([each for *_, each in found], caption, draw)
+    return framing.exhibit(together, caption, draw)
 
 
 def _calls(

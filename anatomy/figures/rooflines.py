@@ -47,8 +47,8 @@ def limits(part: str = "ceilings", *, caption: str | None = None) -> str:
     """
     experiment, draw = lookup("part of the limits", part, PARTS)
     showing = current()
-    ceilings = None if experiment == FLOORS else showing.ceilings
     found = showing.find(experiment)
+    ceilings = None if experiment == FLOORS else showing.ceilings_of(found)
     table = found.recording.rows if found.recording else []
     # The maker's figures stand there without any recording.
     there = table or part == "ceilings"

@@ -10,7 +10,7 @@ from html import escape
 
 from anatomy.claims import Result, evaluate
 from anatomy.figures import framing, tables
-from anatomy.figures.text import frontmatter, inline
+from anatomy.figures.text import frontmatter, inline, spans
 from anatomy.figures.text.frontmatter import Technique
 from anatomy.judge import replication, rows
 from anatomy.judge.rows import Row
@@ -41,7 +41,8 @@ def techniques(*, caption: str | None = None) -> str:
         for page, each, result, found in asked:
             ends = (_cell(each, found, best=True), _cell(each, found, best=False))
             needs = (_memory(each, found), _once(each, found))
-            lines.append([_link(showing, page, each), *ends, *needs, _promised(result)])
+            name = _link(showing, page, each) + spans.elsewhere(*found)
+            lines.append([name, *ends, *needs, _promised(result)])
         return tables.listed(heads, lines, "Techniques", "techniques")
 
     recordings = {id(one): one for *_, several in asked for one in several}
@@ -54,8 +55,7 @@ def _looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | N
         if each.memory not in MEMORY:
             raise UnknownName("column of memory", each.memory, MEMORY)
         result = evaluate(showing, each.claim) if each.claim else None
-        calls = map(inline.called, each.reads)
-        return result, [showing.find(name, **params) for name, params in calls]
+        return result, showing.find_together(map(inline.called, each.reads))
     except AnatomyError as error:
         problem = f"{page}: the front matter's technique {each.name!r}: {error}"
         raise BadParameter(problem) from None

@@ -17,6 +17,7 @@ from anatomy.record.provenance.canonical import content_sha, expanded, render, r
 from anatomy.table.errors import RecordingError
 
 LARGEST_MIB = 16  # the largest so far has 0.2
+FAILED = ".failed"  # ends the name of a note that there is no recording; see `failures`
 DEEPEST = 32  # objects and lists within each other; the deepest so far has 6
 LARGEST_NUMBER = 1e100  # so that ratios and products of two stay finite
 LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
@@ -26,7 +27,13 @@ _HASH = 9  # characters of the hash that ends a shortened key, with its hyphen
 
 def files(root: Path, machine: str | None = None) -> list[Path]:
     """What is to be a recording, of every machine or one, in order; it may be none."""
-    return sorted(Path(root).glob(f"{escape(machine) if machine else '*'}/*/*.json"))
+    there = Path(root).glob(f"{escape(machine) if machine else '*'}/*/*.json")
+    return sorted(filter(is_one, there))
+
+
+def is_one(file: Path) -> bool:
+    """Whether a file's name is that of a recording, and not of a note beside them."""
+    return not file.stem.endswith(FAILED)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -44,7 +51,7 @@ def published(path: Path) -> str:
 def _read(path: Path) -> dict[str, Any]:
     shown, path = place(path), Path(path).absolute()
     try:
-        return checked(_content(path), path)
+        return checked(content(path), path)
     except FileNotFoundError:
         lost = f"{shown} is a link to nothing. Remove it" if path.is_symlink() else ""
         wrong = lost or f"There is no recording {shown}"
@@ -64,17 +71,27 @@ def _read(path: Path) -> dict[str, Any]:
     raise RecordingError(f"{wrong}. Make it anew: pytorch-gpu-anatomy record {experiment}")
 
 
-def _content(path: Path) -> bytes:
-    """The bytes of a plain file inside the folder of recordings; nothing else is opened."""
+def content(path: Path) -> bytes:
+    """The bytes of a plain file inside the folder of recordings; nothing else is opened. OSError,
+    and ValueError for what is no such file or too large."""
     if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
         raise ValueError("is no plain file, so it is no recording. Remove it")
     if not path.resolve().is_relative_to(path.parents[2].resolve()):
         raise ValueError("is a link that leads out of the folder of recordings. Remove it")
     with path.open("rb") as file:
-        content = file.read(LARGEST_MIB * 2**20 + 1)
-    if len(content) > LARGEST_MIB * 2**20:
+        held = file.read(LARGEST_MIB * 2**20 + 1)
+    if len(held) > LARGEST_MIB * 2**20:
         raise ValueError(f"has more than {LARGEST_MIB} MiB, the most that a recording may have")
-    return content
+    return held
+
+
+def parsed(text: str) -> Any:
+    """What a text of JSON holds, within the limits above; ValueError where it is beyond them."""
+    data = json.loads(text, parse_constant=_refuse)
+    _within_limits(data)
+    if r"\ud" in text.lower():
+        json.dumps(data, ensure_ascii=False).encode()  # half a character can't be printed
+    return data
 
 
 def checked(content: bytes, path: Path) -> dict[str, Any]:
@@ -82,11 +99,7 @@ def checked(content: bytes, path: Path) -> dict[str, Any]:
     belong elsewhere than at `path`."""
     text = content.decode()
     try:
-        data = json.loads(text, parse_constant=_refuse)
-        _within_limits(data)
-        if r"\ud" in text.lower():
-            json.dumps(data, ensure_ascii=False).encode()  # half a character can't be printed
-        data = restored(data)
+        data = restored(parsed(text))
         schema.check(data)
         if not isinstance(data.get("content_sha"), str):
             raise ValueError("the field content_sha is missing")
@@ -105,7 +118,7 @@ def checked(content: bytes, path: Path) -> dict[str, Any]:
     ):
         if said != folder:
             raise ValueError(f"is in the wrong place: its {name} is {said!r}. Move it there")
-    if not _names(path.stem, data["params"]):
+    if not names(path.stem, data["params"]):
         raise ValueError(
             f"is in the wrong place: its name is not of its params, {data['params']!r}. Move it "
             "to where they belong"
@@ -140,7 +153,7 @@ def key(given: Mapping[str, Any]) -> str:
     every file system; `default` without any. A hash is added where shortening, or a character that
     no file name may hold, would lose the difference."""
     exact, safe = _said(given)
-    if safe == exact and len(safe) <= LONGEST_KEY:
+    if safe == exact and len(safe) <= LONGEST_KEY and not safe.endswith(FAILED):
         return safe or "default"
     return f"{safe[: LONGEST_KEY - _HASH]}-{sha256(exact.encode()).hexdigest()[: _HASH - 1]}"
 
@@ -155,7 +168,7 @@ def _plain(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool | None) else str(value)
 
 
-def _names(stem: str, params: Mapping[str, Any]) -> bool:
+def names(stem: str, params: Mapping[str, Any]) -> bool:
     """Whether a key says nothing of the parameters that is not so. It may leave out any: it named
     those that were not the defaults of its day."""
     said = {name: value for name, value in params.items() if f",{name}=" in f",{stem}"}

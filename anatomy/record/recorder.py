@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from anatomy.judge import limits
 from anatomy.machine import host
-from anatomy.record import isolation, lanes, occasions, recording, signatures
+from anatomy.record import failures, isolation, lanes, occasions, recording, signatures
 from anatomy.record.measuring import Measurer, OverBudget
 from anatomy.record.progress import Reporter, duration, expected_s
 from anatomy.record.provenance.freshness import Freshness, freshness, processes_of
@@ -251,6 +251,7 @@ class Round:
                 return
             self.outcome.failed.append((item, error))
             self.reporter.end(item.title, f"failed: {error}")
+            self._note(item, error, measurer)
             if output := getattr(error, "output", ""):
                 self.reporter.line("\n".join(f"    {line}" for line in output.splitlines()))
 
@@ -261,12 +262,31 @@ class Round:
         defaults = signatures.signature(item.name, measurer.package).defaults
         found = occasions.adding(found, measurer.root, defaults)
         self.outcome.saved.append(recording.save(found, measurer.root, defaults=defaults))
+        call = measurer.root, found["machine"]["slug"], item.name, item.params
+        failures.forget(*call, package=measurer.package)
         start = duration(found["method"]["start_s"])
         self.reporter.end(item.title, f"{duration(found['seconds'])}, of which {start} to start")
+
+    def _note(self, item: Item, error: AnatomyError, measurer: Measurer) -> None:
+        """Keep why there is no recording, for the pages that want it."""
+        here = host.here() or {}
+        slug = host.cpu_slug() if recording.on_cpu(item.params) else here.get("slug")
+        told = {"torch": here.get("torch"), "driver": here.get("driver")}
+        call = measurer.root, slug, item.name, item.params, error
+        with suppress(AnatomyError):  # of a call that is not possible there is nothing to say
+            failures.note(*call, **told, package=measurer.package)
 
     def _leave(self, item: Item, why: str) -> None:
         self.outcome.left.append(item)
         self.reporter.end(item.title, why)
+
+
+def _has_failed(item: Item, root: Path, here: Mapping[str, Any] | None) -> bool:
+    """Whether there is a note of an attempt with the code, torch and driver that are here now."""
+    slug = host.cpu_slug() if recording.on_cpu(item.params) else here and here["slug"]
+    noted = slug and failures.find(root, slug, item.name, **item.params)
+    now = [(here or {}).get(name) for name in ("torch", "driver")]
+    return bool(noted) and [noted.torch, noted.driver] == now
 
 
 def estimate_s(items: Sequence[Item], mode: Mode = "auto") -> float | None:
@@ -280,7 +300,10 @@ def main() -> int:
     try:
         request = json.load(sys.stdin)
         root = Path(request["root"])
-        items = plan(for_builds(request["shown"]), root, host.here())
+        here = host.here()
+        items = plan(for_builds(request["shown"]), root, here)
+        if request.get("mode") != "remeasure":  # what failed with this code would fail again
+            items = [item for item in items if not _has_failed(item, root, here)]
         how = {name: request[name] for name in ("mode", "budget_s") if name in request}
         outcome = record(items, root=root, **how)
     except AnatomyError as error:

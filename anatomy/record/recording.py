@@ -206,7 +206,7 @@ def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | N
             return found
     # After a default has changed, older files keep the names that the old defaults gave them. One
     # that can't be read is reported when it is asked for itself.
-    for other in sorted(expected.parent.glob("*.json")):
+    for other in filter(loading.is_one, sorted(expected.parent.glob("*.json"))):
         with suppress(RecordingError):
             if other != expected and (found := load(other)).params == wanted:
                 return found
@@ -310,7 +310,8 @@ def ceilings(root: Path, machine: str) -> Ceilings:
     GPUs, as in `nvidia-h200-x4`, those of one. RecordingError where one can't be used. A quick
     look, below `limits.LEAST_SCALE`, does not count."""
     one = machine if of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
-    found = map(load, sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json")))
+    files = sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json"))
+    found = map(load, filter(loading.is_one, files))
     recorded = [each for each in found if each.params.get("scale", 1) >= limits.LEAST_SCALE]
     gpu = next((each.data["machine"]["gpu"] for each in recorded), None)
     folder = f"{one}/{limits.EXPERIMENT}"

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from anatomy.judge import limits
-from anatomy.record import recording, signatures
+from anatomy.record import failures, recording, signatures
 from anatomy.record.bounded import PageStopped, bounded
 from anatomy.record.provenance.freshness import Freshness, freshness
 from anatomy.table.errors import AnatomyError, UnknownName
@@ -46,6 +46,14 @@ class Found:
     params: dict[str, Any]
     recording: recording.Recording | None
     freshness: Freshness
+    failure: failures.Failure | None = None  # why the code as it is could not measure it
+    # Where the recording is a published machine's: how it stands on the machine that is shown.
+    instead_of: "Found | None" = None
+
+    @property
+    def lacking(self) -> bool:
+        """Whether the machine that is shown has no such recording."""
+        return (self.instead_of or self).recording is None
 
     @property
     def on_cpu(self) -> bool:
@@ -65,6 +73,8 @@ class Showing:
     root: Path  # of all recordings
     machine: str  # slug of the one whose recordings are shown
     here: dict[str, Any] | None = None  # this GPU host, for freshness
+    # Slugs of machines whose figures stand, under their names, where the one shown lacks its own.
+    published: tuple[str, ...] = ()
     page: str = ""  # source relative to docs/, such as `benchmarks/summary.md`
     url: str = ""  # address relative to the site, such as `benchmarks/summary/`
     line: int = 0  # where the block or reference being rendered starts
@@ -85,25 +95,62 @@ class Showing:
         return f"{self.page}:{self.line}" if self.page else "here"
 
     def find(self, name: str, /, **params: Any) -> Found:
-        """The recording of one call, of the shown machine; while collecting, it is only noted. A
-        call on a CPU has it from a CPU: this host's where a GPU host builds and has one, else the
-        first that has. Raises what `recording.find` does."""
-        wanted = _signature(name).bind(**params)
-        self.asked.append(Asked(name, wanted, self.place))
-        if self.collecting:
-            return Found(name, wanted, None, Freshness("missing", "Only noted so far."))
-        key = (self.machine, name, *sorted(wanted.items()))
-        self._looked_up[key] = self.once(key, lambda: self._read(name, wanted))
-        return self._looked_up[key]
+        """The recording of one call, of the shown machine or else of the first published one that
+        has it; while collecting, it is only noted. A call on a CPU has it from a CPU: this host's
+        where a GPU host builds and has one, else the first that has. Raises what `recording.find`
+        does."""
+        return self.find_together([(name, params)])[0]
 
-    def _read(self, name: str, wanted: dict[str, Any]) -> Found:
-        here = self.here
-        if recording.on_cpu(wanted):
-            own, here = (here or {}).get("cpu"), None
-            there = recording.find_on_cpu(self.root, own, name, **wanted)
-        else:
-            there = recording.find(self.root, self.machine, name, **wanted)
-        return Found(name, wanted, there, freshness(there, here))
+    def find_together(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Found]:
+        """As `find`, of calls whose figures are held against each other: all that GPUs made are of
+        one machine, the first that has most of them."""
+        wanted = [(name, _signature(name).bind(**params)) for name, params in calls]
+        self.asked += [Asked(*call, self.place) for call in wanted]
+        if self.collecting:
+            noted = Freshness("missing", "Only noted so far.")
+            return [Found(*call, None, noted) for call in wanted]
+        mine = best = [self._on(self.machine, *call) for call in wanted]
+        for slug in self.published:
+            if not any(each.lacking and not each.on_cpu for each in best):
+                break
+            there = [self._on(slug, *call) for call in wanted]
+            if _count(there) > _count(best):
+                best = there
+        if best is not mine:
+            pairs = zip(best, mine, strict=True)
+            best = [own if own.on_cpu else replace(it, instead_of=own) for it, own in pairs]
+        for call, each in zip(wanted, best, strict=True):
+            self._looked_up[_key(*call)] = each
+        return best
+
+    def _on(self, machine: str, name: str, wanted: dict[str, Any]) -> Found:
+        here = self.here if machine == self.machine else None
+
+        def read() -> Found:
+            failure = None
+            if recording.on_cpu(wanted):
+                cpu = (here or {}).get("cpu")
+                there = recording.find_on_cpu(self.root, cpu, name, **wanted)
+                fresh = freshness(there)
+            else:
+                there = recording.find(self.root, machine, name, **wanted)
+                fresh = freshness(there, here)
+                if not fresh.current:
+                    failure = failures.find(self.root, machine, name, **wanted)
+            if failure and there is None:
+                fresh = replace(fresh, reason=f"It could not be measured: {failure.reason}")
+            return Found(name, wanted, there, fresh, failure)
+
+        # An edition of another machine has nothing of this host.
+        return self.once((machine, *_key(name, wanted), *(["here"] if here else [])), read)
+
+    def on(self, slug: str) -> "Showing":
+        """The same page with the recordings of one machine alone and nothing in place of others;
+        this host says nothing of another machine's."""
+        alone = replace(self, published=())
+        if slug == self.machine:
+            return alone
+        return replace(alone, machine=slug, here=None, asked=[], _looked_up={})
 
     def once(self, key: tuple, make: Callable[[], T]) -> T:
         """What `make` returned when this key was asked for first in this build."""
@@ -115,16 +162,19 @@ class Showing:
         """The recordings that this page looked up so far, each once."""
         return list(self._looked_up.values())
 
+    def ceilings_of(self, found: Found) -> limits.Ceilings | None:
+        """What shares of a recording's rows are of: the ceilings of its machine; None of a CPU's,
+        and while collecting. Whoever asks shows them, so their recording is noted as the page's."""
+        self.find(limits.EXPERIMENT)
+        if self.collecting or found.on_cpu:
+            return None
+        slug = found.recording.machine if found.recording else self.machine
+        return self.once(("ceilings", slug), lambda: recording.ceilings(self.root, slug))
+
     @property
     def ceilings(self) -> limits.Ceilings | None:
-        """The machine's ceilings, which every share is of; None while collecting. Whoever asks for
-        them shows them, so their recording is noted as the page's."""
-        self.find(limits.EXPERIMENT)
-        if self.collecting:
-            return None
-        return self.once(
-            ("ceilings", self.machine), lambda: recording.ceilings(self.root, self.machine)
-        )
+        """The ceilings that are shown themselves; None while collecting."""
+        return self.ceilings_of(self.find(limits.EXPERIMENT))
 
     def unique(self, name: str) -> str:
         """`name`, or `name-2` and so on where this page has used it for another element."""
@@ -170,6 +220,14 @@ class Showing:
             at = line + _line_of(error, filename)
             raise PageError(f"{self.page}:{at}: {in_words(error, 'the block')}") from error
         return printed.getvalue()
+
+
+def _key(name: str, wanted: Mapping[str, Any]) -> tuple:
+    return name, *sorted(wanted.items())
+
+
+def _count(found: Iterable[Found]) -> int:
+    return sum(not each.lacking and not each.on_cpu for each in found)
 
 
 _current: ContextVar[Showing | None] = ContextVar("anatomy_showing", default=None)

@@ -21,9 +21,10 @@ from filelock import FileLock, Timeout
 from anatomy.claims import ledger
 from anatomy.figures.text import fences, frontmatter, inline, listings
 from anatomy.record import loading, recording, signatures
-from anatomy.record.showing import PUBLISHED, Asked, PageError, Showing, unique
-from anatomy.site import collecting
+from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
+from anatomy.site import collecting, editions
 from anatomy.site.drawing import Ahead, Heard
+from anatomy.site.editions import Edition
 from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
 
 MODES = ("auto", "replay", "remeasure")
@@ -58,7 +59,8 @@ class Building:
     """One build."""
 
     root: Path  # of all recordings
-    machine: str  # slug of the machine whose recordings are shown
+    editions: tuple[Edition, ...]  # what is shown; pages of all but the first begin with a folder
+    stand_in: tuple[str, ...] = ()  # slugs: their figures are shown where a machine lacks its own
     here: Here = None  # what this GPU host is, or None
     asked: dict[str, list[Asked]] = field(default_factory=dict)  # what the pages show, by page
     pages: Mapping[str, str] = field(default_factory=dict)  # page -> address relative to the site
@@ -80,14 +82,31 @@ class Building:
     _pictures: dict[str, list[str]] = field(default_factory=dict)  # by page
     _ran: set[str] = field(default_factory=set)  # places of those that Markdown came to
 
-    def draw(self, name: str, text: str, offset: int, begun: Heard = lambda place: None) -> Drawn:
+    @property
+    def machine(self) -> str:
+        """Slug of the machine that is shown at the root of the site."""
+        return self.editions[0].machine
+
+    def edition(self, page: str) -> tuple[Edition, str]:
+        """The edition that a page belongs to, and its name there."""
+        return editions.among(self.editions, page)
+
+    def addresses(self, page: str) -> list[tuple[Edition, str]]:
+        """Each edition with the address of a page in it; the page may be of any of them."""
+        there = self.pages[self.edition(page)[1]]
+        return [(each, each.inside(there)) for each in self.editions]
+
+    def draw(self, page: str, text: str, offset: int, begun: Heard = lambda place: None) -> Drawn:
         """Run a page's references and blocks, in their order; `begun` hears of each block."""
+        edition, name = self.edition(page)
         with signatures.unchanging(self._sources):
+            pages = {each: edition.inside(address) for each, address in self.pages.items()}
             showing = self._shown(
+                edition,
                 page=name,
-                url=self.pages.get(name, ""),
+                url=pages.get(name, ""),
                 shown=self.asked.get(name, []),
-                pages=self.pages,
+                pages=pages,
                 fronts=self.fronts,
             )
             wrong = [f"{name}:{line + offset}: {told}" for line, told in fences.problems(text)]
@@ -111,26 +130,23 @@ class Building:
                     except AnatomyError as error:
                         wrong.append(str(error))
                         printed[place] = ""
-        told = [
-            f"{each.name}: {each.freshness.state}. {each.freshness.reason} Mend it: {each.command}"
-            for each in showing.looked_up()
-            if not each.freshness.current
-        ]
-        return Drawn(text, printed, pictures, wrong, told)
+        on = f" on {edition.machine}" if edition.folder else ""
+        told = [_gap(each, on) for each in showing.looked_up()]
+        return Drawn(text, printed, pictures, wrong, list(filter(None, told)))
 
     def draw_ahead(self, texts: Mapping[str, Text]) -> None:
         """Begin to draw these pages, in this order."""
         self._texts = texts
         self._ahead = Ahead(lambda name, begun: self.draw(name, *texts[name], begun), list(texts))
 
-    def page(self, name: str, text: str, offset: int) -> tuple[str, list[str]]:
+    def page(self, page: str, text: str, offset: int) -> tuple[str, list[str]]:
         """Begin a page: its Markdown with places of blocks and with figures, and what is wrong."""
-        if self._ahead and self._texts.get(name) == (text, offset):
-            drawn = self._ahead[name]
+        if self._ahead and self._texts.get(page) == (text, offset):
+            drawn = self._ahead[page]
         else:
-            drawn = self.draw(name, text, offset)
-        self._page, self._printed = name, drawn.printed
-        self._pictures[name] = drawn.pictures
+            drawn = self.draw(page, text, offset)
+        self._page, self._printed = page, drawn.printed
+        self._pictures[page] = drawn.pictures
         self._ran.clear()
         self.gaps |= dict.fromkeys(drawn.gaps)
         return drawn.text, drawn.wrong
@@ -187,13 +203,24 @@ class Building:
                 self.broken.append(str(error))
         if ledger.PAGE in self.pages:
             with signatures.unchanging(self._sources):
-                found = ledger.results(self._shown())
+                found = ledger.results(self._shown(self.editions[0]))
             texts = (ledger.as_csv(found), ledger.as_json(found))
             made.extend(zip(ledger.DOWNLOADS, texts, strict=True))
         return made
 
-    def _shown(self, **page: Any) -> Showing:
-        return Showing(self.root, self.machine, self.here, known=self._known, **page)
+    def _shown(self, edition: Edition, **page: Any) -> Showing:
+        here = self.here if edition == self.editions[0] else None
+        there = tuple(slug for slug in self.stand_in if slug != edition.machine)
+        return Showing(self.root, edition.machine, here, there, known=self._known, **page)
+
+
+def _gap(found: Found, on: str) -> str:
+    """What is told of a recording that is missing or not current `on` a machine; else nothing."""
+    mine = found.instead_of or found
+    if mine.freshness.current:
+        return ""
+    state = f"{found.name}: {mine.freshness.state}{on}. {mine.freshness.reason}"
+    return f"{state} Mend it: {found.command}"
 
 
 def prepare(
@@ -202,6 +229,7 @@ def prepare(
     addresses: Mapping[str, str],
     checkout: Path,
     shown_machine: str | None,
+    published: Sequence[str] = (),
     here: Callable[[], Here],
     record: Callable[[list[Asked], Path, str], None],
     navigate: bool = False,
@@ -216,6 +244,8 @@ def prepare(
         addresses: Address, relative to the site, of every page by its name.
         checkout: Folder with the package, and with recordings/ unless ANATOMY_RECORDINGS is set.
         shown_machine: Machine to show where there is no GPU.
+        published: Machines that have an edition where they have recordings, and whose figures
+            stand, under their names, where the one shown lacks its own; in this order.
         here: Tells what this GPU host is, None without a GPU; asked only if it matters.
         record: Measures what is not current; see `run_recorder`.
         navigate: Whether the navigation is made from front matter, which then must be whole.
@@ -263,7 +293,10 @@ def prepare(
         )
     if this is None or machine != this["slug"]:
         recording.known_machine(root, machine)
-    building = Building(root, machine, this, asked, addresses, fronts, navigation, texts=texts)
+    published = tuple(dict.fromkeys(filter(None, (shown_machine, *published))))
+    shown = editions.of_site(root, machine, published)
+    building = Building(root, shown, published, this, asked, addresses, fronts, navigation)
+    building.texts = texts
     building.unpublished = set(edited)
     if before:
         building.unpublished |= before.unpublished & set(texts)

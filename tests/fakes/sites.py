@@ -21,6 +21,7 @@ watch: []
 {nav}
 extra:
   machine: {machine}
+  machines: [{machines}]
 """
 
 
@@ -56,6 +57,7 @@ class Project:
     recordings: Path
     machine: str = synthetic.MACHINE
     names_pages: bool = True
+    machines: tuple[str, ...] = ()  # published beside it
 
     def write(self, **pages: str) -> "Project":
         """Write pages (`index` for index.md), and the settings."""
@@ -75,7 +77,8 @@ class Project:
         return self._settle([])
 
     def _settle(self, nav: list[str]) -> "Project":
-        settings = SETTINGS.format(checkout=CHECKOUT, nav="\n".join(nav), machine=self.machine)
+        shown = {"machine": self.machine, "machines": ", ".join(self.machines)}
+        settings = SETTINGS.format(checkout=CHECKOUT, nav="\n".join(nav), **shown)
         (self.folder / "mkdocs.yml").write_text(settings, encoding="utf-8")
         return self
 

@@ -25,7 +25,7 @@ def told(warnings: list[str], *operations: str) -> str:
         rows=data["rows"],
         noise_floor={},
     )
-    return strips.strip(showing, [SimpleNamespace(recording=recording)])
+    return strips.strip(showing, [SimpleNamespace(recording=recording, instead_of=None)])
 
 
 def test_warnings_that_differ_in_numbers_are_one_line_that_names_the_operations():

@@ -55,7 +55,7 @@ def samples(experiment: str, *, quantity: str | None = None, caption: str | None
 
 def recordings(showing: Showing) -> list[Found]:
     """All recordings of the comparison, those that are missing among them."""
-    return [showing.find(name, **params) for name, params in scoreboard.calls()]
+    return showing.find_together(scoreboard.calls())
 
 
 def board(calls: Sequence[Found]) -> Board:

@@ -24,4 +24,4 @@ def target(showing: Showing, name: str, spec: str) -> str:
     one = board.target(name)
     texts = {"found": scoreboard.found_text(one), "detail": one.detail or ""}
     told = escape(texts[spec]) if spec in texts else figures.chip(one)
-    return told + spans.stale(*calls)
+    return told + spans.marks(*calls)

@@ -29,8 +29,9 @@ def seed_beside(
     """
     showing = current()
     cited, theirs = seeds.figures(run, op), seeds.run(run)
-    ceilings, size = showing.ceilings, dict.fromkeys("mnk", theirs.size)
+    size = dict.fromkeys("mnk", theirs.size)
     found = showing.find("contiguity.bench", dtype=dtype or theirs.dtype, **size)
+    ceilings = showing.ceilings_of(found)
     return framing.exhibit(
         [found], caption, lambda: figures.beside(found, ceilings, cited, op, quantity, chart=chart)
     )

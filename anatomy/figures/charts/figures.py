@@ -31,7 +31,7 @@ def rows_of(
 ) -> list[Row]:
     """The rows of a recording with the wanted op, quantity and variants, and what follows."""
     chosen = rows.select(rows.meeting(found.recording.rows, where), **wanted)
-    return [rows.derived(row, None if found.on_cpu else ceilings) for row in chosen]
+    return [rows.derived(row, ceilings) for row in chosen]
 
 
 def shown(

@@ -1,7 +1,8 @@
 """The run strip under a figure, and what stands in its place when there is no current recording.
 
 A gap says that nothing was recorded, a badge that what was recorded no longer speaks for the code
-or the machine; both name the command that mends it. None of them ever hides a figure's age.
+or the machine; both name the command that mends it, and so does the strip of a figure that was made
+on another machine than the one shown. None of them ever hides a figure's age or its machine.
 """
 
 import os
@@ -34,24 +35,60 @@ def strip(showing: Showing, found: Sequence[Found]) -> str:
     parts = [f"<b>{device}</b>", *(f"{name} {escape(value)}" for name, value in facts[1:])]
     line = " · ".join([*(f"<span>{part}</span>" for part in parts), _files(showing, there)])
     short = f"{device} · {escape(dict(facts)['recorded'])}"
-    whole = f'<div class="strip-line">{line}</div><details class="strip-fold">'
+    whole = elsewhere(showing, found)
+    whole += f'<div class="strip-line">{line}</div><details class="strip-fold">'
     whole += f"<summary>{short}</summary><div>{line}</div></details>{_warnings(there)}"
     return f'<div class="strip" data-search-exclude>{whole}</div>'
+
+
+def elsewhere(showing: Showing, found: Iterable[Found]) -> str:
+    """That figures are a published machine's, whose name they bear, and what measures them on the
+    one shown; empty where all are of that."""
+    found = list(found)
+    borrowed = [each for each in found if each.instead_of]
+    if not borrowed:
+        return ""
+    names = _several(gpu_of(each.recording) for each in borrowed if each.recording)
+    lacking = [each for each in borrowed if each.lacking]
+    part = "" if len(borrowed) == len(found) else f" in {len(borrowed)} of {len(found)} recordings"
+    some = "" if len(lacking) == len(borrowed) else f"{len(lacking)} of {len(borrowed)} "
+    said = f"<b>{escape(names)}</b>{part}: {some}not measured on this machine yet"
+    commands = list(dict.fromkeys(each.command for each in lacking))
+    how, mend = escape("; ".join(commands)), ""
+    if not showing.commands_named.issuperset(commands):
+        showing.commands_named.update(commands)
+        more = f" and {len(commands) - 1} more" if commands[1:] else ""
+        mend = f": <code>{escape(commands[0])}</code>{more}"
+    return f'<p class="strip-elsewhere" role="note" title="{how}">{said}{mend}</p>'
+
+
+def gpu_of(recording: Recording) -> str:
+    """What readers call the machine of a recording."""
+    machine = recording.data["machine"]
+    return machine.get("gpu") or machine.get("cpu") or machine["slug"]
 
 
 def notices(showing: Showing, found: Iterable[Found]) -> str:
     """Gaps and badges of recordings that are missing or not current; empty if all are. A page says
     once what mends them; later ones that the same commands mend are a line each."""
-    parts = {}
+    parts, failed = {}, {}
     for each in found:
         if not each.freshness.current:
             parts.setdefault(each.freshness.state, []).append(each)
-    return "".join(_notice(showing, state, each) for state, each in parts.items())
+        if failure := (each.instead_of or each).failure:
+            failed[failure.reason] = None
+    reasons = "".join(map(_failure, failed))
+    return reasons + "".join(_notice(showing, state, each) for state, each in parts.items())
+
+
+def _failure(reason: str) -> str:
+    said = f"<p><b>Could not be measured on this machine:</b> {escape(reason)}</p>"
+    return f'<div class="notice failed" role="note" data-search-exclude>{said}</div>'
 
 
 def commands(found: Iterable[Found]) -> tuple[str, str]:
     """The first of the commands that mend what is not current, as markup, and how many follow."""
-    each = list(dict.fromkeys(f.command for f in found if not f.freshness.current))
+    each = list(dict.fromkeys(f.command for f in found if f.lacking or not f.freshness.current))
     return escape(each[0]) if each else "", f" and {len(each) - 1} more" if each[1:] else ""
 
 
@@ -77,7 +114,7 @@ def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
     machines = [each["machine"] for each in data]
     floors = [floor for each in there for floor in each.noise_floor.values()]
     facts = [
-        ("GPU", _several(m.get("gpu") or m.get("cpu") or m["slug"] for m in machines)),
+        ("GPU", _several(map(gpu_of, there))),
         ("torch", _several(each["software"].get("torch") for each in data)),
         ("CUDA", _several(each["software"].get("cuda") for each in data)),
         ("driver", _several(m.get("driver") for m in machines)),

@@ -37,8 +37,8 @@ def claim(showing: Showing, name: str, spec: str) -> str:
         return _measured(result)
     if spec in ("evidence", "condition"):
         text = result.evidence if spec == "evidence" else result.condition
-        return escape(text) + spans.stale(*result.found)
-    return tables.chip(result.word, title=result.evidence) + spans.stale(*result.found)
+        return escape(text) + spans.marks(*result.found)
+    return tables.chip(result.word, title=result.evidence) + spans.marks(*result.found)
 
 
 def _whole_claim(showing: Showing, result: claims.Result) -> str:
@@ -57,7 +57,7 @@ def _whole_claim(showing: Showing, result: claims.Result) -> str:
         parts.append(tables.chip(result.word, title=result.evidence) + where)
     if address := ledger.link(showing, result):
         parts.append(f'<a href="{escape(address)}">evidence</a>')
-    return f'<span class="claim">{" · ".join(parts)}{spans.stale(*result.found)}</span>'
+    return f'<span class="claim">{" · ".join(parts)}{spans.marks(*result.found)}</span>'
 
 
 def _measured(result: claims.Result) -> str:
@@ -91,13 +91,15 @@ def limit(showing: Showing, name: str, spec: str) -> str:
         return ""
     if (ceiling := ceilings.get(name)) is None:
         raise UnknownName("limit", name, [each.name for each in ceilings])
-    stated = limits.from_datasheet(showing.machine).get(name)
+    there = showing.find(limits.EXPERIMENT)
+    stated = limits.from_datasheet(ceilings.machine).get(name)
     if spec in ("reached", "maker") and stated is None:
-        return spans.gap_because(f"no datasheet of {showing.machine} is known")
+        return spans.gap_because(f"no datasheet of {ceilings.machine} is known")
     if spec == "maker":
-        return spans.figure("cited", units.rate(stated.value, stated.unit), stated.source)
+        cited = spans.figure("cited", units.rate(stated.value, stated.unit), stated.source)
+        return cited + spans.elsewhere(there)
     if spec == "reached" and ceiling.kind != "measured":
-        return spans.gap(showing.find(limits.EXPERIMENT))
+        return spans.gap(there)
     if spec == "reached":
         text = units.percent(ceiling.value / stated.value)
     elif spec == "ridge":
@@ -109,7 +111,8 @@ def limit(showing: Showing, name: str, spec: str) -> str:
         whole = units.rate(ceiling.value, ceiling.unit)
         text = units.format_value(ceiling.value, spec) if spec else whole
     kind = "cited" if ceiling.kind == "datasheet" else "measured"
-    return spans.figure(kind, text, f"{ceiling.name}, {ceiling.kind}: {ceiling.source}")
+    origin = f"{ceiling.name}, {ceiling.kind}: {ceiling.source}"
+    return spans.figure(kind, text, origin) + spans.elsewhere(there)
 
 
 def seed(showing: Showing, name: str, spec: str) -> str:

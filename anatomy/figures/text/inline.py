@@ -121,8 +121,8 @@ def render(showing: Showing, body: str) -> str:
     if colon and re.fullmatch(r"\w+", kind):
         raise UnknownName("kind of reference", kind, facts.references())
     name, params, selectors, column = parse(target)
-    ceilings = showing.ceilings
     found = showing.find(name, **params)
+    ceilings = showing.ceilings_of(found)
     if showing.collecting:
         return ""
     if found.recording is None:
@@ -199,7 +199,7 @@ def pick(found: Found, selectors: Sequence[Selector], ceilings: Any) -> rows.Row
         raise BadParameter(f"it meets {len(left)} rows, and must meet one. {hint}.")
     if not left:
         raise BadParameter(f"the recording of {found.name} has no rows.")
-    return rows.derived(left[0], None if found.on_cpu else ceilings)
+    return rows.derived(left[0], ceilings)
 
 
 def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
@@ -224,7 +224,7 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
         origin += f": {rows.ranged(row, column)}, {rows.interval_name([row])}"
     machine = data["machine"].get("gpu") or data["machine"]["slug"]
     origin += f"; {found.name} on {machine}, {data['started_at'][:10]}"
-    return spans.figure("measured", text, origin) + spans.stale(found)
+    return spans.figure("measured", text, origin) + spans.marks(found)
 
 
 def _meets(row: rows.Row, column: str | None, value: str) -> bool:

@@ -30,13 +30,28 @@ def figure(kind: str, text: str, origin: str) -> str:
     return f'<span class="{kind}" title="{escape(origin)}">{escape(text)}</span>'
 
 
-def stale(*found: Found) -> str:
-    """A mark for recordings that are not current; empty where all are, or are missing."""
+def marks(*found: Found) -> str:
+    """Marks for recordings that are of another machine than the one shown, and for those that are
+    not current; empty where all are neither, or are missing."""
     old = [each for each in found if each.freshness.state not in ("current", "missing")]
+    made = elsewhere(*found)
     if not old:
-        return ""
+        return made
     why = escape(f"{old[0].freshness.reason} Mend it: {old[0].command}")
-    return f'<span class="tag stale" title="{why}">out of date</span>'
+    return f'{made}<span class="tag stale" title="{why}">out of date</span>'
+
+
+def elsewhere(*found: Found) -> str:
+    """A mark with the name of the published machine that figures are of, where one stands in."""
+    borrowed = [each for each in found if each.instead_of and each.recording]
+    if not borrowed:
+        return ""
+    machine = borrowed[0].recording.data["machine"]
+    lacking = next((each for each in borrowed if each.lacking), borrowed[0])
+    why = escape(f"Not measured on this machine yet: {lacking.command}")
+    name = escape(machine.get("gpu") or machine["slug"])
+    # The stylesheet repeats a name within a paragraph by a ditto mark.
+    return f'<span class="tag elsewhere" title="{why}"><span>{name}</span></span>'
 
 
 def gap(*found: Found) -> str:
@@ -44,6 +59,9 @@ def gap(*found: Found) -> str:
     missing = next((each for each in found if each.recording is None), found[0])
     # The stylesheet shows the command at the first gap of a paragraph, a list or a table only.
     command = escape(missing.command)
+    if missing.failure:
+        why = f"could not be measured on this machine: {missing.failure.reason}"
+        return f'<span class="gap-inline" title="{command}">{escape(why)}</span>'
     told = f'<span class="gap-command">: <code>{command}</code></span>'
     return f'<span class="gap-inline" title="{command}">not recorded yet{told}</span>'
 

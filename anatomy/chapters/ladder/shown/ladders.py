@@ -45,8 +45,8 @@ def ladder(
     if part not in PARTS:
         raise UnknownName("part of the ladder", part, PARTS)
     params = selectors(experiment, params, op, None)
-    ceilings = showing.ceilings
     found = showing.find(experiment, **params)
+    ceilings = showing.ceilings_of(found)
 
     def draw() -> str:
         table = found.recording.rows

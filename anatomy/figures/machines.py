@@ -1,0 +1,156 @@
+"""The published machines side by side: what each is, what it can do at most, what it took."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from anatomy.figures import framing, tables
+from anatomy.figures.rooflines import FLOORS
+from anatomy.judge import limits
+from anatomy.judge.limits import Ceiling
+from anatomy.judge.rows import Row
+from anatomy.record import loading
+from anatomy.record.showing import Found, Showing, current
+from anatomy.table import units
+from anatomy.table.errors import lookup
+
+LAUNCH = {"op": "launch", "variant": "add"}  # one small addition
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine by all that was recorded on it."""
+
+    slug: str
+    block: Mapping[str, Any]  # `machine` of the recording made last
+    cpus: str
+    drivers: str
+    torch: str
+    recordings: int
+    seconds: float  # that measuring all of them took
+    size: int  # bytes of their files
+    ceilings: limits.Ceilings
+    floors: Sequence[Row]
+    found: tuple[Found, ...]  # what its limits and launches were read from
+
+    @property
+    def name(self) -> str:
+        """What readers call it."""
+        return self.block.get("gpu") or self.block.get("cpu") or self.slug
+
+
+def machines(part: str = "facts", *, caption: str | None = None) -> str:
+    """The machine shown and the published ones; one without recordings is not listed.
+
+        machines("limits", caption="What each gives at best.")
+
+    Args:
+        part: `facts` (what each is, and what recording all of it took) or `limits` (ceilings).
+    """
+    draw = lookup("part of the machines", part, PARTS)
+    showing = current()
+    mine = [showing.find(limits.EXPERIMENT), showing.find(FLOORS)]
+    there = [] if showing.collecting else list(_machines(showing))
+    found = [each for one in there for each in one.found]
+    return framing.exhibit(found or mine, caption, lambda: draw(there) if there else "")
+
+
+def _machines(showing: Showing) -> Iterator[Machine]:
+    for slug in dict.fromkeys((showing.machine, *showing.published)):
+        if loading.files(showing.root, slug):
+            yield showing.once(("machine", slug), lambda slug=slug: _machine(showing, slug))
+
+
+def _machine(showing: Showing, slug: str) -> Machine:
+    page, files = showing.on(slug), loading.files(showing.root, slug)
+    every = []
+    for file in files:
+        # Not `loading.read`, which takes seconds for all: the build has checked them, and fails.
+        with suppress(OSError, ValueError):
+            every.append(loading.parsed(loading.content(file).decode()))
+    every.sort(key=lambda data: data["started_at"])
+    blocks = [data["machine"] for data in every]
+    ceilings, floors = page.find(limits.EXPERIMENT), page.find(FLOORS)
+    return Machine(
+        slug,
+        blocks[-1] if blocks else {},
+        _several(block.get("cpu") for block in blocks),
+        _several(block.get("driver") for block in blocks),
+        _several(data["software"].get("torch") for data in every),
+        len(every),
+        sum(data["seconds"] for data in every),
+        sum(file.stat().st_size for file in files),
+        page.ceilings,
+        floors.recording.rows if floors.recording else [],
+        tuple(each for each in (ceilings, floors) if each.recording),
+    )
+
+
+def _several(values: Iterable[str | None]) -> str:
+    return " / ".join(dict.fromkeys(filter(None, values)))
+
+
+def _facts(there: Sequence[Machine]) -> str:
+    lines = [[name, *map(said, there)] for name, said in FACTS.items()]
+    kept = [line for line in lines if set(line[1:]) != {tables.NONE}]
+    return tables.listed(_heads("", there), kept, "The machines", "machines")
+
+
+def _limits(there: Sequence[Machine]) -> str:
+    names = dict.fromkeys(each.name for machine in there for each in machine.ceilings)
+    lines = [[escape(n), *(_ceiling(one.ceilings.get(n)) for one in there)] for n in names]
+    return tables.listed(_heads("ceiling", there), lines, "Ceilings of the machines", "machines")
+
+
+def _heads(first: str, there: Sequence[Machine]) -> list[str]:
+    return [first, *(f"#{one.name}" for one in there)]
+
+
+def _ceiling(found: Ceiling | None) -> str:
+    """A rate; one that only the maker states says so."""
+    if found is None:
+        return tables.NONE
+    text = escape(units.rate(found.value, found.unit))
+    if found.kind == "measured":
+        return text
+    return f'<span class="cited" title="{escape(found.source)}">{text}</span>'
+
+
+def _launch(quantity: str) -> Callable[[Machine], str]:
+    def said(one: Machine) -> str:
+        wanted = LAUNCH | {"quantity": quantity}
+        found = (row for row in one.floors if all(row.get(n) == v for n, v in wanted.items()))
+        return tables.time(next(found, None))
+
+    return said
+
+
+def _block(name: str, printed: Callable[[Any], str] = str) -> Callable[[Machine], str]:
+    def said(one: Machine) -> str:
+        value = one.block.get(name)
+        return tables.NONE if units.missing(value) else escape(printed(value))
+
+    return said
+
+
+FACTS: dict[str, Callable[[Machine], str]] = {
+    "its name here": lambda one: tables.code(one.slug),
+    "GPUs": _block("count"),
+    "memory": _block("memory_bytes", units.byte_count),
+    "L2 cache": _block("l2_bytes", units.byte_count),
+    "multiprocessors (SMs)": _block("sm_count"),
+    "compute capability": _block("capability"),
+    "highest SM clock": _block("max_sm_clock_mhz", "{:g} MHz".format),
+    "power limit": _block("power_limit_w", "{:g} W".format),
+    "CPU": lambda one: escape(one.cpus) or tables.NONE,
+    "driver": lambda one: escape(one.drivers) or tables.NONE,
+    "torch": lambda one: escape(one.torch) or tables.NONE,
+    "one launch, until the call returns": _launch("host_enqueue"),
+    "one launch, from call to call": _launch("step_wall"),
+    "recordings": lambda one: str(one.recordings),
+    "seconds to record them": lambda one: units.seconds(one.seconds),
+    "their files": lambda one: units.byte_count(one.size),
+}
+PARTS: dict[str, Callable[[Sequence[Machine]], str]] = {"facts": _facts, "limits": _limits}
