@@ -20,7 +20,8 @@ from anatomy.measure import census, sampling
 from anatomy.measure.comparison import PRECISION, Variants, compare_raw, known_control
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.record import handover, recording
+from anatomy.record import recording
+from anatomy.record.processes import handover
 from anatomy.table.errors import BadParameter, lookup, told_in_python
 
 Each = float | str | Mapping[str, float | str] | None

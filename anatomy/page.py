@@ -25,13 +25,13 @@ from typing import Any
 from anatomy.claims import evaluate
 from anatomy.figures import commands, framing, tables
 from anatomy.figures.charts import figures, strips
+from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger
 from anatomy.figures.machines import machines as machines
 from anatomy.figures.matrices import matrix as matrix
-from anatomy.figures.occasions import occasions as occasions
 from anatomy.figures.payoffs import payoff as payoff
 from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques

@@ -71,7 +71,7 @@ def charts_are_held_against_their_schema():
 def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
     """Lets the time limits of workers run out as soon as a condition holds, and not before: on a
     busy machine it takes a worker any time to come to the place where it hangs."""
-    from anatomy.record import isolation, nursery
+    from anatomy.record.processes import isolation, nursery
 
     def when(condition: Callable[[], bool]) -> None:
         given_up = time.monotonic() + 300
@@ -89,7 +89,7 @@ def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
 @pytest.fixture
 def in_this_process(monkeypatch):
     """Experiments run without a process of their own: what the recorder makes of them is asked."""
-    from anatomy.record import isolation, worker
+    from anatomy.record.processes import isolation, worker
 
     def ask(spec, **how):
         with warnings.catch_warnings(action="ignore"):  # of the toys' columns

@@ -41,7 +41,7 @@ ROOMS["site"] = {"table", "judge", "record", "claims", "figures"}
 ROOMS["cli"] = {*ROOMS}
 # What a file of a room imports only when it runs: the worker asks the clock of the experiment that
 # it has run for what the clock has to say of itself.
-LATE = {("record/worker.py", "measure")}
+LATE = {("record/processes/worker.py", "measure")}
 # Rooms that have torch, and may import it at once; in all others it stands in functions alone.
 MEASURING = {"numerics", "measure", "parts", "diagnosis", "chapters"}
 # Rooms that know neither torch nor a GPU.
@@ -53,7 +53,7 @@ DOORS = {
     "typer": {"cli", "chapters/harnesses/commands.py"},
     "rich": {"cli", "record/progress.py"},
     "pynvml": {"machine/driver.py"},
-    "filelock": {"record/isolation.py", "site/building.py"},
+    "filelock": {"record/processes/isolation.py", "site/building.py"},
     "yaml": {"figures/text/frontmatter.py"},
     "pygments": {"chapters/ladder/shown/changes.py"},
     "triton": {"chapters/harnesses/stopwatches"},
@@ -290,8 +290,8 @@ def test_the_clock_knows_nothing_of_limits_files_or_printing():
             if isinstance(node, ast.Call)
         }
         found |= {(path.name, name) for name in called & OUTSIDE}
-    # The size of the host's cache stands in a file of its kernel.
-    assert found == {("cache.py", "read_text")}
+    # The size of the host's cache stands in a file of its kernel, and processes meet at two files.
+    assert found == {("cache.py", "read_text"), ("turns.py", "open")}
 
 
 def modules_of(rooms: set[str]) -> list[str]:

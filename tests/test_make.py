@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import make
-from tests.record.test_isolation import CHECKOUT
+from tests.record.processes.test_isolation import CHECKOUT
 
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from anatomy.record import recording, signatures
-from tests.record.test_isolation import CHECKOUT
+from tests.record.processes.test_isolation import CHECKOUT
 
 PACKAGING = ("pyproject.toml", "README.md", "LICENSE")
 

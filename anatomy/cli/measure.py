@@ -65,7 +65,8 @@ def _origin(found: Recording) -> str:
 def _measured(experiment, params, given, package, folder=None) -> Recording:
     """Measure, and bring the result into the form that a recording has on disk."""
     # The record half; nothing above needs it, and `--help` must not wait for it.
-    from anatomy.record import isolation, occasions, progress, recorder
+    from anatomy.record import occasions, progress, recorder
+    from anatomy.record.processes import isolation
 
     with progress.Reporter([None]) as reporter:
         what = experiment.title(params)

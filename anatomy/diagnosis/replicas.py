@@ -13,7 +13,7 @@ from typing import Any
 from anatomy.diagnosis.scripts import leave
 from anatomy.judge import merging
 from anatomy.machine import versions
-from anatomy.record import handover, isolation
+from anatomy.record.processes import handover, isolation
 from anatomy.table.errors import BadParameter, MeasurementError
 
 SAME_THINGS = "A script that is replicated must compare the same things in every process."

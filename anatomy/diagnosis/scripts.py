@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from anatomy.diagnosis.plain_functions import require_run
 from anatomy.machine import host, versions
-from anatomy.record import isolation
+from anatomy.record.processes import isolation
 from anatomy.table.errors import AnatomyError, BadParameter, MeasurementError, UnknownName
 
 VARIABLE = "ANATOMY_DIAGNOSIS"  # where the child writes what it found

@@ -10,8 +10,9 @@ from typing import Any
 
 from anatomy.judge import merging
 from anatomy.machine import host, versions
-from anatomy.record import isolation, signatures
-from anatomy.record.nursery import Nursery
+from anatomy.record import signatures
+from anatomy.record.processes import isolation
+from anatomy.record.processes.nursery import Nursery
 from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.table.errors import AnatomyError, MeasurementError
 

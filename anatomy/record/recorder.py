@@ -23,8 +23,9 @@ from typing import Any, Literal
 
 from anatomy.judge import limits
 from anatomy.machine import host
-from anatomy.record import failures, isolation, lanes, occasions, recording, signatures
+from anatomy.record import failures, occasions, recording, signatures
 from anatomy.record.measuring import Measurer, OverBudget
+from anatomy.record.processes import isolation, lanes
 from anatomy.record.progress import Reporter, duration, expected_s
 from anatomy.record.provenance.freshness import Freshness, freshness, processes_of
 from anatomy.table.errors import AnatomyError, MeasurementError, OutOfMemory, RecordingError

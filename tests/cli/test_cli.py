@@ -18,7 +18,7 @@ from anatomy.cli import measure, targets, text
 from anatomy.cli.app import STATUSES, build
 from anatomy.record import recorder, recording, signatures
 from anatomy.table.errors import AnatomyError, Busy
-from tests.record.test_isolation import CHECKOUT
+from tests.record.processes.test_isolation import CHECKOUT
 
 pytestmark = pytest.mark.usefixtures("own_lock")
 
@@ -53,7 +53,7 @@ def measured(monkeypatch, toylab):
     from anatomy import judge
     from anatomy.machine import host
     from anatomy.record import declare as experiment
-    from anatomy.record import worker
+    from anatomy.record.processes import worker
     from anatomy.record.provenance import codehash
 
     def run_here(name, params, *, package, **_):

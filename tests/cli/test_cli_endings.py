@@ -12,7 +12,7 @@ from anatomy import cli
 from anatomy.record import recording
 from tests.cli.test_cli import python
 from tests.fakes.toy_recording import made
-from tests.record.test_isolation import CHECKOUT
+from tests.record.processes.test_isolation import CHECKOUT
 
 
 @pytest.mark.parametrize("kind", ["SIGINT", "SIGTERM", "SIGHUP"])

@@ -14,9 +14,9 @@ import pytest
 
 from anatomy import cli
 from anatomy.diagnosis import replicas
-from anatomy.record import isolation
+from anatomy.record.processes import isolation
 from anatomy.table.errors import BadParameter, Busy, MeasurementError
-from tests.record.test_isolation import CHECKOUT, gone, numbers
+from tests.record.processes.test_isolation import CHECKOUT, gone, numbers
 
 pytestmark = pytest.mark.usefixtures("own_lock")
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("own_lock")
 TOLD = """
 import os, sys, pathlib
 import pandas as pd
-from anatomy.record.handover import hand_over
+from anatomy.record.processes.handover import hand_over
 
 log = pathlib.Path(__file__).with_suffix(".log")
 with log.open("a") as file:

@@ -10,7 +10,8 @@ import pytest
 from anatomy import judge, page
 from anatomy.judge import comparisons, limits, merging, occasions, rules
 from anatomy.judge.comparisons import Circumstances
-from anatomy.record import recording, worker
+from anatomy.record import recording
+from anatomy.record.processes import worker
 from anatomy.record.recording import Recording
 from anatomy.record.showing import Showing, using
 from anatomy.table import intervals

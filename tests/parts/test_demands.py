@@ -7,8 +7,8 @@ from anatomy.chapters.precision.precision import _widths
 from anatomy.machine import host
 from anatomy.parts import demands, models
 from anatomy.parts.compiled import cells
-from anatomy.record import worker
 from anatomy.record.declare import load
+from anatomy.record.processes import worker
 from anatomy.table.errors import BadParameter, OutOfMemory
 
 

@@ -12,11 +12,12 @@ import pytest
 
 from anatomy.cli import targets
 from anatomy.machine import host
-from anatomy.record import isolation, measuring, recorder, recording
+from anatomy.record import measuring, recorder, recording
+from anatomy.record.processes import isolation
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.recorder import Item
 from anatomy.table.errors import BadParameter, Busy, DeviceError, MeasurementError, RecordingError
-from tests.record.test_isolation import CHECKOUT, gone, numbers, written
+from tests.record.processes.test_isolation import CHECKOUT, gone, numbers, written
 
 STALE = Freshness("missing", "It has not been measured.")
 pytestmark = pytest.mark.usefixtures("own_lock")

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from anatomy.machine import host
-from anatomy.record import isolation, recorder, recording
-from anatomy.record.isolation import TimeLimit
+from anatomy.record import recorder, recording
+from anatomy.record.processes import isolation
+from anatomy.record.processes.isolation import TimeLimit
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.recorder import Item, Outcome
 from anatomy.table.errors import AnatomyError, BadParameter, DeviceError, MeasurementError

@@ -270,7 +270,7 @@ def test_the_process_of_mkdocs_never_imports_torch_or_the_record_half():
         from anatomy.figures.charts import plain
         from anatomy.site import building
         assert "torch" not in sys.modules
-        assert not {"anatomy.record.recorder", "anatomy.record.worker"} & set(sys.modules)
+        assert not {"anatomy.record.recorder", "anatomy.record.processes.worker"} & set(sys.modules)
         """
     )
     done = subprocess.run(

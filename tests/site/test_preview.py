@@ -15,7 +15,7 @@ import pytest
 from anatomy.site.preview import Preview
 from tests.fakes import synthetic
 from tests.fakes.sites import CHECKOUT, Project, block
-from tests.record.test_isolation import gone
+from tests.record.processes.test_isolation import gone
 
 
 @pytest.fixture

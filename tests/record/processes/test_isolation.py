@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from anatomy.record import isolation
+from anatomy.record.processes import isolation
 from anatomy.table.errors import Busy, MeasurementError, OutOfMemory
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def ask(toylab, name, *, timeout_s=300, **params):
@@ -246,7 +246,7 @@ def test_what_was_left_is_removed_after_a_minute_if_nobody_holds_it(own_lock):
 
 def test_two_recorders_at_once_are_refused_with_the_number_of_the_first(own_lock):
     code = (
-        "import sys; from anatomy.record import isolation\n"
+        "import sys; from anatomy.record.processes import isolation\n"
         "with isolation.only_recorder(): print('in', flush=True); sys.stdin.read()"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -278,7 +278,7 @@ def test_a_folder_for_temporary_files_of_ones_own_is_no_way_around_the_other(
 
 def test_what_a_killed_process_left_is_removed_by_the_next(own_lock):
     code = (
-        "import sys; from anatomy.record import isolation\n"
+        "import sys; from anatomy.record.processes import isolation\n"
         "with isolation.temporary_folder() as folder: print(folder, flush=True); sys.stdin.read()"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

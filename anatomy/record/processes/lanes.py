@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from anatomy.machine import driver
-from anatomy.record import isolation
+from anatomy.record.processes import isolation
 from anatomy.table.errors import DeviceError
 
 Lane = Callable[[Mapping[str, str]], None]

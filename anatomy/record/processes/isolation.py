@@ -20,13 +20,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from anatomy.record.nursery import Nursery
+from anatomy.record.processes.nursery import Nursery
 from anatomy.table import errors
 from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 
 # How often to look whether a worker has ended. Rare enough to cost a measurement nothing.
 LOOK_S = 0.05
-WORKER = "anatomy.record.worker"
+WORKER = "anatomy.record.processes.worker"
 TAIL_LINES = 15  # lines of a crashed worker's output that are kept to show
 
 POSIX = os.name == "posix"
@@ -55,8 +55,7 @@ def ask(
     environment: Mapping[str, str] | None = None,
     warm: Nursery | None = None,
 ) -> dict[str, Any]:
-    """Start `anatomy.record.worker`, give it a task for `worker.measure`, and return what it wrote.
-    It is forked off the nursery `warm` where there is one, else it begins from nothing. After
+    """Start the worker, give it a task for `worker.measure`, and return what it wrote. It is forked off the nursery `warm` where there is one, else it begins from nothing. After
     `timeout_s` seconds it is killed with all its children; `environment` adds to that of this
     process. Raises what the experiment refused, by the same name; OutOfMemory also where it was
     killed for its memory; and MeasurementError where it took too long, crashed, or failed in a way
@@ -113,7 +112,7 @@ class _Launched:
     """Python with a command, and a file as its standard input, in a process that dies with ours."""
 
     def __init__(self, command, environment, task=os.devnull, keep=(), printed=subprocess.PIPE):
-        checkout = str(Path(__file__).resolve().parents[2])
+        checkout = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH"))))
         words = [sys.executable, *command]
         self._held = None

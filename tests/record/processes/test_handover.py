@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anatomy.record import handover
+from anatomy.record.processes import handover
 from anatomy.table.errors import MeasurementError
 
 TABLE = pd.DataFrame(

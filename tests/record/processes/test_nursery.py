@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from anatomy.record import isolation, measuring, nursery, recorder
+from anatomy.record import measuring, recorder
 from anatomy.record.measuring import Measurer
+from anatomy.record.processes import isolation, nursery
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.recorder import Item
 from anatomy.table.errors import MeasurementError, OutOfMemory
-from tests.record.test_isolation import CHECKOUT, gone, numbers
+from tests.record.processes.test_isolation import CHECKOUT, gone, numbers
 
 pytestmark = [
     pytest.mark.usefixtures("own_lock"),
@@ -72,7 +73,7 @@ def test_no_fork_outlives_a_recorder_that_was_killed(toylab, tmp_path):
     file = tmp_path / "pids"
     code = (
         "from pathlib import Path\n"
-        "from anatomy.record import isolation\n"
+        "from anatomy.record.processes import isolation\n"
         "from anatomy.record.measuring import Measurer\n"
         "with isolation.nursery() as warm:\n"
         f"    given = Measurer(package=Path({str(toylab)!r}), nursery=warm)\n"

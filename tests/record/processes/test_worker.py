@@ -15,7 +15,8 @@ import pytest
 import torch
 
 from anatomy import judge
-from anatomy.record import declare, worker
+from anatomy.record import declare
+from anatomy.record.processes import worker
 from anatomy.table import errors
 from anatomy.table.errors import BadParameter, Busy, DeviceError, MeasurementError
 
@@ -274,7 +275,7 @@ def test_a_bug_names_its_line_in_the_chapter_and_its_cell(file, said):
 
 
 def test_every_named_error_can_come_back_from_a_worker():
-    from anatomy.record.isolation import revive
+    from anatomy.record.processes.isolation import revive
 
     for name in dir(errors):
         kind = getattr(errors, name)

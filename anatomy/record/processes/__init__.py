@@ -1,0 +1,1 @@
+"""Where experiments run: in processes of their own, which the rest of the package outlives."""
