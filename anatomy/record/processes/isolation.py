@@ -55,11 +55,12 @@ def ask(
     environment: Mapping[str, str] | None = None,
     warm: Nursery | None = None,
 ) -> dict[str, Any]:
-    """Start the worker, give it a task for `worker.measure`, and return what it wrote. It is forked off the nursery `warm` where there is one, else it begins from nothing. After
-    `timeout_s` seconds it is killed with all its children; `environment` adds to that of this
-    process. Raises what the experiment refused, by the same name; OutOfMemory also where it was
-    killed for its memory; and MeasurementError where it took too long, crashed, or failed in a way
-    it did not foresee. The error's `output` is the end of what it printed."""
+    """Start the worker, give it a task for `worker.measure`, and return what it wrote. It is forked
+    off the nursery `warm` where there is one, else it begins from nothing. After `timeout_s`
+    seconds it is killed with all its children; `environment` adds to that of this process. Raises
+    what the experiment refused, by the same name; OutOfMemory also where it was killed for its
+    memory; and MeasurementError where it took too long, crashed, or failed in a way it did not
+    foresee. The error's `output` is the end of what it printed."""
     with temporary_folder() as folder:
         result = Path(folder) / "result.json"
         process = "forked before it touched a GPU" if warm else "fresh"

@@ -1,5 +1,6 @@
-"""One experiment in a process of its own: `python -m anatomy.record.processes.worker`. The task comes as JSON on standard input, the outcome goes as JSON into the file that it names. An
-experiment may print, crash, or run out of memory without touching another one's CUDA context."""
+"""One experiment in a process of its own: `python -m anatomy.record.processes.worker`. The task
+comes as JSON on standard input, the outcome goes as JSON into the file that it names. An experiment
+may print, crash, or run out of memory without touching another one's CUDA context."""
 
 import json
 import math
