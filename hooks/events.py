@@ -101,7 +101,8 @@ def on_files(files, config):
     own = [file for file in files if file.src_dir == config.docs_dir]
     for address, content in _called(_building.published):
         files.append(File.generated(config, address, content=content))
-    config.extra["alternate"] = len(_building.editions) > 1  # has the theme's header hold a switch
+    if len(_building.editions) > 1:
+        config.extra["alternate"] = True  # has the theme's header hold our switch
     for edition in _building.editions[1:]:
         _add_edition(edition, own, files, config)
     for file in files.documentation_pages():  # `mkdocs serve --dirty` asks

@@ -59,8 +59,7 @@ class Building:
     """One build."""
 
     root: Path  # of all recordings
-    editions: tuple[Edition, ...]  # what is shown; pages of all but the first begin with a folder
-    stand_in: tuple[str, ...] = ()  # slugs: their figures are shown where a machine lacks its own
+    machine: str  # slug of the one that is shown at the root of the site
     here: Here = None  # what this GPU host is, or None
     asked: dict[str, list[Asked]] = field(default_factory=dict)  # what the pages show, by page
     pages: Mapping[str, str] = field(default_factory=dict)  # page -> address relative to the site
@@ -70,6 +69,8 @@ class Building:
     broken: list[str] = field(default_factory=list)  # what is wrong with files to be published
     texts: Mapping[str, str] = field(default_factory=dict)  # of all pages, front matter included
     unpublished: set[str] = field(default_factory=set)  # pages that the site has not, or not so
+    editions: tuple[Edition, ...] = ()  # the root's, and those whose pages begin with their folder
+    stand_in: tuple[str, ...] = ()  # slugs: their figures are shown where a machine lacks its own
     _sources: signatures.Sources = field(
         default_factory=lambda: signatures.sources(signatures.PACKAGE)
     )
@@ -82,10 +83,8 @@ class Building:
     _pictures: dict[str, list[str]] = field(default_factory=dict)  # by page
     _ran: set[str] = field(default_factory=set)  # places of those that Markdown came to
 
-    @property
-    def machine(self) -> str:
-        """Slug of the machine that is shown at the root of the site."""
-        return self.editions[0].machine
+    def __post_init__(self) -> None:
+        self.editions = self.editions or (Edition(self.machine, self.machine),)
 
     def edition(self, page: str) -> tuple[Edition, str]:
         """The edition that a page belongs to, and its name there."""
@@ -294,9 +293,9 @@ def prepare(
     if this is None or machine != this["slug"]:
         recording.known_machine(root, machine)
     published = tuple(dict.fromkeys(filter(None, (shown_machine, *published))))
-    shown = editions.of_site(root, machine, published)
-    building = Building(root, shown, published, this, asked, addresses, fronts, navigation)
-    building.texts = texts
+    shown = {"editions": editions.of_site(root, machine, published), "stand_in": published}
+    site = asked, addresses, fronts, navigation
+    building = Building(root, machine, this, *site, texts=texts, **shown)
     building.unpublished = set(edited)
     if before:
         building.unpublished |= before.unpublished & set(texts)

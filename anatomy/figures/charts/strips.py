@@ -54,12 +54,12 @@ def elsewhere(showing: Showing, found: Iterable[Found]) -> str:
     some = "" if len(lacking) == len(borrowed) else f"{len(lacking)} of {len(borrowed)} "
     said = f"<b>{escape(names)}</b>{part}: {some}not measured on this machine yet"
     commands = list(dict.fromkeys(each.command for each in lacking))
-    how, mend = escape("; ".join(commands)), ""
+    how, mend = "; ".join(commands), ""
     if not showing.commands_named.issuperset(commands):
         showing.commands_named.update(commands)
         more = f" and {len(commands) - 1} more" if commands[1:] else ""
         mend = f": <code>{escape(commands[0])}</code>{more}"
-    return f'<p class="strip-elsewhere" role="note" title="{how}">{said}{mend}</p>'
+    return f'<p class="strip-elsewhere" role="note" title="{escape(how)}">{said}{mend}</p>'
 
 
 def gpu_of(recording: Recording) -> str:
