@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import pytest
 from anatomy import cli
 from anatomy.cli import targets
 from anatomy.machine import host
-from anatomy.record import recording, signatures
+from anatomy.record import reach, recording, signatures
 from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.record.recording import Recording
 from anatomy.table import columns
 from anatomy.table.errors import RecordingError
+from tests.fakes import synthetic
+from tests.fakes.later import again
 from tests.fakes.toy_recording import made
 
 SLUG = "toy-gpu"
@@ -323,3 +326,21 @@ def test_every_exported_column_is_documented(run, monkeypatch):
     monkeypatch.setenv("ANATOMY_RECORDINGS", str(Path(__file__).parents[2] / "recordings"))
     exported = run("export")[1].partition("\n")[0].split(",")
     assert set(exported) <= {column.name for column in columns.declared()}
+
+
+def test_again_goes_with_nothing_that_measures_or_deletes_otherwise(run):
+    for other in ("--remeasure", "--prune"):
+        status, _, err = run("record", "--again", other)
+        assert status == 2 and "leave one out" in err
+
+
+def test_occasions_are_counted_and_their_reach_is_written(run, tmp_path, monkeypatch):
+    root = shutil.copytree(synthetic.shared(), tmp_path / "recordings")
+    monkeypatch.setenv("ANATOMY_RECORDINGS", str(root))
+    told = ("occasions", "--machine", synthetic.MACHINE)
+    assert "has a second occasion: pytorch-gpu-anatomy record --again" in run(*told)[1]
+    again(root / synthetic.MACHINE / "contiguity.bench" / "default.json", lambda row: 1.1)
+    status, out, _ = run(*told, "--write")
+    assert status == 0 and f"{synthetic.MACHINE}/{reach.FILE}" in out
+    assert "GPU" in out and "turned round" in out
+    assert set(reach.read(root, synthetic.MACHINE)) == {"GPU"}

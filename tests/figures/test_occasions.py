@@ -1,0 +1,75 @@
+"""Would you get the same: on pages, with occasions that nobody measured."""
+
+import re
+import shutil
+from html import unescape
+
+import pytest
+
+from anatomy import page
+from anatomy.figures import tables
+from anatomy.figures.charts import strips
+from anatomy.judge import limits
+from anatomy.record import recording
+from anatomy.record.showing import Showing, using
+from tests.fakes import synthetic
+from tests.fakes.later import again
+
+
+@pytest.fixture
+def root(tmp_path):
+    return shutil.copytree(synthetic.shared(), tmp_path / "recordings")
+
+
+def shown(root) -> str:
+    with using(Showing(root=root, machine=synthetic.MACHINE)):
+        return page.occasions(caption="What to see.")
+
+
+def text(html: str) -> str:
+    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html)))
+
+
+def test_while_each_recording_has_one_occasion_a_plain_sentence_says_so(root):
+    html = shown(root)
+    assert 'class="notice gap"' in html and "<svg" not in html
+    assert f"Nothing on {synthetic.MACHINE} was measured" in text(html)
+    assert "pytorch-gpu-anatomy record --again" in html and "What to see." in html
+
+
+def test_while_collecting_nothing_is_shown():
+    with using(Showing(root=None, machine="", collecting=True)):
+        assert page.occasions() == ""
+
+
+def test_two_occasions_are_drawn_counted_and_told(root):
+    folder = root / synthetic.MACHINE / "contiguity.bench"
+    for file in sorted(folder.glob("*.json"))[:2]:
+        again(file, lambda row: 1.25)
+    html = shown(root)
+    assert "notice gap" not in html and html.count("<svg") == 2
+    assert "In 95 of 100 rows times that the GPU paces came back within 25%" in text(html)
+    (line,) = re.findall(r"<tr[^>]*><t.[^>]*>ratios that the GPU paces.*?</tr>", html)
+    assert " 100% 0 " in text(line), "the same ratios have the same verdicts"
+
+
+def test_the_strip_counts_occasions_and_names_the_host_behind_what_it_paces(root):
+    showing = Showing(root=root, machine=synthetic.MACHINE)
+    with using(showing):
+        found = showing.find("contiguity.bench")
+        line = text(strips.strip(showing, [found]))
+    assert "seen on one occasion" in line and "one launch" not in line
+    row = limits.LAUNCH | {"role": "control", "median_s": 5e-6}
+    synthetic.record(root, limits.FLOORS, [row])
+    again(found.recording.path, lambda row: 1.1)
+    paced = recording.find(root, synthetic.MACHINE, "contiguity.bench")
+    paced.rows[0]["paced_by"] = "host"
+    line = text(strips.strip(showing, [type(found)(found.name, {}, paced, found.freshness)]))
+    assert "seen on 2 occasions" in line
+    assert "CPU Toy CPU" in line and "one launch 5.0" in line
+
+
+def test_what_the_host_paces_says_so_beside_its_name():
+    row = {"variant": "eager", "median_s": 1e-3, "paced_by": "host"}
+    assert "host-paced" in tables.times([row])
+    assert "host-paced" not in tables.times([row | {"paced_by": "GPU"}])
