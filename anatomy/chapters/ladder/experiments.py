@@ -114,7 +114,7 @@ def traffic(
     Args:
         heads: Fewest heads H; short sequences are also counted with as many heads as give the
             longest one's tokens.
-        longest: Longest sequence T, in tokens; the others are halves of it, down to 512.
+        longest: Longest sequence T, in tokens; the others are fourths of it, down to 512.
         limit_s: Seconds after which the counters are not read any further.
 
     Returns:

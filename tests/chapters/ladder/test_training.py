@@ -325,7 +325,7 @@ def test_with_its_optimizer_a_step_starts_from_equal_weights_each_time(bench, la
 
 
 def test_work_is_counted_exactly_and_other_work_is_refused(bench):
-    script = rungs.load(rungs.BASELINE)
+    script = rungs.load(rungs.FP32.rung.script)
     model = script.build(SIZE.width, SIZE.layers, CPU)
     work = gates.counted(script.step(model, bench.x, bench.target))
     attention = 3 * SIZE.attention_flops
