@@ -114,30 +114,3 @@ def compiling_is_not_timed():
     import torch
 
     torch._C._dynamo.guards.profile_guard_manager = lambda *_: 0.0
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_operator_of_a_name():
-    """Each operator that a ladder script registers is registered once, however often it is loaded.
-
-    A process has one operator of a name. Registering it anew frees the one that compiled code of an
-    earlier copy of the script still calls.
-    """
-    import torch
-
-    register, made = torch.library.custom_op, {}
-
-    def once(name, *given, **options):
-        if not name.startswith("ladder::"):
-            return register(name, *given, **options)
-
-        def decorated(function):
-            if name not in made:
-                made[name] = register(name, *given, **options)(function)
-            return made[name]
-
-        return decorated
-
-    torch.library.custom_op = once
-    yield
-    torch.library.custom_op = register

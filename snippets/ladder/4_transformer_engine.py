@@ -118,6 +118,7 @@ def replayed(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
         return result
 
     replay.of = call  # a graph goes on using the memory of its tensors, so they must live on
+    replay.graph = graph  # its reset() gives its memory back
     return replay
 
 

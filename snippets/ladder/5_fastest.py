@@ -61,15 +61,20 @@ def cast_by_operators(x: Tensor, seen: Tensor, kind: torch.dtype, active: bool):
 
 if triton:
     ROWS, COLUMNS = tl.constexpr(128), tl.constexpr(64)  # of the tiles that programs take in turn
+    NAN = tl.constexpr(tl.PropagateNan.ALL)  # without it Triton drops one for the other number
+
+    @triton.jit
+    def largest_in(x):
+        lost = tl.max((x != x).to(tl.int32))
+        return tl.where(lost > 0, float("nan"), tl.max(x))
 
     @triton.jit
     def cast_kernel(
         x, seen, x8, x8_t, undo, largest, M, K, most, SEEN: tl.constexpr, ACTIVE: tl.constexpr
     ):
         first, step = tl.program_id(0), tl.num_programs(0)
-        before = tl.maximum(tl.max(tl.load(seen + tl.arange(0, SEEN)), 0), 1e-12)
-        if first == 0:
-            tl.store(undo, before / most)
+        before = tl.maximum(largest_in(tl.load(seen + tl.arange(0, SEEN))), 1e-12, NAN)
+        tl.store(undo, before / most, first == 0)
         scale, across = most / before, tl.cdiv(K, COLUMNS)
         found = tl.zeros((ROWS, COLUMNS), tl.float32)
         for tile in range(first, tl.cdiv(M, ROWS) * across, step):
@@ -78,17 +83,15 @@ if triton:
             inside = (m < M) & (k < K)
             value = tl.load(x + m * K + k, inside, 0.0).to(tl.float32)
             if ACTIVE:  # GELU, as v (1 + tanh u) / 2 is v times the sigmoid of 2 u
-                u = 0.7978845608 * (value + 0.044715 * value * value * value)
-                value = value * tl.sigmoid(2 * u)
-            found = tl.maximum(found, tl.abs(value))
-            eight = tl.clamp(value * scale, -most, most).to(x8.dtype.element_ty)
+                value *= tl.sigmoid(1.5957691216 * (value + 0.044715 * value * value * value))
+            found = tl.maximum(found, tl.abs(value), NAN)
+            eight = tl.clamp(value * scale, -most, most, NAN).to(x8.dtype.element_ty)
             tl.store(x8 + m * K + k, eight, inside)
             tl.store(x8_t + tl.trans(k * M + m), tl.trans(eight), tl.trans(inside))
-        tl.store(largest + first, tl.max(found))
+        tl.store(largest + first, largest_in(found))
 
 
-@torch.library.custom_op("ladder::cast", mutates_args=())
-def cast_by_kernel(
+def _cast(
     x: Tensor, seen: Tensor, kind: torch.dtype, active: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The same in one kernel, which reads x once."""
@@ -102,11 +105,15 @@ def cast_by_kernel(
     return made
 
 
-@cast_by_kernel.register_fake
 def _shapes(x: Tensor, seen: Tensor, kind: torch.dtype, active: bool):
     M, K = x.shape
-    both = x.new_empty(M, K, dtype=kind), x.new_empty(K, M, dtype=kind)
+    both = (x.new_empty(shape, dtype=kind) for shape in ((M, K), (K, M)))
     return *both, seen.new_empty(1), seen.new_empty(PROGRAMS)
+
+
+if not hasattr(torch.ops.ladder, "cast"):  # a second copy of this script would free the first one's
+    torch.library.custom_op("ladder::cast", _cast, mutates_args=()).register_fake(_shapes)
+cast_by_kernel = torch.ops.ladder.cast
 
 
 # --8<-- [end:cast]
@@ -175,15 +182,6 @@ def linears(model: nn.Module) -> list[Linear]:
     return [each for each in model.modules() if isinstance(each, Linear)]
 
 
-@torch.no_grad()
-def remember(model: nn.Module) -> None:
-    """What was largest in this step sets the scales of the next."""
-    seen = [each for linear in linears(model) for each in linear.seen]
-    torch._foreach_copy_(seen, [each.grad for each in seen])
-    for each in seen:
-        each.grad = None
-
-
 def calibrate(model: nn.Module, run: Callable[[], object]) -> None:
     """Run once in bfloat16, and see how large the factors of each product are."""
 
@@ -195,14 +193,13 @@ def calibrate(model: nn.Module, run: Callable[[], object]) -> None:
         linear.seen[2].data[:] = largest_of(given[0])
 
     hooks = []
-    for linear in linears(model):
-        linear.fp8 = False
-        hooks += linear.register_forward_pre_hook(forward), linear.register_full_backward_hook(back)
+    for each in linears(model):
+        each.fp8 = False
+        hooks += each.register_forward_pre_hook(forward), each.register_full_backward_hook(back)
     run()
-    for hook in hooks:
+    for each, hook in zip(linears(model) * 2, hooks, strict=True):
+        each.fp8 = True
         hook.remove()
-    for linear in linears(model):
-        linear.fp8 = True
 
 
 # --8<-- [end:product]
@@ -266,8 +263,8 @@ def optimizer_of(model: nn.Module, lr: float = 1e-4) -> torch.optim.Optimizer:
     masters = [weight.detach().float().requires_grad_() for weight in weights]
     for master in masters:
         master.grad = torch.zeros_like(master)
-    on_gpu = weights[0].is_cuda
-    optimizer = torch.optim.AdamW(masters, lr=lr, fused=on_gpu, capturable=on_gpu)
+    own = weights[0].is_cuda  # one fused kernel, which a graph can hold
+    optimizer = torch.optim.AdamW(masters, lr=lr, fused=own, capturable=own)
 
     @torch.no_grad()
     def before(*_) -> None:
@@ -299,7 +296,8 @@ def replayed(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
         graph.replay()
         return result
 
-    replay.of = call  # a graph goes on using the memory of its tensors, so they must live on
+    # A graph goes on using the memory of its tensors, so they must live on, until its reset().
+    replay.of, replay.graph = call, graph
     return replay
 
 
@@ -336,8 +334,9 @@ def step(
     optimizer: torch.optim.Optimizer | None = None,
 ) -> Callable[[], Tensor]:
     """One training step as a call that returns the loss; gradients stay in `.grad`."""
-    x = x.to(torch.bfloat16)
+    x, weights = x.to(torch.bfloat16), list(model.parameters())
     prepare(model, way, lambda: distance(model(x), target).backward())
+    seen = [each for linear in linears(model) if linear.delayed for each in linear.seen]
     compiled = partial(torch.compile, dynamic=False)
     if "by blocks" in way:  # what is compiled for the first layers serves all others
         layer, loss_of_output = compiled(lambda block, x: block(x)), compiled(distance)
@@ -350,11 +349,14 @@ def step(
         loss_of = compiled(lambda x, target: distance(model(x), target))
 
     def call() -> Tensor:
-        model.zero_grad(set_to_none=True)
+        for each in (*weights, *seen):  # what a step that failed has left would be added up
+            each.grad = None
         loss = loss_of(x, target)
         loss.backward()
-        if "delayed" in way:
-            remember(model)
+        if seen:  # what was largest in this step sets the scales of the next
+            torch._foreach_copy_([each.data for each in seen], [each.grad for each in seen])
+            for each in seen:
+                each.grad = None
         if optimizer is not None:
             optimizer.step()
         return loss.detach()
@@ -373,10 +375,7 @@ def inference(
     prepare(model, way, torch.no_grad()(lambda: model(x, caches)), keep=True)
     compiled = torch.compile(model, dynamic=False)
 
-    @torch.inference_mode()
-    def call() -> Tensor:
-        return compiled(x, caches)
-
+    call = torch.inference_mode()(lambda: compiled(x, caches))
     return call if not x.is_cuda or "without a graph" in way else replayed(call)
 
 

@@ -48,6 +48,7 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "never.costs": {"device": "cpu", "scale": 1e-5, "iters": 6},
     "compilation.map": TRACED | {"dtype": "fp32", "scale": 1 / 32, "iters": 6, "budget_s": 0.02},
     "compilation.layers": TRACED | {"scale": 1 / 32, "iters": 6, "budget_s": 0.02},
+    "compilation.autotuned": TRACED | {"scale": 1 / 32, "iters": 6, "budget_s": 0.02},
     "compilation.breaks": TRACED | {"scale": 1 / 64, "iters": 6, "budget_s": 0.02},
     "compilation.recompiles": TRACED | {"width": 16},
     "compilation.detection": {"device": "cpu"},

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import product
 from typing import Any, Literal
 
 import pandas as pd
@@ -17,6 +18,7 @@ from anatomy.table import formulas
 from anatomy.table.errors import MeasurementError
 
 DIRECTIONS = ("forward", "forward and backward")
+BESIDE = (16, 4)  # parts of the longest sequence that are also timed with a causal mask
 FINE_ABOVE = 2048  # longer maps are always fine: a power of the length needs more than three
 BUDGET_S, SETTLE_CAP_S = 2.0, 1.0  # of one comparison: ten of them take half a minute
 LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384  # from where checks and listing kernels take that long
@@ -53,24 +55,28 @@ def backends(
         dtype: Number format of q, k and v; fp32 products do not use TF32.
         heads: Heads H of the one sequence.
         longest: Longest sequence N, in tokens; the others are halves down to 2048, then fourths.
-        causal: Let a token see only itself and those before it.
+        causal: Let a token see only itself and those before it, at every length.
         full: Measure a finer map, by halves; takes minutes.
 
     Returns:
         A row in step_wall for each `sequence`, `direction` and `backend`: `manual`, written out, is
         the control; `math`, `efficient`, `flash` and `cudnn` have all others switched off;
-        `default` is the call as it is. Where `manual` can't run, there are no ratios.
+        `default` is the call as it is. Where `manual` can't run, there are no ratios. A fourth and
+        a sixteenth of the longest sequence are also timed with a causal mask, as directions of
+        their own.
     """
     where = formats.torch_device(device)
     demands.positive(heads=heads, head_width=head_width, longest=longest, iters=iters)
     tables = []
     with formats.products_in(dtype), attention.switches_kept() as ordinary:
-        for sequence in lengths(longest, full):
-            for direction in DIRECTIONS:
-                backward = direction != "forward"
-                size = Size(heads, sequence, head_width, dtype, backward, causal)
-                cell = {"sequence": sequence, "direction": direction}
-                tables.append(_measured(size, where, ordinary, cell, iters).assign(**cell))
+        cells = [(sequence, causal) for sequence in lengths(longest, full)]
+        beside = (longest // part for part in BESIDE if longest // part >= attention.SHORTEST)
+        cells += [] if causal else [(sequence, True) for sequence in beside]
+        for (sequence, masked), direction in product(cells, DIRECTIONS):
+            size = Size(heads, sequence, head_width, dtype, direction != DIRECTIONS[0], masked)
+            named = direction if masked == causal else f"{direction}, causal"
+            cell = {"sequence": sequence, "direction": named, "causal": masked}
+            tables.append(_measured(size, where, ordinary, cell, iters).assign(**cell))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -16,6 +16,7 @@ FEW_PEAKS = "fewer than two lengths have a peak that the allocator counted"
 CLAIMED_EXPONENTS = {"flash": 1, "manual": 2}  # of memory over length
 LOW, HIGH = 2, 4  # the speed-up that the seed names
 NEAR = 0.1  # a fitted exponent within this of a whole number is called that number
+FORWARD = ("forward", "forward, causal")  # directions without the backward pass
 NO_KERNELS = ("Memset", "Memcpy")  # entries of a list of kernels that are none
 
 
@@ -44,7 +45,9 @@ def flash_attention_memory_linear(table: Table) -> Finding:
     what grows with the square of N. A line goes through any two points: it takes three to decide.
     """
     cases = Cases()
-    for backend, direction in product(CLAIMED_EXPONENTS, table.distinct("direction")):
+    # Of few lengths, as with a causal mask, no power can be decided.
+    whole = [name for name in table.distinct("direction") if "causal" not in name]
+    for backend, direction in product(CLAIMED_EXPONENTS, whole):
         with cases.at(backend=backend, direction=direction) as case:
             half = _longer_half(table, backend, direction)
             there = [row for row in half if row.get("peak_bytes")]
@@ -79,10 +82,12 @@ def sdpa_is_one_kernel(table: Table) -> Finding:
     The backends are PyTorch's four, each switched on alone, and the default.
     """
     cases, seen = Cases(), dict[str, set[int]]()
-    for row in table.select(direction="forward"):
+    forward = [row for row in table if row["direction"] in FORWARD]
+    for row in forward:
         if row["backend"] == "manual":
             continue
-        with cases.at(backend=row["backend"], N=f"N={row['sequence']}") as case:
+        mask = "causal" if row["direction"] == FORWARD[1] else "no mask"
+        with cases.at(backend=row["backend"], N=f"N={row['sequence']}", mask=mask) as case:
             if not trusted(row).get("kernels"):
                 raise Unmeasured("no kernels were listed")
             count = sum(not name.startswith(NO_KERNELS) for name in row["kernels"])

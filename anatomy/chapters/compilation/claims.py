@@ -44,7 +44,9 @@ BREAKING = ("if on a tensor", *PRINTS, ".item()")
 
 def _place(row: Row) -> dict[str, str]:
     kind = {"layer": LAYER[row.get("layer") or MAPPED], "dtype": row["dtype"], "task": row["task"]}
-    return kind | {"width": f"C={row['width']}", "tokens": f"T={row['tokens']}"}
+    count = 1 if units.missing(row.get("layers")) else row["layers"]
+    kind |= {"width": f"C={row['width']}", "tokens": f"T={row['tokens']}"}
+    return kind | {"layers": f"{count} layer{'s' * (count > 1)}"}
 
 
 def _by_op(table: Table, way: str) -> Mapping[str, Row]:

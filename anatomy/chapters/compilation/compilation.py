@@ -68,7 +68,7 @@ def layers(
     iters: Count = 12,
     budget_s: Seconds = 1.5,
 ) -> pd.DataFrame:
-    """Time layers with little and with much to fuse, where kernels fill the time.
+    """Time layers with little and with much to fuse, and stacks of 2, 8 and 32 of them.
 
     Returns:
         A comparison for each cell, in step_wall, of a training step: `eager`, the control, and
@@ -78,9 +78,38 @@ def layers(
     where = formats.torch_device(device)
     demands.positive(scale=scale, iters=iters, budget_s=budget_s)
     cells = compilation_layers.cells(scale)
-    need = compilation_layers.needed_bytes(cells)
-    host.require_bytes(where, need, "a layer that is written out and its check")
     return compilation_layers.measure(cells, where, backend, iters, budget_s)
+
+
+@experiment(
+    "compilation.autotuned",
+    page="axioms/compile.md",
+    command="compile-autotuned",
+    timeout_s=1800,
+    on_request=True,
+)
+def autotuned(
+    device: str = "cuda:0",
+    backend: Literal["inductor", "eager"] = "inductor",
+    layers: Count = 2,
+    scale: Scale = 1.0,
+    iters: Count = 12,
+    budget_s: Seconds = 1.5,
+) -> pd.DataFrame:
+    """Time a stack of layers in max-autotune, which tries kernels for minutes before a first step.
+
+    Args:
+        layers: Layers of the stack.
+
+    Returns:
+        A comparison as those of `compilation.layers`, with `max-autotune` beside `compiled`, but
+        without the CUDA graphs that this mode also has.
+    """
+    where = formats.torch_device(device)
+    demands.positive(layers=layers, scale=scale, iters=iters, budget_s=budget_s)
+    cell = compilation_layers.scaled(scale, *compilation_layers.STACK, layers)
+    modes = compilation_layers.TUNED_MODES
+    return compilation_layers.measure([cell], where, backend, iters, budget_s, modes)
 
 
 @experiment("compilation.breaks", page="axioms/compile.md", command="compile-breaks", timeout_s=240)

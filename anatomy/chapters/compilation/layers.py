@@ -1,7 +1,7 @@
-"""Layers with little and with much to fuse, where kernels fill the time, eager and compiled."""
+"""Layers with little and with much to fuse, and stacks of them, eager and compiled."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anatomy.comparison import compare
+from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
@@ -17,24 +18,34 @@ from anatomy.parts import demands, memory, models
 from anatomy.parts.compiled import Call, let_go, reason_of, with_break_even, without_caches
 from anatomy.parts.grid import joined
 
-EAGER, COMPILED = "eager", "compiled"
+EAGER, COMPILED, TUNED = "eager", "compiled", "max-autotune"
+# Way -> the mode of torch.compile. Kernels that are tried cost minutes, and CUDA graphs, which that
+# mode also has, would hide what they gain.
+MODES: dict[str, str | None] = {COMPILED: None}
+TUNED_MODES = MODES | {TUNED: "max-autotune-no-cudagraphs"}
 PLAIN, WRITTEN = "few kernels", "written out"
 BF16, AMP = "bf16", "amp bf16"  # all in bf16, or weights in float32 under autocast to bf16
-# (layer, number format, width C, sequences B, their tokens). The first four fill the GPU for
-# milliseconds, and differ in what there is to fuse; the host can hardly keep up with the last.
+# (layer, number format, width C, sequences B, their tokens, layers). The first four fill the GPU
+# for milliseconds, and differ in what there is to fuse; the host can hardly keep up with the fifth.
+# The rest are one graph each: what a call costs whatever is in it is a small part of many layers.
+STACK = (PLAIN, BF16, 1024, 1, 1024)
 CELLS = (
-    (PLAIN, BF16, 1024, 32, 1024),
-    (WRITTEN, BF16, 1024, 32, 1024),
-    (PLAIN, AMP, 1024, 32, 1024),
-    (WRITTEN, AMP, 1024, 32, 1024),
-    (WRITTEN, BF16, 256, 1, 256),
+    (PLAIN, BF16, 1024, 32, 1024, 1),
+    (WRITTEN, BF16, 1024, 32, 1024, 1),
+    (PLAIN, AMP, 1024, 32, 1024, 1),
+    (WRITTEN, AMP, 1024, 32, 1024, 1),
+    (WRITTEN, BF16, 256, 1, 256, 1),
+    *((*STACK, layers) for layers in (2, 8, 32)),
 )
 FIRST_CALLS = 3  # calls that set a way up, as on the map
 SETTLE_S = 1.0  # of settling, or the budget if that is less; all ways have run before
 # Relative error allowed of the loss and of each matrix's gradient: the map's for 16 bits, twice,
 # because what is written out rounds between its operations.
 ALLOWED = 2**-4
-RESULTS = 100  # float32 results as large as the input that a step and its check keep at most
+# float32 results as large as the input that the step and its check keep at most: of a layer that is
+# written out, with all that is at work, and of each further layer of a stack.
+RESULTS, FURTHER = 100, 40
+BYTES_PER_WEIGHT = 16  # weights, two sets of gradients, and the same in float32 for the check
 
 
 class RootMeanSquare(nn.Module):
@@ -94,54 +105,69 @@ def hidden_width(width: int) -> int:
 
 @dataclass(frozen=True)
 class Cell:
-    """One layer in one number format and size."""
+    """One layer, or a stack of them, in one number format and size."""
 
     layer: str
     dtype: str
     width: int
     batch: int
     sequence: int
+    layers: int = 1
 
     @property
     def op(self) -> str:
         """As the table has it."""
         at = f"C={self.width} B={self.batch} T={self.sequence}"
-        return f"training {self.layer}, {self.dtype}, {at}"
+        stack = f" L={self.layers}" if self.layers > 1 else ""
+        return f"training {self.layer}, {self.dtype}, {at}{stack}"
 
     @property
     def columns(self) -> dict[str, object]:
         """The coordinates as columns of a table; `tokens` are those of the whole step."""
         told = {"task": "training", "layer": self.layer, "dtype": self.dtype, "width": self.width}
-        return told | {"tokens": self.batch * self.sequence, "sequence": self.sequence}
+        told |= {"tokens": self.batch * self.sequence, "sequence": self.sequence}
+        return told | {"layers": self.layers}
 
     @property
     def flops(self) -> int:
         """Of the products of a forward and a backward pass."""
         tokens, C = self.batch * self.sequence, self.width
         if self.layer == PLAIN:
-            return 3 * models.layer_flops(C, tokens, self.sequence)
-        return 3 * tokens * (8 * C * C + 6 * C * hidden_width(C) + 4 * C * self.sequence)
+            return 3 * self.layers * models.layer_flops(C, tokens, self.sequence)
+        each = 8 * C * C + 6 * C * hidden_width(C) + 4 * C * self.sequence
+        return 3 * self.layers * tokens * each
+
+    @property
+    def needed_bytes(self) -> int:
+        """Bytes that it takes at its worst moment, about."""
+        result = 4 * self.batch * self.sequence * self.width
+        weights = 12 * self.layers * self.width**2
+        return result * (RESULTS + FURTHER * (self.layers - 1)) + BYTES_PER_WEIGHT * weights
 
 
 def cells(scale: float) -> list[Cell]:
     """The cells, all different."""
-    made = []
-    for layer, dtype, width, batch, sequence in CELLS:
-        wide = demands.heads_of(width * scale)
-        many, length = max(1, round(batch * scale)), max(4, int(sequence * scale))
-        made.append(Cell(layer, dtype, wide, many, length))
-    return list(dict.fromkeys(made))
+    return list(dict.fromkeys(scaled(scale, *cell) for cell in CELLS))
 
 
-def needed_bytes(cells: Sequence[Cell]) -> int:
-    """Bytes that the largest of the cells takes at its worst moment, about."""
-    return max(RESULTS * 4 * cell.batch * cell.sequence * cell.width for cell in cells)
+def scaled(
+    scale: float, layer: str, dtype: str, width: int, batch: int, sequence: int, layers: int
+) -> Cell:
+    """A cell whose width, sequences and tokens are so many times as large."""
+    many, length = max(1, round(batch * scale)), max(4, int(sequence * scale))
+    return Cell(layer, dtype, demands.heads_of(width * scale), many, length, layers)
 
 
 def measure(
-    cells: Sequence[Cell], where: torch.device, backend: str, iters: int, budget_s: float
+    cells: Sequence[Cell],
+    where: torch.device,
+    backend: str,
+    iters: int,
+    budget_s: float,
+    modes: Mapping[str, str | None] = MODES,
 ) -> pd.DataFrame:
-    """The table of all cells; one that can't be measured here is a row that says why."""
+    """The table of all cells, each compiled in these modes; one that can't be measured here is a
+    row that says why."""
     watch = stopwatch_for(where)
     found = []
     with without_caches(), torch.enable_grad():
@@ -149,17 +175,18 @@ def measure(
         watch.wall([lambda: run(torch.ones(8, device=where), 1)])  # pays the imports
         for cell in cells:
             try:
-                table = _cell(cell, watch, backend, iters, budget_s)
+                host.require_bytes(where, cell.needed_bytes, "The step, and its check,")
+                table = _cell(cell, watch, backend, iters, budget_s, modes)
             except Exception as error:  # the other cells can be measured all the same
                 told = {"op": cell.op, "role": "variant", "quantity": "step_wall"}
                 told |= {"note": reason_of(error)}
-                table = pd.DataFrame([told | {"variant": way} for way in (EAGER, COMPILED)])
+                table = pd.DataFrame([told | {"variant": way} for way in (EAGER, *modes)])
             found.append(table.assign(**cell.columns))
             let_go(where)
     return joined(found, ("setup_s", "uses", "uses_low", "uses_high", "peak_bytes"))
 
 
-def _cell(cell: Cell, watch: Stopwatch, backend: str, iters: int, budget_s: float) -> pd.DataFrame:
+def _cell(cell: Cell, watch: Stopwatch, backend: str, iters, budget_s, modes) -> pd.DataFrame:
     where = watch.device
     model = layer_of(cell, where)
     amp = cell.dtype == AMP
@@ -168,10 +195,13 @@ def _cell(cell: Cell, watch: Stopwatch, backend: str, iters: int, budget_s: floa
     calls = {EAGER: _step(model, model, x, amp)}
     watch.wall([calls[EAGER]] * FIRST_CALLS)
     peaks = {EAGER: memory.peak(calls[EAGER], where)}
-    compiled = torch.compile(model, backend=backend, dynamic=False)
-    calls[COMPILED] = _step(compiled, model, x, amp)
-    setup_s = watch.wall([calls[COMPILED]] * FIRST_CALLS)
-    peaks[COMPILED] = memory.peak(calls[COMPILED], where)
+    setup_s = {}
+    for way, mode in modes.items():
+        known = mode if backend == "inductor" else None  # the others know no modes
+        compiled = torch.compile(model, backend=backend, mode=known, dynamic=False)
+        calls[way] = _step(compiled, model, x, amp)
+        setup_s[way] = watch.wall([calls[way]] * FIRST_CALLS)
+        peaks[way] = memory.peak(calls[way], where)
 
     def exact() -> tuple[Tensor, ...]:
         with formats.products_in("fp32"):
@@ -193,7 +223,7 @@ def _cell(cell: Cell, watch: Stopwatch, backend: str, iters: int, budget_s: floa
         settle_cap_s=min(SETTLE_S, budget_s),
         profile=True,
     ).table
-    table = with_break_even(table, {COMPILED: setup_s})
+    table = with_break_even(table, setup_s)
     needs = {way: memory.columns(found) for way, found in peaks.items()}
     for column in memory.columns(None):
         values = [needs[name.removesuffix(" (again)")][column] for name in table.variant]
@@ -205,10 +235,11 @@ def layer_of(cell: Cell, where: torch.device) -> nn.Module:
     """The layer, with weights that are the same each time."""
     stored = torch.float32 if cell.dtype == AMP else torch.bfloat16
     if cell.layer == PLAIN:
-        return models.transformer(cell.width, 1, where, stored)
+        return models.transformer(cell.width, cell.layers, where, stored)
     with torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay as they were
         torch.manual_seed(0)
-        model = WrittenOut(cell.width, cell.sequence)
+        stack = (WrittenOut(cell.width, cell.sequence) for _ in range(cell.layers))
+        model = nn.Sequential(*stack) if cell.layers > 1 else next(stack)
     return model.to(where, stored)
 
 

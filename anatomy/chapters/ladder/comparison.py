@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 FORWARD_BACKWARD, WITH_OPTIMIZER = "forward and backward", "with AdamW"
 QUANTITY = "step_wall"
-SETTLE_S = 4.0  # after which settling gives up; two rounds of all ways are to agree before
+SETTLE_S = 2.0  # after which settling gives up: all ways have run, and two rounds are to agree
 # Columns of what a step is held against, of its own figures: of rung 0's duplicate they are null.
 _BEFORE = ("before", "ratio_before", "ratio_before_low", "ratio_before_high", "verdict_before")
 _USES = ("uses", "uses_low", "uses_high", "pays")
@@ -30,7 +30,7 @@ def compared(
 ) -> tuple[pd.DataFrame | None, dict[str, str]]:
     """The comparison of an op, and why each way that is not in it is not."""
     calls, absent = _calls(op, ready, bench)
-    control = rungs.TRAINING[0].label
+    control = rungs.FP32.label
     if control not in calls:
         reason = absent.get(control) or "rung 0, which it would be compared with, can't run"
         return None, dict.fromkeys((each.way.label for each in ready), reason) | absent
@@ -58,6 +58,8 @@ def compared(
         table, blamed = without_culprits(measured, calls, control)
     except Exception as error:  # the other op can be measured all the same
         return None, dict.fromkeys(calls, copies.why(error)) | absent
+    finally:
+        copies.free_graphs(calls.values())  # a pool is as large as all that a step keeps
     return with_columns(table, known, ceilings, gaps=op == FORWARD_BACKWARD), absent | blamed
 
 
@@ -65,16 +67,18 @@ def _calls(op: str, ready: Sequence[Ready], bench: Bench) -> tuple[dict[str, Cal
     if op == FORWARD_BACKWARD:
         return {each.way.label: each.call for each in ready}, {}
     calls, absent = {}, {}
+    wanted = [each for each in ready if each.way.adamw]
     for each in ready:
-        if each.way.label in rungs.GRAPHS:
-            each.call = None  # its pool is as large as all that a step keeps
-    for each in ready:
-        if each.way.label in rungs.WITH_ADAMW:
-            try:
-                calls[each.way.label] = with_optimizer(each, bench)
-            except Exception as error:
-                absent[each.way.label] = copies.why(error)
-            give_back(bench.x.device)
+        each.call = None
+        if not each.way.adamw:
+            each.model = None
+    bench.forget(wanted)
+    for each in wanted:
+        try:
+            calls[each.way.label] = with_optimizer(each, bench)
+        except Exception as error:
+            absent[each.way.label] = copies.why(error)
+        give_back(bench.x.device)
     return calls, absent
 
 
@@ -103,8 +107,8 @@ def _blamed(error: Exception, calls: Mapping[str, Call]) -> list[str]:
     for label in longest:
         if repr(label) in notes or str(error).startswith(f"{label} "):
             return [label]
-    graphs = [label for label in calls if label in rungs.GRAPHS]
-    return graphs or [label for label in calls if label[0] in rungs.COMPILED]
+    graphs = [label for label in calls if rungs.BY_LABEL[label].graph]
+    return graphs or [label for label in calls if rungs.BY_LABEL[label].mode]
 
 
 def with_columns(
@@ -116,8 +120,7 @@ def with_columns(
     added = []
     for name, row in rows.items():
         each = known[name.removesuffix(" (again)")]
-        told = {"rung": each.way.rung, "way": each.way.way, "products": each.way.products}
-        told |= each.told
+        told = each.way.columns | each.told
         busy = told.get("busy_s")
         told["gap_s"] = max(0.0, row["median_s"] - busy) if gaps and busy else None
         if not gaps:  # the optimizer's kernels were not listed, nor its memory
@@ -143,7 +146,7 @@ def _share(row: Row, ceiling: Ceiling | None) -> dict[str, float | None]:
 
 def _against(row: Row, each: Ready, rows: Mapping[str, Row], known: Mapping[str, Ready]) -> dict:
     """A way against that of the rung before, and the steps that pay its longer set-up back."""
-    before = rungs.BEFORE.get(each.way.rung[0])
+    before = each.way.rung.builds_on and each.way.rung.builds_on.label
     if before not in rows:
         return dict.fromkeys((*_BEFORE, *_USES))
     slow, fast = rows[before]["blocks_s"], row["blocks_s"]
@@ -166,11 +169,9 @@ def refused_rows(op: str, refused: Mapping[str, str]) -> list[dict[str, Any]]:
             "variant": way.label,
             "role": "variant",
             "quantity": QUANTITY,
-            "rung": way.rung,
-            "way": way.way,
-            "products": way.products,
+            **way.columns,
             "note": refused[way.label],
         }
         for way in rungs.TRAINING
-        if way.label in refused and (op == FORWARD_BACKWARD or way.label in rungs.WITH_ADAMW)
+        if way.label in refused and (op == FORWARD_BACKWARD or way.adamw)
     ]

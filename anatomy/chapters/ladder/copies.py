@@ -1,7 +1,7 @@
 """Copies of the rungs' scripts that share nothing, and where comparisons of them run. Compiled code
 is kept with its function: the second of two ways of one script would seem to compile in no time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -15,7 +15,6 @@ from anatomy.parts.compiled import let_go, reason_of, without_caches
 from anatomy.table.errors import AnatomyError
 
 WHY_NO_GRAPHS = "CUDA graphs need a GPU"
-WITH_GRAPHS = ("reduce-overhead", "max-autotune")  # modes with CUDA graphs; rung 5 makes its own
 
 
 @contextmanager
@@ -39,7 +38,7 @@ def apart(where: torch.device) -> Iterator[None]:
 def require_sizes(width: int, **others: float) -> None:
     """Raise BadParameter for sizes of nothing, and a width that is no whole number of heads."""
     demands.positive(width=width, **others)
-    head = rungs.load(rungs.BASELINE).HEAD
+    head = rungs.load(rungs.FP32.rung.script).HEAD
     if width > head:
         demands.multiple(head, width=width)
 
@@ -51,25 +50,9 @@ def own_copy(rung: str, where: torch.device) -> ModuleType:
     return script
 
 
-def graphs(way: rungs.Way) -> bool:
-    """Whether a way replays CUDA graphs."""
-    return way.label in rungs.GRAPHS or way.way in WITH_GRAPHS
-
-
-def twin_of(way: rungs.Way) -> str:
-    """The label of the way that launches one by one what this one replays."""
-    return f"{way.rung[0]} {rungs.WITHOUT_GRAPHS.get(way.label)}"
-
-
-def shares(way: rungs.Way) -> bool:
-    """Whether a way may use script and model of its twin, and so what these have compiled: rung 3's
-    twin is compiled in another mode, and Transformer Engine keeps scales in its modules."""
-    return graphs(way) and way.rung.startswith("5")
-
-
 def require_possible(way: rungs.Way, where: torch.device) -> None:
     """Raise AnatomyError with the reason where a way can't run on this device."""
-    if graphs(way) and where.type != "cuda":
+    if way.graph and where.type != "cuda":
         raise AnatomyError(WHY_NO_GRAPHS)
     if reason := rungs.without(way, where):
         raise AnatomyError(reason)
@@ -89,9 +72,17 @@ def set_up(way: rungs.Way, make: Callable, calls: int, watch: Any) -> tuple[Call
     seconds = watch.wall([first])
     if moved := gates.left_set(switches):
         raise AnatomyError(moved)
-    if graphs(way) and gates.skipped_graphs() > skipped:
+    if way.graph and gates.skipped_graphs() > skipped:
         raise AnatomyError("void: torch.compile left CUDA graphs out; its log says why")
     return made[0], seconds
+
+
+def free_graphs(calls: Iterable[Callable]) -> None:
+    """Give back the memory of calls that are replayed, whoever still names them. torch.compile's
+    own graphs go with its code."""
+    for call in calls:
+        if graph := getattr(call, "graph", None):
+            graph.reset()
 
 
 def handed_over(make: Callable[[], object]) -> list[Callable]:

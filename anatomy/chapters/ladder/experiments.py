@@ -4,18 +4,17 @@ blocks, so that a drifting clock favours none."""
 from typing import Annotated, Literal
 
 import pandas as pd
-import torch
 
 from anatomy.chapters.ladder import ceilings, comparison, copies, gates, rungs, steps
 from anatomy.chapters.ladder import graphs as ladder_graphs
 from anatomy.chapters.ladder import inference as ladder_inference
 from anatomy.chapters.ladder import regimes as ladder_regimes
 from anatomy.chapters.ladder import traffic as ladder_traffic
+from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import demands
-from anatomy.parts.compiled import without_caches
 from anatomy.record.bounds import Between, Count, Length, Scale, Seconds
 from anatomy.record.declare import experiment
 
@@ -46,6 +45,7 @@ def training(
     Args:
         batch: Sequences B of a step; 0 takes 8 up to width 1024 and 4 beyond, so that rung 0 lets
             the others have their time.
+        budget_s: Seconds of timed blocks of both comparisons together.
 
     Returns:
         Two comparisons in step_wall, a row for each way of each rung, named like `2 amp bf16`; the
@@ -57,19 +57,9 @@ def training(
     copies.require_sizes(width, layers=layers, sequence=sequence, iters=iters, budget_s=budget_s)
     demands.at_least(0, "0 lets the width decide", batch=batch)
     size = steps.Size(width, layers, batch or rungs.batch_of(width), sequence)
-    steps.require_memory(size, where)
-    switches = gates.switches()
-    try:
-        with (
-            torch.random.fork_rng(devices=[where] if where.type == "cuda" else []),
-            formats.products_in("fp32"),
-            without_caches(),
-            gates.compiled_by(backend),
-        ):
-            return _measured(size, where, backend, iters, budget_s)
-    finally:
-        torch.compiler.reset()
-        gates.left_set(switches)
+    host.require_bytes(where, steps.needed_bytes(size), f"The ladder at width {width}")
+    with copies.apart(where), gates.compiled_by(backend):
+        return _measured(size, where, backend, iters, budget_s)
 
 
 def _measured(size: steps.Size, where, backend, iters, budget_s) -> pd.DataFrame:
@@ -81,7 +71,6 @@ def _measured(size: steps.Size, where, backend, iters, budget_s) -> pd.DataFrame
         tables.append(ceilings.measured(own, where, iters))
         steps.give_back(where)
     highest = ceilings.highest(tables[0] if tables else None)
-    torch.compiler.reset()  # what this process compiled before is not the rungs'
     tables.append(pd.DataFrame([_first_call(watch, backend)]))
     x, target = rungs.problem(size.width, size.batch, size.sequence, where)
     wanted = rungs.reference(size.layers, size.width, x, target)
@@ -89,8 +78,9 @@ def _measured(size: steps.Size, where, backend, iters, budget_s) -> pd.DataFrame
     ready, refused = steps.prepared(bench)
     bench.wanted = rungs.Answer(wanted.loss, [])  # as large as a model
     del wanted
-    for op in (comparison.FORWARD_BACKWARD, comparison.WITH_OPTIMIZER):
-        table, absent = comparison.compared(op, ready, bench, highest, iters, budget_s)
+    ops = (comparison.FORWARD_BACKWARD, comparison.WITH_OPTIMIZER)
+    for op in ops:
+        table, absent = comparison.compared(op, ready, bench, highest, iters, budget_s / len(ops))
         if table is not None:
             tables.append(table)
         tables.append(pd.DataFrame(comparison.refused_rows(op, refused | absent)))
@@ -124,7 +114,7 @@ def traffic(
     Args:
         heads: Fewest heads H; short sequences are also counted with as many heads as give the
             longest one's tokens.
-        longest: Longest sequence T, in tokens; the others are halves of it, down to 512.
+        longest: Longest sequence T, in tokens; the others are fourths of it, down to 512.
         limit_s: Seconds after which the counters are not read any further.
 
     Returns:

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from unittest.mock import patch
 
 import pandas as pd
 import torch
@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anatomy.chapters.ladder import comparison, copies, gates, kernels, regimes, rungs
-from anatomy.chapters.ladder.rungs import TRAINING, Call, Way
+from anatomy.chapters.ladder.rungs import DEFAULT, FUSED, REDUCED, TUNED, Call, Way
 from anatomy.chapters.ladder.steps import Size
 from anatomy.comparison import compare
 from anatomy.machine import host
@@ -31,10 +31,7 @@ from anatomy.parts.compiled import reason_of
 
 OP, QUANTITY = "forward and backward", "step_wall"
 SETTLE_S = 1.0
-_KNOWN = {way.label: way for way in TRAINING}
-EAGER, DEFAULT = _KNOWN["2 amp bf16"], _KNOWN["3 default"]
-GRAPHED, TUNED = _KNOWN["3 reduce-overhead"], replace(DEFAULT, way="max-autotune")
-MODES, TUNED_MODES = (EAGER, DEFAULT, GRAPHED), (DEFAULT, GRAPHED, TUNED)
+MODES, TUNED_MODES = (FUSED, DEFAULT, REDUCED), (DEFAULT, REDUCED, TUNED)
 # Lines of generated code that launch something -> who made it.
 CALLS = {
     re.compile(r"^\s+(triton_\w+)\.run\(", re.MULTILINE): "Triton",
@@ -52,7 +49,7 @@ def measure(
     are AnatomyError, where the control can't be timed, BadParameter and OutOfMemory."""
     copies.require_sizes(**size.columns, budget_s=budget_s)
     host.require_bytes(where, regimes.need_bytes(size), f"A step at width {size.width}")
-    structure = EAGER in ways
+    structure = FUSED in ways
     watch = stopwatch_for(where)
     with copies.apart(where):
         x, target = rungs.problem(size.width, size.batch, size.sequence, where)
@@ -89,7 +86,7 @@ def _steps(ways, size, x, target, wanted, watch, budget_s) -> list[dict]:
         found = [row for code in dict.fromkeys(codes) for row in kernels_called(code)]
         rows += [{"part": "code", "mode": way.label} | row for row in found]
         told[way.label] |= _calls_by_maker(found)
-        if not copies.graphs(way):  # those come last: no CUDA graph exists yet
+        if not way.graph:  # those come last: no CUDA graph exists yet
             seen = kernels.profiled(call, watch)
             rows += [_launched(way, *kernel) for kernel in seen.pop("kernel_seconds", ())]
             told[way.label] |= seen
@@ -124,9 +121,9 @@ def _breaks(size: Size, x: Tensor, target: Tensor) -> list[dict]:
     for name, given in (("training step", (x, target)), ("forward pass", (x, None))):
         script, model = regimes.new(DEFAULT, size, x.device)
         make = (
-            (lambda s=script, m=model: s.step(m, x, target, DEFAULT.way))
+            (lambda s=script, m=model: s.step(m, x, target, DEFAULT.name))
             if name == "training step"
-            else (lambda s=script, m=model: s.inference(m, x, DEFAULT.way))
+            else (lambda s=script, m=model: s.inference(m, x, DEFAULT.name))
         )
         row = {"part": "breaks", "variant": name}
         try:
@@ -170,7 +167,6 @@ def _on_the_cpu() -> list[dict]:
 
     row = {"part": "code", "mode": "elementwise on a CPU", "device": "cpu"}
     try:
-        # To ask the host's C++ compiler what it can do, and to wait for it, takes most of a minute.
         with config.patch({"cpp.vec_isa_ok": True}), _not_built(), code_kept() as codes:
             torch.compile(elementwise)(torch.ones(64))
     except Exception as error:  # the GPU's kernels can be told all the same
@@ -180,15 +176,16 @@ def _on_the_cpu() -> list[dict]:
 
 @contextmanager
 def _not_built() -> Iterator[None]:
-    """Have generated C++ never compiled: its kernels do nothing."""
+    """Have generated C++ never compiled: its kernels do nothing. Nor is the host's compiler asked
+    what it can do, by small programs for each instruction set, which takes half a minute."""
     from torch._inductor.async_compile import AsyncCompile  # takes seconds to import
+    from torch._inductor.cpu_vec_isa import VecISA
 
-    before = AsyncCompile.cpp_pybinding
-    AsyncCompile.cpp_pybinding = lambda *_, **__: lambda *_: None
-    try:
+    with (
+        patch.object(AsyncCompile, "cpp_pybinding", lambda *_, **__: lambda *_: None),
+        patch.object(VecISA, "check_build", lambda *_: False),
+    ):
         yield
-    finally:
-        AsyncCompile.cpp_pybinding = before
 
 
 @contextmanager
@@ -197,12 +194,8 @@ def code_kept() -> Iterator[list[str]]:
     from torch._inductor.graph import GraphLowering  # takes seconds to import
 
     kept: list[str] = []
-    before = GraphLowering.save_output_code
-    GraphLowering.save_output_code = kept.append
-    try:
+    with patch.object(GraphLowering, "save_output_code", kept.append):
         yield kept
-    finally:
-        GraphLowering.save_output_code = before
 
 
 def kernels_called(code: str) -> list[dict]:
@@ -248,4 +241,4 @@ def maker_of(kernel: str) -> str:
 
 def _refused(way: Way, why: str) -> dict:
     told = {"part": "time", "op": OP, "variant": way.label, "role": "variant"}
-    return told | {"quantity": QUANTITY, "rung": way.rung, "way": way.way, "note": why}
+    return told | {"quantity": QUANTITY, "note": why} | way.columns

@@ -1,5 +1,5 @@
 """Every rung's forward pass, and its step of decoding, held against rung 0 and timed. A way that
-replays a CUDA graph shares script and model with its twin that does not: one is compiled."""
+replays a CUDA graph shares script and model with the one that does not: one is compiled."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ BYTES_PER_WEIGHT = 64
 ALLOWED = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-8, "bf16": 2**-5, "fp8": 2**-3}
 # Number format -> how keys and values are kept.
 KEPT_AS = {"fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16}
-# What `kernels` tells of a way; a graph replays the kernels of its twin.
+# What `kernels` tells of a way; a graph replays the same kernels.
 KERNELS = tuple(f"{kind}_s" for kind in kernels.KINDS)
 KERNELS += ("busy_s", "kernels_per_call", "kernel_seconds", "backend")
 
@@ -111,10 +111,10 @@ def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> p
         x = task.input(where)
         wanted = reference(task, x)
         first = [first_compilation(watch)]
-        for way in sorted(WAYS, key=copies.graphs):
-            twin = ready.get(copies.twin_of(way))
+        for way in sorted(WAYS, key=lambda way: way.graph):
             try:
-                ready[way.label] = prepare(way, task, x, wanted, watch, twin)
+                plain = ready.get(way.plain and way.plain.label)
+                ready[way.label] = prepare(way, task, x, wanted, watch, plain)
             except Exception as error:  # the other rungs can be measured all the same
                 if way == WAYS[0]:
                     raise copies.no_comparison(way, error) from error
@@ -124,9 +124,10 @@ def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> p
         refused += [_refused(way, task, blamed[way.label]) for way in WAYS if way.label in blamed]
         first += [
             _first(f"{each.way.label}, first calls", steps.FIRST_CALLS, each.told["setup_s"])
-            | _of(each.way)
+            | each.way.columns
             for each in kept
         ]
+        copies.free_graphs(each.call for each in kept)
         kept.clear()
     table = pd.concat([table, pd.DataFrame(first + refused)], ignore_index=True)
     return table.assign(**task.columns, device=where.type)
@@ -134,11 +135,10 @@ def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> p
 
 def reference(task: Task, x: Tensor) -> Tensor:
     """Rung 0's output in float32, without TF32: what all others are held against."""
-    way = rungs.TRAINING[0]
-    script = copies.own_copy(way.rung, x.device)
+    script = copies.own_copy(rungs.FP32.rung.script, x.device)
     with formats.products_in("fp32"):
         model = script.build(task.width, task.layers, x.device)
-        return script.inference(model, x, way.way, task.caches("fp32", x.device))().clone()
+        return script.inference(model, x, rungs.FP32.name, task.caches("fp32", x.device))().clone()
 
 
 def first_compilation(watch: Stopwatch) -> dict:
@@ -149,21 +149,21 @@ def first_compilation(watch: Stopwatch) -> dict:
 
 
 def prepare(
-    way: Way, task: Task, x: Tensor, wanted: Tensor, watch: Stopwatch, twin: Ready | None = None
+    way: Way, task: Task, x: Tensor, wanted: Tensor, watch: Stopwatch, plain: Ready | None = None
 ) -> Ready:
     """A way's call, once its output for `x` (B, T, C) has come close enough to rung 0's, `wanted`;
-    `twin` is the same without a CUDA graph. AnatomyError: it can't run here, or is void."""
-    where, shared = x.device, None
+    `plain` is the same without a CUDA graph. AnatomyError: it can't run here, or is void."""
+    where, shared = x.device, plain if way.same_code else None
     copies.require_possible(way, where)
     before = _held(where)
-    if twin and copies.shares(way):
-        shared, script, model, caches = twin, twin.script, twin.model, twin.caches
+    if shared:
+        script, model, caches = shared.script, shared.model, shared.caches
     else:
-        script = copies.own_copy(way.rung, where)
+        script = copies.own_copy(way.rung.script, where)
         model = script.build(task.width, task.layers, where)
         caches = task.caches(way.products, where)
     call, setup_s = copies.set_up(
-        way, lambda: script.inference(model, x, way.way, caches), steps.FIRST_CALLS, watch
+        way, lambda: script.inference(model, x, way.name, caches), steps.FIRST_CALLS, watch
     )
     error = strays(call(), wanted, x)
     if not error <= ALLOWED[way.products]:  # NaN too
@@ -179,8 +179,8 @@ def prepare(
         "kv_bytes": sum(c.numel() * c.element_size() for c in caches or ()),
     }
     told |= _memory(way, call, where, before, shared)
-    if copies.graphs(way):
-        told |= {name: twin.told.get(name) for name in KERNELS} if twin else {}
+    if way.graph:
+        told |= {name: plain.told.get(name) for name in KERNELS} if plain else {}
     else:
         told |= kernels.profiled(call, watch)
     return Ready(way, call, script, model, caches, told)
@@ -224,7 +224,7 @@ def _memory(
     told["reserved_bytes"] = found.reserved_bytes - before[1]
     if shared:  # weights and caches were there before
         told["reserved_bytes"] += shared.told["reserved_bytes"]
-    if copies.graphs(way):  # their tensors lie in pools outside of that account
+    if way.graph:  # their tensors lie in pools outside of that account
         told |= {"peak_bytes": None, "total_peak_bytes": None}
     return told
 
@@ -254,7 +254,7 @@ def _compared(
 
     calls = {each.way.label: each.call for each in ready}
     table, blamed = comparison.without_culprits(measured, calls, ready[0].way.label)
-    told = {each.way.label: each.told | _of(each.way) for each in ready}
+    told = {each.way.label: each.told | each.way.columns for each in ready}
     extra = pd.DataFrame([told[name.removesuffix(" (again)")] for name in table.variant])
     table = table.drop(columns=[name for name in extra if name in table])
     table = pd.concat([table, extra.astype(object)], axis=1)
@@ -282,10 +282,6 @@ def _with_uses(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _of(way: Way) -> dict[str, str]:
-    return {"rung": way.rung, "way": way.way, "products": way.products}
-
-
 def _first(name: str, calls: int, seconds: float) -> dict:
     return {
         "op": FIRST,
@@ -302,4 +298,4 @@ def _first(name: str, calls: int, seconds: float) -> dict:
 
 def _refused(way: Way, task: Task, why: str) -> dict:
     told = {"op": task.op, "variant": way.label, "role": "variant", "quantity": QUANTITY}
-    return told | _of(way) | {"note": why}
+    return told | way.columns | {"note": why}

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from anatomy.chapters.ladder import comparison, copies, gates, rungs
-from anatomy.chapters.ladder.rungs import TRAINING, Answer, Call, Way
+from anatomy.chapters.ladder.rungs import Answer, Call, Way
 from anatomy.chapters.ladder.steps import FIRST_CALLS, Size
 from anatomy.comparison import compare
 from anatomy.machine import host
@@ -34,12 +34,12 @@ LABELS = (
 )
 CONTROL = LABELS[0]
 BYTES_PER_WEIGHT = 70  # weights, gradients and copies in several formats, of six models
-WAYS = tuple(next(way for way in TRAINING if way.label == label) for label in LABELS)
+WAYS = tuple(map(rungs.BY_LABEL.get, LABELS))
 
 
 def cells(scale: float, full: bool) -> list[Size]:
     """The cells of the map, all different."""
-    head = rungs.load(rungs.BASELINE).HEAD
+    head = rungs.load(rungs.FP32.rung.script).HEAD
 
     def wide(width: int) -> int:
         scaled = int(width * scale)
@@ -84,33 +84,42 @@ def op_of(cell: Size) -> str:
 
 
 def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
+    calls: dict[str, Call] = {}
+    try:
+        return _compared(cell, calls, watch, budget_s)
+    finally:
+        copies.free_graphs(calls.values())
+
+
+def _compared(
+    cell: Size, calls: dict[str, Call], watch: Stopwatch, budget_s: float
+) -> pd.DataFrame:
     where = watch.device
     host.require_bytes(where, need_bytes(cell), f"A cell of width {cell.width}")
     x, target = rungs.problem(cell.width, cell.batch, cell.sequence, where)
     wanted = rungs.reference(cell.layers, cell.width, x, target)
-    calls: dict[str, Call] = {}
     made: dict[str, tuple[ModuleType, nn.Module]] = {}
     told: dict[str, dict[str, Any]] = {}
     refused: list[dict] = []
     kernels: dict[str, census.Census] = {}
     for way in WAYS:
-        if copies.graphs(way) and not kernels and calls:
+        if way.graph and not kernels and calls:
             kernels = census.take(calls, watch, 1) or {}
         try:
             copies.require_possible(way, where)
-            twin = made.get(copies.twin_of(way)) if copies.shares(way) else None
-            script, model = twin or new(way, cell, where)
+            plain = made.get(way.plain.label) if way.same_code else None
+            script, model = plain or new(way, cell, where)
             calls[way.label], told[way.label] = ready(way, script, model, x, target, wanted)
             made[way.label] = script, model
-            if twin:  # which has compiled what this one replays
-                told[way.label]["setup_s"] += told[copies.twin_of(way)]["setup_s"]
+            if plain:  # which has compiled what this one replays
+                told[way.label]["setup_s"] += told[way.plain.label]["setup_s"]
         except Exception as error:  # the other ways can be measured all the same
             refused.append(_refused(way, cell, copies.why(error)))
-    # A graph replays the kernels of its twin.
+    # A graph replays the kernels that are launched one by one without it.
     kernels |= {
-        way.label: kernels[twin]
+        way.label: seen
         for way in WAYS
-        if way.label in calls and (twin := copies.twin_of(way)) in kernels
+        if way.graph and way.label in calls and (seen := kernels.get(way.plain.label))
     }
 
     def measured(left: dict[str, Call]) -> pd.DataFrame:
@@ -143,7 +152,7 @@ def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
 
 def new(way: Way, cell: Size, where: torch.device) -> tuple[ModuleType, nn.Module]:
     """A script and a model that no other way shares."""
-    script = copies.own_copy(way.rung, where)
+    script = copies.own_copy(way.rung.script, where)
     return script, script.build(cell.width, cell.layers, where)
 
 
@@ -153,7 +162,7 @@ def ready(
     """A way's step, once it has shown that it makes `target` of `x` (B, T, C) as rung 0 does
     (`wanted`), and what is known of it. AnatomyError: it is void."""
     call, setup_s = copies.set_up(
-        way, lambda: script.step(model, x, target, way.way), FIRST_CALLS, stopwatch_for(x.device)
+        way, lambda: script.step(model, x, target, way.name), FIRST_CALLS, stopwatch_for(x.device)
     )
     loss_error, gradient_error = rungs.strays(rungs.answer(way, model, call, x, target), wanted)
     if why := rungs.void(way, loss_error, gradient_error):
@@ -161,11 +170,10 @@ def ready(
     told = {"setup_s": setup_s, "loss_error": loss_error, "gradient_error": gradient_error}
     found = memory.columns(memory.peak(call, x.device))
     # What other ways hold is in the other figures, and a graph's tensors are in no account.
-    told["peak_bytes"] = None if copies.graphs(way) else found["peak_bytes"]
-    return call, told | {"rung": way.rung, "way": way.way, "products": way.products}
+    told["peak_bytes"] = None if way.graph else found["peak_bytes"]
+    return call, told | way.columns
 
 
 def _refused(way: Way, cell: Size, why: str) -> dict:
     told = {"op": op_of(cell), "variant": way.label, "role": "variant", "quantity": QUANTITY}
-    told |= {"rung": way.rung, "way": way.way, "products": way.products, "note": why}
-    return told
+    return told | way.columns | {"note": why}

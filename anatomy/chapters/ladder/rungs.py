@@ -4,9 +4,10 @@ page shows is measured: functions `build`, `step`, `inference` and `optimizer_of
 import functools
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -16,23 +17,24 @@ from anatomy.table.errors import AnatomyError
 
 Call = Callable[[], Tensor]  # a step, or a forward pass
 FOLDER = Path(__file__).parents[3] / "snippets" / "ladder"
-BASELINE, FP32 = "0_baseline", "fp32"
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to run one rung."""
+class Rung:
+    """One script of the ladder."""
 
-    rung: str  # the script's name without its ending
-    way: str  # as the script knows it
-    products: str  # their number format, by which `limit` is named
-    loss: float  # how far it may stray from rung 0's in float32, as a share of it
-    gradients: float  # how far all together may, ||g - g0|| / ||g0||
+    number: int
+    script: str  # its name without its ending
+    backend: Literal["eager", "inductor", "Transformer Engine"] = "eager"
+    builds_on: "Way | None" = None  # the way of an earlier rung that it is held against
+    # Number format of the weights, which are the same in all rungs of one format, and so are held
+    # once; None where a library keeps what it makes of them in modules of its own.
+    weights: Literal["fp32", "bf16"] | None = "fp32"
+    keeps: bool = False  # its modules keep scales, or how they multiply: each way has its own model
 
-    @property
-    def label(self) -> str:
-        """What tables call it, such as `2 amp bf16`."""
-        return f"{self.rung[0]} {self.way}"
+    def way(self, name: str, products: str, **known: Any) -> "Way":
+        """One way to run it, as its script knows it."""
+        return Way(self, name, products, **known)
 
 
 # What rounding the factors of each product adds up to over a few layers, in both passes; a way that
@@ -42,54 +44,94 @@ _LOSS = {"fp32": 2**-16, "tf32": 2**-10, "fp16": 2**-10, "bf16": 2**-8, "fp8": 2
 _GRADIENTS = {"fp32": 2**-12, "tf32": 2**-7, "fp16": 2**-7, "bf16": 2**-5, "fp8": 2**-2}
 
 
-def _way(rung: str, way: str, products: str) -> Way:
-    return Way(rung, way, products, _LOSS[products], _GRADIENTS[products])
+@dataclass(frozen=True)
+class Way:
+    """One way to run one rung."""
+
+    rung: Rung
+    name: str  # as the script knows it
+    products: str  # their number format, by which `limit` is named
+    mode: str | None = None  # of torch.compile; None where nothing is compiled
+    plain: "Way | None" = None  # of CUDA graphs: the same kernels, launched one by one
+    adamw: bool = False  # timed with the optimizer's step as well
+    delayed: bool = False  # its scales are those of the steps before
+
+    @property
+    def label(self) -> str:
+        """What tables call it, such as `2 amp bf16`."""
+        return f"{self.rung.number} {self.name}"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What it is, as columns of a table."""
+        return {"rung": self.rung.script, "way": self.name, "products": self.products}
+
+    @property
+    def loss(self) -> float:
+        """How far it may stray from rung 0's in float32, as a share of it."""
+        return _LOSS[self.products]
+
+    @property
+    def gradients(self) -> float:
+        """How far all together may, ||g - g0|| / ||g0||."""
+        return _GRADIENTS[self.products]
+
+    @property
+    def graph(self) -> bool:
+        """Whether it replays CUDA graphs, whose tensors the allocator's account does not show."""
+        return self.plain is not None
+
+    @property
+    def same_code(self) -> bool:
+        """Whether its graph is of what `plain` has compiled, in one mode and on one model."""
+        return self.plain is not None and self.mode is not None and self.mode == self.plain.mode
+
+    @property
+    def model(self) -> tuple[str, str]:
+        """What tells its model from those of other ways."""
+        return self.rung.script, (self.plain or self).name if self.rung.keeps else ""
 
 
+_0 = Rung(0, "0_baseline")
+FP32 = _0.way("fp32", "fp32", adamw=True)
+_1 = Rung(1, "1_cublas", builds_on=FP32)
+AMP_BF16 = _1.way("amp bf16", "bf16", adamw=True)
+_2 = Rung(2, "2_sdpa", builds_on=AMP_BF16)
+FUSED = _2.way("amp bf16", "bf16", adamw=True)
+_3 = Rung(3, "3_compile", "inductor", FUSED)
+DEFAULT = _3.way("default", "bf16", mode="default", adamw=True)
+REDUCED = _3.way("reduce-overhead", "bf16", mode="reduce-overhead", plain=DEFAULT, adamw=True)
+TUNED = _3.way("max-autotune", "bf16", mode="max-autotune", plain=DEFAULT)  # takes minutes
+_4 = Rung(4, "4_transformer_engine", "Transformer Engine", DEFAULT, weights=None, keeps=True)
+CURRENT = _4.way("current", "fp8", adamw=True)
+DELAYED = _4.way("delayed", "fp8", delayed=True)
+_5 = Rung(5, "5_fastest", "inductor", DEFAULT, weights="bf16", keeps=True)
+BF16 = _5.way("bf16 without a graph", "bf16", mode="default")
+FP8 = _5.way("fp8 without a graph", "fp8", mode="default")
+FP8_DELAYED = _5.way("fp8 delayed without a graph", "fp8", mode="default", delayed=True)
 # All that a comparison of the rungs runs, in order; the first of a rung is the one that counts.
 TRAINING = (
-    _way(BASELINE, FP32, "fp32"),
-    _way("1_cublas", "amp bf16", "bf16"),
-    _way("1_cublas", "amp fp16", "fp16"),
-    _way("1_cublas", "tf32", "tf32"),
-    _way("2_sdpa", "amp bf16", "bf16"),
-    _way("3_compile", "default", "bf16"),
-    _way("3_compile", "reduce-overhead", "bf16"),
-    _way("4_transformer_engine", "current", "fp8"),
-    _way("4_transformer_engine", "delayed", "fp8"),
-    _way("4_transformer_engine", "block", "fp8"),
-    _way("4_transformer_engine", "bf16", "bf16"),
-    _way("4_transformer_engine", "current in a graph", "fp8"),
-    _way("4_transformer_engine", "delayed in a graph", "fp8"),
-    _way("5_fastest", "bf16", "bf16"),
-    _way("5_fastest", "fp8", "fp8"),
-    _way("5_fastest", "fp8 delayed", "fp8"),
-    _way("5_fastest", "bf16 without a graph", "bf16"),
-    _way("5_fastest", "fp8 without a graph", "fp8"),
-    _way("5_fastest", "fp8 delayed without a graph", "fp8"),
+    FP32,
+    AMP_BF16,
+    _1.way("amp fp16", "fp16", adamw=True),
+    _1.way("tf32", "tf32"),
+    FUSED,
+    DEFAULT,
+    REDUCED,
+    CURRENT,
+    DELAYED,
+    _4.way("block", "fp8"),
+    _4.way("bf16", "bf16"),
+    replace(CURRENT, name="current in a graph", plain=CURRENT, adamw=False),
+    replace(DELAYED, name="delayed in a graph", plain=DELAYED),
+    replace(BF16, name="bf16", plain=BF16, adamw=True),
+    replace(FP8, name="fp8", plain=FP8, adamw=True),
+    replace(FP8_DELAYED, name="fp8 delayed", plain=FP8_DELAYED, adamw=True),
+    BF16,
+    FP8,
+    FP8_DELAYED,
 )
-# Those that also take the optimizer's step: what counts, and what counts for something of its own.
-WITH_ADAMW = (
-    *("0 fp32", "1 amp bf16", "1 amp fp16", "2 amp bf16", "3 default", "3 reduce-overhead"),
-    *("4 current", "5 bf16", "5 fp8", "5 fp8 delayed"),
-)
-# Rung -> the way of the rung before that it is held against; rungs 4 and 5 both start from rung 3.
-BEFORE = {"1": "0 fp32", "2": "1 amp bf16", "3": "2 amp bf16", "4": "3 default", "5": "3 default"}
-COMPILED = ("3", "5")  # rungs that torch.compile has a part in
-# Ways that replay CUDA graphs, whose tensors the allocator's account does not show.
-GRAPHS = (
-    *("3 reduce-overhead", "5 bf16", "5 fp8", "5 fp8 delayed"),
-    *("4 current in a graph", "4 delayed in a graph"),
-)
-# The same kernels launched one by one.
-WITHOUT_GRAPHS = {
-    "3 reduce-overhead": "default",
-    "5 bf16": "bf16 without a graph",
-    "5 fp8": "fp8 without a graph",
-    "5 fp8 delayed": "fp8 delayed without a graph",
-    "4 current in a graph": "current",
-    "4 delayed in a graph": "delayed",
-}
+BY_LABEL = {way.label: way for way in (*TRAINING, TUNED)}
 
 
 @functools.cache
@@ -108,15 +150,16 @@ def load(rung: str) -> ModuleType:
 
 def script_on(way: Way, where: torch.device) -> ModuleType:
     """The script of a way's rung, which from now on runs on `where`."""
-    script = load(way.rung)
+    script = load(way.rung.script)
     script.DEVICE = where.type  # a machine with a GPU has a CPU too
     return script
 
 
 def without(way: Way, where: torch.device) -> str | None:
     """Why a way's products can't run on this device, or None where they can."""
+    engine = "Transformer Engine"
     if where.type != "cuda":
-        return "Transformer Engine needs an NVIDIA GPU" if way.rung.startswith("4") else None
+        return f"{engine} needs an NVIDIA GPU" if way.rung.backend == engine else None
     if way.products == "fp8" and (have := torch.cuda.get_device_capability(where)) < (8, 9):
         return f"FP8 products need sm_89; this is sm_{have[0]}{have[1]}"
     return None
@@ -138,9 +181,9 @@ def gradients(model: nn.Module) -> list[Tensor]:
 def answer(way: Way, model: nn.Module, call: Call, x: Tensor, target: Tensor) -> Answer:
     """The loss and gradients of a step that changes no weight, in float32. `call` is the model's
     step on `x` (B, T, C), which has run before: some scales are those of the step before."""
-    script = load(way.rung)
+    script = load(way.rung.script)
     if way.products == "fp16":  # the optimizer takes the loss scale out again
-        call = script.step(model, x, target, way.way, script.optimizer_of(model, lr=0.0))
+        call = script.step(model, x, target, way.name, script.optimizer_of(model, lr=0.0))
     loss = float(call())
     return Answer(loss, gradients(model))
 
@@ -177,7 +220,7 @@ def problem(width: int, batch: int, sequence: int, where: torch.device) -> tuple
 
 def heads(width: int) -> int:
     """Attention heads H of a model of this width C; the scripts' own are wider than `models`'."""
-    return max(1, width // load(BASELINE).HEAD)
+    return max(1, width // load(FP32.rung.script).HEAD)
 
 
 def caches(layers: int, width: int, sequence: int, kind: torch.dtype, where: torch.device):
@@ -191,9 +234,9 @@ def caches(layers: int, width: int, sequence: int, kind: torch.dtype, where: tor
 def reference(layers: int, width: int, x: Tensor, target: Tensor) -> Answer:
     """Rung 0 in float32, without TF32: what all others are held against."""
     with formats.products_in("fp32"):
-        script = script_on(TRAINING[0], x.device)
+        script = script_on(FP32, x.device)
         model = script.build(width, layers, x.device)
-        return answer(TRAINING[0], model, script.step(model, x, target), x, target)
+        return answer(FP32, model, script.step(model, x, target), x, target)
 
 
 def batch_of(width: int) -> int:

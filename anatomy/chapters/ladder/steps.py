@@ -3,6 +3,7 @@ and are profiled, which may crash beside a graph (github.com/pytorch/pytorch/iss
 with graphs then use what was compiled for the same way without."""
 
 import gc
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,6 @@ from torch import Tensor, nn
 
 from anatomy.chapters.ladder import copies, gates, kernels, rungs
 from anatomy.chapters.ladder.rungs import Answer, Call, Way
-from anatomy.machine import host
 from anatomy.measure.stopwatch import Stopwatch, compilations
 from anatomy.parts import memory, models
 from anatomy.table.errors import AnatomyError
@@ -25,9 +25,25 @@ SHARED = (
     *(f"{kind}_s" for kind in kernels.KINDS),
     *("busy_s", "kernels_per_call", "kernel_seconds"),
 )
-# Bytes for each weight when all ways are there: weights and gradients of four models in float32,
-# of four in Transformer Engine and of three in bfloat16 with all they need, and ten optimizers.
-BYTES_PER_WEIGHT = 196
+# Bytes for each weight while all ways are set up. Transformer Engine's models and all graphs keep
+# what is theirs: gradients, and weights cast to another format.
+SET_UP = {
+    "weights and gradients in float32, held once": 4 + 4,
+    "those in bfloat16, held once": 2 + 2,
+    "four models of Transformer Engine, and two graphs of them": 4 * (2 + 2 + 2) + 2 * (2 + 2),
+    "four graphs of compiled steps": (4 + 2) + 3 * (2 + 2),
+    "rung 0's gradients, a way's own, and its casts": 4 + 4 + 4,
+    "the optimizer that takes a loss scale out": 4 + 4,
+}
+# The same with AdamW: two moments for each rung, and float32 weights where its model has none; rung
+# 5's copies the gradients as well.
+WITH_OPTIMIZERS = {
+    "weights and gradients in float32, held once, and four rungs' moments": 4 + 4 + 4 * 8,
+    "those in bfloat16, and an optimizer's": 2 + 2 + 4 + 4 + 8,
+    "one model of Transformer Engine": 2 + 2 + 2 + 4 + 8,
+    "graphs of compiled steps, and a way's casts": (4 + 2) + 3 * (2 + 2) + 4,
+}
+BYTES_PER_WEIGHT = max(sum(SET_UP.values()), sum(WITH_OPTIMIZERS.values()))
 BYTES_PER_ACTIVATION = 400  # for each element of a layer's input: of rung 0 and of six CUDA graphs
 
 
@@ -87,42 +103,63 @@ class Bench:
     watch: Stopwatch
     switches: dict[str, Any]  # those of the process
     _models: dict[tuple[str, str], nn.Module] = field(default_factory=dict)
+    _first: dict[str, nn.Module] = field(default_factory=dict)  # by the format of its weights
+    _optimizers: dict[tuple[str, int], torch.optim.Optimizer] = field(default_factory=dict)
 
     def model(self, way: Way) -> nn.Module:
-        """The model of a way, shared where another way of its rung changes nothing in it."""
-        # Transformer Engine keeps scales in its modules, and rung 5 how they multiply.
-        kept = way.way.removesuffix(" without a graph").removesuffix(" in a graph")
-        own = kept if way.rung[0] in "45" else ""
-        if (way.rung, own) not in self._models:
+        """The model of a way, shared where another way of its rung changes nothing in it; those of
+        several rungs share their weights where these are the same."""
+        if way.model not in self._models:
             script = rungs.script_on(way, self.x.device)
-            size = self.size
-            self._models[way.rung, own] = script.build(size.width, size.layers, self.x.device)
-        return self._models[way.rung, own]
+            model = script.build(self.size.width, self.size.layers, self.x.device)
+            if way.rung.weights:
+                use_weights_of(self._first.setdefault(way.rung.weights, model), model)
+            self._models[way.model] = model
+        return self._models[way.model]
+
+    def optimizer(self, way: Way, model: nn.Module) -> torch.optim.Optimizer:
+        """That of a rung, which changes no weight; one for all models of the same weights."""
+        key = way.rung.script, id(next(model.parameters()))
+        if key not in self._optimizers:
+            script = rungs.script_on(way, self.x.device)
+            self._optimizers[key] = script.optimizer_of(model, lr=0.0)
+        return self._optimizers[key]
+
+    def forget(self, ready: Iterable["Ready"]) -> None:
+        """Let go of all models but those of `ready`."""
+        kept = {each.way.model for each in ready}
+        self._models = {name: model for name, model in self._models.items() if name in kept}
 
 
-def require_memory(size: Size, where: torch.device) -> None:
-    """Raise OutOfMemory where fewer bytes are free than all ways need."""
+def use_weights_of(held: nn.Module, model: nn.Module) -> None:
+    """Let `model` use the weights of `held`, and so its gradients, where names, shapes and values
+    are the same; where they are not, it keeps its own, and its gates find out why."""
+    theirs, own = dict(held.named_parameters()), dict(model.named_parameters())
+    if theirs.keys() != own.keys():
+        return
+    if not all(torch.equal(theirs[name], own[name]) for name in own):
+        return
+    for name, weight in theirs.items():
+        place, _, last = name.rpartition(".")
+        setattr(model.get_submodule(place), last, weight)
+
+
+def needed_bytes(size: Size) -> int:
+    """Bytes that all ways together take at their worst moment, about."""
     weights = 12 * size.width**2 * size.layers
-    heads = rungs.heads(size.width)
     # Attention written out in float32: a table of scores kept for each layer, and five at work.
-    scores = (size.layers + 5) * heads * size.tokens * size.sequence * 4
+    scores = (size.layers + 5) * rungs.heads(size.width) * size.tokens * size.sequence * 4
     kept = BYTES_PER_ACTIVATION * size.layers * size.tokens * size.width
-    need = weights * BYTES_PER_WEIGHT + scores + kept
-    host.require_bytes(where, need, f"The ladder at width {size.width}")
+    return weights * BYTES_PER_WEIGHT + scores + kept
 
 
 def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:
     """All ways that pass their gates, in their order, and of the others why they do not."""
     ready: dict[str, Ready] = {}
     refused: dict[str, str] = {}
-    plain = [way for way in rungs.TRAINING if way.label not in rungs.GRAPHS]
-    # A library's own step may be none that can be captured, so those of rung 4 come last of all.
-    graphs = sorted(
-        (way for way in rungs.TRAINING if way.label in rungs.GRAPHS),
-        key=lambda way: rungs.GRAPHS.index(way.label),
-    )
-    for way in (*plain, *graphs):
-        same = copies.twin_of(way)
+    # A library's own step may be none that can be captured, so graphs of it come last of all.
+    for way in sorted(rungs.TRAINING, key=lambda way: (way.graph, way.graph and not way.mode)):
+        same = way.plain and way.plain.label
         if same in refused:  # what a graph replays has been tried, and has not passed
             refused[way.label] = refused[same]
             continue
@@ -144,15 +181,14 @@ def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
     way with CUDA graphs, the same way without. AnatomyError: it can't run here, or is void."""
     where, size = bench.x.device, bench.size
     copies.require_possible(way, where)
-    graphs = copies.graphs(way)
-    if way.way not in rungs.script_on(way, where).WAYS:
-        raise AnatomyError(f"{way.rung}.py has no way that is called {way.way!r}")
+    if way.name not in rungs.script_on(way, where).WAYS:
+        raise AnatomyError(f"{way.rung.script}.py has no way that is called {way.name!r}")
     model = bench.model(way)
     gates.require_equal_parameters(model, sum(g.numel() for g in bench.wanted.gradients))
     model.zero_grad(set_to_none=True)
     held = _reserved(where)
     call, told = _first(way, bench, model, plain)
-    if "delayed" in way.way and not graphs:
+    if way.delayed and not way.graph:
         told |= _settling(way, model, call, bench.wanted)
     found = rungs.answer(way, model, call, bench.x, bench.target)
     told["loss_error"], told["gradient_error"] = rungs.strays(found, bench.wanted)
@@ -162,12 +198,12 @@ def prepare(way: Way, bench: Bench, plain: Ready | None = None) -> Ready:
     told |= {"parameters": sum(p.numel() for p in model.parameters())}
     if plain:
         told |= {name: plain.told[name] for name in SHARED if name in plain.told}
-    elif not graphs:
+    elif not way.graph:
         told |= _counted(way, model, call, size)
     for _ in range(WARM_UPS):
         call()
-    told |= _memory(model, call, where, held, graphs)
-    if not graphs:
+    told |= _memory(model, call, where, held, way.graph)
+    if not way.graph:
         told |= _profiled(call, bench.watch)
     return Ready(way, model, call, told)
 
@@ -176,8 +212,8 @@ def with_optimizer(each: Ready, bench: Bench) -> Call:
     """The same step with AdamW's behind it, warm. Its learning rate is 0, so that every step starts
     from the same weights; the work is the same."""
     script = rungs.script_on(each.way, bench.x.device)
-    optimizer = script.optimizer_of(each.model, lr=0.0)
-    call = script.step(each.model, bench.x, bench.target, each.way.way, optimizer)
+    optimizer = bench.optimizer(each.way, each.model)
+    call = script.step(each.model, bench.x, bench.target, each.way.name, optimizer)
     for _ in range(WARM_UPS):
         call()
     return call
@@ -186,22 +222,21 @@ def with_optimizer(each: Ready, bench: Bench) -> Call:
 def _first(way: Way, bench: Bench, model: nn.Module, plain: Ready | None) -> tuple[Call, dict]:
     """A way's step after its first calls, and what setting it up took. AnatomyError: it was to be
     compiled or to be captured, and was not."""
-    script = rungs.load(way.rung)
+    script = rungs.load(way.rung.script)
     made: list[Call] = []
     compiled, skipped = compilations(), gates.skipped_graphs()
-    late = way.rung.startswith("3") and way.label in rungs.GRAPHS
+    late = way.graph and way.mode is not None and not way.same_code  # the compiler makes it
 
     def set_up() -> None:
-        made.append(script.step(model, bench.x, bench.target, way.way))
+        made.append(script.step(model, bench.x, bench.target, way.name))
         for _ in range(FIRST_CALLS if late else 1):
             made[0]()
 
     told: dict[str, Any] = {"setup_s": bench.watch.wall([set_up])}
-    if way.rung[0] not in rungs.COMPILED:
+    if way.mode is None:
         return made[0], told
     told["graphs"] = compilations() - compiled
-    # Rung 5 compiles the same with and without CUDA graphs, and in one process only once.
-    if plain and way.rung.startswith("5"):
+    if plain and way.same_code:  # in one process it is compiled once
         told["setup_s"] += plain.told["setup_s"]
         told["graphs"] += plain.told["graphs"]
     if not told["graphs"]:
@@ -226,7 +261,7 @@ def _settling(way: Way, model: nn.Module, call: Call, wanted: Answer) -> dict[st
 
 def _counted(way: Way, model: nn.Module, call: Call, size: Size) -> dict[str, Any]:
     """`counted_flops` and how they are known; AnatomyError where they are not those of rung 0."""
-    if way.rung.startswith("4"):  # its operators are its own
+    if way.rung.backend == "Transformer Engine":  # its operators are its own
         work = gates.by_shapes(model, size.tokens)
     else:
         work = gates.counted(call)

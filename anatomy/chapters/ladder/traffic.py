@@ -7,11 +7,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +34,14 @@ WAYS = (WRITTEN_OUT, IN_BF16, FUSED)
 ITEM, WIDE = 2, 4  # bytes of an element of bfloat16 and of float32
 PROFILER = "ncu"
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
+SHORTEST, LENGTHS = 512, 3  # a profiler takes a fiftieth of a second for each kernel, or more
 REPEATS = 2  # of each call, if there is time
 REPORT_S = 15.0  # for the call that is running, and for the profiler to write its report
+LOOK_S = 0.1  # between looks at whether the profiler has given up
+FAILED = "==ERROR=="  # begins a line of it; what it profiles goes on to its end all the same
+# Who may read counters: a switch of the driver, and the capabilities that go past it.
+DRIVER, OWN = Path("/proc/driver/nvidia/params"), Path("/proc/self/status")
+SYS_ADMIN, PERFMON = 1 << 21, 1 << 38
 
 
 @dataclass(frozen=True)
@@ -131,9 +139,9 @@ def cells(heads: int, width: int, longest: int) -> list[Row]:
     """What is called, shortest first, each length with `heads` heads, whose scores fit a cache
     where it is short, and with as many as the tokens of the longest make up, as a batch has."""
     lengths = []
-    while longest >= 512 and len(lengths) < 5:
+    while longest >= SHORTEST and len(lengths) < LENGTHS:
         lengths.insert(0, longest)
-        longest //= 2
+        longest //= 4
     lengths = lengths or [longest]
     found = {}
     for T in lengths:
@@ -191,6 +199,8 @@ def counters(wanted: Sequence[Row], where: torch.device, limit_s: float) -> dict
         raise AnatomyError("only an NVIDIA GPU has them")
     if (profiler := shutil.which(PROFILER)) is None:
         raise AnatomyError("Nsight Compute (ncu) is not installed")
+    if reason := forbidden():
+        raise AnatomyError(reason)
     with tempfile.TemporaryDirectory() as folder:
         plan, done, log = (Path(folder) / name for name in ("plan", "done", "log"))
         begin = time.time()
@@ -212,29 +222,61 @@ def counters(wanted: Sequence[Row], where: torch.device, limit_s: float) -> dict
         command += ["--page", "raw", "--print-units", "base", "--print-kernel-base", "function"]
         command += ["--clock-control", "none", "--cache-control", "none"]
         command += ["--metrics", f"{READ},{WRITTEN}", sys.executable, "-P", script, str(plan)]
+        text = told(command, log, limit_s + REPORT_S)
+        if FAILED in text or not done.exists():
+            raise AnatomyError(complaint(text))
+        return by_cell(list(launches(text)), json.loads(done.read_text(encoding="utf-8")))
+
+
+def forbidden() -> str | None:
+    """Why this process may not read the card's counters, as far as the system tells, or None."""
+    try:
+        only = re.search(r"^RmProfilingAdminOnly: 1", DRIVER.read_text(), re.MULTILINE)
+        has = int(re.search(r"^CapEff:\s*(\w+)", OWN.read_text(), re.MULTILINE).group(1), 16)
+    except (OSError, AttributeError):
+        return None  # the profiler will find out
+    if not only or has & (SYS_ADMIN | PERFMON):
+        return None
+    return "ERR_NVGPUCTRPERM: this driver lets administrators alone read them"
+
+
+def told(command: Sequence[str], log: Path, limit_s: float) -> str:
+    """What the profiler writes to `log`, and to its outputs, until it ends or reports an error; in
+    both cases nothing of it goes on. AnatomyError: it can't be started, or was not done in time."""
+    outputs = log.with_suffix(".outputs")
+    with outputs.open("wb") as file:
         try:
-            ended = subprocess.run(
+            running = subprocess.Popen(
                 command,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=limit_s + REPORT_S,
-                env=os.environ | {"TMPDIR": folder},
+                stdout=file,
+                stderr=file,
+                env=os.environ | {"TMPDIR": str(log.parent)},
+                start_new_session=True,
             )
-        except subprocess.TimeoutExpired:
-            raise AnatomyError(f"ncu was not done after {limit_s + REPORT_S:.0f} s") from None
         except OSError as error:
             raise AnatomyError(f"ncu can't be started: {error.strerror}") from None
-        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-        if not done.exists():
-            raise AnatomyError(complaint("\n".join((text, ended.stdout, ended.stderr))))
-        return by_cell(list(launches(text)), json.loads(done.read_text(encoding="utf-8")))
+    texts, until = (log, outputs), time.monotonic() + limit_s
+    try:
+        while running.poll() is None and FAILED not in _read(texts):
+            if time.monotonic() > until:
+                raise AnatomyError(f"ncu was not done after {limit_s:.0f} s")
+            time.sleep(LOOK_S)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    return _read(texts)
+
+
+def _read(files: Sequence[Path]) -> str:
+    there = (file for file in files if file.exists())
+    return "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in there)
 
 
 def complaint(text: str) -> str:
     """Why the profiler counted nothing, in its own words: its errors, or else its last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [re.sub(r"^==ERROR==\s*", "", line) for line in lines if line.startswith("==ERROR==")]
+    errors = [line.removeprefix(FAILED).strip() for line in lines if line.startswith(FAILED)]
     return " ".join(errors[:2]) or (lines[-1][:300] if lines else "ncu said nothing")
 
 

@@ -187,6 +187,19 @@ def test_on_a_cpu_two_backends_say_why_not_and_the_default_says_which(quick):
     assert set(found.sequence) == {64} and set(found.quantity) == {"step_wall"}
 
 
+def test_a_causal_mask_is_timed_beside_at_two_lengths(quick, monkeypatch):
+    monkeypatch.setattr(attention_calls, "SHORTEST", 4)
+    monkeypatch.setattr(attention, "lengths", lambda longest, full: [longest])
+    found = attention.backends(dtype="fp32", **quick)
+    masked = found[found.causal]
+    assert set(found.direction) == {*attention.DIRECTIONS} | set(masked.direction)
+    assert set(masked.direction) == {f"{name}, causal" for name in attention.DIRECTIONS}
+    assert set(masked.sequence) == {16, 4} and set(found[~found.causal].sequence) == {64}
+    assert set(masked[masked.median_s.notna()].variant) >= {"manual", "flash", "default"}
+    every = attention.backends(dtype="fp32", causal=True, **quick)
+    assert every.causal.all() and set(every.direction) == set(attention.DIRECTIONS)
+
+
 def test_a_way_that_disagrees_leaves_the_others_their_times(quick, monkeypatch):
     real = attention_calls.manual
     monkeypatch.setattr(attention, "DIRECTIONS", ("forward",))

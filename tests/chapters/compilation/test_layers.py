@@ -33,6 +33,34 @@ def test_a_layer_that_is_written_out_is_causal_and_turns_by_place():
     assert torch.allclose(turned.norm(dim=-1), q.norm(dim=-1), rtol=1e-4)
 
 
+def test_a_stack_is_one_graph_and_does_as_much_as_its_layers():
+    whole, *stacks = [cell for cell in layers.cells(1.0) if cell.layers > 1]
+    assert [cell.layers for cell in (whole, *stacks)] == [2, 8, 32] and "L=2" in whole.op
+    for cell in stacks:
+        assert cell.flops * whole.layers == whole.flops * cell.layers
+        assert cell.needed_bytes > whole.needed_bytes
+    small = layers.scaled(1 / 32, *layers.STACK, 3)
+    assert len(layers.layer_of(small, CPU)) == 3
+    found = layers.measure([small], CPU, "eager", 6, 0.02, layers.TUNED_MODES)
+    timed = found[found.role == "variant"].set_index("variant")
+    assert list(timed.index) == ["compiled", "max-autotune"] and set(found.layers) == {3}
+    assert timed.setup_s.notna().all() and timed.note.isna().all()
+
+
+def test_gradients_of_many_layers_in_bf16_are_within_what_is_allowed():
+    """What rounding adds up to in 32 layers: their first gradients come last."""
+    cell = layers.Cell(*layers.STACK[:2], 64, 1, 32, 32)
+    found = layers.measure([cell], CPU, "eager", 6, 0.02)
+    assert found.note.isna().all() and 0 < found.error.max() < layers.ALLOWED / 2
+
+
+def test_a_stack_that_does_not_fit_says_so_and_the_others_are_measured(monkeypatch):
+    small, large = (layers.scaled(1 / 64, *layers.STACK, many) for many in (2, 10**9))
+    found = layers.measure([large, small], CPU, "eager", 6, 0.02)
+    refused = found[found.layers == large.layers]
+    assert refused.note.notna().all() and found[found.layers == 2].note.isna().all()
+
+
 def test_a_layer_that_fails_says_why_and_the_others_go_on(monkeypatch):
     whole = layers._cell
 

@@ -91,7 +91,7 @@ def training(
     for seed, op in enumerate((FORWARD_BACKWARD, WITH_ADAMW)):
         ratios = RATIOS | (WIDE if width >= 4096 else {})
         if op == WITH_ADAMW:
-            ratios = {name: r for name, r in ratios.items() if name in rungs.WITH_ADAMW}
+            ratios = {name: r for name, r in ratios.items() if rungs.BY_LABEL[name].adamw}
         base = work / RUNG_0_FLOPS_PER_S * (1.1 if seed else 1.0)
         table = synthetic.compared(
             op, "step_wall", base, ratios, control="0 fp32", seed=seed, flops=work
@@ -99,27 +99,22 @@ def training(
         blocks = {row["variant"]: row["blocks_s"] for row in table}
         rows += [row | _told(row, blocks, op) for row in table]
         for label, why in VOID.items():
-            if op == FORWARD_BACKWARD or label in rungs.WITH_ADAMW:
+            if op == FORWARD_BACKWARD or rungs.BY_LABEL[label].adamw:
                 told = {"op": op, "variant": label, "role": "variant", "quantity": "step_wall"}
-                rows.append(told | _named(label) | {"note": why})
+                rows.append(told | rungs.BY_LABEL[label].columns | {"note": why})
     size = {"width": width, "layers": layers, "batch": sequences, "sequence": sequence}
     rows = [row | size for row in rows]
     asked = {"width": width, "layers": layers, "batch": batch, "sequence": sequence}
     return synthetic.record(root, "ladder.training", rows, **asked, **params)
 
 
-def _named(label: str) -> dict[str, str]:
-    (way,) = (each for each in rungs.TRAINING if each.label == label)
-    return {"rung": way.rung, "way": way.way, "products": way.products}
-
-
 def _told(row: dict, blocks: dict[str, list[float]], op: str) -> dict[str, Any]:
     label = row["variant"].removesuffix(" (again)")
-    rung, named, graphs = label[0], _named(label), label in rungs.GRAPHS
+    way, rung = rungs.BY_LABEL[label], label[0]
     first = op == FORWARD_BACKWARD
     busy = 0.9 * row["median_s"]
-    told = named | {
-        "limit": f"matmul {named['products']}",
+    told = way.columns | {
+        "limit": f"matmul {way.products}",
         "loss_error": 0.0 if rung == "0" else 1e-4,
         "gradient_error": 0.0 if rung == "0" else 4e-3,
         "parameters": 25_174_016,
@@ -130,9 +125,9 @@ def _told(row: dict, blocks: dict[str, list[float]], op: str) -> dict[str, Any]:
         "backend_by": "its kernels",
         "setup_s": SETUP_S[rung],
         "graphs": 1 if rung in "35" else None,
-        "share_of_ceiling": row["flops"] / row["median_s"] / CEILINGS[named["products"]],
-        "peak_bytes": PEAK_BYTES[rung] if first and not graphs else None,
-        "total_peak_bytes": 2 * PEAK_BYTES[rung] if first and not graphs else None,
+        "share_of_ceiling": row["flops"] / row["median_s"] / CEILINGS[way.products],
+        "peak_bytes": PEAK_BYTES[rung] if first and not way.graph else None,
+        "total_peak_bytes": 2 * PEAK_BYTES[rung] if first and not way.graph else None,
         "reserved_bytes": 3 * PEAK_BYTES[rung] if first else None,
         "kernels_per_call": KERNELS[rung] if first else None,
         "kernel_seconds": kernel_seconds(label) if first else None,
@@ -140,11 +135,11 @@ def _told(row: dict, blocks: dict[str, list[float]], op: str) -> dict[str, Any]:
         "gap_s": row["median_s"] - busy if first else None,
         "enqueue_s": 0.5 * row["median_s"],
     }
-    if "delayed" in named["way"] and not graphs:
+    if way.delayed and not way.graph:
         told |= {"first_gradient_error": 1.0, "settled_at": 3}
     shares = {"product_s": 0.6, "attention_s": 0.2, "pointwise_s": 0.15, "other_s": 0.05}
     told |= {name: busy * share if first else None for name, share in shares.items()}
-    before = rungs.BEFORE.get(rung)
+    before = way.rung.builds_on and way.rung.builds_on.label
     if row["role"] == "again" or before not in blocks:
         return told
     ratio = intervals.ratio_interval(row["blocks_s"], blocks[before])

@@ -15,8 +15,7 @@ from tests.fakes.toys import TOY
 
 CPU = torch.device("cpu")
 FORWARD, DECODING = Task("forward", 64, 2, 2, 16), Task("decoding", 64, 2, 1, 1, 24)
-ON_CPU = [way for way in rungs.TRAINING if way.rung[0] != "4"]
-ON_CPU = [way for way in ON_CPU if not copies.graphs(way)]
+ON_CPU = [way for way in rungs.TRAINING if way.rung.number != 4 and not way.graph]
 
 
 @pytest.fixture(autouse=True)
@@ -57,16 +56,16 @@ def test_every_way_that_a_cpu_has_adds_what_rung_0_adds(task, way):
 def test_a_step_of_decoding_is_the_last_token_of_the_whole_sequence(way):
     """Keys and values kept from the tokens before give what the causal pass over all gives."""
     B, T, C, L = 1, 12, 64, 2
-    script = copies.own_copy(way.rung, CPU)
+    script = copies.own_copy(way.rung.script, CPU)
     model = script.build(C, L, CPU)
     x = torch.randn(B, T, C, generator=torch.Generator().manual_seed(3))
-    whole = script.inference(model, x, way.way)().float()
+    whole = script.inference(model, x, way.name)().float()
     kind = inference.KEPT_AS.get(way.products, torch.bfloat16)
     caches = [torch.zeros(2, B, 1, T, C, dtype=kind) for _ in range(L)]
     for t in range(T):  # the newest token stands last
         caches = [torch.roll(cache, -1, 3) for cache in caches]
         grown = [cache[:, :, :, T - 1 - t :] for cache in caches]
-        last = script.inference(model, x[:, t : t + 1], way.way, grown)().float()
+        last = script.inference(model, x[:, t : t + 1], way.name, grown)().float()
     off = torch.linalg.vector_norm(last - whole[:, -1:])
     # A scale for the whole tensor is another one for a single token of it.
     allowed = 2**-4 if way.products == "fp8" else 2**-6

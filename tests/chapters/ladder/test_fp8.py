@@ -109,6 +109,16 @@ def test_what_is_larger_than_the_step_before_becomes_the_largest_and_no_nan():
     assert (x8.float() * undo).tolist() == [[1.0, -2.0, 2.0]]
 
 
+@pytest.mark.parametrize("kind", ["E4M3", "E5M2"])
+def test_a_nan_is_kept_through_the_cast(kind):
+    fastest = script("5_fastest")
+    kind, x = getattr(fastest, kind), torch.tensor([[1.0, float("nan"), 4.0]])
+    x8, turned, undo, largest = fastest.cast_by_operators(x, torch.tensor([2.0]), kind, False)
+    assert x8.float().isnan().tolist() == [[False, True, False]] and not undo.isnan()
+    assert turned[1].float().isnan() and largest.isnan().all(), "and the next step's scale is one"
+    assert fastest.to_fp8(x[:, :1], largest)[0].float().isnan().all()
+
+
 # Casts of the kernel and of the operators: M, K, format, GELU, parts that the largest comes in.
 CASTS = """
 import importlib.util, torch
@@ -132,6 +142,15 @@ for M, K, kind, active, parts in (
     assert torch.equal(turned, eight.t())
     torch.testing.assert_close(made[2], wanted[2])
     torch.testing.assert_close(made[3].max(), wanted[3].max())
+x[5, 7] = float("nan")
+for kind in (fastest.E4M3, fastest.E5M2):
+    made = fastest._shapes(x, seen, kind, False)
+    fastest.cast_kernel[(fastest.PROGRAMS,)](x, seen, *made, M, K, most, parts, False)
+    assert made[3].isnan().any(), "what is largest is not known"
+assert made[0][5, 7].isnan() and made[1][7, 5].isnan()  # the interpreter has none in e4m3
+seen[3] = float("nan")
+fastest.cast_kernel[(fastest.PROGRAMS,)](x, seen, *made, M, K, most, parts, False)
+assert made[2].isnan()
 print("equal")
 """
 
@@ -179,6 +198,26 @@ def test_delayed_scales_are_those_of_the_step_before(problem, quick):
     settled = gradients(model)
     fastest.step(model, x, target, "fp8")()
     assert strays(settled, gradients(model)) < 2**-3 < strays(late, gradients(model))
+
+
+def test_what_a_step_that_failed_has_left_is_not_added_to_the_next_ones_scales(problem, quick):
+    fastest = script("5_fastest")
+    model = fastest.build(WIDTH, LAYERS, "cpu")
+    call = fastest.step(model, *problem, "fp8 delayed")
+    call()
+    kept = [each for linear in fastest.linears(model) for each in linear.seen]
+    before = [each.max().item() for each in kept]
+    for each in kept:
+        each.grad = torch.full_like(each, 100.0)
+    call()
+    assert [each.max().item() for each in kept] == pytest.approx(before, rel=0.1)
+
+
+def test_one_operator_serves_all_copies_of_a_script():
+    first, second = script("5_fastest"), script("5_fastest")
+    assert first.cast_by_kernel is second.cast_by_kernel
+    cast = first.cast_by_kernel(torch.ones(2, 4), torch.ones(1), first.E4M3, False)
+    assert (cast[0].float() == 448).all()
 
 
 @pytest.mark.parametrize("way", ["fp8", "fp8 delayed"])

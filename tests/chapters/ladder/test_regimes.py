@@ -126,7 +126,7 @@ def test_a_graph_has_the_kernels_of_its_twin(monkeypatch):
 
 
 def _on_a_gpu(way, where):
-    if way.rung[0] == "4":
+    if way.rung.number == 4:
         raise AnatomyError("no Transformer Engine")
 
 
@@ -176,14 +176,19 @@ def test_code_for_a_cpu_is_generated_and_no_compiler_called(monkeypatch):
     from torch._inductor.async_compile import AsyncCompile
     from torch._inductor.cpp_builder import CppBuilder
 
-    def built(self):
+    called = []
+
+    def built(self):  # who asks whether something can be built catches every error
+        called.append(self)
         raise AssertionError("a C++ compiler was called")
 
+    torch._inductor.cpu_vec_isa.valid_vec_isa_list.cache_clear()
     before = AsyncCompile.cpp_pybinding
     monkeypatch.setattr(CppBuilder, "build", built)
     with copies.apart(CPU):
         (row,) = graphs._on_the_cpu()
     assert row["made_by"] == "C++" and row["count"] == 1 and row["device"] == "cpu"
+    assert not called
     assert AsyncCompile.cpp_pybinding is before
 
 

@@ -22,7 +22,7 @@ def test_a_script_holds_each_way_against_the_limit_of_its_own_number_format(rung
     monkeypatch.setattr(anatomy, "compare", lambda calls, **rest: given.update(rest, calls=calls))
     runpy.run_path(str(FOLDER / f"{rung}.py"), run_name="__main__")
     assert given["flops"] > 0 and given["quantity"] == "step_wall"
-    formats = {way.way: way.products for way in rungs.TRAINING if way.rung == rung}
+    formats = {way.name: way.products for way in rungs.TRAINING if way.rung.script == rung}
     limits = given.get("limit", "matmul fp32")
     for way in given["calls"].keys() & formats:
         limit = limits if isinstance(limits, str) else limits[way]

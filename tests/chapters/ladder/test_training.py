@@ -92,7 +92,9 @@ def test_the_attention_that_ran_is_named(table):
 
 def test_the_optimizers_step_is_measured_of_what_counts(table):
     whole = table[table.op == comparison.WITH_OPTIMIZER]
-    assert set(whole.variant) - {"0 fp32 (again)"} == set(rungs.WITH_ADAMW)
+    assert set(whole.variant) - {"0 fp32 (again)"} == {
+        way.label for way in rungs.TRAINING if way.adamw
+    }
     assert whole.peak_bytes.isna().all() and whole.gap_s.isna().all()
     compiled = table[table.rung == "3_compile"].set_index("variant")
     assert (compiled.graphs["3 default"] == 1).all(), "compiled once for both comparisons"
@@ -293,7 +295,7 @@ def test_a_graph_of_what_is_void_is_void(bench, monkeypatch):
 
 
 def test_a_way_that_its_script_does_not_know_is_refused(bench, monkeypatch):
-    unknown = rungs.Way("2_sdpa", "amp fp64", "bf16", 1.0, 1.0)
+    unknown = rungs.FUSED.rung.way("amp fp64", "bf16")
     with pytest.raises(AnatomyError, match="has no way"):
         steps.prepare(unknown, bench)
 
@@ -323,7 +325,7 @@ def test_with_its_optimizer_a_step_starts_from_equal_weights_each_time(bench, la
 
 
 def test_work_is_counted_exactly_and_other_work_is_refused(bench):
-    script = rungs.load(rungs.BASELINE)
+    script = rungs.load(rungs.FP32.rung.script)
     model = script.build(SIZE.width, SIZE.layers, CPU)
     work = gates.counted(script.step(model, bench.x, bench.target))
     attention = 3 * SIZE.attention_flops
