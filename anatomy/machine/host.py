@@ -133,6 +133,12 @@ def here() -> dict[str, str | None] | None:
     }
 
 
+def first_card() -> driver.Size | None:
+    """What the first GPU that torch would see has, asked of the driver; None without one."""
+    cards = driver.visible_cards() if versions.torch_build().cuda else []
+    return driver.size(cards[0]) if cards else None
+
+
 def cpu_slug() -> str:
     """The slug under which this host's CPU is recorded."""
     return f"cpu-{_slug(_cpu_model())}"
@@ -168,9 +174,12 @@ def free_bytes(device: Device) -> int | None:
         return _free_host_bytes()
     import torch
 
-    # What torch holds in reserve is free for torch, though not for the driver.
-    reserve = torch.cuda.memory_reserved(index) - torch.cuda.memory_allocated(index)
-    return torch.cuda.mem_get_info(index)[0] + reserve
+    # What torch holds in reserve is free for torch, though not for the driver; and a process may
+    # have been allowed a part of the card alone.
+    free, whole = torch.cuda.mem_get_info(index)
+    held = torch.cuda.memory_allocated(index)
+    allowed = int(whole * torch.cuda.get_per_process_memory_fraction(index)) - held
+    return max(min(free + torch.cuda.memory_reserved(index) - held, allowed), 0)
 
 
 def require_bytes(device: Device, needed: int, what: str) -> None:

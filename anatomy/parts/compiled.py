@@ -1,12 +1,10 @@
 """The map of torch.compile: one transformer layer in each cell, run eagerly and compiled."""
 
 import copy
-import gc
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,24 +15,17 @@ from anatomy.comparison import compare
 from anatomy.measure import census, stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import demands, memory, models
+from anatomy.parts import memory, models
 from anatomy.parts.graphs import held_before
+from anatomy.parts.sizes import COMPILED, EAGER, GRAPHS, TUNED, LayerCell
 from anatomy.table import intervals
 from anatomy.table.errors import AnatomyError
 
 Call = Callable[[], tuple[Tensor, ...]]
 
-EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
 # Way -> the mode of torch.compile; eager has none.
 MODES = {COMPILED: None, GRAPHS: "reduce-overhead", TUNED: "max-autotune"}
 WITH_GRAPHS = (GRAPHS, TUNED)  # ways that hold CUDA graphs, which a CPU has not
-# (width C, tokens T) of the cells, from a layer that the host can hardly keep up with to one whose
-# kernels last for a millisecond; and those of them in which CUDA graphs are tried as well. Each
-# compilation takes seconds, and all of them together must fit into a minute.
-WIDTHS, TOKENS = (256, 1024, 4096), (256, 4096)
-GRAPH_CELLS = ((256, 256), (4096, 256), (4096, 4096))
-FULL_WIDTHS, FULL_TOKENS = (256, 512, 1024, 2048, 4096, 8192), (64, 256, 1024, 4096, 16384)
-TUNED_CELL = (1024, 256)
 FIRST_CALLS = 3  # set a way up: with CUDA graphs one compiles, one records them, one replays them
 SETTLE_S = 1.0  # of settling, or the budget if that is less; all ways have run before
 # Relative error allowed of the loss and of each matrix's gradient in 16 bits: an output's 2**-6
@@ -43,35 +34,8 @@ ALLOWED_GRADIENT = {"bf16": 2**-5, "fp32": 2**-12, "tf32": 2**-7}
 ALLOWED_OUTPUT = {"bf16": 2**-6, "fp32": 2**-14, "tf32": 2**-9}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One layer size, and the ways that it is run in."""
-
-    width: int  # C
-    tokens: int  # T, of one sequence
-    ways: tuple[str, ...]  # without eager, which is always there
-
-    @property
-    def columns(self) -> dict[str, int]:
-        """The coordinates as columns of a table."""
-        return {"width": self.width, "tokens": self.tokens}
-
-
-def cells(scale: float, full: bool) -> list[Cell]:
-    """The cells of the map, all different; `full`: a finer map, and max-autotune in one cell."""
-    made = []
-    for tokens in FULL_TOKENS if full else TOKENS:
-        for width in FULL_WIDTHS if full else WIDTHS:
-            ways = [COMPILED]
-            ways += [GRAPHS] if full or (width, tokens) in GRAPH_CELLS else []
-            ways += [TUNED] if full and (width, tokens) == TUNED_CELL else []
-            wide, many = demands.heads_of(width * scale), max(1, int(tokens * scale))
-            made.append(Cell(wide, many, tuple(ways)))
-    return made
-
-
 def measure(
-    cells: Sequence[Cell],
+    cells: Sequence[LayerCell],
     training: bool,
     where: torch.device,
     dtype: str,
@@ -93,12 +57,12 @@ def measure(
             except Exception as error:  # the other cells can be measured all the same
                 ways, why = (EAGER, *cell.ways), reason_of(error)
                 found.append(pd.DataFrame([_refused(way, cell, task, why) for way in ways]))
-            let_go(where)
+            memory.give_back(where)
     table = pd.concat(found, ignore_index=True)
     return table.assign(task=task, dtype=dtype)
 
 
-def _cell(cell: Cell, watch: Stopwatch, task, dtype, backend, iters, budget_s) -> pd.DataFrame:
+def _cell(cell: LayerCell, watch: Stopwatch, task, dtype, backend, iters, budget_s) -> pd.DataFrame:
     where, training = watch.device, task == "training"
     held = held_before(where) if where.type == "cuda" else 0
     model = models.transformer(cell.width, 1, where, formats.storage(dtype))
@@ -260,7 +224,7 @@ def _first_call(way: str, columns: dict, seconds: float) -> dict:
     } | columns
 
 
-def _refused(way: str, cell: Cell, task: str, why: str) -> dict:
+def _refused(way: str, cell: LayerCell, task: str, why: str) -> dict:
     told = {"op": f"{task} C={cell.width} T={cell.tokens}", "variant": way, "role": "variant"}
     return told | {"quantity": "step_wall", "note": why} | cell.columns
 
@@ -288,13 +252,7 @@ def without_caches() -> Iterator[None]:
         os.environ |= {switch: before} if before is not None else {}
 
 
-def let_go(where: torch.device) -> None:
-    """Forget all compiled code, and give its memory back."""
-    torch.compiler.reset()
-    gc.collect()
-    if where.type == "cuda":
-        torch.cuda.synchronize(where)
-        torch.cuda.empty_cache()
+let_go = memory.give_back  # as the chapters of the ladder and of layers still call it
 
 
 def cost_per_break(

@@ -11,7 +11,7 @@ from anatomy import claims
 from anatomy.chapters.compilation import chains, compilation, shapes
 from anatomy.chapters.compilation.claims import LAYER
 from anatomy.claims.pace import GPU, HOST, UNKNOWN, pace
-from anatomy.parts import compiled
+from anatomy.parts import compiled, sizes
 from anatomy.table.errors import BadParameter, MeasurementError
 from tests.chapters.compilation import compilation_rows
 from tests.claims.test_claims import edited, verdict
@@ -350,10 +350,10 @@ def test_of_cuda_graphs_only_what_is_reserved_is_told():
 
 
 def test_the_finer_map_has_every_cell_once_and_tunes_in_one():
-    fine = compiled.cells(1.0, full=True)
+    fine = sizes.layer_cells(1.0, full=True)
     assert len({(cell.width, cell.tokens) for cell in fine}) == len(fine) == 30
     assert sum("max-autotune" in cell.ways for cell in fine) == 1
-    site = compiled.cells(1.0, full=False)
+    site = sizes.layer_cells(1.0, full=False)
     assert {(cell.width, cell.tokens) for cell in site} <= {(c.width, c.tokens) for c in fine}
     assert sum("reduce-overhead" in cell.ways for cell in site) == 3
 

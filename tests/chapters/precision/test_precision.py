@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from anatomy.chapters.precision import fp8, gradients, precision, training
-from anatomy.parts import models
+from anatomy.parts import models, sizes
 from anatomy.table.errors import DisagreementError, MeasurementError
 from tests.fakes.fake_stopwatch import made_up_time
 
@@ -209,9 +209,9 @@ def test_small_gradients_vanish_in_fp16_alone_and_a_loss_scale_brings_them_back(
 
 
 def test_sizes_that_differ_stay_different_when_they_are_made_small():
-    assert precision._sizes((256, 1024, 2048), 1 / 1000, 16) == (16, 32, 48)
-    assert precision._sizes((8192, 16384, 4096), 1.0, 16) == (8192, 16384, 4096)
-    assert precision._sizes((1024, 8192), 0.5, 16) == (512, 4096)
+    assert sizes.multiples((256, 1024, 2048), 1 / 1000, 16) == (16, 32, 48)
+    assert sizes.multiples((8192, 16384, 4096), 1.0, 16) == (8192, 16384, 4096)
+    assert sizes.multiples((1024, 8192), 0.5, 16) == (512, 4096)
 
 
 def test_one_cell_without_times_is_a_row_and_a_table_without_any_is_an_error():
