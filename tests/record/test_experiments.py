@@ -215,7 +215,9 @@ def test_a_cpu_has_no_floors_and_says_so(table):
 
 @pytest.mark.parametrize("op", WAYS)
 def test_every_way_of_moving_bytes_does_what_its_reference_says(op):
-    for way, (call, exact) in WAYS[op](2 * limits_requirements.COLUMNS, torch.device("cpu")).items():
+    for way, (call, exact) in WAYS[op](
+        2 * limits_requirements.COLUMNS, torch.device("cpu")
+    ).items():
         torch.testing.assert_close(call().double(), exact().double(), rtol=1e-5, atol=0, msg=way)
 
 
