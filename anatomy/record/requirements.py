@@ -21,7 +21,7 @@ from anatomy.table import chapters, units
 
 # What is taken beside an experiment's own tensors: the buffer that empties the cache, libraries'
 # workspaces, gaps between the allocator's blocks.
-BESIDE_BYTES = 2**28
+BESIDE_BYTES = 2**29
 ITEM_BYTES = {"fp8": 1, "fp16": 2, "bf16": 2, "fp32": 4, "tf32": 4, "fp64": 8}
 # Number format -> the first compute capability that has it in hardware. Before, PyTorch computes
 # bf16 by way of float32, and takes no notice of the switch for TF32.
