@@ -161,6 +161,22 @@ def unmeasured(
     )
 
 
+def with_refused(
+    table: pd.DataFrame,
+    cell: Cell,
+    notes: Mapping[str, str],
+    *,
+    quantity: str | Sequence[str],
+    where: torch.device,
+) -> pd.DataFrame:
+    """A cell's table, and rows of those of its variants that could not be measured."""
+    if not notes:
+        return table
+    refused = unmeasured(cell, notes, quantity=quantity, where=where)
+    table = table.assign(**{name: value for name, value in cell.items() if name not in table})
+    return pd.concat([table, refused], ignore_index=True) if len(table) else refused
+
+
 def joined(tables: Sequence[pd.DataFrame], promised: Sequence[str] = ()) -> pd.DataFrame:
     """The cells' tables one below the other, with the columns promised even where all refuse."""
     table = pd.concat(tables, ignore_index=True)

@@ -3,14 +3,14 @@ without what libraries take themselves."""
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
 
 from anatomy.machine import host
 from anatomy.measure.cache import last_level_cache_bytes
-from anatomy.record.requirements import Capacity
+from anatomy.record.requirements import Capacity, without_format
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,12 @@ def capacity(where: torch.device) -> Capacity:
     gpu = where.type == "cuda"
     capability = torch.cuda.get_device_capability(where) if gpu else None
     return Capacity(host.free_bytes(where), capability, last_level_cache_bytes(where))
+
+
+def without_formats(dtypes: Mapping[str, str], where: torch.device) -> dict[str, str]:
+    """Which variants, by the number format of each, a device does not compute, and why."""
+    on = capacity(where)
+    return {name: why for name, dtype in dtypes.items() if (why := without_format(dtype, on))}
 
 
 def give_back(where: torch.device) -> None:
