@@ -6,8 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from anatomy.numerics import formats
-from anatomy.parts import memory
 from anatomy.parts.demands import HEAD_WIDTH
 
 Layer = Callable[[Tensor], Tensor]
@@ -65,9 +63,8 @@ def transformer(width: int, layers: int, device: torch.device, dtype: torch.dtyp
 
 
 def half(where: torch.device) -> torch.dtype:
-    """What large layers compute in: bfloat16, or float32 where there is none or no fast one. A CPU
-    is there to show the form."""
-    return formats.storage(memory.capacity(where).half)
+    """What large layers compute in: a CPU is there to show the form, and has no fast bfloat16."""
+    return torch.bfloat16 if where.type == "cuda" else torch.float32
 
 
 def gradients_of(

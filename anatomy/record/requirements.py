@@ -37,13 +37,6 @@ class Capacity:
     capability: tuple[int, int] | None = None  # None of a CPU, too, which has every format
     cache_bytes: int = UNKNOWN_CACHE_BYTES  # of its last level
 
-    @property
-    def half(self) -> str:
-        """The number format of large layers: bf16, or fp32 where a GPU has no bf16, or a CPU none
-        that is fast."""
-        has = self.capability is not None and self.capability >= LEAST_CAPABILITY["bf16"]
-        return "bf16" if has else "fp32"
-
 
 @dataclass(frozen=True)
 class Requirement:

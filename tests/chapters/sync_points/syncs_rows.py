@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anatomy.chapters.never import never
+from anatomy.chapters.never import requirements as never_requirements
 from anatomy.chapters.sync_points import transfers
 from anatomy.chapters.sync_points.lines import CANDIDATES, EXPLICIT, QUEUES
 from anatomy.chapters.sync_points.synchronizations import COUNTS, EACH, LATE, NO_WAIT, SIZES
@@ -132,7 +132,7 @@ def never_costs(root: Path, **params: Any) -> Path:
         warm |= {"mean_first_s": mean, "mean_over_warm": mean / 1e-3, "over_warm": 1.0}
         warm["blocks_s"] = [0.999e-3] * 7 + [1e-3] * 6 + [1.001e-3] * 7
         rows.append(told | warm | {"samples": 20})
-    for elements in never.TRAVELLING:
+    for elements in never_requirements.TRAVELLING:
         table = synthetic.compared(
             f"ping-pong {elements}",
             "step_wall",
@@ -148,7 +148,7 @@ def never_costs(root: Path, **params: Any) -> Path:
         "loop over elements", "step_wall", 2e-5, loops, control="one expression", elements=256
     )
     rows += _over_control(table, dict.fromkeys(loops, 256), "use")
-    for width, tokens in never.LOGGED:
+    for width, tokens in never_requirements.LOGGED:
         slow = 1.2 if width < 1000 else 1.0
         table = synthetic.compared(
             f"logging C={width} T={tokens}",
