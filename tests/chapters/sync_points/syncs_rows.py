@@ -8,7 +8,8 @@ import numpy as np
 from anatomy.chapters.never import requirements as never_requirements
 from anatomy.chapters.sync_points import transfers
 from anatomy.chapters.sync_points.lines import CANDIDATES, EXPLICIT, QUEUES
-from anatomy.chapters.sync_points.synchronizations import COUNTS, EACH, LATE, NO_WAIT, SIZES
+from anatomy.chapters.sync_points.requirements import COPIED, COUNTS, ELEMENTS, copy_op
+from anatomy.chapters.sync_points.synchronizations import EACH, LATE, NO_WAIT
 from anatomy.table import intervals
 from tests.fakes import synthetic
 
@@ -56,7 +57,7 @@ def costs(root: Path, **params: Any) -> Path:
     waits |= {"str(t), as print does": 60.0}
     rows = synthetic.compared("readback", "host_enqueue", LAUNCH_S, waits, control="add")
     for count in COUNTS:
-        for elements in SIZES:
+        for elements in ELEMENTS:
             host, gpu = count * LAUNCH_S, count * 8 * elements / synthetic.BYTES_PER_S
             base = max(host, gpu)
             # What the GPU had queued before it waits for the host hides the rest.
@@ -82,7 +83,7 @@ def to_device(root: Path, **params: Any) -> Path:
     """A recording of `transfers.to_device`: what is pinned and non_blocking does not wait."""
     rows = []
     for direction in transfers.DIRECTIONS:
-        for size in transfers.SIZES:
+        for size in COPIED:
             for quantity in ("host_enqueue", "step_wall"):
                 times = {}
                 for way, (pinned, free) in transfers.WAYS.items():
@@ -91,7 +92,7 @@ def to_device(root: Path, **params: Any) -> Path:
                     times[way] = LAUNCH_S if at_once else there
                 first, *others = times
                 slower = {way: times[way] / times[first] for way in others}
-                op = transfers._op(direction, size)
+                op = copy_op(direction, size)
                 for row in synthetic.compared(op, quantity, times[first], slower, control=first):
                     pinned, free = transfers.WAYS[row["variant"].removesuffix(" (again)")]
                     row |= {"direction": direction, "bytes": size, "pinned": pinned}
