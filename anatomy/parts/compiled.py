@@ -2,8 +2,7 @@
 
 import copy
 import os
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -17,7 +16,9 @@ from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import memory, models
 from anatomy.parts.graphs import held_before
+from anatomy.parts.grid import measure_cells, reason_of
 from anatomy.parts.sizes import COMPILED, EAGER, GRAPHS, TUNED, LayerCell
+from anatomy.record.requirements import Requirement
 from anatomy.table import intervals
 from anatomy.table.errors import AnatomyError
 
@@ -42,24 +43,31 @@ def measure(
     backend: str,
     iters: int,
     budget_s: float,
+    required: Iterable[Requirement] = (),
 ) -> pd.DataFrame:
-    """The table of all cells; one that can't be measured here is a row that says why."""
+    """The table of all cells; one that can't be measured here has rows that say why."""
     watch = stopwatch_for(where)
     task = "training" if training else "inference"
+    by_op = {_op(task, cell): cell for cell in cells}
     with formats.products_in(dtype), torch.set_grad_enabled(training), without_caches():
         x = torch.ones(8, device=where)
         run = torch.compile(torch.add, backend=backend)
         seconds = watch.wall([lambda: run(x, x)])
-        found = [pd.DataFrame([_first_call("compiler", {}, seconds)])]
-        for cell in cells:
-            try:
-                found.append(_cell(cell, watch, task, dtype, backend, iters, budget_s))
-            except Exception as error:  # the other cells can be measured all the same
-                ways, why = (EAGER, *cell.ways), reason_of(error)
-                found.append(pd.DataFrame([_refused(way, cell, task, why) for way in ways]))
-            memory.give_back(where)
-    table = pd.concat(found, ignore_index=True)
-    return table.assign(task=task, dtype=dtype)
+        compiler = pd.DataFrame([_first_call("compiler", {}, seconds)])
+        found = measure_cells(
+            ({"op": op} | cell.columns for op, cell in by_op.items()),
+            lambda cell: _cell(by_op[cell["op"]], watch, task, dtype, backend, iters, budget_s),
+            variants=lambda cell: (EAGER, *by_op[cell["op"]].ways),
+            quantity="step_wall",
+            where=where,
+            required=required,
+            foreseen=(RuntimeError,),
+        )
+    return pd.concat([compiler, found], ignore_index=True).assign(task=task, dtype=dtype)
+
+
+def _op(task: str, cell: LayerCell) -> str:
+    return f"{task} C={cell.width} T={cell.tokens}"
 
 
 def _cell(cell: LayerCell, watch: Stopwatch, task, dtype, backend, iters, budget_s) -> pd.DataFrame:
@@ -99,7 +107,7 @@ def _cell(cell: LayerCell, watch: Stopwatch, task, dtype, backend, iters, budget
             reference=_reference(model, x, training),
             allowed=(ALLOWED_GRADIENT if training else ALLOWED_OUTPUT)[dtype],
             quantity="step_wall",
-            op=f"{task} C={cell.width} T={cell.tokens}",
+            op=_op(task, cell),
             flops=flops,
             limit=f"matmul {dtype}",
             device=where,
@@ -225,15 +233,8 @@ def _first_call(way: str, columns: dict, seconds: float) -> dict:
 
 
 def _refused(way: str, cell: LayerCell, task: str, why: str) -> dict:
-    told = {"op": f"{task} C={cell.width} T={cell.tokens}", "variant": way, "role": "variant"}
+    told = {"op": _op(task, cell), "variant": way, "role": "variant"}
     return told | {"quantity": "step_wall", "note": why} | cell.columns
-
-
-def reason_of(error: BaseException) -> str:
-    """An error as one sentence without the folders of this machine: recordings name none."""
-    first = next((line for line in str(error).strip().splitlines() if line.strip()), "")
-    plain = re.sub(r"(?:~|\.{1,2})?(?:/[\w.@+-]+)+/([\w.@+-]+)", r"\1", first)
-    return f"{type(error).__name__}: {plain}"[:300].rstrip()
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """A map is measured cell by cell: what one can't do costs itself alone, and its rows say why."""
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -11,7 +12,6 @@ import torch
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.parts import memory
-from anatomy.parts.compiled import reason_of
 from anatomy.parts.memory import give_back
 from anatomy.record.requirements import Requirement
 from anatomy.table import errors
@@ -132,6 +132,13 @@ def kind_of(error: BaseException | None) -> str:
         return ""
     within = kind_of(getattr(error, "inner_exception", None))  # what a backend raised
     return NO_MEMORY if within == NO_MEMORY else NOT_COMPILED
+
+
+def reason_of(error: BaseException) -> str:
+    """An error as one sentence without the folders of this machine: recordings name none."""
+    first = next((line for line in str(error).strip().splitlines() if line.strip()), "")
+    plain = re.sub(r"(?:~|\.{1,2})?(?:/[\w.@+-]+)+/([\w.@+-]+)", r"\1", first)
+    return f"{type(error).__name__}: {plain}"[:300].rstrip()
 
 
 def _of_the_compiler() -> tuple[type[Exception], ...]:

@@ -10,7 +10,7 @@ from anatomy.parts.demands import HEAD_WIDTH, heads_of
 # Values of width C that a layer keeps of each token for its backward pass: both norms' inputs and
 # results, q, k, v, what attention gives and its copy in order, and four C wide two times; and those
 # that are there at once while a layer runs, forwards or backwards, beside what is kept.
-KEPT, RUNNING = 18, 16
+KEPT, RUNNING = 18, 8
 CHECKED_ROWS = 2**26  # elements that `agreement` compares at a time, in float64
 # Ways to run a layer, as `anatomy.parts.compiled` does.
 EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
@@ -85,3 +85,9 @@ def running(width: int, tokens: int) -> int:
 def check_bytes(elements: int) -> int:
     """Bytes in which an answer of so many elements is held against its reference in float64."""
     return 8 * elements + 3 * 8 * min(elements, CHECKED_ROWS)
+
+
+def sets(footprint_bytes: int, cache_bytes: int) -> int:
+    """How many sets of buffers `anatomy.measure.cache.rotation` takes for a cache of that size."""
+    found = -(-2 * cache_bytes // max(footprint_bytes, 1))
+    return 1 if found > 32 else max(2, found)

@@ -11,12 +11,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.chapters.compilation import chains, shapes
+from anatomy.chapters.compilation import chains, requirements, shapes
 from anatomy.chapters.compilation import layers as compilation_layers
 from anatomy.machine import host
 from anatomy.numerics import formats
-from anatomy.parts import compiled, demands
-from anatomy.parts.compiled import reason_of
+from anatomy.parts import compiled, memory, sizes
+from anatomy.parts.grid import reason_of
 from anatomy.record.bounds import Between, Count, Length, Scale, Seconds
 from anatomy.record.declare import experiment
 from anatomy.table.errors import AnatomyError
@@ -25,7 +25,6 @@ from anatomy.table.errors import AnatomyError
 SCRIPT = Path(__file__).parents[3] / "snippets" / "graph_break_check.py"
 # Words in an option's name that would tie it to running a model forwards alone, or to training it.
 INFERENCE_WORDS, TRAINING_WORDS = ("infer", "freez"), ("train", "backward")
-BYTES_PER_WEIGHT = 24  # of the largest cell: weights, gradients, and copies in float32
 
 
 @experiment("compilation.map", page="axioms/compile.md", command="compile-map", timeout_s=300)
@@ -52,12 +51,9 @@ def map(
         `first call` hold `setup_s`, one sample each; `compiler, first call` pays the imports.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
-    cells = compiled.cells(scale, full)
-    largest = max(cell.width for cell in cells)
-    need = 12 * largest**2 * BYTES_PER_WEIGHT
-    host.require_bytes(where, need, f"a layer of width {largest} and its gradients")
-    return compiled.measure(cells, task == "training", where, dtype, backend, iters, budget_s)
+    required = requirements.map(memory.capacity(where), task, dtype, scale, full)
+    how = where, dtype, backend, iters, budget_s, required
+    return compiled.measure(sizes.layer_cells(scale, full), task == "training", *how)
 
 
 @experiment("compilation.layers", page="axioms/compile.md", command="compile-layers", timeout_s=240)
@@ -76,7 +72,6 @@ def layers(
         operations. `dtype`: bf16, or autocast to it of weights in float32 (`amp bf16`).
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
     cells = compilation_layers.cells(scale)
     need = compilation_layers.needed_bytes(cells)
     host.require_bytes(where, need, "a layer that is written out and its check")
@@ -100,11 +95,6 @@ def breaks(
         `break_s`.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
-    side = chains.side(chains.LARGE, scale)
-    elements = chains.elements(scale)
-    need = 60 * side**2 * 4 + 12 * elements * 4
-    host.require_bytes(where, need, f"the matrices ({side} x {side}) of a chain")
     return chains.measure(where, backend, scale, iters, budget_s)
 
 
@@ -130,7 +120,6 @@ def recompiles(
         before.
     """
     where = formats.torch_device(device)
-    demands.positive(width=width)
     return shapes.measure(where, backend, lengths, width)
 
 
