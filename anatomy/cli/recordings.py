@@ -15,8 +15,9 @@ from anatomy.cli import targets as calls
 from anatomy.cli.options import FormatOption, MachineOption
 from anatomy.cli.output import say, say_data, say_recording, show, table, tidy
 from anatomy.judge import limits
-from anatomy.record import recording, signatures
+from anatomy.record import recording, requirements, signatures
 from anatomy.record.recording import Recording
+from anatomy.record.requirements import UNKNOWN_CACHE_BYTES, Capacity
 from anatomy.record.showing import shown_machine
 from anatomy.record.signatures import Signature
 from anatomy.table import columns, units
@@ -48,7 +49,11 @@ def add(app: typer.Typer, package: Path | None) -> None:
     def record(
         targets: Targets = None,
         plan: Annotated[
-            bool, typer.Option("--plan", help="Only say what is not current and how long it took.")
+            bool,
+            typer.Option(
+                "--plan",
+                help="Only say what is not current, how long it took, and what it needs.",
+            ),
         ] = False,
         budget: options.BudgetOption = None,
         timeout: options.OwnTimeoutOption = None,
@@ -78,7 +83,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if prune:
             _prune([(item.name, item.params) for item in items], root, dry=plan)
         elif plan:
-            _print_plan(items, recorder.estimate_s(items))
+            _print_plan(items, recorder.estimate_s(items), _capacity(machine, root, slug))
         else:
             outcome = recorder.record(
                 items,
@@ -208,14 +213,34 @@ def _prune(shown: list[tuple[str, dict]], root: Path, *, dry: bool) -> None:
         print(f"left alone: {error}", file=sys.stderr)
 
 
-def _print_plan(items: Sequence[Any], estimate_s: float | None) -> None:
-    lines = []
+def _capacity(machine: Any, root: Path, slug: str | None) -> Capacity:
+    """What the card here has, or that of the machine whose recordings are looked at."""
+    if size := machine.first_card():
+        cache = {"cache_bytes": size.l2_bytes} if size.l2_bytes else {}
+        return Capacity(size.free_bytes, size.capability, **cache)
+    every = recording.all_recordings(root, slug) if slug else []
+    told = next((e.data["machine"] for e in every if e.data["machine"].get("capability")), {})
+    if not told:
+        return Capacity()
+    capability = tuple(int(part) for part in told["capability"].split("."))
+    return Capacity(told["memory_bytes"], capability, told["l2_bytes"] or UNKNOWN_CACHE_BYTES)
+
+
+def _print_plan(items: Sequence[Any], estimate_s: float | None, on: Capacity) -> None:
+    lines, left = [], []
     for each in items:
         last = None if each.last_seconds is None else units.seconds(each.last_seconds)
         last = f"{last} on {each.there}" if each.there else last
         places, fresh = ", ".join(each.places) or None, each.freshness
-        lines.append((each.title, fresh.state, last, places, fresh.reason))
-    show(table(("experiment", "state", "last took", "shown by", "why"), lines))
+        here = Capacity() if recording.on_cpu(each.params) else on
+        wanted = requirements.required(each.name, each.params, here)
+        needs = requirements.told(wanted, here)
+        for op, why in requirements.left_out(wanted or (), here).items():
+            left.append(f"  {each.title}, {op}: {why}")
+        lines.append((each.title, fresh.state, last, needs, places, fresh.reason))
+    show(table(("experiment", "state", "last took", "needs", "shown by", "why"), lines))
+    if left:
+        say("Rows that this card leaves out, and that will say why:\n" + "\n".join(left))
     stale = sum(not each.freshness.current for each in items)
     took = f", about {units.seconds(estimate_s)}" if stale and estimate_s else ""
     say(f"{stale} of {len(items)} to measure{took}.")

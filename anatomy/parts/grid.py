@@ -194,9 +194,13 @@ def joined(tables: Sequence[pd.DataFrame], promised: Sequence[str] = ()) -> pd.D
 
 
 def with_counts(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Columns that count, as whole numbers again: rows without a value make pandas forget it."""
+    """Columns that count, as whole numbers again, for rows without a value make pandas forget it;
+    and there at all, which no row may have."""
+    missing = [None] * len(table)
     whole = {
-        name: pd.Series([None if pd.isna(n) else int(n) for n in table[name]], dtype=object)
+        name: pd.Series(
+            [None if pd.isna(n) else int(n) for n in table.get(name, missing)], dtype=object
+        )
         for name in columns
     }
     return table.assign(**whole)

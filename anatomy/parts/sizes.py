@@ -11,6 +11,7 @@ from anatomy.parts.demands import HEAD_WIDTH, heads_of
 # results, q, k, v, what attention gives and its copy in order, and four C wide two times; and those
 # that are there at once while a layer runs, forwards or backwards, beside what is kept.
 KEPT, RUNNING = 18, 8
+SHORTEST = 128  # of a map of sequences
 CHECKED_ROWS = 2**26  # elements that `agreement` compares at a time, in float64
 # Ways to run a layer, as `anatomy.parts.compiled` does.
 EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
@@ -91,3 +92,11 @@ def sets(footprint_bytes: int, cache_bytes: int) -> int:
     """How many sets of buffers `anatomy.measure.cache.rotation` takes for a cache of that size."""
     found = -(-2 * cache_bytes // max(footprint_bytes, 1))
     return 1 if found > 32 else max(2, found)
+
+
+def sequences(longest: int, step: int) -> list[int]:
+    """Lengths from `longest` down by `step`, not below `SHORTEST`, in rising order."""
+    found = [longest]
+    while found[-1] // step >= SHORTEST:
+        found.append(found[-1] // step)
+    return found[::-1]

@@ -46,16 +46,20 @@ class Requirement:
     bytes: int  # in tensors, those of the check against a reference among them
     dtype: str = "fp32"  # the number format that the hardware must have
 
+    @property
+    def needed(self) -> int:
+        """Bytes with what is taken beside the experiment's own tensors."""
+        return self.bytes + BESIDE_BYTES
+
     def why_not(self, on: Capacity) -> str:
         """Why these rows can't be measured there, as their note; empty where they can."""
         if why := without_format(self.dtype, on):
             return why
-        needed = self.bytes + BESIDE_BYTES
-        if on.free_bytes is None or needed <= on.free_bytes:
+        if on.free_bytes is None or self.needed <= on.free_bytes:
             return ""
         place = "on this host" if on.capability is None else "on this card"
         free = units.byte_count(on.free_bytes)
-        return f"needs {units.byte_count(needed)}; {free} are free {place}"
+        return f"needs {units.byte_count(self.needed)}; {free} are free {place}"
 
 
 Declared = Callable[..., Iterable[Requirement]]
@@ -97,16 +101,20 @@ def required(name: str, params: Mapping[str, Any], on: Capacity) -> list[Require
     return list(function(on, **{each: value for each, value in params.items() if each in named}))
 
 
+def left_out(wanted: Iterable[Requirement], on: Capacity) -> dict[str, str]:
+    """Which rows can't be measured there, by their `op`, and why."""
+    return {each.op: why for each in wanted if (why := each.why_not(on))}
+
+
 def told(wanted: list[Requirement] | None, on: Capacity) -> str | None:
-    """For a plan, what is required in one line: `18.4 GiB`, and which rows will say why they are
-    left out."""
+    """For a plan, what is required, in a few words: `18.4 GiB; takes 7.1 GiB, leaves out 2 of 9`.
+    None where nobody says."""
     if wanted is None:
         return None
-    most = max((each.bytes for each in wanted), default=0) + BESIDE_BYTES
-    left = {each.op: why for each in wanted if (why := each.why_not(on))}
+    left = left_out(wanted, on)
+    most = units.byte_count(max((each.needed for each in wanted), default=BESIDE_BYTES))
     if not left:
-        return units.byte_count(most)
-    kept = [each.bytes + BESIDE_BYTES for each in wanted if each.op not in left]
-    takes = f"takes {units.byte_count(max(kept))}" if kept else "takes nothing"
-    rest = "; ".join(f"{op}: {why}" for op, why in left.items())
-    return f"{units.byte_count(most)}; {takes}, leaves out {len(left)} of {len(wanted)} ({rest})"
+        return most
+    kept = [each.needed for each in wanted if each.op not in left]
+    takes = f"takes {units.byte_count(max(kept))}, " if kept else ""
+    return f"{most}; {takes}leaves out {len(left)} of {len(wanted)}"

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from anatomy.parts import sizes
 from anatomy.parts.demands import HEAD_WIDTH
-from anatomy.record.requirements import Capacity, Requirement, requires
+from anatomy.record.requirements import ITEM_BYTES, Capacity, Requirement, requires
 
-FORMAT, ITEM = "bf16", 4  # of large layers on a GPU; on a CPU they are in float32
+FORMAT = "bf16"  # of large layers on a GPU
 
 
 def sized(length: float, scale: float, multiple: int = 8) -> int:
@@ -20,7 +20,8 @@ def confusion(on: Capacity, scale: float) -> Iterator[Requirement]:
     against each other in."""
 
     def answered(op: str, inputs: int, answer: int, dtype: str = "fp32") -> Requirement:
-        return Requirement(op, ITEM * (inputs + 3 * answer) + sizes.check_bytes(answer), dtype)
+        need = _item(dtype, on) * (inputs + 3 * answer) + sizes.check_bytes(answer)
+        return Requirement(op, need, dtype)
 
     side = sized(8192, scale)
     yield answered("matmul", 2 * side**2, side**2, FORMAT)
@@ -39,12 +40,17 @@ def confusion(on: Capacity, scale: float) -> Iterator[Requirement]:
     yield answered("transfer", sized(2**25, scale), sized(2**25, scale))
 
 
+def _item(dtype: str, on: Capacity) -> int:
+    """Bytes of an element; a CPU has large layers in float32."""
+    return 4 if on.capability is None else ITEM_BYTES[dtype]
+
+
 @requires("bottlenecks.profiled_call")
 def profiled_call(on: Capacity, scale: float) -> Iterator[Requirement]:
     """A small transformer, and two convolutions of a few images."""
     width, tokens = sized(1024, scale, HEAD_WIDTH), 4 * sized(1024, scale)
     values = sizes.weights(width, 2) + sizes.running(width, tokens)
-    yield Requirement("transformer", ITEM * values, FORMAT)
+    yield Requirement("transformer", _item(FORMAT, on) * values, FORMAT)
     width, side = sized(128, scale), sized(128, scale)
     values = 9 * width**2 + 16 * 8 * width * side**2
-    yield Requirement("convolutions", ITEM * values, FORMAT)
+    yield Requirement("convolutions", _item(FORMAT, on) * values, FORMAT)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from anatomy.parts.sizes import check_bytes
+from anatomy.parts.sizes import CHECKED_ROWS, check_bytes
 from anatomy.record.requirements import ITEM_BYTES, Capacity, Requirement, requires
 
 COLUMNS = 4096  # of the matrix: long rows, so that the vector and the result weigh nothing
@@ -44,13 +44,22 @@ def bandwidth(on: Capacity, scale: float) -> Iterator[Requirement]:
             yield from _moved(op, sizes[first : first + TOGETHER])
 
 
+@requires("limits.floors")
+def floors(on: Capacity) -> Iterator[Requirement]:
+    """One element, and graphs of kernels over it."""
+    yield Requirement("floors", 2**20)
+
+
 def _moved(op: str, sizes: list[int]) -> Iterator[Requirement]:
     for place, size in enumerate(sizes):
-        elements = size // (2 if op == "copy" else 1) // ITEM_BYTES["fp32"]
-        # What is written has a reference of its own; of what is read, only parts of one are wide.
-        answer = {"copy": 0, "read": 0, "write": 2 * size}[op]
-        check = check_bytes(min(elements, 2**26) if op == "read" else elements)
-        yield Requirement(f"{op} {size_name(size)}", sum(sizes[: place + 1]) + answer + check)
+        part = min(size // ITEM_BYTES["fp32"], CHECKED_ROWS)  # of what is compared at a time
+        check = {
+            # The answer's like in float64, or a part of it beside another answer.
+            "copy": max(size, size // 2 + 3 * 8 * part),
+            "read": 2 * 8 * part,
+            "write": 2 * size + 3 * 8 * part,
+        }[op]
+        yield Requirement(f"{op} {size_name(size)}", sum(sizes[: place + 1]) + check)
 
 
 def ceiling_sets(cache_bytes: int, scale: float) -> dict[str, list[int]]:
