@@ -223,7 +223,8 @@ def _capacity(machine: Any, root: Path, slug: str | None) -> Capacity:
     if not told:
         return Capacity()
     capability = tuple(int(part) for part in told["capability"].split("."))
-    return Capacity(told["memory_bytes"], capability, told["l2_bytes"] or UNKNOWN_CACHE_BYTES)
+    cache_bytes = told.get("l2_bytes") or UNKNOWN_CACHE_BYTES
+    return Capacity(told.get("memory_bytes"), capability, cache_bytes)
 
 
 def _print_plan(items: Sequence[Any], estimate_s: float | None, on: Capacity) -> None:

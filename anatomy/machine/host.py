@@ -18,6 +18,15 @@ from anatomy.table.errors import BadParameter, DeviceError, OutOfMemory
 Device = Any  # str or torch.device, and this module must not import torch to say so
 
 OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation, and hipErrorOutOfMemory
+# Said in a plain RuntimeError when there is no memory left: by the CUDA runtime and driver, Triton,
+# cuBLAS, cuDNN, and torch on the CPU; and by torch of a tensor whose bytes or elements can't even
+# be counted.
+NO_MEMORY = (
+    *("CUDA error: out of memory", "CUDA driver error: out of memory"),
+    "Triton Error [CUDA]: out of memory",
+    *("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "can't allocate memory"),
+    *("Storage size calculation overflowed", "Overflow when unpacking long"),
+)
 NO_CUDA = "CUDA requested but torch.cuda.is_available() is False."
 
 
@@ -194,12 +203,16 @@ def require_bytes(device: Device, needed: int, what: str) -> None:
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an allocator had no memory left, by the error's type or number. torch has no type for
-    what cuBLAS and its allocator of the host raise: these are not known here."""
+    """Whether there was no memory left, by the error's type or number; or by the words of libraries
+    for which torch has no type (`NO_MEMORY`)."""
     torch = sys.modules.get("torch")  # who never loaded it has none of its errors
     if torch and isinstance(error, torch.AcceleratorError):
         return getattr(error, "error_code", None) == OUT_OF_MEMORY
-    return isinstance(error, (MemoryError, *((torch.OutOfMemoryError,) if torch else ())))
+    if isinstance(error, (MemoryError, *((torch.OutOfMemoryError,) if torch else ()))):
+        return True
+    # A size that no integer holds is a TypeError where it fails on the way into torch.
+    said = str(error) if isinstance(error, RuntimeError | TypeError) else ""
+    return any(sign in said for sign in NO_MEMORY)
 
 
 def card_hash(identity: str) -> str:

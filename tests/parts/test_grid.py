@@ -57,6 +57,7 @@ def accelerator_error(code: int) -> torch.AcceleratorError:
         (torch.OutOfMemoryError(CUDA_OOM), "out of memory"),
         (MemoryError(), "out of memory"),
         (accelerator_error(2), "out of memory"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling x"), "out of memory"),
         (errors.OutOfMemory("It needs 3 GiB."), "out of memory: It needs 3 GiB."),
         (errors.DisagreementError("fused strays.\nBy 2."), "wrong result: fused strays."),
         (errors.MeasurementError("The clock jumped."), "not measured: The clock jumped."),
