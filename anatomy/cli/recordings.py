@@ -15,9 +15,10 @@ from anatomy.cli import targets as calls
 from anatomy.cli.options import FormatOption, MachineOption
 from anatomy.cli.output import say, say_data, say_recording, show, table, tidy
 from anatomy.judge import again, limits
-from anatomy.record import recording, signatures
+from anatomy.record import recording, requirements, signatures
 from anatomy.record.exchange import archives
 from anatomy.record.recording import Recording
+from anatomy.record.requirements import UNKNOWN_CACHE_BYTES, Capacity
 from anatomy.record.showing import shown_machine
 from anatomy.record.signatures import Signature
 from anatomy.table import columns, units
@@ -49,7 +50,11 @@ def add(app: typer.Typer, package: Path | None) -> None:
     def record(
         targets: Targets = None,
         plan: Annotated[
-            bool, typer.Option("--plan", help="Only say what is not current and how long it took.")
+            bool,
+            typer.Option(
+                "--plan",
+                help="Only say what is not current, how long it took, and what it needs.",
+            ),
         ] = False,
         budget: options.BudgetOption = None,
         timeout: options.OwnTimeoutOption = None,
@@ -91,7 +96,9 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if prune:
             _prune([(item.name, item.params) for item in items], root, dry=plan)
         elif plan:
-            _print_plan(items, len(recorder.due(items, mode)), recorder.estimate_s(items, mode))
+            estimate_s = recorder.estimate_s(items, mode)
+            on = _capacity(machine, root, slug)
+            _print_plan(items, len(recorder.due(items, mode)), estimate_s, on)
         else:
             outcome = recorder.record(
                 items,
@@ -251,14 +258,35 @@ def _prune(shown: list[tuple[str, dict]], root: Path, *, dry: bool) -> None:
         print(f"left alone: {error}", file=sys.stderr)
 
 
-def _print_plan(items: Sequence[Any], todo: int, estimate_s: float | None) -> None:
-    lines = []
+def _capacity(machine: Any, root: Path, slug: str | None) -> Capacity:
+    """What the card here has, or that of the machine whose recordings are looked at."""
+    if size := machine.first_card():
+        cache = {"cache_bytes": size.l2_bytes} if size.l2_bytes else {}
+        return Capacity(size.free_bytes, size.capability, **cache)
+    every = recording.all_recordings(root, slug) if slug else []
+    told = next((e.data["machine"] for e in every if e.data["machine"].get("capability")), {})
+    if not told:
+        return Capacity()
+    capability = tuple(int(part) for part in told["capability"].split("."))
+    cache_bytes = told.get("l2_bytes") or UNKNOWN_CACHE_BYTES
+    return Capacity(told.get("memory_bytes"), capability, cache_bytes)
+
+
+def _print_plan(items: Sequence[Any], todo: int, estimate_s: float | None, on: Capacity) -> None:
+    lines, left = [], []
     for each in items:
         last = None if each.last_seconds is None else units.seconds(each.last_seconds)
         last = f"{last} on {each.there}" if each.there else last
         places, fresh = ", ".join(each.places) or None, each.freshness
-        lines.append((each.title, fresh.state, last, places, fresh.reason))
-    show(table(("experiment", "state", "last took", "shown by", "why"), lines))
+        here = Capacity() if recording.on_cpu(each.params) else on
+        wanted = requirements.required(each.name, each.params, here)
+        needs = requirements.told(wanted, here)
+        for op, why in requirements.left_out(wanted or (), here).items():
+            left.append(f"  {each.title}, {op}: {why}")
+        lines.append((each.title, fresh.state, last, needs, places, fresh.reason))
+    show(table(("experiment", "state", "last took", "needs", "shown by", "why"), lines))
+    if left:
+        say("Rows that this card leaves out, and that will say why:\n" + "\n".join(left))
     took = f", about {units.seconds(estimate_s)}" if todo and estimate_s else ""
     say(f"{todo} of {len(items)} to measure{took}.")
 

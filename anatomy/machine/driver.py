@@ -25,6 +25,9 @@ THROTTLE_FIELDS = {
 # nvmlValueType_t (nvml.h): which member of the union a field value came in.
 _UNION_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 
+# Numbers of CUdevice_attribute (cuda.h): both parts of the compute capability, and the L2's size.
+CAPABILITY_AND_L2 = (75, 76, 38)
+
 
 @dataclass(frozen=True)
 class Card:
@@ -33,6 +36,15 @@ class Card:
     index: int
     uuid: str
     name: str
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a card has: bytes, free ones by NVML, and its compute capability, such as (9, 0)."""
+
+    free_bytes: int | None
+    capability: tuple[int, int] | None
+    l2_bytes: int | None
 
 
 def visible_cards() -> list[Card]:
@@ -52,6 +64,26 @@ def visible_cards() -> list[Card]:
             continue
         cards.append(Card(index, str(uuid.UUID(bytes=bytes(raw))), name.value.decode()))
     return cards
+
+
+def size(card: Card) -> Size:
+    """What a card has, without a context on it."""
+    nvml, handle = _nvml(), _handle(card.uuid)
+    memory = None if handle is None else _ask(nvml.nvmlDeviceGetMemoryInfo, handle)
+    major, minor, l2_bytes = (_attribute(card, number) for number in CAPABILITY_AND_L2)
+    return Size(
+        None if memory is None else int(memory.free),
+        None if major is None or minor is None else (major, minor),
+        l2_bytes or None,
+    )
+
+
+def _attribute(card: Card, number: int) -> int | None:
+    cuda, value, device = _libcuda(), ctypes.c_int(), ctypes.c_int()
+    if cuda.cuDeviceGet(ctypes.byref(device), card.index):
+        return None
+    failed = cuda.cuDeviceGetAttribute(ctypes.byref(value), number, device)
+    return None if failed else value.value
 
 
 def version() -> str | None:

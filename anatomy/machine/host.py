@@ -18,6 +18,15 @@ from anatomy.table.errors import BadParameter, DeviceError, OutOfMemory
 Device = Any  # str or torch.device, and this module must not import torch to say so
 
 OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation, and hipErrorOutOfMemory
+# Said in a plain RuntimeError when there is no memory left: by the CUDA runtime and driver, Triton,
+# cuBLAS, cuDNN, and torch on the CPU; and by torch of a tensor whose bytes or elements can't even
+# be counted.
+NO_MEMORY = (
+    *("CUDA error: out of memory", "CUDA driver error: out of memory"),
+    "Triton Error [CUDA]: out of memory",
+    *("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "can't allocate memory"),
+    *("Storage size calculation overflowed", "Overflow when unpacking long"),
+)
 NO_CUDA = "CUDA requested but torch.cuda.is_available() is False."
 
 
@@ -135,6 +144,12 @@ def here() -> dict[str, Any] | None:
     }
 
 
+def first_card() -> driver.Size | None:
+    """What the first GPU that torch would see has, asked of the driver; None without one."""
+    cards = driver.visible_cards() if versions.torch_build().cuda else []
+    return driver.size(cards[0]) if cards else None
+
+
 def cpu_slug() -> str:
     """The slug under which this host's CPU is recorded."""
     return f"cpu-{_slug(_cpu_model())}"
@@ -170,9 +185,12 @@ def free_bytes(device: Device) -> int | None:
         return _free_host_bytes()
     import torch
 
-    # What torch holds in reserve is free for torch, though not for the driver.
-    reserve = torch.cuda.memory_reserved(index) - torch.cuda.memory_allocated(index)
-    return torch.cuda.mem_get_info(index)[0] + reserve
+    # What torch holds in reserve is free for torch, though not for the driver; and a process may
+    # have been allowed a part of the card alone.
+    free, whole = torch.cuda.mem_get_info(index)
+    held = torch.cuda.memory_allocated(index)
+    allowed = int(whole * torch.cuda.get_per_process_memory_fraction(index)) - held
+    return max(min(free + torch.cuda.memory_reserved(index) - held, allowed), 0)
 
 
 def require_bytes(device: Device, needed: int, what: str) -> None:
@@ -187,12 +205,16 @@ def require_bytes(device: Device, needed: int, what: str) -> None:
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an allocator had no memory left, by the error's type or number. torch has no type for
-    what cuBLAS and its allocator of the host raise: these are not known here."""
+    """Whether there was no memory left, by the error's type or number; or by the words of libraries
+    for which torch has no type (`NO_MEMORY`)."""
     torch = sys.modules.get("torch")  # who never loaded it has none of its errors
     if torch and isinstance(error, torch.AcceleratorError):
         return getattr(error, "error_code", None) == OUT_OF_MEMORY
-    return isinstance(error, (MemoryError, *((torch.OutOfMemoryError,) if torch else ())))
+    if isinstance(error, (MemoryError, *((torch.OutOfMemoryError,) if torch else ()))):
+        return True
+    # A size that no integer holds is a TypeError where it fails on the way into torch.
+    said = str(error) if isinstance(error, RuntimeError | TypeError) else ""
+    return any(sign in said for sign in NO_MEMORY)
 
 
 def card_hash(identity: str) -> str:

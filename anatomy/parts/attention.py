@@ -14,6 +14,8 @@ from torch.nn.attention import SDPBackend
 
 from anatomy.machine import host
 from anatomy.numerics import agreement, formats
+from anatomy.parts.sizes import SHORTEST as SHORTEST
+from anatomy.parts.sizes import sequences as sequences
 from anatomy.table import units
 from anatomy.table.errors import DisagreementError
 
@@ -53,7 +55,7 @@ ALLOWED = {
 }
 BLOCK_SCORES = 2**26  # of one block of queries in the exact computation: half a GiB of float64
 
-SHORTEST, STEP, FINE_STEP = 128, 4, 2  # of a map's sequences; each next is so many times as long
+STEP, FINE_STEP = 4, 2  # of a map's sequences; each next is so many times as long
 # Tensors of N x N scores that are there at once. Written out: the scores, the scaled ones and the
 # probabilities; backward the probabilities and two gradients, and one for safety. In `math` also a
 # mask of the rows without any score, and the probabilities with those rows mended.
@@ -279,14 +281,6 @@ def choice(ask: Callable[[], int], ordinary: Mapping[str, bool]) -> str | None:
         return CHOSEN.get(ask())
     except (AttributeError, RuntimeError, TypeError):
         return None
-
-
-def sequences(longest: int, step: int) -> list[int]:
-    """Lengths from `longest` down by `step`, not below `SHORTEST`, in rising order."""
-    found = [longest]
-    while found[-1] // step >= SHORTEST:
-        found.append(found[-1] // step)
-    return found[::-1]
 
 
 def too_large(size: Size, where: torch.device) -> dict[str, str]:

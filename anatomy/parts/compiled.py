@@ -1,12 +1,9 @@
 """The map of torch.compile: one transformer layer in each cell, run eagerly and compiled."""
 
 import copy
-import gc
 import os
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,24 +14,19 @@ from anatomy.comparison import compare
 from anatomy.measure import census, stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import demands, memory, models
+from anatomy.parts import memory, models
 from anatomy.parts.graphs import held_before
+from anatomy.parts.grid import measure_cells, reason_of
+from anatomy.parts.sizes import COMPILED, EAGER, GRAPHS, TUNED, LayerCell
+from anatomy.record.requirements import Requirement
 from anatomy.table import intervals
 from anatomy.table.errors import AnatomyError
 
 Call = Callable[[], tuple[Tensor, ...]]
 
-EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
 # Way -> the mode of torch.compile; eager has none.
 MODES = {COMPILED: None, GRAPHS: "reduce-overhead", TUNED: "max-autotune"}
 WITH_GRAPHS = (GRAPHS, TUNED)  # ways that hold CUDA graphs, which a CPU has not
-# (width C, tokens T) of the cells, from a layer that the host can hardly keep up with to one whose
-# kernels last for a millisecond; and those of them in which CUDA graphs are tried as well. Each
-# compilation takes seconds, and all of them together must fit into a minute.
-WIDTHS, TOKENS = (256, 1024, 4096), (256, 4096)
-GRAPH_CELLS = ((256, 256), (4096, 256), (4096, 4096))
-FULL_WIDTHS, FULL_TOKENS = (256, 512, 1024, 2048, 4096, 8192), (64, 256, 1024, 4096, 16384)
-TUNED_CELL = (1024, 256)
 FIRST_CALLS = 3  # set a way up: with CUDA graphs one compiles, one records them, one replays them
 SETTLE_S = 1.0  # of settling, or the budget if that is less; all ways have run before
 # Relative error allowed of the loss and of each matrix's gradient in 16 bits: an output's 2**-6
@@ -43,62 +35,42 @@ ALLOWED_GRADIENT = {"bf16": 2**-5, "fp32": 2**-12, "tf32": 2**-7}
 ALLOWED_OUTPUT = {"bf16": 2**-6, "fp32": 2**-14, "tf32": 2**-9}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One layer size, and the ways that it is run in."""
-
-    width: int  # C
-    tokens: int  # T, of one sequence
-    ways: tuple[str, ...]  # without eager, which is always there
-
-    @property
-    def columns(self) -> dict[str, int]:
-        """The coordinates as columns of a table."""
-        return {"width": self.width, "tokens": self.tokens}
-
-
-def cells(scale: float, full: bool) -> list[Cell]:
-    """The cells of the map, all different; `full`: a finer map, and max-autotune in one cell."""
-    made = []
-    for tokens in FULL_TOKENS if full else TOKENS:
-        for width in FULL_WIDTHS if full else WIDTHS:
-            ways = [COMPILED]
-            ways += [GRAPHS] if full or (width, tokens) in GRAPH_CELLS else []
-            ways += [TUNED] if full and (width, tokens) == TUNED_CELL else []
-            wide, many = demands.heads_of(width * scale), max(1, int(tokens * scale))
-            made.append(Cell(wide, many, tuple(ways)))
-    return made
-
-
 def measure(
-    cells: Sequence[Cell],
+    cells: Sequence[LayerCell],
     training: bool,
     where: torch.device,
     dtype: str,
     backend: str,
     iters: int,
     budget_s: float,
+    required: Iterable[Requirement] = (),
 ) -> pd.DataFrame:
-    """The table of all cells; one that can't be measured here is a row that says why."""
+    """The table of all cells; one that can't be measured here has rows that say why."""
     watch = stopwatch_for(where)
     task = "training" if training else "inference"
+    by_op = {_op(task, cell): cell for cell in cells}
     with formats.products_in(dtype), torch.set_grad_enabled(training), without_caches():
         x = torch.ones(8, device=where)
         run = torch.compile(torch.add, backend=backend)
         seconds = watch.wall([lambda: run(x, x)])
-        found = [pd.DataFrame([_first_call("compiler", {}, seconds)])]
-        for cell in cells:
-            try:
-                found.append(_cell(cell, watch, task, dtype, backend, iters, budget_s))
-            except Exception as error:  # the other cells can be measured all the same
-                ways, why = (EAGER, *cell.ways), reason_of(error)
-                found.append(pd.DataFrame([_refused(way, cell, task, why) for way in ways]))
-            let_go(where)
-    table = pd.concat(found, ignore_index=True)
-    return table.assign(task=task, dtype=dtype)
+        compiler = pd.DataFrame([_first_call("compiler", {}, seconds)])
+        found = measure_cells(
+            ({"op": op} | cell.columns for op, cell in by_op.items()),
+            lambda cell: _cell(by_op[cell["op"]], watch, task, dtype, backend, iters, budget_s),
+            variants=lambda cell: (EAGER, *by_op[cell["op"]].ways),
+            quantity="step_wall",
+            where=where,
+            required=required,
+            foreseen=(RuntimeError,),
+        )
+    return pd.concat([compiler, found], ignore_index=True).assign(task=task, dtype=dtype)
 
 
-def _cell(cell: Cell, watch: Stopwatch, task, dtype, backend, iters, budget_s) -> pd.DataFrame:
+def _op(task: str, cell: LayerCell) -> str:
+    return f"{task} C={cell.width} T={cell.tokens}"
+
+
+def _cell(cell: LayerCell, watch: Stopwatch, task, dtype, backend, iters, budget_s) -> pd.DataFrame:
     where, training = watch.device, task == "training"
     held = held_before(where) if where.type == "cuda" else 0
     model = models.transformer(cell.width, 1, where, formats.storage(dtype))
@@ -135,7 +107,7 @@ def _cell(cell: Cell, watch: Stopwatch, task, dtype, backend, iters, budget_s) -
             reference=_reference(model, x, training),
             allowed=(ALLOWED_GRADIENT if training else ALLOWED_OUTPUT)[dtype],
             quantity="step_wall",
-            op=f"{task} C={cell.width} T={cell.tokens}",
+            op=_op(task, cell),
             flops=flops,
             limit=f"matmul {dtype}",
             device=where,
@@ -260,16 +232,9 @@ def _first_call(way: str, columns: dict, seconds: float) -> dict:
     } | columns
 
 
-def _refused(way: str, cell: Cell, task: str, why: str) -> dict:
-    told = {"op": f"{task} C={cell.width} T={cell.tokens}", "variant": way, "role": "variant"}
+def _refused(way: str, cell: LayerCell, task: str, why: str) -> dict:
+    told = {"op": _op(task, cell), "variant": way, "role": "variant"}
     return told | {"quantity": "step_wall", "note": why} | cell.columns
-
-
-def reason_of(error: BaseException) -> str:
-    """An error as one sentence without the folders of this machine: recordings name none."""
-    first = next((line for line in str(error).strip().splitlines() if line.strip()), "")
-    plain = re.sub(r"(?:~|\.{1,2})?(?:/[\w.@+-]+)+/([\w.@+-]+)", r"\1", first)
-    return f"{type(error).__name__}: {plain}"[:300].rstrip()
 
 
 @contextmanager
@@ -288,13 +253,7 @@ def without_caches() -> Iterator[None]:
         os.environ |= {switch: before} if before is not None else {}
 
 
-def let_go(where: torch.device) -> None:
-    """Forget all compiled code, and give its memory back."""
-    torch.compiler.reset()
-    gc.collect()
-    if where.type == "cuda":
-        torch.cuda.synchronize(where)
-        torch.cuda.empty_cache()
+let_go = memory.give_back  # as the chapters of the ladder and of layers still call it
 
 
 def cost_per_break(

@@ -1,9 +1,9 @@
 """Numbers that an experiment can't take, refused before anything is allocated or timed."""
 
 from anatomy.machine import host
-from anatomy.parts import models
 from anatomy.table.errors import BadParameter
 
+HEAD_WIDTH = 64  # of an attention head: what published models use, and every fused kernel takes
 LAYER_BYTES = 2**15  # what a layer takes beside its weights, as Python's objects: about so much
 
 
@@ -33,8 +33,8 @@ def multiple(of: int, **given: int) -> None:
 def width(number: int) -> None:
     """Refuse the width C of a transformer that is no whole number of heads, nor one narrow head."""
     positive(width=number)
-    if number > models.HEAD_WIDTH:
-        multiple(models.HEAD_WIDTH, width=number)
+    if number > HEAD_WIDTH:
+        multiple(HEAD_WIDTH, width=number)
 
 
 def weights(width: int, layers: int) -> None:
@@ -45,5 +45,5 @@ def weights(width: int, layers: int) -> None:
 
 def heads_of(number: float) -> int:
     """A width made by a factor, as one that `width` accepts: rounded down to whole heads."""
-    whole = int(number) // models.HEAD_WIDTH * models.HEAD_WIDTH
+    whole = int(number) // HEAD_WIDTH * HEAD_WIDTH
     return whole or max(1, int(number))

@@ -1,7 +1,6 @@
 """A call and its CUDA graph side by side: capture, comparison, memory, and what it cost."""
 
 import functools
-import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,6 @@ from anatomy.comparison import compare
 from anatomy.measure import census, stopwatch_for
 from anatomy.parts import memory
 from anatomy.table import intervals
-from anatomy.table.errors import AnatomyError
 
 Outputs = Tensor | tuple[Tensor, ...]
 Call = Callable[[], Outputs]
@@ -157,40 +155,8 @@ def why_not(where: torch.device) -> str:
     return f"{WHY_NOT}; this is {where.type}"
 
 
-def guarded(
-    told: Mapping[str, object],
-    where: torch.device,
-    quantities: Sequence[str],
-    measure: Callable[[], pd.DataFrame],
-) -> pd.DataFrame:
-    """The table of one cell, or rows in its place that say why there is none."""
-    if where.type != "cuda":
-        return _refused(told, where, quantities, why_not(where))
-    try:
-        before = held_before(where)
-        table = measure()
-        # Of what is held only the cell's own counts: it would hide in the stopwatch's buffers.
-        return table.assign(reserved_bytes=pd.to_numeric(table.reserved_bytes) - before)
-    except (RuntimeError, AnatomyError) as error:
-        return _refused(told, where, quantities, str(error).partition("\n")[0])
-    finally:
-        gc.collect()  # a graph that is gone gives its pool back, and the next cell starts clean
-        torch.cuda.empty_cache()
-
-
 def held_before(where: torch.device) -> int:
     """Bytes that the allocator holds before a cell, the stopwatch's buffers among them."""
     stopwatch_for(where)
     torch.cuda.empty_cache()
     return torch.cuda.memory_reserved(where)
-
-
-def _refused(told, where, quantities: Sequence[str], why: str) -> pd.DataFrame:
-    row = {**told, "role": "variant", "device": where.type, "note": why}
-    rows = [
-        row | {"variant": variant, "quantity": quantity}
-        for quantity in quantities
-        for variant in (GRAPH, COPIED)
-    ]
-    first = {"op": f"first call {told['op']}", "variant": GRAPH, "quantity": "step_wall"}
-    return pd.DataFrame([*rows, row | first])

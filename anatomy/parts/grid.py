@@ -1,6 +1,6 @@
 """A map is measured cell by cell: what one can't do costs itself alone, and its rows say why."""
 
-import gc
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -11,7 +11,9 @@ import torch
 
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
-from anatomy.parts.compiled import reason_of
+from anatomy.parts import memory
+from anatomy.parts.memory import give_back
+from anatomy.record.requirements import Requirement
 from anatomy.table import errors
 
 Cell = Mapping[str, Any]  # where a cell lies: its `op` and its other coordinates, by column
@@ -44,24 +46,30 @@ def measure_cells(
     measure: Callable[[Cell], pd.DataFrame],
     *,
     variants: Sequence[str] | Callable[[Cell], Sequence[str]],
-    quantity: str | Sequence[str],
+    quantity: str | Sequence[str] | Callable[[Cell], str | Sequence[str]],
     where: torch.device,
+    required: Iterable[Requirement] = (),
     foreseen: tuple[type[Exception], ...] = (),
     promised: Sequence[str] = (),
     budget_s: float | None = None,
 ) -> pd.DataFrame:
     """The table of all cells; one that can't be measured here has rows that say why, of its
-    `variants`, the control first, in each `quantity`. `measure` makes what a cell needs and returns
-    its table, to which the coordinates are added that it lacks. Errors of `FORESEEN`, of a compiler
-    and of the types `foreseen` (`RuntimeError` where PyTorch may refuse an operation) cost their
-    cell alone; any other is raised again, with a note that names the cell. The table has the
-    columns of `PROMISED` and those `promised` in any case. After `budget_s` seconds no further cell
-    is begun, and the rest say so. Between two cells `give_back` returns what the first has left."""
+    `variants`, the control first, in each `quantity`. Of what the chapter says that the cells
+    require, by their `op`, what the device has not is not begun; without any, all are tried.
+    `measure` makes what a cell needs and returns its table, to which the coordinates are added that
+    it lacks. Errors of `FORESEEN`, of a compiler and of the types `foreseen` (`RuntimeError` where
+    PyTorch may refuse an operation) cost their cell alone; any other is raised again, with a note
+    that names the cell. The table has the columns of `PROMISED` and those `promised` in any case.
+    After `budget_s` seconds no further cell is begun, and the rest say so. Between two cells
+    `give_back` returns what the first has left."""
     watch = stopwatch_for(where) if budget_s is not None else None
     begun = watch.now() if watch else 0.0
+    needs = {each.op: each for each in required}
     tables = []
     for cell in cells:
-        if watch and watch.now() - begun >= budget_s:
+        if needs and (why := needs[cell["op"]].why_not(memory.capacity(where))):
+            table = None
+        elif watch and watch.now() - begun >= budget_s:
             table, why = None, f"{NOT_BEGUN}: the {budget_s:g} s for all are used up"
         else:
             try:
@@ -71,9 +79,9 @@ def measure_cells(
                 error.add_note(f"This was raised in the cell with {told}.")
                 raise
         if table is None:
-            names = list(variants(cell) if callable(variants) else variants)
+            names, kinds = (each(cell) if callable(each) else each for each in (variants, quantity))
             notes = dict.fromkeys(names, why)
-            table = unmeasured(cell, notes, quantity=quantity, where=where, control=names[0])
+            table = unmeasured(cell, notes, quantity=kinds, where=where, control=next(iter(names)))
         tables.append(table.assign(**{n: value for n, value in cell.items() if n not in table}))
     return joined(tables, promised)
 
@@ -126,6 +134,13 @@ def kind_of(error: BaseException | None) -> str:
     return NO_MEMORY if within == NO_MEMORY else NOT_COMPILED
 
 
+def reason_of(error: BaseException) -> str:
+    """An error as one sentence without the folders of this machine: recordings name none."""
+    first = next((line for line in str(error).strip().splitlines() if line.strip()), "")
+    plain = re.sub(r"(?:~|\.{1,2})?(?:/[\w.@+-]+)+/([\w.@+-]+)", r"\1", first)
+    return f"{type(error).__name__}: {plain}"[:300].rstrip()
+
+
 def _of_the_compiler() -> tuple[type[Exception], ...]:
     """Types of what torch.compile raises, unless it was never loaded, which takes seconds."""
     dynamo = sys.modules.get("torch._dynamo.exc")
@@ -153,14 +168,20 @@ def unmeasured(
     )
 
 
-def give_back(where: torch.device) -> None:
-    """Forget all compiled code, and give the memory of what is gone back to the device."""
-    if "torch._dynamo" in sys.modules:  # else nothing was compiled, and to load it takes seconds
-        torch.compiler.reset()
-    gc.collect()
-    if where.type == "cuda":
-        torch.cuda.synchronize(where)
-        torch.cuda.empty_cache()
+def with_refused(
+    table: pd.DataFrame,
+    cell: Cell,
+    notes: Mapping[str, str],
+    *,
+    quantity: str | Sequence[str],
+    where: torch.device,
+) -> pd.DataFrame:
+    """A cell's table, and rows of those of its variants that could not be measured."""
+    if not notes:
+        return table
+    refused = unmeasured(cell, notes, quantity=quantity, where=where)
+    table = table.assign(**{name: value for name, value in cell.items() if name not in table})
+    return pd.concat([table, refused], ignore_index=True) if len(table) else refused
 
 
 def joined(tables: Sequence[pd.DataFrame], promised: Sequence[str] = ()) -> pd.DataFrame:
@@ -173,9 +194,13 @@ def joined(tables: Sequence[pd.DataFrame], promised: Sequence[str] = ()) -> pd.D
 
 
 def with_counts(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Columns that count, as whole numbers again: rows without a value make pandas forget it."""
+    """Columns that count, as whole numbers again, for rows without a value make pandas forget it;
+    and there at all, which no row may have."""
+    missing = [None] * len(table)
     whole = {
-        name: pd.Series([None if pd.isna(n) else int(n) for n in table[name]], dtype=object)
+        name: pd.Series(
+            [None if pd.isna(n) else int(n) for n in table.get(name, missing)], dtype=object
+        )
         for name in columns
     }
     return table.assign(**whole)

@@ -1,9 +1,16 @@
-"""The allocator's peak in one call: bytes of tensors, without what libraries take themselves."""
+"""What a device's memory has room for, and the allocator's peak in one call: bytes of tensors,
+without what libraries take themselves."""
 
-from collections.abc import Callable
+import gc
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
+
+from anatomy.machine import host
+from anatomy.measure.cache import last_level_cache_bytes
+from anatomy.record.requirements import Capacity, without_format
 
 
 @dataclass(frozen=True)
@@ -40,3 +47,26 @@ def columns(found: Peak | None) -> dict[str, int | None]:
         "total_peak_bytes": found.total_bytes,
         "reserved_bytes": found.reserved_bytes,
     }
+
+
+def capacity(where: torch.device) -> Capacity:
+    """What a device has now for an experiment."""
+    gpu = where.type == "cuda"
+    capability = torch.cuda.get_device_capability(where) if gpu else None
+    return Capacity(host.free_bytes(where), capability, last_level_cache_bytes(where))
+
+
+def without_formats(dtypes: Mapping[str, str], where: torch.device) -> dict[str, str]:
+    """Which variants, by the number format of each, a device does not compute, and why."""
+    on = capacity(where)
+    return {name: why for name, dtype in dtypes.items() if (why := without_format(dtype, on))}
+
+
+def give_back(where: torch.device) -> None:
+    """Forget all compiled code, and give the memory of what is gone back to the device."""
+    if "torch._dynamo" in sys.modules:  # else nothing was compiled, and to load it takes seconds
+        torch.compiler.reset()
+    gc.collect()
+    if where.type == "cuda":
+        torch.cuda.synchronize(where)
+        torch.cuda.empty_cache()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-HEAD_WIDTH = 64  # of an attention head: what published models use, and every fused kernel takes
+from anatomy.parts.demands import HEAD_WIDTH
 
 Layer = Callable[[Tensor], Tensor]
 

@@ -34,9 +34,10 @@ def experiment(
 
     It returns one tidy table with the columns of `compare`, if it times anything, and its own; what
     a column means, columns.toml of its chapter says. What can't be measured has a row whose `note`
-    says why. It raises BadParameter where an argument is not possible, DeviceError where the device
-    is not there, and OutOfMemory where what it can't do without does not fit. Its docstring says
-    what is compared with what; parameters that many have, `signatures.SHARED_HELP` explains.
+    says why, also where the device has too little memory or lacks a number format: what it takes,
+    requirements.py of its chapter says. It raises BadParameter where an argument is not possible,
+    and DeviceError where the device is not there. Its docstring says what is compared with what;
+    parameters that many have, `signatures.SHARED_HELP` explains.
 
     Args:
         name: `topic.what`, as pages and commands write it.

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from anatomy import cli
+from anatomy.cli import recordings as cli_recordings
 from anatomy.cli import targets
-from anatomy.machine import host
-from anatomy.record import reach, recording, signatures
+from anatomy.machine import driver, host
+from anatomy.record import reach, recorder, recording, signatures
 from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.record.recording import Recording
 from anatomy.table import columns
@@ -173,6 +174,20 @@ def test_a_plan_without_a_gpu_tells_how_the_machine_of_the_site_stands(
     assert "1 of 1 to measure" in run("record", "--plan")[1]
     save(root, toylab, device="cuda:0")
     assert "0 of 1 to measure" in run("record", "--plan")[1]
+
+
+def test_a_plan_tells_what_this_card_takes_and_leaves_out(root, monkeypatch, capsys):
+    size = driver.Size(8 * 2**30, (7, 5), 4 * 2**20)
+    monkeypatch.setattr(host, "first_card", lambda: size)
+    on = cli_recordings._capacity(host, root, None)
+    items = recorder.plan([("graph_capture.map", {}), ("limits.floors", {})], root, None)
+    cli_recordings._print_plan(items, 90.0, on)
+    out = capsys.readouterr().out
+    lines = {line.split()[0]: line for line in out.splitlines() if line}
+    assert "16.0 GiB; leaves out 13 of 13" in lines["graph_capture.map"]
+    assert "513 MiB" in lines["limits.floors"] and "about 90.0 s" in out
+    told = "graph_capture.map, pointwise 1024: not supported on sm_75: bf16 products need sm_80"
+    assert told in out
 
 
 def test_show_prints_a_recorded_table(run, root, toylab):

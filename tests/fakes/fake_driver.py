@@ -25,6 +25,10 @@ class FakeCuda:
         device._obj.value = index
         return 0
 
+    def cuDeviceGetAttribute(self, value, number, device):
+        value._obj.value = {75: 9, 76: 0, 38: 60 * 2**20}[number]
+        return 0
+
     def cuDeviceGetUuid(self, raw, device):
         raw._obj[:] = uuid.UUID(self.cards[device.value][0]).bytes
         return 0
@@ -72,6 +76,9 @@ class FakeNvml:
     def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self, handle):
         assert handle == "slice"
         return self.order.index(FIRST)
+
+    def nvmlDeviceGetMemoryInfo(self, handle):
+        return SimpleNamespace(free={FIRST: 140, SECOND: 7}[self.order[handle]] * 2**30)
 
     def nvmlDeviceGetPowerUsage(self, handle):
         return {FIRST: 412_500, SECOND: 75_000}[self.order[handle]]

@@ -110,3 +110,13 @@ def test_compute_processes_are_those_of_the_card(nvml):
     nvml()
     assert driver.compute_processes(SECOND) == [4321]
     assert driver.compute_processes(FIRST) == []
+
+
+def test_what_a_card_has_is_told_without_a_context(nvml, monkeypatch):
+    fake = nvml()
+    monkeypatch.setattr(driver, "_libcuda", FakeCuda)
+    first, second = driver.visible_cards()
+    assert driver.size(first) == driver.Size(140 * 2**30, (9, 0), 60 * 2**20)
+    assert driver.size(second).free_bytes == 7 * 2**30, "NVML has another order"
+    fake.silent.add("nvmlDeviceGetMemoryInfo")
+    assert driver.size(first).free_bytes is None

@@ -179,3 +179,18 @@ def test_what_can_not_fit_is_refused_before_it_is_allocated(monkeypatch):
 def test_free_memory_is_less_than_all_of_it():
     free = host.free_bytes("cpu")
     assert free is None or 0 < free <= host.describe("cpu")["memory_bytes"]
+
+
+@pytest.mark.parametrize(("fraction", "free"), [(1.0, 12), (0.5, 8), (0.1, 0)])
+def test_a_process_that_may_take_a_part_of_a_card_has_no_more_than_that_free(
+    fraction, free, monkeypatch
+):
+    told = {
+        "mem_get_info": lambda index: (10 * 2**30, 20 * 2**30),
+        "memory_allocated": lambda index: 2 * 2**30,
+        "memory_reserved": lambda index: 4 * 2**30,
+        "get_per_process_memory_fraction": lambda index: fraction,
+    }
+    for name, function in told.items():
+        monkeypatch.setattr(torch.cuda, name, function)
+    assert host.free_bytes("cuda:0") == free * 2**30

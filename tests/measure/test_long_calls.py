@@ -64,5 +64,5 @@ def test_long_steps_and_long_sequences_get_a_longer_budget(long, monkeypatch):
     monkeypatch.setattr(training, "compare", fake)
     monkeypatch.setattr(training, "LONG_FLOPS", 1.0 if long else 1e30)
     with pytest.raises(Asked) as asked:
-        next(training.maps((16,), (16,), CPU, 6, 0.5))
+        training.maps([(16, 16)], CPU, 6, 0.5)
     assert asked.value.args == (0.5 * training.LONG_BUDGETS if long else 0.5,)

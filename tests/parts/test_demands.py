@@ -3,10 +3,8 @@
 import pytest
 import torch
 
-from anatomy.chapters.precision.precision import _widths
 from anatomy.machine import host
-from anatomy.parts import demands, models
-from anatomy.parts.compiled import cells
+from anatomy.parts import demands, models, sizes
 from anatomy.record.declare import load
 from anatomy.record.processes import worker
 from anatomy.table.errors import BadParameter, OutOfMemory
@@ -46,8 +44,8 @@ def test_a_model_that_can_not_fit_is_refused_before_its_layers_are_made(name, pa
 
 @pytest.mark.parametrize("scale", [1 / 64, 0.2, 0.3, 0.7, 1.0])
 def test_a_factor_leaves_widths_of_whole_heads(scale):
-    made = [cell.width for cell in cells(scale, full=True)]
-    made += _widths((256, 512, 1024, 2048, 4096), scale)
+    made = [cell.width for cell in sizes.layer_cells(scale, full=True)]
+    made += sizes.widths((256, 512, 1024, 2048, 4096), scale)
     for width in made:
         demands.width(width) if width >= 2 * models.HEAD_WIDTH else demands.positive(width=width)
     assert demands.heads_of(0.4) == 1 and demands.heads_of(100) == 64

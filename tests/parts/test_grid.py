@@ -1,17 +1,14 @@
 """The grid runner: which errors are rows, what these say, what is given back, what ends a run."""
 
 import gc
-import itertools
 import weakref
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 import torch
 
-from anatomy.chapters.channels_last import channels_last
-from anatomy.numerics import agreement
-from anatomy.parts import grid
+from anatomy.parts import grid, memory
+from anatomy.record.requirements import Capacity, Requirement
 from anatomy.table import errors
 from tests.fakes.fake_stopwatch import FakeStopwatch
 
@@ -60,6 +57,7 @@ def accelerator_error(code: int) -> torch.AcceleratorError:
         (torch.OutOfMemoryError(CUDA_OOM), "out of memory"),
         (MemoryError(), "out of memory"),
         (accelerator_error(2), "out of memory"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling x"), "out of memory"),
         (errors.OutOfMemory("It needs 3 GiB."), "out of memory: It needs 3 GiB."),
         (errors.DisagreementError("fused strays.\nBy 2."), "wrong result: fused strays."),
         (errors.MeasurementError("The clock jumped."), "not measured: The clock jumped."),
@@ -180,83 +178,15 @@ def test_nothing_is_compiled_already_when_the_next_cell_begins():
     assert len(compiled) == 2
 
 
-# A recorded experiment's loop, written with the runner: the coarse map of `channels_last.map`.
-
-
-def map_by_grid(dtype: str, scale: float, iters: int = 12, budget_s: float = 0.6) -> pd.DataFrame:
-    """As `channels_last.map` on the CPU, all clauses and loops that it has for itself left out."""
-    layers = {layer[0]: layer for layer in channels_last.LAYERS}
-    batches = [channels_last.scaled(n, scale) for n in channels_last.BATCHES]
-    last = max(batches)
-
-    def cells():
-        for channels in layers:
-            every = itertools.product(batches, channels_last.PHASES)
-            wanted = [each for each in every if each[0] == last or each[1] == "inference"]
-            for batch, phase in (*wanted, (last, "conversion")):
-                told = channels_last._told(f"C={channels}", phase, dtype, batch)
-                yield told | {"channels": channels}
-
-    def measure(cell):
-        layer, phase = layers[cell["channels"]], cell["phase"]
-        asked = (dtype, cell["batch"], scale, CPU, cell, iters, budget_s)
-        if phase == "conversion":
-            return channels_last._conversion(layer, *asked)
-        table = channels_last._layer(layer, phase, *asked)
-        named = cell["batch"] == last and phase == "inference"
-        return table if named else table.assign(kernels=None)
-
-    ways = (channels_last.NCHW, channels_last.LAST, channels_last.CONVERTED)
-    return grid.measure_cells(
-        cells(),
-        measure,
-        variants=lambda cell: channels_last.WAYS if cell["phase"] == "conversion" else ways,
-        quantity="gpu_warm",
-        where=CPU,
-        foreseen=(RuntimeError,),
-        promised=("uses",),
+def test_a_cell_that_requires_more_than_there_is_is_not_begun_and_says_both(monkeypatch):
+    on = Capacity(8 * 2**30, (7, 5))
+    monkeypatch.setattr(memory, "capacity", lambda where: on)
+    wants = [Requirement("sum N=1", 2**20), Requirement("sum N=2", 9 * 2**30)]
+    wants.append(Requirement("sum N=3", 2**20, "bf16"))
+    begun = []
+    table = grid.measure_cells(
+        CELLS, lambda cell: begun.append(cell["batch"]) or timed(cell), **GRID, required=wants
     )
-
-
-NO_ROOM, STRAYS = "C=64 training fp32 N=6", "C=3 conversion fp32 N=6"
-
-
-@pytest.fixture
-def compared(monkeypatch):
-    """Compares results for real and tells the times; one cell has no memory, one a wrong answer."""
-
-    def compare(calls, *, reference, allowed, quantity, op, device, **_):
-        if op == NO_ROOM:
-            raise torch.OutOfMemoryError(CUDA_OOM)
-        if op == STRAYS:
-            right = calls["to NCHW"]
-            calls = calls | {"to NCHW": lambda: right() + 1}
-        agreement.check(calls, dict.fromkeys(calls, reference), allowed)
-        named = {"op": op, "quantity": quantity, "device": device.type, "kernels": "['k']"}
-        rows = [
-            {"variant": name, "role": "variant" if i else "control", "blocks_s": [3.0 - i / 2] * 12}
-            | {"median_s": 3.0 - i / 2, "ratio": 1 - i / 6, "verdict": "faster" if i else "control"}
-            for i, name in enumerate(calls)
-        ]
-        return SimpleNamespace(table=pd.DataFrame([row | named for row in rows]))
-
-    monkeypatch.setattr(channels_last, "compare", compare)
-
-
-def test_the_loop_of_a_recorded_experiment_gives_the_same_table_with_it(compared, monkeypatch):
-    monkeypatch.setattr(channels_last, "LAYERS", channels_last.LAYERS[:2])
-    torch.manual_seed(1)
-    own = channels_last.map(device="cpu", dtype="fp32", scale=0.1)
-    torch.manual_seed(1)
-    with_grid = map_by_grid("fp32", scale=0.1)
-    assert set(own.batch) == {4, 6}
-    lost = own.note.notna()
-    assert list(own.op[lost]) == [STRAYS] * 3 + [NO_ROOM] * 3
-    assert list(with_grid.note[lost]) == [
-        *(f"wrong result: {why}" for why in own.note[own.op == STRAYS]),
-        *["out of memory"] * 3,  # and not, as there, what the allocator says of processes
-    ]
-    assert with_grid.note[~lost].isna().all()
-    plain = [table.drop(columns="note").astype(object) for table in (own, with_grid)]
-    plain = [table.where(table.notna(), None) for table in plain]
-    pd.testing.assert_frame_equal(*plain, check_like=True)
+    assert begun == [1] and table[table.batch == 1].note.isna().all()
+    assert set(table[table.batch == 2].note) == {"needs 9.50 GiB; 8.00 GiB are free on this card"}
+    assert set(table[table.batch == 3].note) == {"not supported on sm_75: bf16 products need sm_80"}

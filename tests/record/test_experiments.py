@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from anatomy.chapters.limits import ceilings
-from anatomy.chapters.limits import memory as limits_memory
+from anatomy.chapters.limits import ceilings, memory
+from anatomy.chapters.limits import requirements as limits_requirements
 from anatomy.chapters.limits.memory import WAYS
 from anatomy.chapters.memory_layout import alignment, contiguity, remedies, tensor_layout
 from anatomy.numerics import agreement
@@ -191,7 +191,7 @@ def test_the_curve_rises_over_working_sets_and_every_way_moves_all_of_its_set(ta
     assert found.cache_bytes.nunique() == 1
     for op, group in found.groupby("op"):
         once = group[group.role != "again"]
-        ways = WAYS[op](2 * limits_memory.COLUMNS, torch.device("cpu"))
+        ways = WAYS[op](2 * limits_requirements.COLUMNS, torch.device("cpu"))
         assert once.groupby("working_set_bytes").way.nunique().eq(len(ways)).all()
         sizes = list(dict.fromkeys(once.working_set_bytes))
         assert sizes == sorted(sizes) and len(sizes) >= 6
@@ -201,7 +201,7 @@ def test_the_working_sets_are_close_where_the_cache_is_full():
     cache = 60 * 2**20
     sizes = ceilings.working_sets(cache)
     assert sizes == sorted(set(sizes)) and sizes[0] == 2**16 and sizes[-1] == 8 * cache
-    assert cache in sizes and all(size % limits_memory.STEP_BYTES == 0 for size in sizes)
+    assert cache in sizes and all(size % limits_requirements.STEP_BYTES == 0 for size in sizes)
     steps = [after / before for before, after in pairwise(sizes)]
     assert max(steps) <= 2.01
     near = [step for size, step in zip(sizes, steps, strict=False) if cache / 2 <= size < cache]
@@ -215,12 +215,14 @@ def test_a_cpu_has_no_floors_and_says_so(table):
 
 @pytest.mark.parametrize("op", WAYS)
 def test_every_way_of_moving_bytes_does_what_its_reference_says(op):
-    for way, (call, exact) in WAYS[op](2 * limits_memory.COLUMNS, torch.device("cpu")).items():
+    for way, (call, exact) in WAYS[op](
+        2 * limits_requirements.COLUMNS, torch.device("cpu")
+    ).items():
         torch.testing.assert_close(call().double(), exact().double(), rtol=1e-5, atol=0, msg=way)
 
 
 def test_a_write_that_writes_nothing_is_found_out():
-    ways = limits_memory.writes(4096, torch.device("cpu"))
+    ways = memory.writes(4096, torch.device("cpu"))
     (fill, _), (arange, exact) = ways["fill_"], ways["arange"]
     y = fill()
     assert arange() is y, "they share their memory"
@@ -311,6 +313,6 @@ def test_the_switch_for_tf32_is_put_back():
 
 
 def test_limits_are_measured_on_random_numbers():
-    call, exact = limits_memory.reads(4096, torch.device("cpu"))["row sums"]
+    call, exact = memory.reads(4096, torch.device("cpu"))["row sums"]
     torch.testing.assert_close(call().double(), exact(), rtol=1e-5, atol=0)
     assert call().std() > 0

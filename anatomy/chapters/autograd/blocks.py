@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from anatomy.chapters.autograd.requirements import Problem
 from anatomy.numerics import formats
 from anatomy.parts import attention
 from anatomy.parts.attention import BACKENDS, SWITCHES, WAYS
@@ -21,8 +22,6 @@ CORE, BETWEEN, PROJECTED, LAYER = (
     "layer",
 )
 SCOPES = (CORE, BETWEEN, PROJECTED, LAYER)
-EXACT_SCORES = 6  # tables of scores that the layer in float64 holds at once, forward and backward
-ACTIVATIONS = 64  # copies of the layer's activations that a call may need, checked beforehand
 
 
 @dataclass(frozen=True)
@@ -47,17 +46,10 @@ class Size:
             )
 
     @property
-    def bytes(self) -> int:
-        """About as many bytes as the layer, its gradients and its activations need."""
-        weights = 2 * 12 * self.width**2
-        activations = ACTIVATIONS * self.batch * self.sequence * self.width
-        return (weights + activations) * max(4, formats.itemsize(self.dtype))
-
-    @property
     def exact_bytes(self) -> int:
         """About as many bytes as the same in float64 needs, with attention written out."""
-        scores = EXACT_SCORES * self.batch * self.heads * self.sequence**2
-        return 8 * scores + 2 * self.bytes
+        given = self.batch, self.sequence, self.width, self.heads, self.dtype
+        return Problem(*given).exact_bytes
 
 
 # --8<-- [start:manual]

@@ -12,13 +12,16 @@ from anatomy.chapters.autograd import blocks, costs, walk
 from anatomy.chapters.autograd.blocks import DEFAULT, MANUAL, Fused, Manual, Size
 from anatomy.chapters.autograd.costs import ALLOWED_LAYER, Settings
 from anatomy.measure import stopwatch_for
-from anatomy.parts.compiled import let_go, reason_of, without_caches
+from anatomy.parts.compiled import without_caches
+from anatomy.parts.grid import reason_of
+from anatomy.parts.memory import give_back
 
 # Names of operators that describe the same memory anew; `getitem` takes a result out of several.
 VIEWS = (
     *("view", "_unsafe_view", "reshape", "t", "transpose", "permute", "expand", "unsqueeze"),
     *("squeeze", "select", "slice", "split", "unbind", "alias", "detach", "as_strided", "getitem"),
 )
+WAYS = (MANUAL, f"{MANUAL}, compiled", DEFAULT, f"{DEFAULT}, compiled")
 TRACED, RECOMPUTING = "traced", "traced, recomputing"  # stage -> how a joint graph is cut in two
 
 
@@ -36,7 +39,7 @@ def graphs(size: Size, where: torch.device) -> list[dict]:
                 rows.append(row | look())
             except Exception as error:  # the other stages can be looked at all the same
                 rows.append(row | {"note": reason_of(error)})
-            let_go(where)
+            give_back(where)
     return rows
 
 
@@ -129,7 +132,7 @@ def steps(size: Size, settings: Settings, backend: str) -> pd.DataFrame:
         one = torch.ones(8, device=where)
         stopwatch_for(where).wall([lambda: torch.compile(torch.add, backend=backend)(one, one)])
         found = _steps(size, settings, backend)
-    let_go(where)
+    give_back(where)
     return found
 
 

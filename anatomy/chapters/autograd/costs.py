@@ -1,6 +1,6 @@
 """Times around the graph: attention written out and fused, chains of views, single operations."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,15 +9,16 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.autograd import blocks
-from anatomy.chapters.autograd.blocks import CORE, LAYER, MANUAL, Size
+from anatomy.chapters.autograd.blocks import CORE, MANUAL, Size
+from anatomy.chapters.autograd.requirements import LAYER_LONGEST, SINGLE, lengths
 from anatomy.comparison import compare
 from anatomy.numerics import formats
 from anatomy.parts import attention, grid, memory
 from anatomy.parts.attention import ALLOWED, WAYS
-from anatomy.parts.compiled import cost_per_break, let_go, reason_of
+from anatomy.parts.compiled import cost_per_break
+from anatomy.record.requirements import Requirement
 from anatomy.table import formulas
 
-LAYER_LONGEST = 2048  # longest sequence at which the whole layer is timed too
 LONG_BUDGETS = 4  # times the budget beyond it: blocks take so long there that few would fit
 VIEWS = (0, 32, 128, 512)  # views in the chains
 CHAIN_ELEMENTS = 64  # a side of the chain's tensor: its arithmetic takes no time beside the views
@@ -55,24 +56,33 @@ def joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def over_length(
-    size: Size, ordinary: Mapping[str, bool], settings: Settings, step: int
-) -> Iterator[pd.DataFrame]:
-    """Attention alone and in its layer, for that length and fractions of it by `step`."""
-    for sequence in attention.sequences(size.sequence, step):
-        this = Size(size.batch, sequence, size.width, size.heads, size.dtype)
-        long = sequence > LAYER_LONGEST
-        patient = replace(settings, budget_s=LONG_BUDGETS * settings.budget_s)
-        for scope, measure in ((CORE, _core), (LAYER, _layer)):
-            if scope == LAYER and long:
-                continue
-            op = f"{scope} T={sequence}"
-            let_go(settings.where)
-            try:
-                table = measure(this, ordinary, patient if long else settings, op)
-            except Exception as error:  # the other lengths can be measured all the same
-                table = _refused(op, dict.fromkeys(WAYS, reason_of(error)))
-            yield table.assign(scope=scope, sequence=sequence)
-    let_go(settings.where)
+    size: Size,
+    ordinary: Mapping[str, bool],
+    settings: Settings,
+    full: bool,
+    required: Iterable[Requirement] = (),
+) -> pd.DataFrame:
+    """Attention alone and in its layer, for that length and fractions of it."""
+    patient = replace(settings, budget_s=LONG_BUDGETS * settings.budget_s)
+
+    def measure(cell: grid.Cell) -> pd.DataFrame:
+        length = cell["sequence"]
+        this = Size(size.batch, length, size.width, size.heads, size.dtype)
+        each = _core if cell["scope"] == CORE else _layer
+        return each(this, ordinary, patient if length > LAYER_LONGEST else settings, cell["op"])
+
+    return grid.measure_cells(
+        (
+            {"op": op, "scope": scope, "sequence": length}
+            for op, scope, length in lengths(size.sequence, full)
+        ),
+        measure,
+        variants=WAYS,
+        quantity="step_wall",
+        where=settings.where,
+        required=required,
+        foreseen=(RuntimeError,),
+    )
 
 
 def _refused(op: str, why: Mapping[str, str]) -> pd.DataFrame:
@@ -216,28 +226,22 @@ def shape_operations(x: Tensor) -> dict[str, Callable[[Tensor], Tensor | tuple[T
     }
 
 
-def single_operations(settings: Settings, dtype: str, side: int) -> list[pd.DataFrame]:
-    """One shape operation at a time, forward and backward, beside a view."""
+def single_operation(settings: Settings, op: str, dtype: str, side: int) -> pd.DataFrame:
+    """One shape operation at a time beside a view, in one direction: an `op` of `SINGLE`."""
     x = torch.randn(side, side, device=settings.where).to(formats.storage(dtype)).requires_grad_()
-    forward, backward, exact, exact_back = {}, {}, {}, {}
+    calls, exact = {}, {}
     for name, operation in shape_operations(x).items():
+        wide = x.detach().double().requires_grad_()
+        if op == SINGLE[0]:
+            calls[name] = lambda operation=operation: _detached(operation(x))
+            exact[name] = lambda operation=operation, wide=wide: _detached(operation(wide))
+            continue
         out = operation(x)
         grads = [torch.randn_like(each) for each in _several(out)]
-        wide = x.detach().double().requires_grad_()
-        wide_out = operation(wide)
-        forward[name] = lambda operation=operation: _detached(operation(x))
-        backward[name] = _back(out, x, grads)
-        exact[name] = lambda found=wide_out: _detached(found)
-        wide_back = _back(wide_out, wide, [each.double() for each in grads])
-        exact_back[name] = wide_back
-    tables = []
-    for op, calls, references in (
-        ("forward of one operation", forward, exact),
-        ("backward of one operation", backward, exact_back),
-    ):
-        table = settings.compare(calls, op=op, reference=references)
-        tables.append(table.assign(operation=table.variant.str.removesuffix(" (again)")))
-    return tables
+        calls[name] = _back(out, x, grads)
+        exact[name] = _back(operation(wide), wide, [each.double() for each in grads])
+    table = settings.compare(calls, op=op, reference=exact)
+    return table.assign(operation=table.variant.str.removesuffix(" (again)"))
 
 
 def _several(out: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -1,19 +1,23 @@
 """The autograd graph of one transformer layer: its nodes, what they hold, and what they cost."""
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Annotated, Literal
 
 import pandas as pd
+import torch
 
+from anatomy.chapters.autograd import blocks, requirements
 from anatomy.chapters.autograd import census as autograd_census
 from anatomy.chapters.autograd import compiled as autograd_compiled
 from anatomy.chapters.autograd import costs as autograd_costs
 from anatomy.chapters.autograd import nodes as autograd_nodes
 from anatomy.chapters.autograd.blocks import Size
-from anatomy.machine import host
 from anatomy.numerics import formats
-from anatomy.parts import attention, demands
+from anatomy.parts import attention, grid, memory
 from anatomy.record.bounds import Between, Count, Length, Seconds
 from anatomy.record.declare import experiment
+from anatomy.record.requirements import Requirement
 
 
 @experiment(
@@ -40,16 +44,24 @@ def census(
         a line of code adds. `check`: what the page's own check finds.
     """
     where = formats.torch_device(device)
-    size = Size(batch, seq, dmodel, nhead, dtype)
-    host.require_bytes(where, size.bytes, f"a layer of width {dmodel} and its activations")
+    size, given = Size(batch, seq, dmodel, nhead, dtype), (dtype, batch, seq, dmodel, nhead)
+    required = requirements.graphs(memory.capacity(where), *given)
     with formats.products_in("fp32"), attention.switches_kept() as ordinary:
-        rows = autograd_census.rows(size, ordinary, where)
-    return _noted(rows)
+        return _rows(partial(autograd_census.rows, size, ordinary, where), "graph", required, where)
 
 
-def _noted(rows: list[dict]) -> pd.DataFrame:
-    """Rows as a table with a column `note` in any case, whose counts stay whole numbers."""
-    table = pd.DataFrame(rows, dtype=object)
+def _rows(
+    look: Callable[[], list[dict]], op: str, required: Iterable[Requirement], where: torch.device
+) -> pd.DataFrame:
+    """What is found as a table with a column `note` in any case, whose counts stay whole numbers;
+    or a row for each way to attend that says why nothing is."""
+    why = "; ".join(filter(None, (each.why_not(memory.capacity(where)) for each in required)))
+    rows = None
+    if not why:
+        rows, why = grid.attempt(look, where)
+    names = (blocks.MANUAL, blocks.DEFAULT)
+    refused = [{"op": op, "variant": name, "attention": name, "note": why} for name in names]
+    table = pd.DataFrame(refused if rows is None else rows, dtype=object)
     return table if "note" in table else table.assign(note=None)
 
 
@@ -78,13 +90,12 @@ def nodes(
         times of its backward function; and rows of op `memory`: what the layer holds for the
         backward pass.
     """
-    demands.positive(repeats=repeats)
     where = formats.torch_device(device)
-    size = Size(batch, seq, dmodel, nhead, dtype)
-    host.require_bytes(where, size.bytes, f"a layer of width {dmodel} and its activations")
+    size, given = Size(batch, seq, dmodel, nhead, dtype), (dtype, batch, seq, dmodel, nhead)
+    required = requirements.graphs(memory.capacity(where), *given)
     with formats.products_in("fp32"), attention.switches_kept() as ordinary:
-        rows = autograd_nodes.rows(size, ordinary, where, repeats)
-    return _noted(rows)
+        look = partial(autograd_nodes.rows, size, ordinary, where, repeats)
+        return _rows(look, "memory", required, where)
 
 
 @experiment(
@@ -119,16 +130,26 @@ def costs(
         backend. `views`: back through chains of views; the longest has `view_s`. `forward of one
         operation`, and `backward`: single operations on a matrix, beside a view.
     """
-    demands.positive(longest=longest, side=side, scale=scale, iters=iters, budget_s=budget_s)
     where = formats.torch_device(device)
     size = Size(batch, longest, dmodel, nhead, dtype)
     settings = autograd_costs.Settings(where, iters, budget_s)
-    tables = []
+    sizes = dtype, batch, dmodel, nhead, longest, side, full
+    required = list(requirements.costs(memory.capacity(where), *sizes))
+    measure = {"views": lambda: autograd_costs.chain_of_views(settings, scale)}
+    for op in requirements.SINGLE:
+        measure[op] = partial(autograd_costs.single_operation, settings, op, dtype, side)
     with formats.products_in("fp32"), attention.switches_kept() as ordinary:
-        tables += autograd_costs.over_length(size, ordinary, settings, 2 if full else 4)
-        tables.append(autograd_costs.chain_of_views(settings, scale))
-        tables += autograd_costs.single_operations(settings, dtype, side)
-    return autograd_costs.joined(tables)
+        long = autograd_costs.over_length(size, ordinary, settings, full, required)
+        short = grid.measure_cells(
+            [{"op": op} for op in measure],
+            lambda cell: measure[cell["op"]](),
+            variants=lambda cell: [cell["op"]],
+            quantity="step_wall",
+            where=where,
+            required=required,
+            foreseen=(RuntimeError,),
+        )
+    return autograd_costs.joined([long, short])
 
 
 @experiment(
@@ -153,10 +174,10 @@ def traced(
         least must be kept.
     """
     where = formats.torch_device(device)
-    size = Size(batch, seq, dmodel, nhead, dtype)
-    host.require_bytes(where, size.exact_bytes // 2, f"a layer of {seq} tokens with its scores")
+    size, given = Size(batch, seq, dmodel, nhead, dtype), (dtype, batch, seq, dmodel, nhead)
+    required = requirements.steps(memory.capacity(where), *given)
     with formats.products_in("fp32"):
-        return _noted(autograd_compiled.graphs(size, where))
+        return _rows(partial(autograd_compiled.graphs, size, where), "graph", required, where)
 
 
 @experiment(
@@ -186,10 +207,15 @@ def compiled(
         `default`, eager and compiled; the control of `default, compiled` is `default`. Rows of op
         `first call` hold what compiling took, one sample each.
     """
-    demands.positive(iters=iters, budget_s=budget_s)
     where = formats.torch_device(device)
-    size = Size(batch, seq, dmodel, nhead, dtype)
-    host.require_bytes(where, size.exact_bytes, f"a layer of {seq} tokens in float64")
+    size, given = Size(batch, seq, dmodel, nhead, dtype), (dtype, batch, seq, dmodel, nhead)
     settings = autograd_costs.Settings(where, iters, budget_s)
     with formats.products_in("fp32"):
-        return autograd_compiled.steps(size, settings, backend)
+        return grid.measure_cells(
+            [{"op": "step"}],
+            lambda cell: autograd_compiled.steps(size, settings, backend),
+            variants=autograd_compiled.WAYS,
+            quantity="step_wall",
+            where=where,
+            required=requirements.steps(memory.capacity(where), *given),
+        )

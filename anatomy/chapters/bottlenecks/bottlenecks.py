@@ -1,6 +1,7 @@
 """Workloads whose bottleneck is known by construction, put to `diagnose`; where it can be taken out
 without changing the result, the same work without it is measured beside it."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,19 +10,19 @@ import torch
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
-from anatomy.chapters.bottlenecks.workloads import WORKLOADS, Call, Workload, sized
+from anatomy.chapters.bottlenecks import requirements
+from anatomy.chapters.bottlenecks.requirements import sized
+from anatomy.chapters.bottlenecks.workloads import WORKLOADS, Call, Workload
 from anatomy.comparison import compare
 from anatomy.diagnosis import bottleneck, profiles
 from anatomy.diagnosis.bottleneck import COMMUNICATION
 from anatomy.diagnosis.steps import diagnose
-from anatomy.machine import host as machine
 from anatomy.measure import census, stopwatch_for
 from anatomy.numerics import formats
-from anatomy.parts import demands, models
+from anatomy.parts import grid, memory, models
 from anatomy.parts.models import half
 from anatomy.record.bounds import Scale, Seconds
 from anatomy.record.declare import experiment
-from anatomy.table.errors import DisagreementError
 
 # What the profiler itself does, and lists among the work of the host.
 OF_THE_PROFILER = ("Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource")
@@ -44,20 +45,18 @@ def confusion(device: str = "cuda:0", scale: Scale = 1.0, budget_s: Seconds = 1.
         and, where its bottleneck can be taken out, `without`.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, budget_s=budget_s)
-    machine.require_bytes(where, int(6 * 2**30 * min(scale, 4.0) ** 2), "the workloads' tensors")
+    needs = {each.op: each for each in requirements.confusion(memory.capacity(where), scale)}
     parts, warnings = [], []
     for make in WORKLOADS:
-        try:
-            table, told = _examined(make(where, scale), where, budget_s)
-        except (RuntimeError, DisagreementError) as error:  # the other workloads are still told
-            first = next(iter(str(error).splitlines()), "")
-            name = make.__name__.strip("_")
-            table, told = _refused(name, None, where, f"{type(error).__name__}: {first}"), []
+        name = make.__name__.strip("_")
+        why = needs[name].why_not(memory.capacity(where)) if name in needs else ""
+        found = None
+        if not why:
+            one = partial(_examined, make, where, scale, budget_s)
+            found, why = grid.attempt(one, where, (RuntimeError,))
+        table, told = found or (_refused(name, None, where, why), [])
         parts.append(table)
         warnings += told
-        if where.type == "cuda":
-            torch.cuda.empty_cache()
     parts.append(_refused("all-reduce", COMMUNICATION, where, ONE_GPU))
     table = pd.concat([part.astype(object) for part in parts], ignore_index=True)
     table.attrs["warnings"] = warnings
@@ -71,8 +70,12 @@ def _refused(name: str, expected: str | None, where: torch.device, why: str) -> 
 
 
 def _examined(
-    workload: Workload, where: torch.device, budget_s: float
+    make: Callable[[torch.device, float], Workload],
+    where: torch.device,
+    scale: float,
+    budget_s: float,
 ) -> tuple[pd.DataFrame, list[str]]:
+    workload = make(where, scale)
     calls = {workload.name: workload.call}
     if workload.without:
         calls["without"] = workload.without
@@ -128,17 +131,25 @@ def profiled_call(device: str = "cuda:0", scale: Scale = 1.0) -> pd.DataFrame:
         One row per `model` and `call` (the last three steady). Device columns are null on a CPU.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale)
+    needs = {each.op: each for each in requirements.profiled_call(memory.capacity(where), scale)}
     rows = []
     for name, make in (("transformer", _transformer), ("convolutions", _convolutions)):
-        call = make(where, scale)
-        for number in range(1, PROFILED[-1] + 1):
-            if number in PROFILED:
-                row = {"variant": f"{name}, call {number}", "model": name, "call": number}
-                rows.append(row | _profile_of(call, where))
-            else:
-                call()
+        found, why = None, needs[name].why_not(memory.capacity(where))
+        if not why:
+            found, why = grid.attempt(partial(_profiled, name, make, where, scale), where)
+        rows += found or [{"variant": name, "model": name, "note": why}]
     return pd.DataFrame(rows)
+
+
+def _profiled(name: str, make, where: torch.device, scale: float) -> list[dict[str, Any]]:
+    call, rows = make(where, scale), []
+    for number in range(1, PROFILED[-1] + 1):
+        if number in PROFILED:
+            row = {"variant": f"{name}, call {number}", "model": name, "call": number}
+            rows.append(row | _profile_of(call, where))
+        else:
+            call()
+    return rows
 
 
 def _transformer(where: torch.device, scale: float) -> Call:

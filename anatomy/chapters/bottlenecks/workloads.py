@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from anatomy.chapters.bottlenecks.requirements import sized
 from anatomy.diagnosis.bottleneck import COMPUTE, INPUT, LAUNCH, MEMORY, SYNC
 from anatomy.parts.models import half
 
@@ -29,11 +30,6 @@ class Workload:
     inputs: Callable[[], Iterator[Any]] | None = None  # by this
     without: Call | None = None  # the same result without what holds it back, where possible
     missing: str = ""  # why there is none, although there should be
-
-
-def sized(length: float, scale: float, multiple: int = 8) -> int:
-    """A length times `scale`, as a multiple of `multiple` that is not 0."""
-    return max(multiple, int(length * scale) // multiple * multiple)
 
 
 def _matmul(where: torch.device, scale: float) -> Workload:

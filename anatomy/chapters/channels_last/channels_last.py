@@ -4,39 +4,25 @@ side. Tensor cores want the second; a library that is given the first may conver
 
 import copy
 import functools
-import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from anatomy.chapters.channels_last import residual
+from anatomy.chapters.channels_last import requirements, residual
+from anatomy.chapters.channels_last.requirements import CONVERSION, scaled
 from anatomy.comparison import compare
 from anatomy.numerics import agreement
 from anatomy.numerics import formats as tensors
-from anatomy.parts import demands, memory
-from anatomy.parts.grid import joined
+from anatomy.parts import grid, memory
 from anatomy.record.bounds import Count, Length, Scale, Seconds
 from anatomy.record.declare import experiment
 from anatomy.table import formulas, intervals
-from anatomy.table.errors import AnatomyError
 
-DTYPES = ("fp32", "tf32", "fp16", "bf16")
-# Channels in, channels out, side of the kernel, stride, side of the image: ResNet-50's first
-# convolution, and its 3 x 3 ones of the first and the third stage.
-LAYERS = ((3, 64, 7, 2, 224), (64, 64, 3, 1, 56), (256, 256, 3, 1, 14))
-FINER_LAYERS = (*LAYERS, (32, 32, 3, 1, 56), (128, 128, 3, 1, 28), (512, 512, 3, 1, 7))
-BATCHES, FINER_BATCHES = (8, 64), (1, 8, 64, 256)
-NETWORK_BATCHES, FINER_NETWORK_BATCHES = (8, 32, 128), (1, 8, 32, 128)
-PHASES = ("inference", "training")
-NETWORK_DTYPES = ("fp32", "tf32", "bf16")  # fp16 is as bf16 but in the first convolution
-# Those with the largest batch, which a GPU is busy with long enough to set the pace, and in which
-# cuDNN also searches: for all of them it would take a minute.
-TUNED = ("bf16",)
 TRAINING_SECONDS = 4  # times those of inference; more than half of them go before any block
 # How far a layer may stray from float64, relative. Algorithms that transform their input first
 # (Winograd, FFT) round more often than a plain sum, hence more than `agreement.ALLOWED`.
@@ -47,6 +33,7 @@ ALLOWED_NETWORK = {"fp32": 2**-8, "tf32": 2**-3, "fp16": 2**-2, "bf16": 2**-1}
 LOSS_SCALE = 2**10  # keeps the gradients of float16 from vanishing, as loss scaling does
 SETTLE_S = 0.5  # of settling before a comparison
 NCHW, LAST, CONVERTED = "NCHW", "channels_last", "channels_last, input converted"
+LAYOUTS = (NCHW, LAST, CONVERTED)
 WAYS = ("copy", "to channels_last", "to NCHW")
 MEMORY = {NCHW: torch.contiguous_format, LAST: torch.channels_last}
 
@@ -74,37 +61,33 @@ def map(
         phase `conversion` copy an input into the other layout; their control is a plain copy.
     """
     where = tensors.torch_device(device)
-    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
-    batches = list(dict.fromkeys(scaled(n, scale) for n in (FINER_BATCHES if full else BATCHES)))
-    formats = DTYPES if dtype == "all" else (dtype,)
-    tables = []
-    for layer in FINER_LAYERS if full else LAYERS:
-        for batch in batches:
-            # Training costs three times as much, so the coarse map has it for large batches alone.
-            phases = PHASES if full or batch == batches[-1] else PHASES[:1]
-            for phase in phases:
-                for each in formats:
-                    told = _told(f"C={layer[0]}", phase, each, batch) | {"channels": layer[0]}
-                    cell = functools.partial(_layer, layer, phase, each, batch, scale, where)
-                    found = _guarded(
-                        told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s)
-                    )
-                    # Named once, for what pages show: names are long, and backward passes many.
-                    if batch != batches[-1] or phase != "inference":
-                        found = found.assign(kernels=None)
-                    tables.append(found)
-        for each in [name for name in ("fp32", "bf16") if name in formats]:
-            told = _told(f"C={layer[0]}", "conversion", each, batches[-1])
-            told |= {"channels": layer[0]}
-            cell = functools.partial(_conversion, layer, each, batches[-1], scale, where)
-            tables.append(
-                _guarded(told, where, "gpu_warm", functools.partial(cell, told, iters, budget_s))
-            )
-    return joined(tables, ("uses",))
+    cells = list(requirements.cells(dtype, scale, full))
+    largest = max(cell["batch"] for cell in cells)
+
+    def measure(cell: grid.Cell) -> pd.DataFrame:
+        asked = requirements.layer_of(cell), scale, where, cell, iters, budget_s
+        if cell["phase"] == CONVERSION:
+            return _conversion(*asked)
+        table = _layer(*asked)
+        # Named once, for what pages show: names are long, and backward passes many.
+        named = cell["batch"] == largest and cell["phase"] == "inference"
+        return table if named else table.assign(kernels=None)
+
+    return grid.measure_cells(
+        cells,
+        measure,
+        variants=lambda cell: WAYS if cell["phase"] == CONVERSION else LAYOUTS,
+        quantity="gpu_warm",
+        where=where,
+        required=requirements.map(memory.capacity(where), dtype, scale, full),
+        foreseen=(RuntimeError,),
+        promised=("uses",),
+    )
 
 
-def _layer(layer, phase, dtype, batch, scale, where, told, iters, budget_s) -> pd.DataFrame:
-    """One convolution of `LAYERS` in both layouts; `told` are the coordinates of its rows."""
+def _layer(layer, scale, where, told, iters, budget_s) -> pd.DataFrame:
+    """One convolution in both layouts; `told` are the coordinates of its rows."""
+    phase, dtype, batch = (told[name] for name in ("phase", "dtype", "batch"))
     before, after, kernel, stride, full_side = layer
     side = scaled(full_side, scale)
     kind = tensors.storage(dtype)
@@ -175,8 +158,9 @@ def _with_uses(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _conversion(layer, dtype, batch, scale, where, told, iters, budget_s) -> pd.DataFrame:
-    """Copies of the input of one convolution of `LAYERS` into the other layout."""
+def _conversion(layer, scale, where, told, iters, budget_s) -> pd.DataFrame:
+    """Copies of the input of one convolution into the other layout."""
+    dtype, batch = told["dtype"], told["batch"]
     side = scaled(layer[-1], scale)
     x = torch.randn(batch, layer[0], side, side, dtype=tensors.storage(dtype), device=where)
     last = x.contiguous(memory_format=MEMORY[LAST])
@@ -235,37 +219,36 @@ def network(
         alone.
     """
     where = tensors.torch_device(device)
-    demands.positive(width=width, side=side, scale=scale, iters=iters, budget_s=budget_s)
-    sizes = FINER_NETWORK_BATCHES if full else NETWORK_BATCHES
-    batches = list(dict.fromkeys(scaled(n, scale) for n in sizes))
-    blocks = residual.SHORT if short else residual.DEEP
-    formats = (dtype,) if dtype != "all" else DTYPES if full else NETWORK_DTYPES
-    tables = []
-    for batch in batches:
+    blocks = requirements.SHORT if short else requirements.DEEP
+
+    @functools.lru_cache(maxsize=1)  # of the present batch alone, whose cells stand together
+    def base(batch: int) -> tuple[nn.Module, Tensor]:
         images = torch.randn(batch, 3, side, side, device=where)  # (B, 3, H, W)
         with convolutions_in("fp32"):
-            base = residual.network(width, blocks, images)
-        for each in formats:
-            for phase in PHASES if full else _phases(each, batch, batches):
-                searched = batch == batches[-1] and (full or each in TUNED)
-                for tuned in (False, True) if searched else (False,):
-                    told = _told("", phase, each, batch, tuned)
-                    cell = functools.partial(_network, base, images, phase, each, tuned)
-                    seconds = budget_s * (TRAINING_SECONDS if phase == "training" else 1)
-                    cell = functools.partial(cell, where, told, iters, seconds)
-                    tables.append(_guarded(told, where, "step_wall", cell))
-    return joined(tables, ("peak_bytes",))
+            return residual.network(width, blocks, images), images
+
+    def measure(cell: grid.Cell) -> pd.DataFrame:
+        seconds = budget_s * (TRAINING_SECONDS if cell["phase"] == "training" else 1)
+        return _network(*base(cell["batch"]), where, cell, iters, seconds)
+
+    return grid.measure_cells(
+        requirements.network_cells(dtype, scale, full),
+        measure,
+        variants=LAYOUTS,
+        quantity="step_wall",
+        where=where,
+        required=requirements.network(
+            memory.capacity(where), width, side, dtype, scale, short, full
+        ),
+        foreseen=(RuntimeError,),
+        promised=("peak_bytes",),
+    )
 
 
-def _phases(dtype: str, batch: int, batches: Sequence[int]) -> tuple[str, ...]:
-    """What the coarse map of the network has of one batch, in one number format."""
-    if batch == batches[-1] and len(batches) == len(NETWORK_BATCHES) and dtype not in TUNED:
-        return ()
-    return PHASES[:1] if batch == batches[0] != batches[-1] else PHASES
-
-
-def _network(base, images, phase, dtype, tuned, where, told, iters, budget_s) -> pd.DataFrame:
-    """The network `base` on `images` (B, 3, H, W) in both layouts; if `tuned`, cuDNN searches."""
+def _network(base, images, where, told, iters, budget_s) -> pd.DataFrame:
+    """The network `base` on `images` (B, 3, H, W) in both layouts; `told` are the coordinates of
+    its rows."""
+    phase, dtype, tuned = (told[name] for name in ("phase", "dtype", "cudnn_benchmark"))
     kind = tensors.storage(dtype)
 
     def step(layout: torch.memory_format, kind: torch.dtype, converting: bool = False) -> Callable:
@@ -315,30 +298,6 @@ def _network(base, images, phase, dtype, tuned, where, told, iters, budget_s) ->
     return table.assign(**{name: value for name, value in told.items() if name != "op"})
 
 
-def _told(what: str, phase: str, dtype: str, batch: int, tuned: bool = False) -> dict[str, object]:
-    op = f"{what} {phase} {dtype} N={batch}".strip() + (", tuned" if tuned else "")
-    told = {"op": op, "phase": phase, "dtype": dtype, "batch": batch}
-    return told | {"cudnn_benchmark": tuned}
-
-
-def _guarded(told, where, quantity, measure: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-    """The table of one cell, or rows in its place that say why there is none."""
-    try:
-        return measure()
-    except (RuntimeError, AnatomyError) as error:
-        why = str(error).partition("\n")[0]
-        row = {**told, "quantity": quantity, "device": where.type, "note": why}
-        names = WAYS if told["phase"] == "conversion" else (NCHW, LAST, CONVERTED)
-        roles = ("control", "variant", "variant")
-        return pd.DataFrame(
-            [row | {"variant": n, "role": role} for n, role in zip(names, roles, strict=True)]
-        )
-    finally:
-        gc.collect()
-        if where.type == "cuda":
-            torch.cuda.empty_cache()
-
-
 @contextmanager
 def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
     """Convolutions and products round float32 to TF32 if `dtype` is `tf32`, and else do not; if
@@ -351,8 +310,3 @@ def convolutions_in(dtype: str, tuned: bool = False) -> Iterator[None]:
             yield
     finally:
         cudnn.allow_tf32, cudnn.benchmark = before
-
-
-def scaled(value: int, scale: float) -> int:
-    """A size times `scale`; of a part of it at least 4."""
-    return max(4, int(scale * value)) if scale < 1 else int(scale * value)

@@ -5,7 +5,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-DEEP, SHORT = (3, 4, 6, 3), (1, 1, 1, 1)  # blocks of the stages: ResNet-50's; for a quick look
 CLASSES = 1000
 
 

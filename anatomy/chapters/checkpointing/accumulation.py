@@ -1,8 +1,8 @@
 """Gradient accumulation: whether many small steps give the gradient of a large one, by how their
 losses are weighted and how the tokens are spread over them; and what it costs."""
 
-import gc
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import pandas as pd
@@ -10,17 +10,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from anatomy.chapters.checkpointing.checkpointing import SETTLE_CAP_S, granularities, why
+from anatomy.chapters.checkpointing import requirements
+from anatomy.chapters.checkpointing.checkpointing import SETTLE_CAP_S, granularities
+from anatomy.chapters.checkpointing.requirements import STEPS
 from anatomy.comparison import compare
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED
-from anatomy.parts import demands, memory, models
+from anatomy.parts import demands, grid, memory, models
 from anatomy.parts.models import Layer
 from anatomy.record.bounds import Count, Length, Seconds, Several
 from anatomy.record.declare import experiment
-from anatomy.table.errors import DisagreementError
 
-STEPS = (2, 4, 8)  # micro-batches that a batch is cut into; 1 is the full batch
+# Variant -> the steps that it takes.
+COUNTS = {"full batch": 1} | {f"{each} steps": each for each in STEPS}
+COUNTS |= {"every layer checkpointed": 1}
 PADDING = -100  # a label that is no token: the loss leaves it out
 FORMATS = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16}
 ROUNDINGS = 4  # a sum of up to eight gradients is rounded more often than a product is
@@ -53,10 +56,20 @@ def gradients(
     """
     where = formats.torch_device(device)
     demands.width(width)
-    demands.positive(layers=layers, sequence=sequence)
-    demands.at_least(2, "with one token there is nothing to predict", vocabulary=vocabulary)
     demands.multiple(max(STEPS), batch=batch)
     demands.weights(width, layers)
+    sizes = width, layers, vocabulary, batch, sequence
+    (required,) = requirements.gradients(memory.capacity(where), *sizes)
+    why = required.why_not(memory.capacity(where))
+    found = None
+    if not why:
+        found, why = grid.attempt(partial(_gradients, *sizes, where), where)
+    ways = [{"variant": each, "steps": steps, "note": why} for steps, each in _ways()]
+    return pd.DataFrame(ways if found is None else found)
+
+
+def _gradients(width, layers, vocabulary, batch, sequence, where) -> list[dict]:
+    """One row for each format, way to spread the tokens, number of steps, and factor."""
     rows = []
     with formats.products_in("fp32"):
         for lengths in ("equal", "mixed", "sorted"):
@@ -79,7 +92,7 @@ def gradients(
                         | {"cosine": float(F.cosine_similarity(found, full, dim=0))}
                         | _spread(labels, steps)
                     )
-    return pd.DataFrame(rows)
+    return rows
 
 
 def _ways() -> list[tuple[int, str]]:
@@ -168,62 +181,59 @@ def steps(
     """
     where = formats.torch_device(device)
     demands.width(width)
-    demands.positive(layers=layers, sequence=sequence, iters=iters, budget_s=budget_s)
     demands.multiple(max(STEPS), batch=batch)
     demands.weights(width, layers)
-    parts = (1, 2, 4, 8, 16, 32) if full else (1, 4, 16)
-    lengths = dict.fromkeys(max(1, sequence // part) for part in parts)
-    tables = []
-    for length in lengths:
-        tables.append(_cell(width, layers, batch, length, dtype, where, iters, budget_s))
-        gc.collect()
-    return pd.concat(tables, ignore_index=True)
+    sizes = width, layers, batch, sequence, dtype, full
+    on = memory.capacity(where)
+    cells = (
+        {"op": each.in_steps, "batch": each.batch, "sequence": each.sequence}
+        | {"width": width, "tokens": each.tokens, "dtype": dtype}
+        for each in requirements.step_cells(on, *sizes)
+    )
+    table = grid.measure_cells(
+        cells,
+        partial(_cell, layers=layers, where=where, iters=iters, budget_s=budget_s),
+        variants=tuple(COUNTS),
+        quantity="step_wall",
+        where=where,
+        required=requirements.steps(on, *sizes),
+        foreseen=(RuntimeError,),
+    ).drop(columns=["batch", "sequence"])
+    steps_of = [COUNTS[name.removesuffix(" (again)")] for name in table.variant]
+    each = [tokens // n for tokens, n in zip(table.tokens, steps_of, strict=True)]
+    return table.assign(steps=steps_of, step_tokens=each)
 
 
-def _cell(width, layers, batch, length, dtype, where, iters, budget_s) -> pd.DataFrame:
-    """One cell: memory first, then times; rows without times where that is impossible."""
-    kind, tokens = formats.storage(dtype), batch * length
-    op = f"train {batch} sequences of {length}"
-    counts = {"full batch": 1} | {f"{each} steps": each for each in STEPS}
-    counts["every layer checkpointed"] = 1
-    place = {"width": width, "tokens": tokens, "dtype": dtype}
-    calls, costs, refused = {}, {}, []
-    table = pd.DataFrame()
+def _cell(cell: grid.Cell, layers, where, iters, budget_s) -> pd.DataFrame:
+    """One cell: memory first, then times."""
+    width, length, dtype = cell["width"], cell["sequence"], cell["dtype"]
+    kind = formats.storage(dtype)
+    calls, costs = {}, {}
     with formats.products_in(dtype):
-        try:
-            model = models.transformer(width, layers, where, kind)
-            x = torch.randn(batch, length, width, dtype=kind, device=where)  # (B, T, C)
-            checkpointed = granularities(model)["every layer"]
-            for name, each in counts.items():
-                forward = checkpointed if "checkpointed" in name else model
-                calls[name] = accumulated(forward, list(model.parameters()), x.chunk(each))
-                calls[name]()  # what the first call loads and allocates for good is not the step's
-                costs[name] = memory.columns(memory.peak(calls[name], where))
-            table = compare(
-                calls,
-                allowed=ROUNDINGS * ALLOWED[kind],
-                quantity="step_wall",
-                op=op,
-                flops=3 * layers * models.layer_flops(width, tokens, length),
-                limit=f"matmul {dtype}",
-                device=where,
-                iters=iters,
-                budget_s=budget_s,
-                settle_cap_s=min(SETTLE_CAP_S, budget_s),
-                profile=False,
-            ).table
-        except (RuntimeError, DisagreementError) as error:
-            refused = [
-                {"op": op, "variant": name, "role": "variant", "quantity": "step_wall"}
-                | {"device": where.type, "note": why(error)}
-                for name in counts
-            ]
-    origin = [row.removesuffix(" (again)") for row in table.get("variant", [])]
+        model = models.transformer(width, layers, where, kind)
+        x = torch.randn(cell["batch"], length, width, dtype=kind, device=where)  # (B, T, C)
+        checkpointed = granularities(model)["every layer"]
+        for name, each in COUNTS.items():
+            forward = checkpointed if "checkpointed" in name else model
+            calls[name] = accumulated(forward, list(model.parameters()), x.chunk(each))
+            calls[name]()  # what the first call loads and allocates for good is not the step's
+            costs[name] = memory.columns(memory.peak(calls[name], where))
+        table = compare(
+            calls,
+            allowed=ROUNDINGS * ALLOWED[kind],
+            quantity="step_wall",
+            op=cell["op"],
+            flops=3 * layers * models.layer_flops(width, cell["tokens"], length),
+            limit=f"matmul {dtype}",
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=min(SETTLE_CAP_S, budget_s),
+            profile=False,
+        ).table
+    origin = [row.removesuffix(" (again)") for row in table.variant]
     more = [costs[name] | _beside(costs[name], costs["full batch"]) for name in origin]
-    table = pd.concat([table, pd.DataFrame(more)], axis=1)
-    table = pd.concat([table, pd.DataFrame(refused)], ignore_index=True)
-    steps_of = [counts[name.removesuffix(" (again)")] for name in table.variant]
-    return table.assign(steps=steps_of, step_tokens=[tokens // n for n in steps_of], **place)
+    return pd.concat([table, pd.DataFrame(more)], axis=1)
 
 
 def _beside(costs: dict, control: dict) -> dict[str, float | None]:

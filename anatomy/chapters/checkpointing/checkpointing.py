@@ -15,10 +15,12 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 from torch.utils.flop_counter import FlopCounterMode
 
+from anatomy.chapters.checkpointing import requirements
+from anatomy.chapters.checkpointing.requirements import Cell
 from anatomy.comparison import compare
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED
-from anatomy.parts import demands, memory, models
+from anatomy.parts import demands, grid, memory, models
 from anatomy.parts.models import Layer
 from anatomy.record.bounds import Count, Length, Seconds, Several
 from anatomy.record.declare import experiment
@@ -35,6 +37,9 @@ SAVED = (
     "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_fused_attention_overrideable",
 )
+# Where checkpoints may be, as `granularities` has them.
+NAMES = (NONE, "every layer", "every second layer", "first half", "halves of a layer", "segments")
+NAMES += ("whole model", "selective")
 # In cells other than the deepest: what is on the frontier there, and what people use.
 BRIEF = (NONE, "every layer", "every second layer", "halves of a layer", "selective")
 # A shallower cell has one of so many parts of the deepest one's seconds. Asking how long each step
@@ -42,26 +47,6 @@ BRIEF = (NONE, "every layer", "every second layer", "halves of a layer", "select
 SHALLOWER = 3
 FINER = 2.5  # a finer map takes so many times the seconds in each cell
 SETTLE_CAP_S = 0.7  # settling takes at most so long, and no longer than the cell itself
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One point of the map: the model's width and depth, and what a step is given."""
-
-    width: int
-    depth: int
-    batch: int
-    sequence: int
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of a step."""
-        return self.batch * self.sequence
-
-    @property
-    def op(self) -> str:
-        """Its name, which no other cell has."""
-        return f"train C={self.width} L={self.depth} T={self.batch}x{self.sequence}"
 
 
 @experiment(
@@ -96,32 +81,33 @@ def frontier(
     """
     where = formats.torch_device(device)
     demands.width(width)
-    demands.positive(depth=depth, batch=batch, sequence=sequence, iters=iters, budget_s=budget_s)
     demands.weights(width, depth)
-    tables = []
-    for cell in cells(width, depth, batch, sequence, full=full):
+    sizes = width, depth, batch, sequence, dtype, full
+    on = memory.capacity(where)
+    points = {cell.op: cell for cell in requirements.frontier_cells(on, *sizes)}
+
+    def names(cell: grid.Cell) -> tuple[str, ...]:
         # All granularities where the frontier is drawn with all of them: seconds are few.
-        names = None if full or (cell.width, cell.depth) == (width, depth) else BRIEF
-        seconds = budget_s / (1 if names is None else SHALLOWER) * (FINER if full else 1)
-        tables.append(_measured(cell, dtype, where, iters, seconds, names))
-        gc.collect()  # the next model should find the memory of this one free
-    return pd.concat(tables, ignore_index=True)
+        return NAMES if full or (cell["width"], cell["depth"]) == (width, depth) else BRIEF
 
+    def measure(cell: grid.Cell) -> pd.DataFrame:
+        seconds = budget_s / (1 if names(cell) == NAMES else SHALLOWER) * (FINER if full else 1)
+        return _measured(points[cell["op"]], dtype, where, iters, seconds, names(cell))
 
-def cells(width: int, depth: int, batch: int, sequence: int, *, full: bool) -> list[Cell]:
-    """The points of the map: depths at one width, half of it, and one with few tokens."""
-    half, quarter = max(2, depth // 2), max(2, depth // 4)
-    # Whole heads, as far as there is more than one.
-    narrow = models.HEAD_WIDTH * (width // (2 * models.HEAD_WIDTH)) or max(1, width // 2)
-    depths, widths = [quarter, half, depth], [(narrow, half)]
-    if full:
-        depths = [2, quarter, half, depth, 2 * depth, 3 * depth]
-        widths += [(narrow, depth), (narrow, 3 * depth), (2 * width, quarter)]
-    found = [Cell(width, each, batch, sequence) for each in depths]
-    found += [Cell(wide, each, batch, sequence) for wide, each in widths]
-    # With so few tokens the host sets the pace, and what it does twice counts.
-    found.append(Cell(width, half, 1, max(1, sequence // 8)))
-    return list(dict.fromkeys(found))
+    cells = (
+        {"op": op, "width": each.width, "depth": each.depth, "tokens": each.tokens, "dtype": dtype}
+        for op, each in points.items()
+    )
+    table = grid.measure_cells(
+        cells,
+        measure,
+        variants=names,
+        quantity="step_wall",
+        where=where,
+        required=requirements.frontier(on, *sizes),
+        foreseen=(RuntimeError,),
+    )
+    return table.assign(granularity=table.variant.str.removesuffix(" (again)"))
 
 
 def granularities(model: nn.Sequential) -> dict[str, Layer]:
@@ -169,23 +155,19 @@ def _halves(layer: models.Block) -> tuple[Layer, Layer]:
     )
 
 
-def _measured(cell, dtype, where, iters, budget_s, names=None) -> pd.DataFrame:
+def _measured(cell: Cell, dtype, where, iters, budget_s, names) -> pd.DataFrame:
     """One cell: its memory first, then its times; rows without times where that is impossible."""
     kind = formats.storage(dtype)
     place = {"width": cell.width, "depth": cell.depth, "tokens": cell.tokens, "dtype": dtype}
     blank = {"op": cell.op, "role": "variant", "quantity": "step_wall", "device": where.type}
-    try:
-        model = models.transformer(cell.width, cell.depth, where, kind)
-        x = torch.randn(cell.batch, cell.sequence, cell.width, dtype=kind, device=where)
-    except RuntimeError as error:
-        row = blank | place | {"variant": NONE, "granularity": NONE, "note": why(error)}
-        return pd.DataFrame([row])
+    model = models.transformer(cell.width, cell.depth, where, kind)
+    x = torch.randn(cell.batch, cell.sequence, cell.width, dtype=kind, device=where)
     parameters = list(model.parameters())
     resident = sum(each.nbytes for each in parameters) + x.nbytes
     calls, costs, refused = {}, {}, []
     with formats.products_in(dtype):
         for name, forward in granularities(model).items():
-            if names is not None and name not in names:
+            if name not in names:
                 continue
             call = models.gradients_of(forward, parameters, x)
             try:
@@ -302,8 +284,6 @@ def traps(device: str = "cuda:0", width: Length = 64, batch: Several = 8) -> pd.
         from the same random state. `gradient_error` is ||g - g_without|| / ||g_without||.
     """
     where = formats.torch_device(device)
-    demands.positive(width=width)
-    demands.at_least(2, "batch norm takes a mean over them", batch=batch)
     return pd.DataFrame(list(_traps(where, width, batch)))
 
 

@@ -7,21 +7,25 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from anatomy.chapters.compilation import requirements
+from anatomy.chapters.compilation.requirements import (
+    CHAINS,
+    ELEMENTWISE,
+    LAYERS,
+    elements,
+    side,
+)
 from anatomy.comparison import compare
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch, compilations
 from anatomy.numerics.agreement import ALLOWED
-from anatomy.parts.compiled import cost_per_break, let_go, reason_of
+from anatomy.parts import grid, memory, models
+from anatomy.parts.compiled import cost_per_break
 from anatomy.table import formulas
 
 Layer = Callable[[Tensor, Tensor], Tensor]
 
-LAYERS = 17  # breaks lie between layers, so 17 layers have room for 16
 BREAKS = (0, 1, 2, 4, 8, 16)
-# Sides of the square matrices: 16384 elements keep a GPU busy for less time than a launch takes,
-# and the product of two of the larger ones for longer than a hundred launches.
-SMALL, LARGE = 128, 4096
-ELEMENTS = 2**25  # elements of the chain that is not made of products: more than any L2 cache holds
 EAGER, NONE = "eager", "0 breaks"
 SETTLE_S = 1.0  # of settling, or the budget if that is less; all variants have run before
 ALLOWED_CHAIN = 2**-5  # 17 roundings to 16 bits, errors of 2**-9 that add up as random ones do
@@ -40,41 +44,21 @@ class Chain:
     allowed: float  # relative error against the chain in float64
 
 
-def side(size: int, scale: float) -> int:
-    """A matrix's side, at least 8."""
-    return max(8, int(size * scale))
-
-
-def elements(scale: float) -> int:
-    """Elements of the elementwise chain; they shrink as a matrix does."""
-    return max(64, int(ELEMENTS * scale * scale))
-
-
-def chains(where: torch.device, scale: float) -> list[Callable[[], Chain]]:
-    """What makes each chain, one after the other: not all of them need to fit at once."""
-    kind = torch.bfloat16 if where.type == "cuda" else torch.float32
-
-    def products(name: str, size: int) -> Chain:
-        n = side(size, scale)
-        x = torch.randn(n, n, device=where).to(kind)
-        # Of columns whose length is about 1: a layer leaves its input as large as it was.
-        weights = [(torch.randn(n, n, device=where) / n**0.5).to(kind) for _ in range(LAYERS)]
-        flops = LAYERS * formulas.matmul_flops(n, n, n)
-        return Chain(name, x, weights, product_layer, flops, None, ALLOWED_CHAIN)
-
-    def elementwise() -> Chain:
+def chain(name: str, where: torch.device, scale: float) -> Chain:
+    """The chain of that name, one of `requirements.CHAINS` or `ELEMENTWISE`."""
+    if name == ELEMENTWISE:
         n = elements(scale)
         weights = [0.9 + 0.2 * torch.rand(1, device=where) for _ in range(LAYERS)]
         moved = formulas.pointwise_bytes(n, 4)
         allowed = 4 * ALLOWED[torch.float32]
         x = torch.randn(n, device=where)
-        return Chain("large elementwise", x, weights, elementwise_layer, None, moved, allowed)
-
-    return [
-        lambda: products("small products", SMALL),
-        lambda: products("large products", LARGE),
-        elementwise,
-    ]
+        return Chain(name, x, weights, elementwise_layer, None, moved, allowed)
+    kind, n = models.half(where), side(CHAINS[name], scale)
+    x = torch.randn(n, n, device=where).to(kind)
+    # Of columns whose length is about 1: a layer leaves its input as large as it was.
+    weights = [(torch.randn(n, n, device=where) / n**0.5).to(kind) for _ in range(LAYERS)]
+    flops = LAYERS * formulas.matmul_flops(n, n, n)
+    return Chain(name, x, weights, product_layer, flops, None, ALLOWED_CHAIN)
 
 
 def product_layer(x: Tensor, weight: Tensor) -> Tensor:
@@ -109,21 +93,22 @@ def measure(
 ) -> pd.DataFrame:
     """The table of all chains; one that can't be measured here is a row that says why."""
     watch = stopwatch_for(where)
-    found = []
+
+    def compared(cell: grid.Cell) -> pd.DataFrame:
+        return _measured(chain(cell["op"], where, scale), watch, backend, iters, budget_s)
+
     with torch.no_grad():
-        for make in chains(where, scale):
-            let_go(where)
-            chain = None
-            try:
-                chain = make()
-                found.append(_measured(chain, watch, backend, iters, budget_s))
-            except Exception as error:  # the other chains can be measured all the same
-                name = chain.name if chain else "a chain"
-                told = {"op": name, "chain": name, "variant": NONE, "role": "variant"}
-                told |= {"quantity": "step_wall", "note": reason_of(error)}
-                found.append(pd.DataFrame([told]))
-        let_go(where)
-    return pd.concat(found, ignore_index=True)
+        return grid.measure_cells(
+            ({"op": name, "chain": name} for name in (*CHAINS, ELEMENTWISE)),
+            lambda cell: _measured(
+                chain(cell["op"], where, scale), watch, backend, iters, budget_s
+            ),
+            variants=(NONE, *(_name(breaks) for breaks in BREAKS[1:]), EAGER),
+            quantity="step_wall",
+            where=where,
+            required=requirements.breaks(memory.capacity(where), scale),
+            foreseen=(RuntimeError,),
+        )
 
 
 def _measured(chain: Chain, watch: Stopwatch, backend, iters, budget_s) -> pd.DataFrame:

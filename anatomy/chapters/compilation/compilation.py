@@ -11,12 +11,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.chapters.compilation import chains, shapes
+from anatomy.chapters.compilation import chains, requirements, shapes
 from anatomy.chapters.compilation import layers as compilation_layers
-from anatomy.machine import host
 from anatomy.numerics import formats
-from anatomy.parts import compiled, demands
-from anatomy.parts.compiled import reason_of
+from anatomy.parts import compiled, memory, sizes
+from anatomy.parts.grid import reason_of
 from anatomy.record.bounds import Between, Count, Length, Scale, Seconds
 from anatomy.record.declare import experiment
 from anatomy.table.errors import AnatomyError
@@ -25,7 +24,6 @@ from anatomy.table.errors import AnatomyError
 SCRIPT = Path(__file__).parents[3] / "snippets" / "graph_break_check.py"
 # Words in an option's name that would tie it to running a model forwards alone, or to training it.
 INFERENCE_WORDS, TRAINING_WORDS = ("infer", "freez"), ("train", "backward")
-BYTES_PER_WEIGHT = 24  # of the largest cell: weights, gradients, and copies in float32
 
 
 @experiment("compilation.map", page="axioms/compile.md", command="compile-map", timeout_s=300)
@@ -52,12 +50,9 @@ def map(
         `first call` hold `setup_s`, one sample each; `compiler, first call` pays the imports.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
-    cells = compiled.cells(scale, full)
-    largest = max(cell.width for cell in cells)
-    need = 12 * largest**2 * BYTES_PER_WEIGHT
-    host.require_bytes(where, need, f"a layer of width {largest} and its gradients")
-    return compiled.measure(cells, task == "training", where, dtype, backend, iters, budget_s)
+    required = requirements.map(memory.capacity(where), task, dtype, scale, full)
+    how = where, dtype, backend, iters, budget_s, required
+    return compiled.measure(sizes.layer_cells(scale, full), task == "training", *how)
 
 
 @experiment("compilation.layers", page="axioms/compile.md", command="compile-layers", timeout_s=240)
@@ -76,7 +71,6 @@ def layers(
         operations. `dtype`: bf16, or autocast to it of weights in float32 (`amp bf16`).
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
     cells = compilation_layers.cells(scale)
     return compilation_layers.measure(cells, where, backend, iters, budget_s)
 
@@ -106,7 +100,6 @@ def autotuned(
         without the CUDA graphs that this mode also has.
     """
     where = formats.torch_device(device)
-    demands.positive(layers=layers, scale=scale, iters=iters, budget_s=budget_s)
     cell = compilation_layers.scaled(scale, *compilation_layers.STACK, layers)
     modes = compilation_layers.TUNED_MODES
     return compilation_layers.measure([cell], where, backend, iters, budget_s, modes)
@@ -129,11 +122,6 @@ def breaks(
         `break_s`.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters, budget_s=budget_s)
-    side = chains.side(chains.LARGE, scale)
-    elements = chains.elements(scale)
-    need = 60 * side**2 * 4 + 12 * elements * 4
-    host.require_bytes(where, need, f"the matrices ({side} x {side}) of a chain")
     return chains.measure(where, backend, scale, iters, budget_s)
 
 
@@ -159,7 +147,6 @@ def recompiles(
         before.
     """
     where = formats.torch_device(device)
-    demands.positive(width=width)
     return shapes.measure(where, backend, lengths, width)
 
 

@@ -7,12 +7,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from anatomy.chapters.compilation import requirements
+from anatomy.chapters.compilation.requirements import SHORTEST, STEP
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
-from anatomy.parts.compiled import let_go, reason_of, without_caches
+from anatomy.parts.compiled import without_caches
+from anatomy.parts.grid import reason_of
+from anatomy.parts.memory import capacity, give_back
 from anatomy.table.errors import BadParameter
 
-SHORTEST, STEP = 101, 37  # lengths T as a tokenizer leaves them, no multiples of 8: first, step
 # Way -> (dynamic=, whether mark_dynamic is used, whether the recompile limit is raised).
 WAYS = {
     "automatic": (None, False, False),
@@ -27,6 +30,9 @@ def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.D
     """The table of all ways; fewer than two lengths raise BadParameter."""
     if lengths < 2:
         raise BadParameter(f"lengths={lengths}: a change of length takes two; try lengths=2.")
+    (required,) = requirements.recompiles(capacity(where), lengths, width)
+    if why := required.why_not(capacity(where)):
+        return pd.DataFrame([{"variant": way, "lengths": lengths, "note": why} for way in WAYS])
     watch = stopwatch_for(where)
     inputs = [torch.randn(1, SHORTEST + i * STEP, width, device=where) for i in range(lengths)]
     weight = torch.randn(width, device=where)
@@ -36,13 +42,13 @@ def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.D
         warm_up = torch.compile(torch.add, backend=backend)
         watch.wall([lambda: warm_up(weight, weight)])
         for way in WAYS:
-            let_go(where)
+            give_back(where)
             try:
                 told = _count(way, watch, backend, [x.clone() for x in inputs], weight)
             except Exception as error:  # the other ways can be counted all the same
                 told = {"note": reason_of(error)}
             rows.append({"variant": way, "lengths": lengths} | told)
-        let_go(where)
+        give_back(where)
     return pd.DataFrame(rows)
 
 

@@ -4,33 +4,35 @@ a graph saves is the host's part of each launch, which the GPU's own clock does 
 import functools
 import gc
 from collections.abc import Iterator, Sequence
+from math import isqrt
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.machine import host
+from anatomy.chapters.cuda_graphs import requirements
+from anatomy.chapters.cuda_graphs.requirements import BATCHES
 from anatomy.numerics import formats
-from anatomy.parts import demands, memory, models
-from anatomy.parts.graphs import Call, capture, compared, guarded, held_before, warm_up, why_not
-from anatomy.parts.grid import joined
+from anatomy.parts import demands, grid, memory, models
+from anatomy.parts.graphs import (
+    COPIED,
+    EAGER,
+    GRAPH,
+    Call,
+    capture,
+    compared,
+    held_before,
+    warm_up,
+    why_not,
+)
 from anatomy.record.bounds import Count, Length, Scale
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
+from anatomy.table.errors import DeviceError
 
-# Elements of a pointwise chain's tensor, and sides of a product chain's matrices: kernels from
-# about a microsecond to a few hundred. The finer map has the ones between as well.
-ELEMENTS = (2**10, 2**16, 2**20, 2**22, 2**23, 2**24, 2**26, 2**29)
-FINER_ELEMENTS = tuple(2**power for power in (10, 13, 16, 18, 20, 21, 22, 23, 24, 25, 26, 28, 30))
-SIDES = (64, 256, 1024, 2048, 4096)
-FINER_SIDES = (64, 128, 256, 512, 768, 1024, 1536, 2048, 4096)
 FACTOR = 0.9  # of each link of a pointwise chain; 30 of them stay far from the least bf16
 ALLOWED_CHAIN = 2**-5  # each link rounds to bf16, which 20 of them do to about 2**-7
-# Width and tokens of the training steps: the first are bound by launches, the last by kernels.
-STEPS = ((128, 1024), (512, 1024), (1024, 4096), (2048, 4096))
-FINER_STEPS = (*STEPS[:2], (1024, 1024), *STEPS[2:], (4096, 8192))
 ALLOWED_STEP = 2**-6  # of an answer from the eager one: attention's backward adds up in any order
-BATCHES = (16, 8, 4, 2)  # whose graphs lie in pools, largest first: what comes later then fits
 WAYS = ("own pools", "one pool")
 # Quantities of every cell, and of the smallest and the largest: what a graph saves is the host's,
 # and a clock that hides the host does not see it.
@@ -59,25 +61,45 @@ def map(
         smallest and the largest pointwise cell also have `host_enqueue` and `gpu_warm`.
     """
     where = formats.torch_device(device)
-    demands.positive(links=links, scale=scale, iters=iters)
-    elements = [max(16, int(scale * n)) for n in (FINER_ELEMENTS if full else ELEMENTS)]
-    sides = [max(4, int(scale**0.5 * n)) for n in (FINER_SIDES if full else SIDES)]
-    cells = [("pointwise", n, n) for n in dict.fromkeys(elements)]
-    cells += [("products", side, side * side) for side in dict.fromkeys(sides)]
-    ends = (cells[0], ("pointwise", elements[-1], elements[-1]))
-    tables = []
-    for work, size, count in cells:
-        quantities = ALL if (work, size, count) in ends else WALL
-        told = {"op": f"{work} {size}", "work": work, "elements": count, "links": links}
-        cell = functools.partial(_chain, work, size, links, where, told, quantities, iters)
-        tables.append(guarded(told, where, quantities, cell))
-    return joined(tables, COSTS)
+    cells = requirements.chain_cells(links, scale, full)
+    points = [cell["op"] for cell in cells if cell["work"] == "pointwise"]
+
+    def quantities(cell: grid.Cell) -> tuple[str, ...]:
+        return ALL if cell["op"] in (points[0], points[-1]) else WALL
+
+    def measure(cell: grid.Cell) -> pd.DataFrame:
+        return _chain(cell, links, where, quantities(cell), iters)
+
+    required = requirements.map(memory.capacity(where), links, scale, full)
+    return _measured(cells, measure, quantities, where, required)
 
 
-def _chain(work, size, links, where, told, quantities, iters) -> pd.DataFrame:
+def _measured(cells, measure, quantity, where, required) -> pd.DataFrame:
+    """The table of all cells; of what is reserved only a cell's own counts."""
+
+    def alone(cell: grid.Cell) -> pd.DataFrame:
+        if where.type != "cuda":
+            raise DeviceError(why_not(where))
+        before = held_before(where)  # it would hide in the stopwatch's buffers
+        table = measure(cell)
+        return table.assign(reserved_bytes=pd.to_numeric(table.reserved_bytes) - before)
+
+    return grid.measure_cells(
+        cells,
+        alone,
+        variants=(EAGER, GRAPH, COPIED),
+        quantity=quantity,
+        where=where,
+        required=required,
+        foreseen=(RuntimeError,),
+        promised=COSTS,
+    )
+
+
+def _chain(told, links, where, quantities, iters) -> pd.DataFrame:
     """One chain, eager and captured. Its links allocate their results, as ordinary code does."""
-    if work == "pointwise":
-        host.require_bytes(where, size * 2 * 16, f"a chain over {size} elements and its check")
+    size = told["elements"]
+    if told["work"] == "pointwise":
         x = torch.randn(size, dtype=torch.bfloat16, device=where)
 
         def link(y: Tensor) -> Tensor:
@@ -88,6 +110,7 @@ def _chain(work, size, links, where, told, quantities, iters) -> pd.DataFrame:
 
         flops = None
     else:
+        size = isqrt(size)
         x = torch.randn(size, size, dtype=torch.bfloat16, device=where)
         # Divided by the root of the side, it leaves the size of what it multiplies as it is.
         factor = torch.randn(size, size, dtype=torch.bfloat16, device=where) / size**0.5
@@ -149,22 +172,19 @@ def training(
         gradients in bf16; the optimizer is not in it.
     """
     where = formats.torch_device(device)
-    demands.positive(layers=layers, sequence=sequence, scale=scale, iters=iters)
     demands.weights(models.HEAD_WIDTH, layers)
-    tables = []
-    for wide, many in FINER_STEPS if full else STEPS:
-        width = max(models.HEAD_WIDTH, int(scale * wide) // models.HEAD_WIDTH * models.HEAD_WIDTH)
-        tokens = max(sequence, int(scale * many) // sequence * sequence)
-        told = {"op": f"training C={width} tokens={tokens}", "work": "training"}
-        told |= {"width": width, "tokens": tokens, "layers": layers}
-        if told["op"] in {table.op.iloc[0] for table in tables}:
-            continue  # scaled down, two cells can be one
-        cell = functools.partial(_step, width, tokens, layers, sequence, where, told, iters)
-        tables.append(guarded(told, where, WALL, cell))
-    return joined(tables, COSTS)
+    sizes = layers, sequence, scale, full
+    return _measured(
+        requirements.step_cells(*sizes),
+        functools.partial(_step, sequence=sequence, where=where, iters=iters),
+        WALL,
+        where,
+        requirements.training(memory.capacity(where), *sizes),
+    )
 
 
-def _step(width, tokens, layers, sequence, where, told, iters) -> pd.DataFrame:
+def _step(told, sequence, where, iters) -> pd.DataFrame:
+    width, tokens, layers = (told[name] for name in ("width", "tokens", "layers"))
     model = models.transformer(width, layers, where, torch.bfloat16)
     parameters = list(model.parameters())
     x = torch.randn(tokens // sequence, sequence, width, dtype=torch.bfloat16, device=where)
@@ -204,14 +224,21 @@ def pools(
     """
     where = formats.torch_device(device)
     demands.width(width)
-    demands.positive(layers=layers, sequence=sequence)
-    rows = []
-    if where.type != "cuda":
-        for n in range(1, len(BATCHES) + 1):
-            rows += [_pool_row(n, way, note=why_not(where)) for way in ("own pools", "one pool")]
+    (required,) = requirements.pools(memory.capacity(where), width, layers, sequence)
+    why = why_not(where) if where.type != "cuda" else required.why_not(memory.capacity(where))
+    if not why:
+        counted = functools.partial(_counted, width, layers, sequence, where)
+        rows, why = grid.attempt(counted, where, (RuntimeError,))
+    if why:
+        counts = range(1, len(BATCHES) + 1)
+        rows = [_pool_row(n, way, note=why) for n in counts for way in WAYS]
         return pd.DataFrame(rows).assign(pool_bytes=None, output_bytes=None)
-    need = layers * 12 * width * width * 6 + 64 * BATCHES[0] * sequence * width * 2
-    host.require_bytes(where, need, f"a transformer of width {width} and its graphs")
+    return pd.DataFrame(rows)
+
+
+def _counted(width: int, layers: int, sequence: int, where: torch.device) -> list[dict]:
+    """Rows of what is held, on a GPU."""
+    rows = []
     model = models.transformer(width, layers, where, torch.bfloat16).eval()
     with torch.inference_mode():
         inputs = [
@@ -223,7 +250,7 @@ def pools(
         for n in range(1, len(inputs) + 1):
             for way, held, outputs in _held(model, inputs[:n], where):
                 rows.append(_pool_row(n, way, pool_bytes=held, output_bytes=outputs))
-    return pd.DataFrame(rows)
+    return rows
 
 
 def _held(model, inputs: Sequence[Tensor], where) -> Iterator[tuple[str, int, int]]:

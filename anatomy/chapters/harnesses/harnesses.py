@@ -54,17 +54,17 @@ from statistics import median
 import pandas as pd
 import torch
 
+from anatomy.chapters.harnesses import requirements
 from anatomy.chapters.harnesses.stopwatches import adapters, cupti
 from anatomy.chapters.harnesses.stopwatches.protocol import Process, compact, settle, settle_load
-from anatomy.chapters.harnesses.stopwatches.workloads import WORKLOADS
-from anatomy.machine import host
+from anatomy.chapters.harnesses.stopwatches.workloads import WORKLOADS, Build
 from anatomy.measure import stopwatch_for
 from anatomy.numerics import formats
+from anatomy.parts import memory
 from anatomy.record.bounds import Count, Number, Scale, Seconds
 from anatomy.record.declare import experiment
-from anatomy.table.errors import AnatomyError, BadParameter
+from anatomy.table.errors import AnatomyError
 
-LARGEST_BYTES = 6 * 2**30  # the largest workload copies 2 GiB; everything else is small beside it
 ROUNDS = 3
 
 
@@ -86,13 +86,14 @@ def estimates(
     Returns:
         One row per figure: `op` is the workload, `variant` the harness, `median_s` its figure.
     """
-    if process < 0 or replicates < 1 or budget_s <= 0 or scale <= 0:
-        raise BadParameter("process counts from 0; replicates, budget_s and scale are above 0.")
     where = formats.torch_device(device)
-    host.require_bytes(where, int(scale * LARGEST_BYTES), "the workloads, a copy of 2 GiB first")
+    workloads, refused = _possible(where, scale)
+    if not workloads:
+        return pd.DataFrame(refused)
     watch = stopwatch_for(where)
-    one = Process(watch, process, replicates, budget_s, scale, adapters.harnesses(watch, budget_s))
-    table = pd.DataFrame(one.run())
+    ways = adapters.harnesses(watch, budget_s)
+    one = Process(watch, process, replicates, budget_s, scale, ways, workloads)
+    table = pd.DataFrame([*refused, *one.run()])
     table.attrs["warnings"] = [f"{count} x {told}" for told, count in one.warned.most_common(10)]
     table.attrs["sparse"] = True
     table.attrs["method"] = {"budget_s": budget_s, "settle": "0.03 s of matrix products"}
@@ -112,13 +113,15 @@ def reference(process: Number = 0, device: str = "cuda:0", scale: Scale = 1.0) -
         One row per workload and quantity: the median over the rounds.
     """
     where = formats.torch_device(device)
-    host.require_bytes(where, int(scale * LARGEST_BYTES), "the workloads, a copy of 2 GiB first")
+    workloads, refused = _possible(where, scale)
+    if not workloads:
+        return pd.DataFrame(refused)
     watch = stopwatch_for(where)
     ways = {"gpu_cold": cupti.cold, "gpu_warm": cupti.warm} if where.type == "cuda" else {}
     ways |= {"step_wall": cupti.wall}
     load = settle_load(where, scale)
     calls = {}
-    for op, build in WORKLOADS.items():
+    for op, build in workloads.items():
         torch.manual_seed(process)
         calls[op] = build(where, scale)
         watch.wall([calls[op]] * 10)
@@ -135,7 +138,7 @@ def reference(process: Number = 0, device: str = "cuda:0", scale: Scale = 1.0) -
                 if quantity != "step_wall":
                     seen[op, quantity].append(cupti.witnessed(call, watch, quantity))
                     clocks[op, quantity].append((watch.conditions() or {}).get("sm_clock_mhz"))
-    rows = []
+    rows = list(refused)
     for op in calls:
         for quantity in ways:
             variant = "loop" if quantity == "step_wall" else "CUPTI"
@@ -151,6 +154,18 @@ def reference(process: Number = 0, device: str = "cuda:0", scale: Scale = 1.0) -
     table.attrs["sparse"] = True
     table.attrs["method"] = {"rounds": ROUNDS, "warm_up_s": cupti.WARM_UP_S}
     return table
+
+
+def _possible(where: torch.device, scale: float) -> tuple[dict[str, Build], list[dict]]:
+    """The workloads that the device can run, and rows that say why it can't run the rest."""
+    on = memory.capacity(where)
+    lacking = {each.op: each.why_not(on) for each in requirements.workloads(on, scale)}
+    if why := lacking["the others"]:
+        named = dict.fromkeys(WORKLOADS, why)
+    else:
+        named = {op: why for op, why in lacking.items() if why}
+    rows = [{"part": "estimate", "op": op, "note": why} for op, why in named.items()]
+    return {op: build for op, build in WORKLOADS.items() if op not in named}, rows
 
 
 def _middle(rounds: list[dict[str, float]]) -> dict[str, float]:

@@ -6,14 +6,13 @@ from typing import Literal
 import pandas as pd
 import torch
 
+from anatomy.chapters.harnesses import requirements
 from anatomy.comparison import compare
-from anatomy.machine import host
 from anatomy.numerics import formats
+from anatomy.parts import grid, memory
 from anatomy.record.bounds import Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
-
-MORE = 1.02  # the second variant has so many times the rows
 
 
 @experiment("worked_example.kernel", page="how-we-measure.md", timeout_s=120, processes=3)
@@ -34,13 +33,19 @@ def kernel(
         One row per quantity and variant, with `samples_s`. The recorder measures it in three
         processes, because a difference of 2 % needs them.
     """
-    where, kind, size = (
-        formats.torch_device(device),
-        formats.storage(dtype),
-        formats.itemsize(dtype),
+    where = formats.torch_device(device)
+    return grid.measure_cells(
+        [{"op": "softmax"}],
+        lambda cell: _softmaxes(where, dtype, m, k),
+        variants=("softmax", "2% more rows"),
+        quantity=("gpu_cold", "gpu_warm"),
+        where=where,
+        required=requirements.kernel(memory.capacity(where), dtype, m, k),
     )
-    more = max(m + 1, round(MORE * m))
-    host.require_bytes(where, 2 * (m + more) * k * size + 16 * more * k, "two softmaxes")
+
+
+def _softmaxes(where: torch.device, dtype: str, m: int, k: int) -> pd.DataFrame:
+    size, more = formats.itemsize(dtype), requirements.rows(m)
     kind = formats.storage(dtype)
     x, y = (torch.randn(rows, k, dtype=kind, device=where) for rows in (m, more))  # (rows, K)
     calls = {

@@ -2,28 +2,31 @@
 so it is the best rate over several shapes, with random numbers (zeros draw less power and run
 faster), after the clocks have settled."""
 
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
 import pandas as pd
 import torch
 
 from anatomy.chapters.limits import floors as limits_floors
-from anatomy.chapters.limits import memory
-from anatomy.machine import host
-from anatomy.measure.cache import last_level_cache_bytes
+from anatomy.chapters.limits import memory, requirements
+from anatomy.chapters.limits.requirements import (
+    FORMATS,
+    OPS,
+    TOGETHER,
+    sides,
+    size_name,
+    working_sets,
+)
 from anatomy.numerics import formats
-from anatomy.parts import products
+from anatomy.parts import grid, products
+from anatomy.parts import memory as memory_of_device
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
+from anatomy.record.requirements import Requirement
 
-# Working sets of the bandwidth ceilings, in multiples of the last-level cache. All that is written
-# is checked in float64, which is twice as large, so the largest is half of the others' there.
-CACHES = {"copy": (4, 16, 64), "read": (4, 16, 64), "write": (4, 16, 32)}
-# Square products, and one with a long and one with a short reduction; multiples of 128 all.
-SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 8192, 4096), (8192, 8192, 16384))
-# The curve over working-set size: powers of two from here to a third of the cache, then these
-# multiples of the cache, close together where it is full.
-SMALLEST_BYTES = 2**16
-AROUND = (0.375, 0.5, 0.625, 0.75, 0.875, 1, 1.25, 1.5, 2, 4, 8)
-TOGETHER, GROUP_S = 7, 3.0  # sizes timed together, and seconds of 48 blocks of their 16 variants
+GROUP_S = 3.0  # seconds of 48 blocks of the 16 variants of sizes timed together
 
 
 @experiment("limits.ceilings", page="limits.md", command="limits", timeout_s=400)
@@ -35,22 +38,22 @@ def ceilings(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 60) -> p
         `copy`, `read`, `write`, `matmul fp16`, and so on.
     """
     where = formats.torch_device(device)
-    cache = last_level_cache_bytes(where)
-    sets = {op: [_size(scale * each * cache) for each in CACHES[op]] for op in CACHES}
-    sides = [tuple(max(16, int(scale * side) // 16 * 16) for side in shape) for shape in SHAPES]
-    largest = max(m * k + k * n + m * n for m, n, k in sides)
-    # All working sets of one operation, and one of them in float64; or a product in float64 too.
-    need = max(sum(sets["copy"]) + 2 * max(sets["write"]), (4 + 8) * largest)
-    host.require_bytes(where, need, "the largest working set of the ceilings")
+    on = memory_of_device.capacity(where)
+    required = list(requirements.ceilings(on, scale))
     tables = []
     # The working sets are several caches, so back-to-back calls find nothing of theirs there.
-    for op, sizes in sets.items():
-        tables.append(memory.moved(sizes, op, where, iters))
-        _release(where)
-    for dtype in ("fp16", "bf16", "tf32", "fp32"):
-        tables.append(products.products(dtype, sides, where, iters))
-        _release(where)
-    tables.append(products.fp8_products(sides, where, iters))
+    for op, sizes in requirements.ceiling_sets(on.cache_bytes, scale).items():
+        names = {f"{op} {size_name(size)}": size for size in sizes}
+        measure = partial(memory.moved, op=op, where=where, iters=iters)
+        tables.append(_fitting(names, measure, op, where, required))
+    for dtype in FORMATS:
+        names = {f"matmul {dtype} {m} x {n} x {k}": (m, n, k) for m, n, k in sides(scale)}
+        measure = partial(
+            products.fp8_products if dtype == "fp8" else partial(products.products, dtype),
+            where=where,
+            iters=iters,
+        )
+        tables.append(_fitting(names, measure, f"matmul {dtype}", where, required))
     return _joined(tables)
 
 
@@ -66,16 +69,17 @@ def bandwidth(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> 
         fit.
     """
     where = formats.torch_device(device)
-    cache = last_level_cache_bytes(where)
-    sizes = working_sets(cache, scale)
-    host.require_bytes(where, 5 * sum(sizes[-TOGETHER:]), "the largest working sets")
+    on = memory_of_device.capacity(where)
+    sizes = working_sets(on.cache_bytes, scale)
+    required = list(requirements.bandwidth(on, scale))
+    how = {"iters": iters, "profile": False, "budget_s": GROUP_S}
     tables = []
-    for op in memory.OPS:
+    for op in OPS:
         for first in range(0, len(sizes), TOGETHER):
-            some = sizes[first : first + TOGETHER]
-            tables.append(memory.moved(some, op, where, iters, profile=False, budget_s=GROUP_S))
-            _release(where)
-    return _joined(tables).assign(cache_bytes=cache)
+            names = {f"{op} {size_name(size)}": size for size in sizes[first : first + TOGETHER]}
+            measure = partial(memory.moved, op=op, where=where, **how)
+            tables.append(_fitting(names, measure, op, where, required))
+    return _joined(tables).assign(cache_bytes=on.cache_bytes)
 
 
 @experiment("limits.floors", page="limits.md", command="limits-floors", timeout_s=200)
@@ -92,26 +96,27 @@ def floors(device: str = "cuda:0", iters: Count = 100) -> pd.DataFrame:
     return _joined(list(limits_floors.costs(formats.torch_device(device), iters)))
 
 
-def working_sets(cache_bytes: int, scale: float = 1.0) -> list[int]:
-    """Sizes in bytes of the curve: from 64 KiB to eight caches, rising, each only once."""
-    powers = []
-    while SMALLEST_BYTES * 2 ** len(powers) <= cache_bytes / 3:
-        powers.append(SMALLEST_BYTES * 2 ** len(powers))
-    return sorted({_size(scale * each) for each in (*powers, *(m * cache_bytes for m in AROUND))})
-
-
-def _size(wanted: float) -> int:
-    """A working set of about so many bytes that every way of moving it divides."""
-    step = memory.STEP_BYTES
-    return max(step, round(wanted / step) * step)
+def _fitting(
+    names: Mapping[str, Any],
+    measure: Callable[[list], pd.DataFrame],
+    op: str,
+    where: torch.device,
+    required: Iterable[Requirement],
+) -> pd.DataFrame:
+    """The table of all sizes that fit beside those below them, and rows that say why for the rest;
+    `names` has each size by the name of what it requires, rising."""
+    needs = {each.op: each for each in required}
+    on = memory_of_device.capacity(where)
+    lacking = {name: why for name in names if (why := needs[name].why_not(on))}
+    fit = {name: size for name, size in names.items() if name not in lacking}
+    table, why = grid.attempt(partial(measure, list(fit.values())), where) if fit else (None, "")
+    if table is None:
+        lacking |= dict.fromkeys(fit, why)
+    notes = {name.removeprefix(f"{op} "): why for name, why in lacking.items()}
+    rest = grid.unmeasured({"op": op, "limit": op}, notes, quantity="gpu_warm", where=where)
+    return _joined([table, rest] if table is not None and notes else [rest if notes else table])
 
 
 def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
     # Columns that are empty in one of the tables would otherwise decide the others' types.
     return pd.concat([table.astype(object) for table in tables], ignore_index=True)
-
-
-def _release(where: torch.device) -> None:
-    """Give the memory of what was measured back, for the next shapes are others."""
-    if where.type == "cuda":
-        torch.cuda.empty_cache()

@@ -8,16 +8,14 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from anatomy.chapters.limits.requirements import COLUMNS, size_name
 from anatomy.comparison import compare
 
 # A way to do it, and its exact result: the same values in the same type, or sums in float64.
 Way = tuple[Callable[[], Tensor], Callable[[], Tensor]]
 
-OPS = ("copy", "read", "write")
 ITEM_BYTES = 4  # float32
 SUMMED_ROWS = 1024  # several for each multiprocessor of any card
-COLUMNS = 4096  # of the matrix: long rows, so that the vector and the result weigh nothing
-STEP_BYTES = COLUMNS * ITEM_BYTES  # each way divides a working set of whole multiples of this
 WRITTEN = 1.2345  # no zeros, which some hardware treats apart and which draw less power
 
 
@@ -28,7 +26,7 @@ def moved(sets: list[int], op: str, where: torch.device, iters: int, **given: An
     calls, references, ways, bytes_ = {}, {}, {}, {}
     for size in sets:
         for way, (call, exact) in WAYS[op](size // ITEM_BYTES, where).items():
-            name = f"{_size_name(size)}, {way}"
+            name = f"{size_name(size)}, {way}"
             calls[name], references[name], ways[name], bytes_[name] = call, exact, way, size
     table = compare(
         calls,
@@ -45,11 +43,6 @@ def moved(sets: list[int], op: str, where: torch.device, iters: int, **given: An
     return table.assign(
         working_set_bytes=[bytes_[name] for name in origin], way=[ways[name] for name in origin]
     )
-
-
-def _size_name(size: int) -> str:
-    """A size as part of a row's name: `64 KiB`, `52.5 MiB`."""
-    return f"{size / 2**10:g} KiB" if size < 2**20 else f"{size / 2**20:.4g} MiB"
 
 
 def copies(count: int, where: torch.device) -> dict[str, Way]:

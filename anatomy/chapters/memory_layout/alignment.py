@@ -7,18 +7,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from anatomy.chapters.memory_layout import requirements
 from anatomy.chapters.memory_layout.contiguity import matmul
+from anatomy.chapters.memory_layout.requirements import ALIGNED_BYTES
 from anatomy.comparison import compare
-from anatomy.machine import host
 from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.parts import grid, memory
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 from anatomy.table.errors import BadParameter
 
-ALIGNED_BYTES = 128  # what aligned means: the seed's grid, and a cache line of the L2
 STEPS_BYTES = (2, 4, 8, 16, 32, 64, 128)  # the alignments swept; the smallest is one 16-bit element
 
 
@@ -128,12 +129,22 @@ def _places(place, size: int) -> dict[str, list[int]]:
 
 def _compare_places(device, op, dtype, m, n, cells, iters) -> pd.DataFrame:
     where = formats.torch_device(device)
+    k = cells["aligned"]["k"]
+    return grid.measure_cells(
+        [{"op": op}],
+        lambda cell: _places_of(where, op, dtype, m, n, cells, iters),
+        variants=tuple(cells),
+        quantity="gpu_cold",
+        where=where,
+        required=requirements.places(memory.capacity(where), op, dtype, m, n, k),
+    )
+
+
+def _places_of(where, op, dtype, m, n, cells, iters) -> pd.DataFrame:
     size = formats.itemsize(dtype)
     wide = max(c["ld"] for c in cells.values())
     # All places share one buffer in turn: what differs is where in it the operand is read.
     sets = rotation(m * wide * size, where)
-    need = (sets + 3) * m * (wide + 1) * size + (wide * n + m * n) * (size + 8)
-    host.require_bytes(where, need, f"{sets} buffers of {m} x {wide} and their products")
     kind = formats.storage(dtype)
     buffers = [torch.randn(m * wide + ALIGNED_BYTES, dtype=kind, device=where) for _ in range(sets)]
     b = torch.randn(wide, n if op == "matmul" else 1, dtype=kind, device=where)  # (K, N)

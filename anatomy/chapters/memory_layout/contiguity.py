@@ -7,18 +7,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from anatomy.chapters.memory_layout.tensor_layout import layouts
+from anatomy.chapters.memory_layout import requirements
+from anatomy.chapters.memory_layout.tensor_layout import LAYOUTS, layouts
 from anatomy.comparison import Comparison, compare
-from anatomy.machine import host
 from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.parts import grid, memory
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
 EPS = 1e-5
 BUDGET_S = 10.0  # for each of six comparisons; products at the power limit stay wide anyway
+QUANTITIES = ("gpu_warm", "gpu_cold")
 CHAIN_ROUNDINGS = 8  # to the chain's 16-bit type, one after each step; layer_norm rounds once
 
 
@@ -43,25 +45,30 @@ def bench(
         `contiguous_half` as its control, which does the same work; all others have `contiguous`.
     """
     where = formats.torch_device(device)
-    size = formats.itemsize(dtype)
-    sets = rotation(m * k * size, where)
-    # Six layouts of A share two buffers and two copies; a float64 reference comes on top.
-    need = sets * (4 * m * k + k * n) * size + 2 * m * n * size + 8 * (m * k + k * n + m * n)
-    host.require_bytes(where, need, f"A ({m} x {k}), B ({k} x {n}) and their layout variants")
-    inputs = [(layouts(m, k, dtype, where), _weights(n, m, k, dtype, where)) for _ in range(sets)]
-    tables = []
+    sets = rotation(m * k * formats.itemsize(dtype), where)
+
+    def measure(cell: grid.Cell) -> pd.DataFrame:
+        op, call = cell["op"], CALLS[cell["op"]]
+        made = (layouts(m, k, dtype, where) for _ in range(sets))
+        inputs = [(a, _weights(n, m, k, dtype, where)) for a in made]
+        tables = []
+        rings = {name: [_bind(call, a[name], weights) for a, weights in inputs] for name in LAYOUTS}
+        kernels = True  # the same ones, cold or warm: they are listed once
+        for quantity in QUANTITIES:
+            found = _compare(op, quantity, rings, inputs[0], dtype, n, where, iters, kernels)
+            tables.append(found.table)
+            kernels = found.census
+        return pd.concat(tables, ignore_index=True)
+
     with formats.products_in(dtype), torch.inference_mode():
-        for op, call in (("matmul", matmul), ("layer_norm", _norm), ("layer_norm_chain", _chain)):
-            rings = {
-                name: [_bind(call, a[name], weights) for a, weights in inputs]
-                for name in inputs[0][0]
-            }
-            kernels = True  # the same ones, cold or warm: they are listed once
-            for quantity in ("gpu_warm", "gpu_cold"):
-                found = _compare(op, quantity, rings, inputs[0], dtype, n, where, iters, kernels)
-                tables.append(found.table)
-                kernels = found.census
-    return pd.concat(tables, ignore_index=True)
+        return grid.measure_cells(
+            [{"op": op} for op in CALLS],
+            measure,
+            variants=LAYOUTS,
+            quantity=QUANTITIES,
+            where=where,
+            required=requirements.bench(memory.capacity(where), dtype, m, n, k),
+        )
 
 
 def _compare(op, quantity, rings, inputs, dtype, n, where, iters, kernels) -> Comparison:
@@ -131,3 +138,7 @@ def _chain(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     centred = a - a.mean(-1, keepdim=True)  # (M, K)
     variance = a.var(-1, keepdim=True, unbiased=False)  # (M, 1)
     return centred * torch.rsqrt(variance + EPS) * weight + bias  # (M, K)
+
+
+# Operation -> what is timed on each layout, as `_bind` calls it.
+CALLS = {"matmul": matmul, "layer_norm": _norm, "layer_norm_chain": _chain}

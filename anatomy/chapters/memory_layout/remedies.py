@@ -10,19 +10,28 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from anatomy.chapters.memory_layout import requirements
 from anatomy.chapters.memory_layout.tensor_layout import layouts
 from anatomy.comparison import compare
-from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.parts import grid, memory
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas, intervals
 
 ROW_BYTES = 128  # rows of a padded copy begin at multiples of this many bytes
 NONE = "none"  # the remedy of a layout that is used as it is
+REMEDIES = ("sliced_offset_view", "transposed_view", "as_strided_view")  # layouts that have some
+COMPILED = ("aligned", "base", "ld", "K", "base+K")  # layouts that are compiled
+# Way to run a product -> options of torch.compile; eager has none.
+WAYS = {
+    "eager": None,
+    "compiled": {"shape_padding": True},
+    "compiled, no padding": {"shape_padding": False},
+}
 
 
 @experiment("remedies.payback", page="benchmarks/contiguity_deep_dive.md", timeout_s=300)
@@ -44,10 +53,19 @@ def payback(
         products after which copying once is cheaper than never, from the same blocks.
     """
     where = formats.torch_device(device)
+    return grid.measure_cells(
+        [{"op": "matmul"}],
+        lambda cell: _payback(where, dtype, m, n, k, iters),
+        variants=[f"{case} use" for case in REMEDIES],
+        quantity="gpu_cold",
+        where=where,
+        required=requirements.payback(memory.capacity(where), dtype, m, n, k),
+    )
+
+
+def _payback(where, dtype, m, n, k, iters) -> pd.DataFrame:
     size = formats.itemsize(dtype)
     sets = rotation(m * k * size, where)
-    need = sets * (8 * m * k + 2 * k * n) * size + 3 * m * n * 8 + 8 * (m * k + k * n)
-    host.require_bytes(where, need, f"{sets} sets of A ({m} x {k}) and its copies")
     kind = formats.storage(dtype)
     made = []
     for _ in range(sets):
@@ -184,9 +202,18 @@ def compiled(
         addition compiled before all others, which pays the imports.
     """
     where = formats.torch_device(device)
+    return grid.measure_cells(
+        [{"op": "matmul"}],
+        lambda cell: _compiled_layouts(where, dtype, m, n, k, iters),
+        variants=[f"{layout}, {way}" for layout in COMPILED for way in WAYS],
+        quantity="gpu_cold",
+        where=where,
+        required=requirements.compiled(memory.capacity(where), dtype, m, n, k),
+    )
+
+
+def _compiled_layouts(where, dtype, m, n, k, iters) -> pd.DataFrame:
     size = formats.itemsize(dtype)
-    need = (3 * m * (k + 1) + 2 * k * n + 2 * m * n) * size + 8 * (m * k + k * n + m * n)
-    host.require_bytes(where, need, f"A ({m} x {k}), B ({k} x {n}) and their product")
     kind = formats.storage(dtype)
     buffer = torch.randn(m * (k + 1) + 1, dtype=kind, device=where)
     b = torch.randn(k, n, dtype=kind, device=where)  # (K, N)
@@ -197,11 +224,6 @@ def compiled(
         "K": (buffer.as_strided((m, k - 1), (k, 1)), b[:-1]),
         "base+K": (buffer.as_strided((m, k - 1), (k, 1), 1), b[:-1]),  # the seed's sliced view
     }
-    ways = {
-        "eager": None,
-        "compiled": {"shape_padding": True},
-        "compiled, no padding": {"shape_padding": False},
-    }
     watch = stopwatch_for(where)
     first_calls, variants, against = [], {}, {}
     # Read when the compiler is imported, by the first compilation of this process.
@@ -210,7 +232,7 @@ def compiled(
         warm_up = _compiled(torch.add, b, b, {})
         first_calls.append(_first_call("compiler", "any", "compiled", watch.wall([warm_up])))
         for layout, (a, cut) in operands.items():
-            for way, options in ways.items():
+            for way, options in WAYS.items():
                 name = f"{layout}, {way}"
                 if options is None:
                     variants[name] = _product(a, cut)

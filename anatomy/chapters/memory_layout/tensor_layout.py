@@ -1,6 +1,7 @@
 """What shape, strides and offset say about where elements lie, in six layouts of one matrix."""
 
 import runpy
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -8,12 +9,16 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.machine import host
+from anatomy.chapters.memory_layout import requirements
 from anatomy.numerics import formats
+from anatomy.parts import grid, memory
 from anatomy.record.bounds import Length
 from anatomy.record.declare import experiment
+from anatomy.record.requirements import Requirement
 from anatomy.table.errors import AnatomyError
 
+LAYOUTS = ("contiguous", "transposed_view", "sliced_offset_view", "as_strided_view")
+LAYOUTS += ("transposed_contig_copy", "contiguous_half")
 LINE_BYTES = 128  # the grid on which the seed reports an address; one L2 cache line
 # The script that pages show and this experiment runs.
 SCRIPT = Path(__file__).parents[3] / "snippets" / "alignment_check.py"
@@ -36,9 +41,11 @@ def report(
     One row per variant, without times.
     """
     where = formats.torch_device(device)
-    host.require_bytes(where, 3 * m * k * formats.itemsize(dtype), "the layout variants")
-    variants = layouts(m, k, dtype, where)
-    return pd.DataFrame([_describe(name, view) for name, view in variants.items()])
+    return _rows(
+        lambda: [_describe(name, view) for name, view in layouts(m, k, dtype, where).items()],
+        requirements.layouts(memory.capacity(where), dtype, m, k),
+        where,
+    )
 
 
 @experiment(
@@ -59,16 +66,28 @@ def check(
     One row per variant, with the answer of the script snippets/alignment_check.py.
     """
     where = formats.torch_device(device)
-    host.require_bytes(where, 3 * m * k * formats.itemsize(dtype), "the layout variants")
     if not SCRIPT.exists():
         raise AnatomyError(f"{SCRIPT.name} belongs to the checkout; clone it, and run this there.")
     alignment = runpy.run_path(str(SCRIPT))["alignment"]
-    return pd.DataFrame(
-        [
+    return _rows(
+        lambda: [
             {"variant": name, "is_contiguous": a.is_contiguous(), "alignment": alignment(a)}
             for name, a in layouts(m, k, dtype, where).items()
-        ]
+        ],
+        requirements.layouts(memory.capacity(where), dtype, m, k),
+        where,
     )
+
+
+def _rows(
+    look: Callable[[], list[dict]], required: Iterable[Requirement], where: torch.device
+) -> pd.DataFrame:
+    """What is seen of each layout, or a row for each that says why nothing is."""
+    why = "; ".join(filter(None, (each.why_not(memory.capacity(where)) for each in required)))
+    found = None
+    if not why:
+        found, why = grid.attempt(look, where)
+    return pd.DataFrame(found or [{"variant": name, "note": why} for name in LAYOUTS])
 
 
 def layouts(m: int, k: int, dtype: str, device: torch.device) -> dict[str, Tensor]:

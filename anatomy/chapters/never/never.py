@@ -3,6 +3,7 @@ use: one trip to the CPU, one element of a loop, one line of a log."""
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -10,12 +11,21 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from anatomy.chapters.never import requirements
+from anatomy.chapters.never.requirements import (
+    FIRST,
+    INITIALIZED,
+    LOOPED,
+    first_sizes,
+    logged,
+    sized,
+    travelling,
+)
 from anatomy.comparison import compare
-from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import demands, models
+from anatomy.parts import grid, memory, models
 from anatomy.parts.grid import with_counts
 from anatomy.parts.models import half
 from anatomy.record.bounds import Count, Scale
@@ -24,10 +34,7 @@ from anatomy.table import intervals
 
 Call = Callable[[], Tensor]
 
-TRAVELLING, LOOPED = (2**10, 2**18, 2**24), 256  # elements of what travels, and is looped over
 PATIENCE_STEPS = 50  # steps after which a patient log says something
-LOGGED = ((256, 128), (2048, 4096))  # (width, tokens) of a layer bound by the host, and by the GPU
-INITIALIZED = (4096, 4096, 4)  # width, tokens, layers: products, and next to nothing else
 FIRST_CALLS, WARM_S = 20, 1.0  # timed one by one; then calls for so long, then as many again
 BUDGET_S, SETTLE_CAP_S = 1.5, 0.5  # seconds of one comparison, and of settling before it
 LONG_BUDGET_S, LONG_ELEMENTS = 4.0, 2**22  # of long calls, whose sampling takes long to decide
@@ -46,31 +53,29 @@ def costs(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd.D
         process, and `warm`, the median of as many a second later. All other ops are comparisons.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters)
-    host.require_bytes(where, int(6 * 2**30 * min(1.0, scale)), "the layers and their gradients")
     watch = stopwatch_for(where)
+    looped = max(8, int(LOOPED * min(1.0, scale * 10)))
     # First, or this process would have computed something before.
-    tables = [first_calls(watch, scale)]
-    for elements in sorted({max(16, int(n * scale)) for n in TRAVELLING}):
-        tables.append(ping_pong(elements, where, iters))
-    tables.append(element_loop(max(8, int(LOOPED * min(1.0, scale * 10))), where, iters))
-    for cell in sorted({(_wide(width, scale), _sized(n, scale)) for width, n in LOGGED}):
-        tables.append(logged_step(*cell, where, iters))
-    tables.append(initialization(scale, where, iters))
-    needs = "needs several GPUs: it is measured with the pages on distributed training"
-    tables.append(pd.DataFrame([{"op": "DataParallel", "variant": "DataParallel", "note": needs}]))
-    found = pd.concat(tables, ignore_index=True)
+    entries = {FIRST: partial(first_calls, watch, scale)}
+    for elements in travelling(scale):
+        entries[f"ping-pong {elements}"] = partial(ping_pong, elements, where, iters)
+    entries["loop over elements"] = partial(element_loop, looped, where, iters)
+    for width, tokens in logged(scale):
+        named = f"logging C={width} T={tokens}"
+        entries[named] = partial(logged_step, width, tokens, where, iters)
+    entries["initialization"] = partial(initialization, scale, where, iters)
+    found = grid.measure_cells(
+        [{"op": op} for op in entries],
+        lambda cell: entries[cell["op"]](),
+        variants=lambda cell: [cell["op"]],
+        quantity="step_wall",
+        where=where,
+        required=requirements.costs(memory.capacity(where), scale),
+    )
+    several = "needs several GPUs: it is measured with the pages on distributed training"
+    rest = pd.DataFrame([{"op": "DataParallel", "variant": "DataParallel", "note": several}])
+    found = pd.concat([found, rest], ignore_index=True)
     return with_counts(found, "call", "elements", "uses", "width", "tokens")
-
-
-def _sized(full: int, scale: float) -> int:
-    """The side of a matrix or a number of tokens: its share, as a multiple of 16."""
-    return max(16, int(full * scale) // 16 * 16)
-
-
-def _wide(full: int, scale: float) -> int:
-    """The width of a transformer's layer: its share, as whole heads where it has one."""
-    return demands.heads_of(_sized(full, scale))
 
 
 def _measured(op: str, calls: dict[str, Call], where, iters: int, **more) -> pd.DataFrame:
@@ -187,7 +192,7 @@ def logged_step(width: int, tokens: int, where: torch.device, iters: int) -> pd.
 
 def initialization(scale: float, where: torch.device, iters: int) -> pd.DataFrame:
     """One training step of a stack of linear layers from different first weights."""
-    width, tokens = (_sized(full, scale) for full in INITIALIZED[:2])
+    width, tokens = (sized(full, scale) for full in INITIALIZED[:2])
     x = torch.randn(tokens, width, device=where, dtype=half(where))  # (tokens, C)
     default = nn.Sequential(*(nn.Linear(width, width) for _ in range(INITIALIZED[2])))
     ways: dict[str, Callable[[Tensor], object]] = {
@@ -237,7 +242,7 @@ def _in_double(model: nn.Sequential, x: Tensor) -> Callable[[], tuple[Tensor, ..
 def first_calls(watch: Stopwatch, scale: float) -> pd.DataFrame:
     """Calls 1 to 20 of things that this process has not done yet, and calls a second later."""
     where, kind = watch.device, half(watch.device)
-    side, width, tokens = _sized(4096, scale), _wide(1024, scale), _sized(2048, scale)
+    side, width, tokens = first_sizes(scale)
     a = torch.randn(side, side, device=where, dtype=kind)
     model = models.transformer(width, 1, where, kind)
     parameters = list(model.parameters())

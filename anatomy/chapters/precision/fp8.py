@@ -1,7 +1,7 @@
 """A linear layer y = x @ w.T in bfloat16, and in FP8 (e4m3) as code has to use it: w is quantised
 once and x in every call. Each tensor is divided by its largest size, and cast."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pandas as pd
 import torch
@@ -13,9 +13,10 @@ from anatomy.measure import stopwatch_for
 from anatomy.numerics import agreement
 from anatomy.numerics.agreement import ALLOWED
 from anatomy.parts import models
+from anatomy.parts.grid import Cell, note_of, with_refused
 from anatomy.parts.products import ALLOWED_FP8, without_fp8
 from anatomy.table import formulas
-from anatomy.table.errors import DisagreementError, MeasurementError
+from anatomy.table.errors import DisagreementError
 
 E4M3 = torch.float8_e4m3fn
 LARGEST = torch.finfo(E4M3).max
@@ -32,6 +33,8 @@ BF16, READY, EAGER, COMPILED = (
     "fp8, quantised, compiled",
 )
 BF16_COMPILED = "bf16, compiled"
+WAYS, QUANTITIES = (BF16, READY, EAGER, COMPILED), ("step_wall", "gpu_warm")
+MLP_WAYS = (BF16, BF16_COMPILED, EAGER, COMPILED)
 
 
 def quantised(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -60,53 +63,47 @@ def product(x: Tensor, w: Tensor, x_scale: Tensor, w_scale: Tensor, bias=None) -
     )
 
 
-def products(
-    sides: list[tuple[int, int, int]], where: torch.device, iters: int, budget_s: float
-) -> Iterator[pd.DataFrame]:
-    """A table for each size (sides are multiples of 16) and quantity, and what compiling took."""
+def product_of(cell: Cell, where: torch.device, iters: int, budget_s: float) -> pd.DataFrame:
+    """The table of one size (sides are multiples of 16), and what compiling took."""
     why = without_fp8(where)
-    for m, n, k in sides:
-        x = torch.randn(m, k, device=where).to(torch.bfloat16)  # (M, K)
-        w = torch.randn(n, k, device=where).to(torch.bfloat16)  # (N, K)
-        exact = x.double() @ w.double().t()
-        calls: dict[str, Callable[[], Tensor]] = {BF16: lambda x=x, w=w: F.linear(x, w)}
-        absent = dict.fromkeys((READY, EAGER, COMPILED), why) if why else {}
-        square, kernel_error = m == n == k, None
-        told = {"m": m, "n": n, "k": k, "side": m if square else None}
-        if not why:
-            x8, x_scale = quantised(x)
-            w8, w_scale = quantised(w)
-            calls[READY] = lambda a=x8, b=w8, s=x_scale, t=w_scale: product(a, b, s, t)
-            calls[EAGER] = lambda a=x, b=w8, t=w_scale: linear(a, b, t)
-            try:
-                kernel_error = _of_the_kernel(calls[READY], x8, w8, x_scale * w_scale)
-            except DisagreementError as error:
-                absent[READY] = str(error)[:200]
-                del calls[READY]
-            run = compiled(linear)
-            calls[COMPILED] = lambda a=x, b=w8, t=w_scale, run=run: run(a, b, t)
-        op = f"linear {m} x {n} x {k}"
-        yield from _compared(
-            op,
-            calls,
-            absent,
-            quantities=("step_wall", "gpu_warm"),
-            exact=exact,
-            allowed=dict.fromkeys(calls, ALLOWED_QUANTISED) | {BF16: ALLOWED[torch.bfloat16]},
-            against={},
-            flops=formulas.matmul_flops(m, n, k),
-            told=told | {"kernel_error": kernel_error, "shape": "square" if square else "mlp"},
-            where=where,
-            iters=iters,
-            budget_s=budget_s,
-        )
+    m, n, k = (cell[name] for name in ("m", "n", "k"))
+    x = torch.randn(m, k, device=where).to(torch.bfloat16)  # (M, K)
+    w = torch.randn(n, k, device=where).to(torch.bfloat16)  # (N, K)
+    exact = x.double() @ w.double().t()
+    calls: dict[str, Callable[[], Tensor]] = {BF16: lambda x=x, w=w: F.linear(x, w)}
+    absent = dict.fromkeys((READY, EAGER, COMPILED), why) if why else {}
+    kernel_error = None
+    if not why:
+        x8, x_scale = quantised(x)
+        w8, w_scale = quantised(w)
+        calls[READY] = lambda a=x8, b=w8, s=x_scale, t=w_scale: product(a, b, s, t)
+        calls[EAGER] = lambda a=x, b=w8, t=w_scale: linear(a, b, t)
+        try:
+            kernel_error = _of_the_kernel(calls[READY], x8, w8, x_scale * w_scale)
+        except DisagreementError as error:
+            absent[READY] = str(error)[:200]
+            del calls[READY]
+        run = compiled(linear)
+        calls[COMPILED] = lambda a=x, b=w8, t=w_scale, run=run: run(a, b, t)
+    return _compared(
+        cell | {"kernel_error": kernel_error},
+        calls,
+        absent,
+        quantities=QUANTITIES,
+        exact=exact,
+        allowed=dict.fromkeys(calls, ALLOWED_QUANTISED) | {BF16: ALLOWED[torch.bfloat16]},
+        against={},
+        flops=formulas.matmul_flops(m, n, k),
+        where=where,
+        iters=iters,
+        budget_s=budget_s,
+    )
 
 
-def perceptron(
-    width: int, tokens: int, where: torch.device, iters: int, budget_s: float
-) -> Iterator[pd.DataFrame]:
+def perceptron(cell: Cell, where: torch.device, iters: int, budget_s: float) -> pd.DataFrame:
     """A transformer's perceptron, C to 4 C to C wide, forward, with both layers in FP8."""
     why = without_fp8(where)
+    width, tokens = cell["k"], cell["m"]
     with where:  # drawn where it is needed: a CPU takes seconds for weights of that size
         module = models.Perceptron(width).to(torch.bfloat16).requires_grad_(False)
     x = torch.randn(tokens, width, device=where).to(torch.bfloat16)  # (T, C)
@@ -122,8 +119,8 @@ def perceptron(
         run = compiled(_perceptron)
         calls[EAGER] = lambda: _perceptron(x, *layers)
         calls[COMPILED] = lambda: run(x, *layers)
-    yield from _compared(
-        f"mlp C={width} T={tokens}",
+    return _compared(
+        cell,
         calls,
         absent,
         quantities=("step_wall",),
@@ -132,7 +129,6 @@ def perceptron(
         # Compiling fuses the GELU in either format: like is compared with like.
         against={COMPILED: BF16_COMPILED},
         flops=2 * formulas.matmul_flops(tokens, 4 * width, width),
-        told={"m": tokens, "n": 4 * width, "k": width, "shape": "mlp"},
         where=where,
         iters=iters,
         budget_s=budget_s,
@@ -158,10 +154,10 @@ def _of_the_kernel(call: Callable[[], Tensor], x: Tensor, w: Tensor, scale: Tens
 
 
 def _compared(
-    op, calls, absent, *, quantities, exact, allowed, against, flops, told, where, iters, budget_s
-) -> Iterator[pd.DataFrame]:
+    cell, calls, absent, *, quantities, exact, allowed, against, flops, where, iters, budget_s
+) -> pd.DataFrame:
     """First calls of what is compiled, then the comparisons; what fails says why."""
-    absent, there, first = dict(absent), {}, []
+    op, absent, there, first = cell["op"], dict(absent), {}, []
     for name, call in calls.items():
         try:
             if "compiled" in name:
@@ -173,8 +169,7 @@ def _compared(
         except Exception as error:  # a compiler fails in many ways, and the other rows stand
             absent[name] = _why(error)
     against = {name: other for name, other in against.items() if {name, other} <= set(there)}
-    if first:
-        yield pd.DataFrame(first).assign(**told)
+    tables = [pd.DataFrame(first)] if first else []
     for quantity in quantities:
         missing, table = dict(absent), pd.DataFrame()
         try:
@@ -194,12 +189,13 @@ def _compared(
                     settle_cap_s=0.5,
                     profile=quantity == "gpu_warm",
                 ).table
-        except (DisagreementError, MeasurementError, torch.OutOfMemoryError) as error:
-            missing |= dict.fromkeys(there, _why(error))
-        row = {"op": op, "role": "variant", "quantity": quantity, "device": where.type}
-        rows = [row | {"variant": name, "note": why} for name, why in missing.items()]
-        table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True) if rows else table
-        yield table.assign(**told)
+        except Exception as error:  # and what was compiled is kept for the other quantity
+            if not (why := note_of(error)):
+                raise
+            missing |= dict.fromkeys(there, why)
+        tables.append(with_refused(table, cell, missing, quantity=quantity, where=where))
+    rest = {name: value for name, value in cell.items() if name != "op"}
+    return pd.concat([table.astype(object) for table in tables], ignore_index=True).assign(**rest)
 
 
 def _why(error: Exception) -> str:

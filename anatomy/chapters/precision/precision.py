@@ -7,20 +7,16 @@ import torch
 
 from anatomy.chapters.precision import fp8 as precision_fp8
 from anatomy.chapters.precision import gradients as precision_gradients
+from anatomy.chapters.precision import requirements
 from anatomy.chapters.precision import training as precision_training
+from anatomy.chapters.precision.requirements import SEQUENCE
 from anatomy.comparison import compare
 from anatomy.numerics import formats
-from anatomy.parts import demands, models
+from anatomy.parts import demands, grid, memory, models
 from anatomy.record.bounds import Count, Length, Scale
 from anatomy.record.declare import experiment
-from anatomy.table.errors import DisagreementError, MeasurementError
 
-# Cells of the site's map, and of a finer one.
-WIDTHS, TOKENS = (256, 1024, 2048), (1024, 8192)
-FULL_WIDTHS, FULL_TOKENS = (256, 512, 1024, 2048, 4096), (512, 1024, 2048, 4096, 8192, 16384)
-SIDES = (256, 1024, 2048, 4096, 8192)
-FULL_SIDES = (256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288)
-MLP = (8192, 16384, 4096)  # rows, width between, width of the model, in a large transformer
+KINDS = {"bf16": torch.bfloat16, "fp16": torch.float16}  # of `inference`, the control first
 ALLOWED_BLOCK = {"bf16": 2**-6, "fp16": 2**-8}  # of a forward pass, relative, against float64
 
 
@@ -41,14 +37,12 @@ def training(
         time of a step with a loss scale and without it, by optimizer.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters)
-    widths, tokens = (FULL_WIDTHS, FULL_TOKENS) if full else (WIDTHS, TOKENS)
-    widths, tokens = _widths(widths, scale), _sizes(tokens, scale, 16)
     budget_s = 2.0 * min(1.0, scale)
-    tables = list(precision_training.maps(widths, tokens, where, iters, budget_s))
-    middle = widths[len(widths) // 2]
-    tables.append(precision_training.scaler_waits(middle, tokens[-1], where, iters, budget_s))
-    return _joined(tables)
+    required = list(requirements.training(memory.capacity(where), scale, full))
+    how = where, iters, budget_s, required
+    found = precision_training.maps(requirements.training_cells(scale, full), *how)
+    waits = precision_training.scaler_waits(*requirements.waiting_cell(scale, full), *how)
+    return _joined([found, waits])
 
 
 @experiment(
@@ -68,11 +62,18 @@ def gradients(device: str = "cuda:0", width: Length = 128, tokens: Length = 256)
     """
     where = formats.torch_device(device)
     demands.width(width)
-    demands.positive(tokens=tokens)
     demands.weights(width, 2)
     rows = precision_gradients.formats()
-    rows += precision_gradients.gradients(width, tokens, where)
-    rows += precision_gradients.overflow(width, tokens, where)
+    (required,) = requirements.gradients(memory.capacity(where), width, tokens)
+    why = required.why_not(memory.capacity(where))
+    for op, count in (
+        ("gradients", precision_gradients.gradients),
+        ("overflow", precision_gradients.overflow),
+    ):
+        found = None
+        if not why:
+            found, why = grid.attempt(lambda count=count: list(count(width, tokens, where)), where)
+        rows += found if found is not None else [{"op": op, "variant": op, "note": why}]
     return pd.DataFrame(rows)
 
 
@@ -88,18 +89,35 @@ def fp8(
         where the compiled FP8 one has the compiled bf16 one as its control.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters)
-    sides = [(s, s, s) for s in _sizes(FULL_SIDES if full else SIDES, scale, 16)]
-    sides.append(_sizes(MLP, scale, 16))
-    tables = []
+    sides = requirements.fp8_sides(scale, full)
+    required = list(requirements.fp8(memory.capacity(where), scale, full))
+    cells = [
+        {"op": f"linear {m} x {n} x {k}", "m": m, "n": n, "k": k}
+        | {"side": m if m == n == k else None, "shape": "square" if m == n == k else "mlp"}
+        for m, n, k in sides
+    ]
+    tokens, between, width = sides[-1]
+    mlp = {"op": f"mlp C={width} T={tokens}", "m": tokens, "n": between, "k": width, "shape": "mlp"}
     # Read when the compiler is imported, by the first compilation of this process.
     os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
     budget_s = 0.8 * min(1.0, scale)
+    how = {"where": where, "required": required}
     with torch.inference_mode():
-        tables += precision_fp8.products(sides, where, iters, budget_s)
-        tokens, _, width = sides[-1]
-        tables += precision_fp8.perceptron(width, tokens, where, iters, 2 * budget_s)
-    return _joined(tables)
+        linear = grid.measure_cells(
+            cells,
+            lambda cell: precision_fp8.product_of(cell, where, iters, budget_s),
+            variants=precision_fp8.WAYS,
+            quantity=precision_fp8.QUANTITIES,
+            **how,
+        )
+        two = grid.measure_cells(
+            [mlp],
+            lambda cell: precision_fp8.perceptron(cell, where, iters, 2 * budget_s),
+            variants=precision_fp8.MLP_WAYS,
+            quantity="step_wall",
+            **how,
+        )
+    return _joined([linear, two])
 
 
 @experiment(
@@ -118,70 +136,51 @@ def inference(
         `bf16` is the control; `error` is against float64.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters)
-    widths, tokens = (FULL_WIDTHS, FULL_TOKENS) if full else (WIDTHS[1:], TOKENS)
-    tables = []
-    for width in _widths(widths, scale):
-        model = models.transformer(width, 1, where, torch.float32)
-        for count in _sizes(tokens, scale, 16):
-            tables.append(_forward(model, width, count, where, iters, 2.0 * min(1.0, scale)))
-    return _joined(tables)
+    cells = [
+        {"op": f"forward C={width} T={tokens}", "width": width, "tokens": tokens}
+        for width, tokens in requirements.inference_cells(scale, full)
+    ]
+    table = grid.measure_cells(
+        cells,
+        lambda cell: _forward(cell, where, iters, 2.0 * min(1.0, scale)),
+        variants=tuple(KINDS),
+        quantity="gpu_warm",
+        where=where,
+        required=requirements.inference(memory.capacity(where), scale, full),
+    )
+    return _joined([table])
 
 
-def _forward(model, width, count, where, iters, budget_s) -> pd.DataFrame:
+def _forward(cell: grid.Cell, where: torch.device, iters: int, budget_s: float) -> pd.DataFrame:
     """The block in both formats, from the same float32 weights, against float64."""
-    op, quantity = f"forward C={width} T={count}", "gpu_warm"
-    sequence = min(count, precision_training.SEQUENCE)
-    told = {"width": width, "tokens": count}
-    kinds = {"bf16": torch.bfloat16, "fp16": torch.float16}
+    width, count = cell["width"], cell["tokens"]
+    sequence = min(count, SEQUENCE)
+    absent = memory.without_formats({name: name for name in KINDS}, where)
+    kinds = {name: kind for name, kind in KINDS.items() if name not in absent}
+    model = models.transformer(width, 1, where, torch.float32)
     with torch.inference_mode():
-        try:
-            x = torch.randn(count // sequence, sequence, width, device=where)  # (B, T, C)
-            double = precision_training.copied(model, torch.float64)
-            exact = torch.cat([double(each) for each in x.double().split(1)])
-            blocks = {name: precision_training.copied(model, kind) for name, kind in kinds.items()}
-            inputs = {name: x.to(kind) for name, kind in kinds.items()}
-            return compare(
-                {name: lambda n=name: blocks[n](inputs[n]) for name in kinds},
-                reference=lambda: exact,
-                allowed=ALLOWED_BLOCK,
-                quantity=quantity,
-                op=op,
-                flops=models.layer_flops(width, count, sequence),
-                limit={name: f"matmul {name}" for name in kinds},
-                device=where,
-                iters=iters,
-                budget_s=budget_s,
-                settle_cap_s=min(1.0, budget_s),
-            ).table.assign(**told)
-        except (DisagreementError, MeasurementError, torch.OutOfMemoryError) as error:
-            row = {"op": op, "quantity": quantity, "role": "variant", "device": where.type}
-            why = f"not measured: {str(error).splitlines()[0][:160]}"
-            return pd.DataFrame([row | told | {"variant": name, "note": why} for name in kinds])
-
-
-def _sizes(sizes: tuple[int, ...], scale: float, step: int) -> tuple[int, ...]:
-    """Sizes times `scale` as multiples of `step`; two that differ never become one."""
-    grown: list[int] = []
-    for size in sizes:
-        scaled = max(1, round(scale * size / step)) * step
-        while scaled in grown:
-            scaled += step
-        grown.append(scaled)
-    return tuple(grown)
-
-
-def _widths(widths: tuple[int, ...], scale: float) -> tuple[int, ...]:
-    """Widths of transformers times `scale`: multiples of 16, and of a head where they have one."""
-    small = tuple(width for width in widths if scale * width < models.HEAD_WIDTH)
-    return _sizes(small, scale, 16) + _sizes(widths[len(small) :], scale, models.HEAD_WIDTH)
+        x = torch.randn(count // sequence, sequence, width, device=where)  # (B, T, C)
+        double = precision_training.copied(model, torch.float64)
+        exact = torch.cat([double(each) for each in x.double().split(1)])
+        blocks = {name: precision_training.copied(model, kind) for name, kind in kinds.items()}
+        inputs = {name: x.to(kind) for name, kind in kinds.items()}
+        table = compare(
+            {name: lambda n=name: blocks[n](inputs[n]) for name in kinds},
+            reference=lambda: exact,
+            allowed=ALLOWED_BLOCK,
+            quantity="gpu_warm",
+            op=cell["op"],
+            flops=models.layer_flops(width, count, sequence),
+            limit={name: f"matmul {name}" for name in kinds},
+            device=where,
+            iters=iters,
+            budget_s=budget_s,
+            settle_cap_s=min(1.0, budget_s),
+        ).table
+    return grid.with_refused(table, cell, absent, quantity="gpu_warm", where=where)
 
 
 def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """All rows in one table; columns that a comparison lacks are empty there. MeasurementError,
-    with the first row's reason, where nothing at all could be timed."""
+    """All rows in one table; columns that a comparison lacks are empty there."""
     # Columns that are empty in one of the tables would otherwise decide the others' types.
-    table = pd.concat([each.astype(object) for each in tables], ignore_index=True)
-    if "median_s" not in table or table.median_s.isna().all():
-        raise MeasurementError(str(table.note.iloc[0]))
-    return table
+    return pd.concat([each.astype(object) for each in tables], ignore_index=True)

@@ -2,7 +2,7 @@
 the loss scale fixed, so that every call computes the same gradients with the same kernels."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from anatomy.chapters.precision.requirements import LAYERS, SEQUENCE
 from anatomy.comparison import compare
 from anatomy.numerics import formats
-from anatomy.parts import memory, models
-from anatomy.table.errors import DisagreementError, MeasurementError
+from anatomy.parts import grid, memory, models
+from anatomy.record.requirements import Requirement
+from anatomy.table.errors import DeviceError
 
-LAYERS = 2
-SEQUENCE = 1024  # tokens of one at most; more tokens are more sequences
 LOSS_SCALE, NEVER = 2.0**16, 10**9  # GradScaler's first scale; steps after which it would double
 # From so many operations on, checking the gradients takes most of the budget of a cell: it then
 # gets so many budgets, or its interval would come from three blocks.
@@ -94,15 +94,25 @@ def copied(model: nn.Module, kind: torch.dtype) -> nn.Module:
 
 
 def maps(
-    widths: Sequence[int], tokens: Sequence[int], where: torch.device, iters: int, budget_s: float
-) -> Iterator[pd.DataFrame]:
-    """One table for each width and each number of tokens, of all sequences together."""
-    for width in widths:
-        model = models.transformer(width, LAYERS, where, torch.float32)
-        for count in tokens:
-            yield _cell(model, width, count, where, iters, budget_s)
-            if where.type == "cuda":
-                torch.cuda.empty_cache()
+    sizes: Sequence[tuple[int, int]],
+    where: torch.device,
+    iters: int,
+    budget_s: float,
+    required: Sequence[Requirement] = (),
+) -> pd.DataFrame:
+    """A comparison for each width and number of tokens, of all sequences together."""
+    cells = [
+        {"op": f"train C={width} T={tokens}", "width": width, "tokens": tokens}
+        for width, tokens in sizes
+    ]
+    return grid.measure_cells(
+        cells,
+        lambda cell: _cell(cell, where, iters, budget_s),
+        variants=tuple(WAYS),
+        quantity="step_wall",
+        where=where,
+        required=required,
+    )
 
 
 def _input(width: int, count: int, where: torch.device) -> Tensor:
@@ -111,54 +121,42 @@ def _input(width: int, count: int, where: torch.device) -> Tensor:
     return torch.randn(count // sequence, sequence, width, device=where, generator=made)  # (B,T,C)
 
 
-def _cell(model, width, count, where, iters, budget_s) -> pd.DataFrame:
-    op, quantity = f"train C={width} T={count}", "step_wall"
-    told: dict[str, dict] = {}
+def _cell(cell: grid.Cell, where: torch.device, iters: int, budget_s: float) -> pd.DataFrame:
+    width, count, quantity = cell["width"], cell["tokens"], "step_wall"
+    absent = memory.without_formats({name: way.products for name, way in WAYS.items()}, where)
+    model = models.transformer(width, LAYERS, where, torch.float32)
+    x = _input(width, count, where)
+    told = {name: _account(name, model, x, where) for name in WAYS if name not in absent}
+    exact = exact_gradients(model, x)
     steps: dict[str, Step] = {}
-    absent: dict[str, str] = {}
-    try:
-        x = _input(width, count, where)
-        told = {name: _account(name, model, x, where) for name in WAYS}
-        exact = exact_gradients(model, x)
-        for name in WAYS:
-            steps[name] = Step(name, model, x)
-            told[name] |= _errors(steps[name], exact)
-            if not told[name]["gradient_error"] <= 4 * WAYS[name].allowed:  # NaN too
-                absent[name] = "its gradients stray too far from those in float64"
-                del steps[name]
-    except torch.OutOfMemoryError:
-        absent = dict.fromkeys(WAYS, "not enough memory on this device")
-        steps = {}
+    for name in told:
+        steps[name] = Step(name, model, x)
+        told[name] |= _errors(steps[name], exact)
+        if not told[name]["gradient_error"] <= 4 * WAYS[name].allowed:  # NaN too
+            absent[name] = "its gradients stray too far from those in float64"
+            del steps[name]
+    references = [exact[0], *(g for g in exact[1:] if g.ndim == 2)]
+    work = 3 * LAYERS * models.layer_flops(width, count, min(count, SEQUENCE))
     table = pd.DataFrame()
     if steps:
-        references = [exact[0], *(g for g in exact[1:] if g.ndim == 2)]
-        work = 3 * LAYERS * models.layer_flops(width, count, min(count, SEQUENCE))
-        try:
-            table = compare(
-                steps,
-                reference=lambda: references,
-                allowed={name: WAYS[name].allowed for name in steps},
-                quantity=quantity,
-                op=op,
-                flops=work,
-                limit={name: f"matmul {WAYS[name].products}" for name in steps},
-                device=where,
-                iters=iters,
-                budget_s=budget_s * (LONG_BUDGETS if work >= LONG_FLOPS else 1),
-                settle_cap_s=min(1.0, budget_s),
-                profile=False,
-            ).table
-        except (DisagreementError, MeasurementError, torch.OutOfMemoryError) as error:
-            absent |= dict.fromkeys(steps, f"not measured: {str(error).splitlines()[0][:160]}")
-    rows = [
-        {"op": op, "variant": name, "role": "variant", "quantity": quantity, "note": why}
-        | {"device": where.type}
-        for name, why in absent.items()
-    ]
-    table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True) if rows else table
+        table = compare(
+            steps,
+            reference=lambda: references,
+            allowed={name: WAYS[name].allowed for name in steps},
+            quantity=quantity,
+            op=cell["op"],
+            flops=work,
+            limit={name: f"matmul {WAYS[name].products}" for name in steps},
+            device=where,
+            iters=iters,
+            budget_s=budget_s * (LONG_BUDGETS if work >= LONG_FLOPS else 1),
+            settle_cap_s=min(1.0, budget_s),
+            profile=False,
+        ).table
+    table = grid.with_refused(table, cell, absent, quantity=quantity, where=where)
     origin = table.variant.str.removesuffix(" (again)")
     extra = pd.DataFrame([told.get(name, {}) for name in origin])
-    return pd.concat([table, extra], axis=1).assign(width=width, tokens=count)
+    return pd.concat([table, extra], axis=1)
 
 
 def exact_gradients(model: nn.Module, x: Tensor) -> list[Tensor]:
@@ -261,38 +259,50 @@ def _address(tensor: Tensor) -> int:
 
 
 def scaler_waits(
-    width: int, count: int, where: torch.device, iters: int, budget_s: float
+    width: int,
+    count: int,
+    where: torch.device,
+    iters: int,
+    budget_s: float,
+    required: Sequence[Requirement] = (),
 ) -> pd.DataFrame:
     """Host time of a step with a loss scale and without: PyTorch's default AdamW waits until the
     host knows whether a gradient overflowed, the fused one reads that on the GPU."""
-    op, quantity = f"host C={width} T={count}", "host_enqueue"
     labels = {
         f"{name}, {'fused' if fused else 'default'} AdamW": (name, fused)
         for fused in (False, True)
         for name in ("amp bf16", "amp fp16")
     }
+    return grid.measure_cells(
+        [{"op": f"host C={width} T={count}", "width": width, "tokens": count}],
+        lambda cell: _waits(cell, labels, where, iters, budget_s),
+        variants=tuple(labels),
+        quantity="host_enqueue",
+        where=where,
+        required=required,
+    )
+
+
+def _waits(cell, labels, where, iters, budget_s) -> pd.DataFrame:
+    # Its rows are of a scale beside none: without bf16 there is nothing to set it against.
+    if absent := memory.without_formats({"amp bf16": "bf16"}, where):
+        raise DeviceError(absent["amp bf16"].removeprefix(f"{grid.NOT_SUPPORTED} "))
     plain, scaled = list(labels)[2:]  # with the fused optimizer
-    try:
-        model = models.transformer(width, LAYERS, where, torch.float32)
-        x = _input(width, count, where)
-        loss = exact_gradients(model, x)[0]
-        steps = {label: Step(name, model, x, fused=f) for label, (name, f) in labels.items()}
-        table = compare(
-            # The gradients are those of the map, where they are checked.
-            {label: lambda step=step: step()[0] for label, step in steps.items()},
-            against={scaled: plain},
-            reference=lambda: loss,
-            allowed={label: step.way.allowed for label, step in steps.items()},
-            quantity=quantity,
-            op=op,
-            device=where,
-            iters=iters,
-            budget_s=budget_s,
-            settle_cap_s=min(1.0, budget_s),
-            profile=False,
-        ).table
-    except (DisagreementError, MeasurementError, torch.OutOfMemoryError) as error:
-        row = {"op": op, "role": "variant", "quantity": quantity}
-        row |= {"note": f"not measured: {str(error).splitlines()[0][:160]}"}
-        table = pd.DataFrame([row | {"variant": label} for label in labels])
-    return table.assign(width=width, tokens=count, device=where.type)
+    model = models.transformer(cell["width"], LAYERS, where, torch.float32)
+    x = _input(cell["width"], cell["tokens"], where)
+    loss = exact_gradients(model, x)[0]
+    steps = {label: Step(name, model, x, fused=f) for label, (name, f) in labels.items()}
+    return compare(
+        # The gradients are those of the map, where they are checked.
+        {label: lambda step=step: step()[0] for label, step in steps.items()},
+        against={scaled: plain},
+        reference=lambda: loss,
+        allowed={label: step.way.allowed for label, step in steps.items()},
+        quantity="host_enqueue",
+        op=cell["op"],
+        device=where,
+        iters=iters,
+        budget_s=budget_s,
+        settle_cap_s=min(1.0, budget_s),
+        profile=False,
+    ).table

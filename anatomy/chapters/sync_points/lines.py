@@ -163,6 +163,11 @@ CANDIDATES: dict[str, tuple[str, Line]] = {
 }
 
 
+# What `about` has, beside reading all of a tensor as an array.
+NAMES = (SYNC, ITEM, PRINT, CPU, "if t.any()", "t.nonzero()", "t[mask]", "to(device)")
+NAMES += ("to(device), non_blocking", "to(device), pinned", "to(device), pinned, non_blocking")
+
+
 def about(few: Tensor, sink) -> dict[str, Callable[[], object]]:
     """The lines, about `FEW` elements that the work before has made; they print into `sink`."""
     where, gpu = few.device, few.is_cuda

@@ -10,29 +10,22 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.chapters.sync_points import lines, trace
+from anatomy.chapters.sync_points import lines, requirements, trace
 from anatomy.chapters.sync_points import training_loop as sync_points_loop
 from anatomy.chapters.sync_points.judged import NO_WAIT as ASYNC
 from anatomy.chapters.sync_points.judged import predicted
+from anatomy.chapters.sync_points.requirements import bench_sides
 from anatomy.chapters.sync_points.synchronizations import found_in, with_shares, with_wait
 from anatomy.chapters.sync_points.trace import MOST_STEPS
 from anatomy.comparison import compare
-from anatomy.machine import host
 from anatomy.measure.sampling import WALL_BATCH_S
 from anatomy.numerics import formats
-from anatomy.parts import demands
+from anatomy.parts import grid, memory
 from anatomy.parts.grid import joined, with_counts
 from anatomy.record.bounds import Between, Count, Length, Scale
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
-# Sides of the products: the second and fifth are the seed's. On an H200 in fp16, the third should
-# last the 18 us that the seed's small product took, and the last the 25 ms of its big one.
-SIDES = (128, 512, 1728, 4096, 8192, 21504)
-FULL_SIDES = (
-    *(128, 256, 512, 1024, 1408, 1728, 1792, 2048, 3072, 4096),
-    *(6144, 8192, 12288, 16384, 20480, 21504),
-)
 LARGEST_ON_CPU = 512  # nothing is queued there, so that larger ones only take longer
 BUDGET_S, SETTLE_CAP_S = 2.5, 0.3  # seconds of one comparison, and of settling before it
 # All elements of a factor have one value: random ones held the card at its power limit, where the
@@ -77,22 +70,27 @@ def bench(
         and to queue it and wait; `loop SIDE`, as step_wall: a product and nothing (control), or one
         line.
     """
-    demands.positive(iters=iters, largest=largest)
     where, kind = formats.torch_device(device), formats.storage(dtype)
     most = largest if where.type == "cuda" else min(largest, LARGEST_ON_CPU)
-    sides = [side for side in (FULL_SIDES if full else SIDES) if side <= most] or [most]
-    # Both factors and the product, and the larger factor in float64 for the reference.
-    need = (3 * kind.itemsize + 16) * sides[-1] ** 2
-    host.require_bytes(where, need, f"a product of side {sides[-1]}")
-    tables = []
+    required = list(requirements.bench(memory.capacity(where), dtype, most, full))
     with formats.products_in(dtype), open(os.devnull, "w", encoding="utf-8") as sink:
-        tables.append(idle(where, kind, sink, iters))
-        alone = dict(zip(tables[0].variant, tables[0].median_s, strict=True))
-        for side in sides:
-            tables += behind_product(side, where, kind, sink, iters, alone)
-        tables.append(pd.DataFrame([lines.direct(where, kind)]))
+        nothing = idle(where, kind, sink, iters)
+        alone = dict(zip(nothing.variant, nothing.median_s, strict=True))
+
+        def measure(cell: grid.Cell) -> pd.DataFrame:
+            return pd.concat(behind_product(cell["side"], where, kind, sink, iters, alone))
+
+        behind = grid.measure_cells(
+            ({"op": f"loop {side}", "side": side} for side in bench_sides(most, full)),
+            measure,
+            variants=(ASYNC, *lines.NAMES),
+            quantity="step_wall",
+            where=where,
+            required=required,
+        )
+        direct = pd.DataFrame([lines.direct(where, kind)])
     promised = ("side", "kernel_s", "wait_s", "wait_share", "gap_s", "bound_by", "note")
-    return with_counts(joined(tables, promised), "side")
+    return with_counts(joined([nothing, behind, direct], promised), "side")
 
 
 def idle(where: torch.device, kind: torch.dtype, sink, iters: int) -> pd.DataFrame:
@@ -279,11 +277,10 @@ def training_loop(
         `mean each 25 steps` adds them up on the GPU and reads their mean. Rows of op `one step`, as
         host_enqueue: the host's time to queue a step.
     """
-    demands.positive(steps=steps, every=every, scale=scale)
     where = formats.torch_device(device)
-    tables = list(sync_points_loop.loops(where, steps, every, scale, full))
+    table = sync_points_loop.loops(where, steps, every, scale, full)
     counted = ("steps_each", "steps_timed", "width", "tokens", "layers")
-    return with_counts(joined(tables, ("wait_s", "bound_by")), *counted)
+    return with_counts(table, *counted)
 
 
 @experiment(
@@ -310,8 +307,12 @@ def timeline(
         One row per event of torch.profiler, in two runs. It slows the host, so gaps are wider than
         without it.
     """
-    demands.positive(side=side, kernels_each=kernels_each)
-    return trace.traced(formats.torch_device(device), side, kernels_each, steps)
+    where = formats.torch_device(device)
+    (required,) = requirements.timeline(memory.capacity(where), side)
+    table, why = None, required.why_not(memory.capacity(where)) if where.type == "cuda" else ""
+    if not why:
+        table, why = grid.attempt(partial(trace.traced, where, side, kernels_each, steps), where)
+    return trace.refused(why) if table is None else table
 
 
 @experiment(

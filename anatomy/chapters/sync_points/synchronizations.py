@@ -11,13 +11,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from anatomy.chapters.sync_points import requirements
 from anatomy.chapters.sync_points.lines import CANDIDATES, Call, Line, Tensors, tensors_on
 from anatomy.comparison import compare
-from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import demands
+from anatomy.parts import grid, memory
 from anatomy.parts.grid import with_counts
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
@@ -27,9 +27,6 @@ from anatomy.table.errors import AnatomyError
 SEEN = "synchronizing CUDA operation"  # in each warning of PyTorch's debug mode of a wait
 ASKED = 3  # a host that is interrupted once looks as if it had waited; so often it is asked
 BUDGET_S, SETTLE_CAP_S = 1.5, 0.4  # seconds of one comparison, and of settling before it
-SIZES, COUNTS = (2**10, 2**20, 2**23, 2**26), (5, 50)  # elements of a step's kernels, and how many
-FULL_SIZES, FULL_COUNTS = tuple(2**power for power in range(10, 28, 2)), (1, 5, 20, 100)
-
 NO_WAIT, EACH, LATE = "no readback", "item each step", "item a step late"
 
 # The script that pages show and this experiment runs.
@@ -183,9 +180,7 @@ def costs(
         result of the step before read instead (`item a step late`).
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters)
-    sizes = sorted({max(SIZES[0], int(n * scale)) for n in (FULL_SIZES if full else SIZES)})
-    host.require_bytes(where, 24 * sizes[-1], f"two tensors of {sizes[-1]} elements")
+    required = requirements.costs(memory.capacity(where), scale, full)
     calls, exact = readbacks(torch.randn(1, device=where))
     table = compare(
         calls,
@@ -198,7 +193,21 @@ def costs(
         settle_cap_s=SETTLE_CAP_S,
         profile=False,
     ).table
-    found = pd.concat([table, *steps(where, sizes, iters, full)], ignore_index=True)
+    counts = requirements.FULL_COUNTS if full else requirements.COUNTS
+    cells = (
+        {"op": f"step {count} x {elements}", "elements": elements, "kernels_each": count}
+        for count in counts
+        for elements in requirements.step_elements(scale, full)
+    )
+    steps = grid.measure_cells(
+        cells,
+        lambda cell: step(cell, where, iters),
+        variants=(NO_WAIT, EACH, LATE),
+        quantity="step_wall",
+        where=where,
+        required=required,
+    )
+    found = pd.concat([table, steps], ignore_index=True)
     return with_counts(found, "elements", "kernels_each")
 
 
@@ -238,28 +247,24 @@ def readbacks(x: Tensor) -> tuple[dict[str, Call], dict[str, Call]]:
     return calls, exact
 
 
-def steps(where: torch.device, sizes: list[int], iters: int, full: bool) -> Iterator[pd.DataFrame]:
-    """One table for each size of a kernel and number of kernels in a step."""
-    for count in FULL_COUNTS if full else COUNTS:
-        for elements in sizes:
-            x = torch.randn(elements, device=where)
-            ways = step_ways(x, count)
-            table = compare(
-                ways,
-                reference=lambda x=x: x.double() + 1,
-                quantity="step_wall",
-                op=f"step {count} x {elements}",
-                # Each kernel reads and writes every element once.
-                bytes=2 * count * x.numel() * x.element_size(),
-                device=where,
-                iters=iters,
-                budget_s=BUDGET_S,
-                settle_cap_s=SETTLE_CAP_S,
-                profile=False,
-            ).table
-            yield with_wait(table).assign(
-                elements=elements, kernels_each=count, bound_by=_bound_by(table, where)
-            )
+def step(cell: grid.Cell, where: torch.device, iters: int) -> pd.DataFrame:
+    """The table of one size of a kernel and number of kernels in a step."""
+    count, elements = cell["kernels_each"], cell["elements"]
+    x = torch.randn(elements, device=where)
+    table = compare(
+        step_ways(x, count),
+        reference=lambda: x.double() + 1,
+        quantity="step_wall",
+        op=cell["op"],
+        # Each kernel reads and writes every element once.
+        bytes=2 * count * x.numel() * x.element_size(),
+        device=where,
+        iters=iters,
+        budget_s=BUDGET_S,
+        settle_cap_s=SETTLE_CAP_S,
+        profile=False,
+    ).table
+    return with_wait(table).assign(bound_by=_bound_by(table, where))
 
 
 def step_ways(x: Tensor, count: int) -> dict[str, Call]:

@@ -28,10 +28,7 @@ def traced(where: torch.device, side: int, kernels_each: int, steps: int) -> pd.
     if not 1 <= steps <= MOST_STEPS:
         raise BadParameter(f"steps={steps}: a trace holds 1 to {MOST_STEPS} steps.")
     if where.type != "cuda":
-        note = f"needs a GPU that runs behind its host; this is {where.type}"
-        return pd.DataFrame(
-            [{"run": run, "lane": None, "variant": run, "note": note} for run in RUNS]
-        )
+        return refused(f"needs a GPU that runs behind its host; this is {where.type}")
     watch = stopwatch_for(where)
     a, b = (torch.randn(side, side, device=where).half() for _ in range(2))
     y = torch.empty_like(a)
@@ -49,6 +46,11 @@ def traced(where: torch.device, side: int, kernels_each: int, steps: int) -> pd.
     for run, act in zip(RUNS, (step, with_item), strict=True):
         rows += events_of(recorded(act, steps, watch), run)
     return pd.DataFrame(rows)
+
+
+def refused(why: str) -> pd.DataFrame:
+    """Rows that say why there is no trace."""
+    return pd.DataFrame([{"run": run, "lane": None, "variant": run, "note": why} for run in RUNS])
 
 
 def recorded(act: Callable[[], None], steps: int, watch: Stopwatch) -> list[Any]:

@@ -1,20 +1,18 @@
 """Training loops that read their loss each step, seldom, or never, of models of three sizes."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pandas as pd
 import torch
 from torch import Tensor
 
+from anatomy.chapters.sync_points import requirements
 from anatomy.chapters.sync_points.lines import Call
+from anatomy.chapters.sync_points.requirements import Size
 from anatomy.chapters.sync_points.synchronizations import with_wait
 from anatomy.comparison import compare
 from anatomy.judge import gates
-from anatomy.machine import host
-from anatomy.parts import models
-from anatomy.table.errors import BadParameter
+from anatomy.parts import grid, memory, models
 
 NONE, EACH = "no readback", "item each step"
 WAITS = ("wait_s", "wait_low_s", "wait_high_s")
@@ -24,51 +22,29 @@ BUDGET_S, SETTLE_CAP_S = 10.0, 0.6
 QUEUE_BUDGET_S = 1.0
 
 
-@dataclass(frozen=True)
-class Size:
-    """A model by its name: width C, sequences B of `tokens` tokens T, and layers."""
-
-    model: str
-    width: int
-    batch: int
-    tokens: int
-    layers: int
-
-
-# The small model is bound by its host, which queues a hundred short kernels a step. Those of the
-# medium one take about as long as queueing them, on an H200; of the large one, twice as long.
-SIZES = (
-    Size("small", 256, 1, 256, 2),
-    Size("medium", 2048, 1, 2048, 2),
-    Size("large", 2048, 2, 2048, 2),
-)
-FULL_SIZES = (Size("smallest", 64, 1, 64, 1), *SIZES, Size("largest", 4096, 2, 2048, 2))
-
-
-def loops(
-    where: torch.device, steps: int, every: int, scale: float, full: bool
-) -> Iterator[pd.DataFrame]:
-    """Two tables for each size of the model: queueing one step, and pieces of training."""
-    if every < 1:
-        raise BadParameter(f"every={every} steps are no piece of training; try every=25.")
-    for size in FULL_SIZES if full else SIZES:
-        yield from trained(_scaled(size, scale), where, steps, every)
-
-
-def _scaled(size: Size, scale: float) -> Size:
-    heads = models.HEAD_WIDTH
-    width = max(heads, int(size.width * scale) // heads * heads)
-    return Size(size.model, width, size.batch, max(16, int(size.tokens * scale)), size.layers)
+def loops(where: torch.device, steps: int, every: int, scale: float, full: bool) -> pd.DataFrame:
+    """Two comparisons for each size of the model: queueing one step, and pieces of training."""
+    sizes = {each.model: each for each in requirements.models(scale, full)}
+    cells = (
+        {"op": name, "model": name, "width": each.width, "tokens": each.batch * each.tokens}
+        | {"layers": each.layers}
+        for name, each in sizes.items()
+    )
+    return grid.measure_cells(
+        cells,
+        lambda cell: pd.concat(trained(sizes[cell["op"]], where, steps, every)),
+        variants=tuple(ways(lambda: None, where, every)),
+        quantity="step_wall",
+        where=where,
+        required=requirements.training_loop(memory.capacity(where), scale, full),
+        promised=("wait_s", "bound_by"),
+    )
 
 
 def trained(size: Size, where: torch.device, steps: int, every: int) -> tuple[pd.DataFrame, ...]:
     """Of one model what queueing a step takes the host, and pieces of its training in all ways."""
     kind = torch.bfloat16 if where.type == "cuda" else torch.float32
-    parameters = 12 * size.layers * size.width**2
     tokens = size.batch * size.tokens
-    # Weights, gradients and both moments; some 34 values of width C for each token of a layer.
-    need = (4 * parameters + 34 * size.layers * tokens * size.width) * kind.itemsize
-    host.require_bytes(where, need, f"training the {size.model} model")
     step = step_of(size, where, kind)
     given = {
         "device": where,

@@ -1,26 +1,26 @@
 """Copies between host and GPU: what they cost the host, when they wait, and go wrong."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated
 
 import pandas as pd
 import torch
 from torch import Tensor
 
+from anatomy.chapters.sync_points import requirements
 from anatomy.chapters.sync_points.lines import Call
+from anatomy.chapters.sync_points.requirements import DIRECTIONS, copied_bytes, copy_op
 from anatomy.chapters.sync_points.synchronizations import waits_for_gpu
 from anatomy.comparison import compare
-from anatomy.machine import host as machine
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import demands
+from anatomy.parts import grid, memory
 from anatomy.record.bounds import Between, Count, Scale
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
 
-SIZES = (2**16, 2**19, 2**22, 2**25, 2**28)
-FULL_SIZES = tuple(2**power for power in range(12, 30))
 # Name of a way -> whether the host's memory is pinned, and whether non_blocking is asked for.
 WAYS = {
     "pageable": (False, False),
@@ -28,12 +28,14 @@ WAYS = {
     "pinned": (True, False),
     "pinned, non_blocking": (True, True),
 }
-DIRECTIONS = ("to the GPU", "to the host")
+QUANTITIES = ("host_enqueue", "step_wall")
+BESIDE = "beside a product"
+BESIDE_WAYS = ("pinned, one stream", "pinned, two streams")
+BESIDE_WAYS += ("pageable, one stream", "pageable, two streams", "the product alone")
 BUDGET_S, SETTLE_CAP_S = 0.6, 0.3  # seconds of each of 21 comparisons, and of settling before it
 # From so many bytes on it takes more: the few calls that only decide how to sample them take a
 # second, and what is left must do for twelve blocks.
 LARGE_BYTES, LARGE_BUDGET_S = 2**27, 4.0
-SIDE, BESIDE_BYTES = 8192, 2**26  # of a product, and of a copy beside it that takes about as long
 HELD_S = 0.02  # sleep before the copies that are watched; long against what the host does
 EIGHT = range(8)  # blocks of memory
 BEFORE, COPIED, AFTER = -1.0, 1.0, 2.0  # in memory before a copy, in what is copied, and after it
@@ -56,37 +58,37 @@ def to_device(
         a product and a copy to the GPU in one stream (control), and in two.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, iters=iters)
-    sizes = sorted({max(2**12, int(n * scale)) // 4 * 4 for n in (FULL_SIZES if full else SIZES)})
+    cells = [
+        {"op": copy_op(direction, size), "direction": direction, "bytes": size}
+        for direction in DIRECTIONS
+        for size in copied_bytes(scale, full)
+    ]
+    how = {
+        "where": where,
+        "required": list(requirements.to_device(memory.capacity(where), scale, full)),
+        "foreseen": (RuntimeError,),  # as of page-locked memory that the host has not
+    }
     if where.type != "cuda":
-        return _not_here(where, sizes)
-    machine.require_bytes(where, 8 * sizes[-1] + 2**31, f"copies of {sizes[-1]} bytes")
+        note = f"needs a GPU to copy to and from; this is {where.type}"
+        notes = dict.fromkeys(WAYS, note)
+        refused = partial(grid.unmeasured, notes=notes, quantity="step_wall", where=where)
+        return grid.joined([refused(cell) for cell in cells])
     watch = stopwatch_for(where)
-    tables = []
-    for direction in DIRECTIONS:
-        for size in sizes:
-            tables += copies(direction, size, watch, iters)
-    tables.append(beside(where, scale, iters))
-    return pd.concat(tables, ignore_index=True)
-
-
-def _not_here(where: torch.device, sizes: list[int]) -> pd.DataFrame:
-    note = f"needs a GPU to copy to and from; this is {where.type}"
-    told = {"role": "variant", "quantity": "step_wall", "device": where.type, "note": note}
-    return pd.DataFrame(
-        [
-            told
-            | {"op": _op(direction, size), "variant": way, "direction": direction, "bytes": size}
-            for direction in DIRECTIONS
-            for size in sizes
-            for way in WAYS
-        ]
+    copied = grid.measure_cells(
+        cells,
+        lambda cell: pd.concat(copies(cell["direction"], cell["bytes"], watch, iters)),
+        variants=tuple(WAYS),
+        quantity=QUANTITIES,
+        **how,
     )
-
-
-def _op(direction: str, size: int) -> str:
-    whole = size % 2**20 == 0
-    return f"{direction} {size >> 20} MiB" if whole else f"{direction} {size / 2**10:g} KiB"
+    both = grid.measure_cells(
+        [{"op": BESIDE}],
+        lambda cell: beside(where, scale, iters),
+        variants=BESIDE_WAYS,
+        quantity="step_wall",
+        **how,
+    )
+    return pd.concat([copied, both], ignore_index=True)
 
 
 def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[pd.DataFrame]:
@@ -94,12 +96,12 @@ def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[
     calls, exact = ways_of(direction, size, watch.device)
     watch.wall([*calls.values()] * 2)  # first calls allocate, which may wait by itself
     waits = {name: waits_for_gpu(watch, call) for name, call in calls.items()}
-    for quantity in ("host_enqueue", "step_wall"):
+    for quantity in QUANTITIES:
         table = compare(
             calls,
             reference=exact,
             quantity=quantity,
-            op=_op(direction, size),
+            op=copy_op(direction, size),
             device=watch.device,
             iters=iters,
             budget_s=LARGE_BUDGET_S if size >= LARGE_BYTES else BUDGET_S,
@@ -152,8 +154,7 @@ def _downloaded(x: Tensor, host: Tensor, non_blocking: bool) -> Call:
 
 def beside(where: torch.device, scale: float, iters: int) -> pd.DataFrame:
     """A product and a copy to the GPU that do not need each other: in one stream, and in two."""
-    side = max(64, int(SIDE * scale ** (1 / 3)) // 64 * 64)
-    count = max(2**10, int(BESIDE_BYTES * scale) // 4)
+    side, count = requirements.beside_sizes(scale)
     a, b = (torch.randn(side, side, device=where, dtype=torch.bfloat16) for _ in range(2))
     y = torch.empty(count, device=where)
     pageable = torch.randn(count)
@@ -184,17 +185,12 @@ def beside(where: torch.device, scale: float, iters: int) -> pd.DataFrame:
 
     exact_y = pageable.to(where).double()
     y.copy_(pageable)
+    calls = one(hosts["pinned"]), two(hosts["pinned"]), one(pageable), two(pageable), alone
     return compare(
-        {
-            "pinned, one stream": one(hosts["pinned"]),
-            "pinned, two streams": two(hosts["pinned"]),
-            "pageable, one stream": one(pageable),
-            "pageable, two streams": two(pageable),
-            "the product alone": alone,
-        },
+        dict(zip(BESIDE_WAYS, calls, strict=True)),
         reference=lambda: (a.double() @ b.double(), exact_y),
         quantity="step_wall",
-        op="beside a product",
+        op=BESIDE,
         flops=2 * side**3,
         limit="matmul bf16",
         device=where,
@@ -221,13 +217,21 @@ def hazard(
         One row per `variant`, without times.
     """
     where = formats.torch_device(device)
-    demands.positive(elements=elements)
+    (required,) = requirements.hazard(memory.capacity(where), elements)
     if where.type != "cuda":
-        note = f"needs a GPU to copy to and from; this is {where.type}"
-        return pd.DataFrame([{"variant": name, "note": note} for name in HAZARDS])
+        why = f"needs a GPU to copy to and from; this is {where.type}"
+    else:
+        why = required.why_not(memory.capacity(where))
+    rows = None
+    if not why:
+        rows, why = grid.attempt(partial(_hazards, elements, where), where, (RuntimeError,))
+    return pd.DataFrame(rows or [{"variant": name, "note": why} for name in HAZARDS])
+
+
+def _hazards(elements: int, where: torch.device) -> list[dict]:
     watch = stopwatch_for(where)
     x = torch.full((elements,), COPIED, device=where)
-    return pd.DataFrame([{"variant": name} | _seen(way, x, watch) for name, way in HAZARDS.items()])
+    return [{"variant": name} | _seen(way, x, watch) for name, way in HAZARDS.items()]
 
 
 def _seen(way: Callable[[Tensor, Stopwatch], tuple], x: Tensor, watch: Stopwatch) -> dict:

@@ -24,16 +24,6 @@ from anatomy.record.provenance import canonical
 from anatomy.table import columns, units
 from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
 
-# Said in a plain RuntimeError when there is no memory left: by the CUDA runtime, cuBLAS, and
-# torch on the CPU; and by torch of a tensor whose bytes or elements can't even be counted.
-NO_MEMORY = (
-    "out of memory",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "can't allocate memory",
-    "Storage size calculation overflowed",
-    "Overflow when unpacking long",
-)
-
 # Folders with an experiment's own files, directly or one or two folders below: of this package, and
 # of another one that has a single folder of them.
 OWN_FOLDERS = {"chapters", "experiments"}
@@ -147,12 +137,10 @@ def _account(device: str) -> dict[str, Any]:
 def _failure(error: Exception) -> dict[str, str]:
     """A failure for the recorder: its name, a sentence, and, if unforeseen, the traceback."""
     kind, message, trace = type(error), str(error), ""
-    # A size that no integer holds is a TypeError where it fails on the way into torch.
-    torchs = isinstance(error, RuntimeError | TypeError)
     notes = "".join(f" {each}" for each in getattr(error, "__notes__", ()))  # such as its cell
     if isinstance(error, AnatomyError):
         pass
-    elif host.is_out_of_memory(error) or (torchs and any(sign in message for sign in NO_MEMORY)):
+    elif host.is_out_of_memory(error):
         kind, message = OutOfMemory, _out_of_memory(error)
     else:
         first = next(iter(message.strip().splitlines()), "")

@@ -80,7 +80,7 @@ def test_a_workload_that_the_machine_refuses_is_a_row_that_says_why(monkeypatch)
     monkeypatch.setattr(bottlenecks, "WORKLOADS", (refuses,))
     table = bottlenecks.confusion(device="cpu", scale=0.005, budget_s=0.01)
     assert list(table.op) == ["refuses", "all-reduce"]
-    assert table.note[0] == "RuntimeError: no kernel image" and "one GPU" in table.note[1]
+    assert table.note[0] == "failed: RuntimeError: no kernel image" and "one GPU" in table.note[1]
 
 
 def test_a_graph_that_can_not_be_captured_is_told_of(monkeypatch):

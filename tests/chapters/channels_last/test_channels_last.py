@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from anatomy import claims
-from anatomy.chapters.channels_last import channels_last, residual
+from anatomy.chapters.channels_last import channels_last, requirements, residual
 from anatomy.table.errors import DisagreementError
 from tests.chapters.cuda_graphs.test_graph_capture import say
 from tests.claims.test_claims import edited
@@ -14,7 +14,7 @@ from tests.fakes import synthetic
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize("dtype", channels_last.DTYPES)
+@pytest.mark.parametrize("dtype", requirements.DTYPES)
 def test_the_switches_are_what_a_format_means_and_are_put_back(dtype):
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     before = cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32
@@ -66,7 +66,7 @@ def test_training_has_gradients_of_the_weight_and_of_inputs_that_are_no_images(c
 
 def test_what_fails_is_a_row_with_the_reason_and_no_time(compared):
     table = channels_last.map(device="cpu", dtype="tf32", scale=0.04)
-    assert set(table.note) == {"seen"} and table.median_s.isna().all()
+    assert set(table.note) == {"failed: RuntimeError: seen"} and table.median_s.isna().all()
     assert list(dict.fromkeys(table.op))[:2] == ["C=3 inference tf32 N=4", "C=3 training tf32 N=4"]
     assert list(table.variant[:3]) == ["NCHW", "channels_last", "channels_last, input converted"]
     assert set(table.channels) == {3, 64, 256} and not table.cudnn_benchmark.any()
@@ -92,17 +92,17 @@ def test_a_wrong_layout_of_a_network_would_be_found_out(monkeypatch):
 
     monkeypatch.setattr(channels_last, "compare", compare)
     images = torch.randn(4, 3, 32, 32)
-    base = residual.network(4, residual.SHORT, images)
-    told = {"op": "x"}
+    base = residual.network(4, requirements.SHORT, images)
+    told = {"op": "x", "phase": "inference", "dtype": "bf16", "cudnn_benchmark": False}
     with pytest.raises(DisagreementError, match="channels_last strays"):
-        channels_last._network(base, images, "inference", "bf16", False, CPU, told, 6, 0.05)
+        channels_last._network(base, images, CPU, told, 6, 0.05)
 
 
 def test_the_deep_network_has_the_weights_of_resnet_50():
-    base = residual.network(64, residual.DEEP, torch.randn(2, 3, 32, 32))
+    base = residual.network(64, requirements.DEEP, torch.randn(2, 3, 32, 32))
     # The published count of ResNet-50's parameters, which follows from its table of layers.
     assert sum(each.numel() for each in base.parameters()) == 25_557_032
-    again = residual.network(64, residual.DEEP, torch.randn(2, 3, 32, 32))
+    again = residual.network(64, requirements.DEEP, torch.randn(2, 3, 32, 32))
     assert torch.equal(base[0].weight, again[0].weight)
 
 

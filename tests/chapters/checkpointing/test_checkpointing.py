@@ -9,8 +9,9 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from anatomy.chapters.checkpointing import accumulation, checkpointing
+from anatomy.chapters.checkpointing import accumulation, checkpointing, requirements
 from anatomy.parts import models
+from anatomy.record.requirements import Capacity
 from anatomy.table.errors import DisagreementError
 
 CPU = torch.device("cpu")
@@ -92,16 +93,20 @@ def test_what_is_selected_is_what_pytorch_has():
 
 
 def test_the_map_has_depths_a_wider_cell_and_one_with_few_tokens():
-    found = checkpointing.cells(2048, 8, 8, 1024, full=False)
+    found = cells(2048, 8, 8, 1024, full=False)
     assert [(c.width, c.depth, c.tokens) for c in found] == [
         (2048, 2, 8192), (2048, 4, 8192), (2048, 8, 8192), (1024, 4, 8192), (2048, 4, 128),
     ]  # fmt: skip
-    finer = checkpointing.cells(2048, 8, 8, 1024, full=True)
+    finer = cells(2048, 8, 8, 1024, full=True)
     assert len({c.op for c in finer}) == len(finer) > len(found)
     assert set(found) <= set(finer)
     # Half of seven heads is three of them; half of one narrow head is a narrower one.
-    narrow = [checkpointing.cells(w, 4, 8, 8, full=False)[2].width for w in (448, 64, 3, 1)]
+    narrow = [cells(w, 4, 8, 8, full=False)[2].width for w in (448, 64, 3, 1)]
     assert narrow == [192, 32, 1, 1]
+
+
+def cells(*sizes, full):
+    return requirements.frontier_cells(Capacity(), *sizes, "bf16", full)
 
 
 def test_only_the_deepest_cell_has_all_granularities(monkeypatch):
@@ -109,20 +114,20 @@ def test_only_the_deepest_cell_has_all_granularities(monkeypatch):
 
     def measured(cell, dtype, where, iters, budget_s, names):
         seen[cell.width, cell.depth, cell.tokens] = names, budget_s
-        return pd.DataFrame([{"op": cell.op}])
+        return pd.DataFrame([{"op": cell.op, "variant": "none"}])
 
     monkeypatch.setattr(checkpointing, "_measured", measured)
     toy = {"device": "cpu", "width": 16, "depth": 8, "batch": 2, "sequence": 16, "budget_s": 6.0}
     checkpointing.frontier(**toy)
-    assert seen.pop((16, 8, 32)) == (None, 6.0)
+    assert seen.pop((16, 8, 32)) == (checkpointing.NAMES, 6.0)
     assert set(seen.values()) == {(checkpointing.BRIEF, 2.0)} and len(seen) == 4
     checkpointing.frontier(**toy, full=True)
-    assert {names for names, _ in seen.values()} == {None}
+    assert {names for names, _ in seen.values()} == {checkpointing.NAMES}
 
 
 def toy_cell(**given):
-    cell = checkpointing.Cell(16, 2, 1, 4)
-    return checkpointing._measured(cell, "fp32", CPU, 3, 0.05, **given)
+    cell = requirements.Cell(16, 2, 1, 4)
+    return checkpointing._measured(cell, "fp32", CPU, 3, 0.05, checkpointing.NAMES, **given)
 
 
 def refusing(monkeypatch, error, *names):
@@ -162,8 +167,17 @@ def test_a_cell_whose_answers_differ_is_not_timed(monkeypatch):
     monkeypatch.setattr(accumulation, "compare", refuse)
     note = "not possible here: DisagreementError: segments strays from its reference."
     assert set(toy_cell().note) == {note}
-    other = accumulation._cell(16, 1, 8, 4, "fp32", CPU, 3, 0.05)
-    assert set(other.note) == {note} and list(other.steps) == [1, 2, 4, 8, 1]
+    toy = {"device": "cpu", "width": 16, "layers": 1, "batch": 8, "sequence": 1, "dtype": "fp32"}
+    other = accumulation.steps(**toy, budget_s=0.05)
+    assert set(other.note) == {"wrong result: segments strays from its reference."}
+    assert list(other.steps) == [1, 2, 4, 8, 1]
+
+
+def test_a_cell_that_does_not_fit_is_followed_by_the_largest_of_fewer_sequences_that_does():
+    found = requirements.frontier_cells(Capacity(8 * 2**30), 2048, 8, 8, 1024, "bf16", False)
+    left = [cell.op for cell in found if requirements.of_frontier(cell, "bf16").bytes > 7.5 * 2**30]
+    assert left == ["train C=2048 L=8 T=8x1024"]
+    assert "train C=2048 L=8 T=4x1024" in [cell.op for cell in found] and len(found) == 6
 
 
 def test_the_traps_are_where_the_page_says():

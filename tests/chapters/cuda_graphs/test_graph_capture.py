@@ -12,7 +12,7 @@ from anatomy.chapters.cuda_graphs import graph_capture
 from anatomy.chapters.cuda_graphs.claims import kernel_class
 from anatomy.measure import census
 from anatomy.parts import graphs as graph_replays
-from anatomy.parts import memory
+from anatomy.parts import grid, memory
 from anatomy.table import intervals
 from anatomy.table.errors import DisagreementError, MeasurementError
 from tests.claims.test_claims import edited
@@ -45,8 +45,9 @@ def toy(monkeypatch):
 
 
 def chain(work: str = "pointwise", quantities=("step_wall",)) -> pd.DataFrame:
-    told = {"op": f"{work} 64", "work": work, "elements": 64, "links": 3}
-    return graph_capture._chain(work, 64, 3, CPU, told, quantities, 6)
+    elements = 64 if work == "pointwise" else 64**2
+    told = {"op": f"{work} 64", "work": work, "elements": elements, "links": 3}
+    return graph_capture._chain(told, 3, CPU, quantities, 6)
 
 
 @pytest.mark.parametrize("work", ["pointwise", "products"])
@@ -54,7 +55,9 @@ def test_a_cell_compares_the_graph_with_the_loop_and_keeps_its_costs(work, toy):
     table = chain(work)
     steady, first = table[:-1], table.iloc[-1]
     assert list(steady.variant) == ["eager", "graph", "graph, input copied", "eager (again)"]
-    assert set(table.work) == {work} and set(table.elements) == {64}
+    assert set(table.work) == {work} and set(table.elements) == {
+        64 if work == "pointwise" else 64**2
+    }
     assert first.op == f"first call {work} 64" and first.median_s == 0.25
     graphs = steady[steady.role == "variant"]
     assert set(graphs.pool_bytes) == {2**21} and set(graphs.capture_s) == {0.25}
@@ -107,34 +110,38 @@ def test_a_graph_that_computes_something_else_is_not_timed(toy, monkeypatch):
 
 def test_a_training_step_has_a_loss_and_gradients_and_counts_three_passes(toy):
     told = {"op": "training C=64 tokens=16", "work": "training", "width": 64, "tokens": 16}
-    table = graph_capture._step(64, 16, 1, 8, CPU, told, 6)
+    table = graph_capture._step(told | {"layers": 1}, 8, CPU, 6)
     assert table.flops.iloc[0] == 3 * 16 * (24 * 64 * 64 + 4 * 64 * 8)
     assert set(table.width) == {64} and table.op.iloc[-1].startswith("first call training")
 
 
+def on_a_gpu(monkeypatch, measure) -> pd.DataFrame:
+    """The table of one cell of a GPU that is made up."""
+    monkeypatch.setattr(grid, "give_back", lambda where: None)
+    monkeypatch.setattr(graph_capture, "held_before", lambda where: 5)
+    where, cells = torch.device("cuda", 0), [{"op": "x", "elements": 4}]
+    return graph_capture._measured(cells, measure, graph_capture.WALL, where, ())
+
+
 @pytest.mark.parametrize("error", [RuntimeError("no\nmemory"), MeasurementError("no")])
 def test_what_fails_on_a_gpu_is_a_row_that_says_why(error, monkeypatch):
-    monkeypatch.setattr(graph_replays, "held_before", lambda where: 0)
-
-    def fails():
+    def fails(cell):
         raise error
 
-    told = {"op": "x", "work": "pointwise", "elements": 4}
-    table = graph_replays.guarded(told, torch.device("cuda", 0), ("step_wall",), fails)
-    assert set(table.note) == {"no"} and "median_s" not in table
-    assert list(table.op) == ["x", "x", "first call x"]
+    table = on_a_gpu(monkeypatch, fails)
+    assert table.note.str.endswith("no").all() and table.median_s.isna().all()
+    assert list(table.variant) == ["eager", "graph", "graph, input copied"]
     with pytest.raises(TypeError):  # a mistake of ours is not a limit of the machine
 
-        def mistake():
+        def mistake(cell):
             raise TypeError
 
-        graph_replays.guarded(told, torch.device("cuda", 0), (), mistake)
+        on_a_gpu(monkeypatch, mistake)
 
 
 def test_what_was_held_before_a_cell_is_not_the_cells(monkeypatch):
-    monkeypatch.setattr(graph_replays, "held_before", lambda where: 5)
     table = pd.DataFrame({"op": ["x", "first call x"], "reserved_bytes": [7, None]}, dtype=object)
-    found = graph_replays.guarded({"op": "x"}, torch.device("cuda", 0), (), lambda: table)
+    found = on_a_gpu(monkeypatch, lambda cell: table)
     assert found.reserved_bytes[0] == 2 and pd.isna(found.reserved_bytes[1])
 
 

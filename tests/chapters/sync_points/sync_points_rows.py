@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anatomy.chapters.sync_points import sync_points
-from anatomy.chapters.sync_points import training_loop as sync_points_loop
+from anatomy.chapters.sync_points import requirements, sync_points
 from anatomy.chapters.sync_points.lines import ITEM, SYNC
 from anatomy.chapters.sync_points.trace import RUNS
 from anatomy.table import intervals
@@ -72,7 +71,7 @@ def bench(root: Path, edit=None, **params: Any) -> Path:
     )
     for row in rows:
         row["operation"] = row["variant"]
-    for side in sync_points.SIDES:
+    for side in requirements.SIDES:
         kernel = kernel_s(side)
         rows += synthetic.compared(
             f"product {side}", "gpu_warm", kernel, {}, control="product", side=side, kernel_s=kernel
@@ -133,9 +132,9 @@ def training_loop(root: Path, slow: float = 2.4, **params: Any) -> Path:
     """A recording of `sync_points.training_loop`: `.item()` costs the small model `slow` times."""
     rows = []
     for size, host_s, gpu_s, each in (
-        (sync_points_loop.SIZES[0], 2.0e-3, 0.9e-3, slow),
-        (sync_points_loop.SIZES[1], 2.0e-3, 2.0e-3, 1.3),
-        (sync_points_loop.SIZES[2], 2.0e-3, 7.0e-3, 1.01),
+        (requirements.MODELS[0], 2.0e-3, 0.9e-3, slow),
+        (requirements.MODELS[1], 2.0e-3, 2.0e-3, 1.3),
+        (requirements.MODELS[2], 2.0e-3, 7.0e-3, 1.01),
     ):
         told = {"model": size.model, "width": size.width, "layers": size.layers}
         told |= {"tokens": size.batch * size.tokens}

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from anatomy.chapters.never import never
+from anatomy.chapters.never import requirements as never_requirements
 from anatomy.chapters.sync_points import transfers
 from anatomy.chapters.sync_points.lines import CANDIDATES, EXPLICIT, QUEUES
-from anatomy.chapters.sync_points.synchronizations import COUNTS, EACH, LATE, NO_WAIT, SIZES
+from anatomy.chapters.sync_points.requirements import COPIED, COUNTS, ELEMENTS, copy_op
+from anatomy.chapters.sync_points.synchronizations import EACH, LATE, NO_WAIT
 from anatomy.table import intervals
 from tests.fakes import synthetic
 
@@ -56,7 +57,7 @@ def costs(root: Path, **params: Any) -> Path:
     waits |= {"str(t), as print does": 60.0}
     rows = synthetic.compared("readback", "host_enqueue", LAUNCH_S, waits, control="add")
     for count in COUNTS:
-        for elements in SIZES:
+        for elements in ELEMENTS:
             host, gpu = count * LAUNCH_S, count * 8 * elements / synthetic.BYTES_PER_S
             base = max(host, gpu)
             # What the GPU had queued before it waits for the host hides the rest.
@@ -82,7 +83,7 @@ def to_device(root: Path, **params: Any) -> Path:
     """A recording of `transfers.to_device`: what is pinned and non_blocking does not wait."""
     rows = []
     for direction in transfers.DIRECTIONS:
-        for size in transfers.SIZES:
+        for size in COPIED:
             for quantity in ("host_enqueue", "step_wall"):
                 times = {}
                 for way, (pinned, free) in transfers.WAYS.items():
@@ -91,7 +92,7 @@ def to_device(root: Path, **params: Any) -> Path:
                     times[way] = LAUNCH_S if at_once else there
                 first, *others = times
                 slower = {way: times[way] / times[first] for way in others}
-                op = transfers._op(direction, size)
+                op = copy_op(direction, size)
                 for row in synthetic.compared(op, quantity, times[first], slower, control=first):
                     pinned, free = transfers.WAYS[row["variant"].removesuffix(" (again)")]
                     row |= {"direction": direction, "bytes": size, "pinned": pinned}
@@ -132,7 +133,7 @@ def never_costs(root: Path, **params: Any) -> Path:
         warm |= {"mean_first_s": mean, "mean_over_warm": mean / 1e-3, "over_warm": 1.0}
         warm["blocks_s"] = [0.999e-3] * 7 + [1e-3] * 6 + [1.001e-3] * 7
         rows.append(told | warm | {"samples": 20})
-    for elements in never.TRAVELLING:
+    for elements in never_requirements.TRAVELLING:
         table = synthetic.compared(
             f"ping-pong {elements}",
             "step_wall",
@@ -148,7 +149,7 @@ def never_costs(root: Path, **params: Any) -> Path:
         "loop over elements", "step_wall", 2e-5, loops, control="one expression", elements=256
     )
     rows += _over_control(table, dict.fromkeys(loops, 256), "use")
-    for width, tokens in never.LOGGED:
+    for width, tokens in never_requirements.LOGGED:
         slow = 1.2 if width < 1000 else 1.0
         table = synthetic.compared(
             f"logging C={width} T={tokens}",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from anatomy import claims
-from anatomy.chapters.sync_points import sync_points
+from anatomy.chapters.sync_points import requirements
 from anatomy.chapters.sync_points.claims.sync_points import crossing
 from anatomy.chapters.sync_points.lines import ITEM, SYNC
 from anatomy.claims import FAILS, HOLDS, INCONCLUSIVE, NOT_MEASURABLE
@@ -177,7 +177,7 @@ def test_a_gap_means_utilisation_where_no_pair_of_sizes_says_otherwise(tmp_path)
 def test_the_noise_of_queueing_is_none_of_a_wait_for_25_ms(tmp_path):
     def edit(rows):
         for row in rows:
-            if str(row["op"]) == f"behind {sync_points.SIDES[-1]}":
+            if str(row["op"]) == f"behind {requirements.SIDES[-1]}":
                 row["noise_floor"] = 0.95
 
     bench(tmp_path, edit)
@@ -193,7 +193,7 @@ def test_a_crossing_lies_between_its_neighbours_and_may_be_none():
 
 
 def test_the_toy_machine_has_the_seeds_18_us_and_25_ms():
-    times = [kernel_s(side) for side in sync_points.SIDES]
+    times = [kernel_s(side) for side in requirements.SIDES]
     assert any(10e-6 < t < 30e-6 for t in times) and any(20e-3 < t < 30e-3 for t in times)
     assert len(events("no wait")) < len(events("item each step"))
 

@@ -12,6 +12,7 @@ from torch.autograd import DeviceType
 from anatomy.chapters.sync_points import (
     judged,
     lines,
+    requirements,
     sync_points,
     synchronizations,
     trace,
@@ -106,9 +107,9 @@ def test_a_line_that_waits_adds_up_and_one_that_queues_overlaps():
 
 
 def test_the_sizes_hold_the_seeds_and_rise():
-    assert {512, 8192} <= set(sync_points.SIDES)
-    assert list(sync_points.SIDES) == sorted(sync_points.SIDES)
-    assert set(sync_points.SIDES) <= set(sync_points.FULL_SIDES)
+    assert {512, 8192} <= set(requirements.SIDES)
+    assert list(requirements.SIDES) == sorted(requirements.SIDES)
+    assert set(requirements.SIDES) <= set(requirements.FULL_SIDES)
 
 
 def test_numpy_of_a_tensor_elsewhere_is_a_row_with_its_message(monkeypatch):
