@@ -12,7 +12,7 @@ import pytest
 
 from anatomy.cli import targets
 from anatomy.machine import host
-from anatomy.record import measuring, recorder, recording
+from anatomy.record import loading, measuring, recorder, recording
 from anatomy.record.processes import isolation
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.recorder import Item
@@ -148,7 +148,8 @@ def test_what_fails_costs_itself_alone(toylab, tmp_path, capfd):
         "toy.returns_a_list",
         "toy.thrice fails_in=1",
     ]
-    assert len(list(tmp_path.rglob("*.json"))) == 1
+    assert [file.parent.name for file in loading.files(tmp_path)] == ["toy.fine"]
+    assert len(list(tmp_path.rglob("*.failed.json"))) == 5
     assert "5 could not be measured:\n  toy.crashes: It crashed (SIGSEGV)" in done.report()
     out, err = capfd.readouterr()
     assert out == "" and "[2/6] toy.is_careful" in err and "last words" in err

@@ -153,7 +153,10 @@ def test_what_needs_a_gpu_is_begun_where_there_is_one(tmp_path, monkeypatch):
 
 
 def test_what_was_recorded_is_told_with_how_long_it_took(tmp_path, monkeypatch, capsys, toylab):
-    found = {"seconds": 61.0, "method": {"start_s": 4.0}}
+    found = {"seconds": 61.0, "method": {"start_s": 4.0}, "machine": {"slug": "cpu-x"}}
+    monkeypatch.setattr(recorder.occasions, "adding", lambda found, root, defaults: found)
+    monkeypatch.setattr(recorder.occasions, "count", lambda found: 1)
+    monkeypatch.setattr(recording, "load", lambda file: file)
     monkeypatch.setattr(recorder.Measurer, "measure", lambda *_, **__: found)
     monkeypatch.setattr(recording, "save", lambda found, root, defaults: root / defaults["dtype"])
     items = [Item("toy.fine", FINE, STALE, title="toy.fine")]

@@ -19,7 +19,7 @@ from tests.fakes.toys import TOY
 GIB = 2**30
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 # Chapters that ask the device themselves, way by way, and say nothing beforehand yet.
-OWN = ("ladder.", "attention.", "compilation.layers")
+OWN = ("ladder.", "attention.", "compilation.layers", "compilation.autotuned")
 SAID = [name for name in signatures.experiments() if not name.startswith(OWN)]
 # Compute capability -> bytes of the second-level cache of a card that has it.
 CAPABILITIES = {

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from anatomy.record import loading, recording, signatures
+from anatomy.record import loading, occasions, recording, signatures
 from anatomy.record.provenance import schema
 from anatomy.record.provenance.freshness import freshness
 from anatomy.record.recording import Recording
@@ -60,14 +60,22 @@ def take(found: Sequence[Incoming], root: Path) -> list[Path]:
             f"The set could not be written: {error.strerror or error}. Nothing was changed. Make "
             "room or give write access there, or choose another folder with --save DIR."
         ) from None
+    for slug in {Path(each.place).parts[0] for each in wanted}:
+        occasions.commit(root, slug, recording.all_recordings(root, slug, broken=[]))
     return [root / each.place for each in wanted]
 
 
 def put(incoming: Incoming, root: Path, folder: Path) -> Path:
     """Write into another folder what a recording's place in `root` is to hold, and return the file.
 
-    The one place that decides what becomes of two recordings of one call: the newer one replaces
-    the other. It keeps its bytes, and with them what it was hashed over."""
+    The one place that decides what becomes of two recordings of one call: where both are of the
+    same work the newer one is one more occasion, else it replaces the other. A recording that
+    stands alone keeps its bytes, and with them what it was hashed over."""
+    new = recording.load(incoming.file).data
+    defaults = signatures.signature(new["experiment"]).defaults
+    joined = occasions.adding({**new, "occasions": []}, root, defaults)
+    if joined["occasions"]:
+        return recording.save(joined, folder, defaults=defaults)
     target = folder / incoming.place
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(incoming.file, target)

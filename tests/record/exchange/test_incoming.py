@@ -125,7 +125,7 @@ def test_an_experiment_that_this_version_has_not_is_refused(folders):
     assert word == incoming.REFUSED and why.startswith("This version can't show it: There is no")
 
 
-@pytest.mark.parametrize("fails_at", range(1, 6))
+@pytest.mark.parametrize("fails_at", range(1, 8))
 def test_a_failure_on_the_way_leaves_the_folder_as_it_was(folders, monkeypatch, fails_at):
     save(folders[1], day=21)
     for slug in ("toy-gpu", "other-gpu", "third-gpu"):
@@ -140,12 +140,24 @@ def test_a_failure_on_the_way_leaves_the_folder_as_it_was(folders, monkeypatch, 
 
     monkeypatch.setattr(os, "replace", failing)
     found = incoming.look(*folders)
-    if fails_at <= 4:  # one goes aside, and three come
+    if fails_at <= 5:  # one is joined with the one here, which goes aside, and three come
         with pytest.raises(RecordingError, match=r"No space left on device\. Nothing was changed"):
             incoming.take(found, folders[1])
         assert snapshot(folders[1]) == before
+    elif fails_at == 6:  # the recordings are there by then
+        with pytest.raises(RecordingError, match=r"toy-gpu/occasions\.json could not be written"):
+            incoming.take(found, folders[1])
     else:
         assert len(incoming.take(found, folders[1])) == 3
+
+
+def test_what_was_measured_later_by_the_same_code_is_one_more_occasion(folders):
+    for folder, day in ((1, 20), (0, 21)):
+        save(folders[folder], day=day)
+    (file,) = incoming.take(incoming.look(*folders), folders[1])
+    joined = recording.load(file).data
+    assert joined["started_at"].startswith("2026-11-21")
+    assert [each["started_at"][:10] for each in joined["occasions"]] == ["2026-11-20"]
 
 
 def test_one_named_by_defaults_of_another_day_makes_room_for_the_new_name(folders, monkeypatch):

@@ -52,7 +52,7 @@ def test_a_measurement_is_told_with_its_times_and_circumstances(table):
     assert found == {
         "experiment": "toy.fine",
         "machine": {"slug": "cpu"},
-        "method": {"process": "one fresh process", "start_s": 7.0, "measured_s": 2.5},
+        "method": {"process": "one process, fresh", "start_s": 7.0, "measured_s": 2.5},
         "conditions": {"before": "before", "after": "after"},
         "noise_floor": {},
         "rows": [{"op": "copy", "bytes": 8, "hue": 1}],
