@@ -7,7 +7,6 @@ from html import escape
 from typing import Any
 
 from anatomy.figures import framing, tables
-from anatomy.figures.rooflines import FLOORS
 from anatomy.judge import limits
 from anatomy.judge.limits import Ceiling
 from anatomy.judge.rows import Row
@@ -15,8 +14,6 @@ from anatomy.record import loading
 from anatomy.record.showing import Found, Showing, current
 from anatomy.table import units
 from anatomy.table.errors import lookup
-
-LAUNCH = {"op": "launch", "variant": "add"}  # one small addition
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ def machines(part: str = "facts", *, caption: str | None = None) -> str:
     """
     draw = lookup("part of the machines", part, PARTS)
     showing = current()
-    mine = [showing.find(limits.EXPERIMENT), showing.find(FLOORS)]
+    mine = [showing.find(limits.EXPERIMENT), showing.find(limits.FLOORS)]
     there = [] if showing.collecting else list(_machines(showing))
     found = [each for one in there for each in one.found]
     return framing.exhibit(found or mine, caption, lambda: draw(there) if there else "")
@@ -72,7 +69,7 @@ def _machine(showing: Showing, slug: str) -> Machine:
             every.append(loading.parsed(loading.content(file).decode()))
     every.sort(key=lambda data: data["started_at"])
     blocks = [data["machine"] for data in every]
-    ceilings, floors = page.find(limits.EXPERIMENT), page.find(FLOORS)
+    ceilings, floors = page.find(limits.EXPERIMENT), page.find(limits.FLOORS)
     return Machine(
         slug,
         blocks[-1] if blocks else {},
@@ -120,7 +117,7 @@ def _ceiling(found: Ceiling | None) -> str:
 
 def _launch(quantity: str) -> Callable[[Machine], str]:
     def said(one: Machine) -> str:
-        wanted = LAUNCH | {"quantity": quantity}
+        wanted = limits.LAUNCH | {"quantity": quantity}
         found = (row for row in one.floors if all(row.get(n) == v for n, v in wanted.items()))
         return tables.time(next(found, None))
 

@@ -18,7 +18,7 @@ from anatomy.table.units import missing
 TABLE = Path(__file__).with_name("limits.toml")
 EXPERIMENT = "limits.ceilings"
 FLOORS = "limits.floors"  # the experiment of what asking a GPU costs
-LAUNCH = {"op": "launch", "variant": "empty kernel", "quantity": "host_enqueue"}  # a row of it
+LAUNCH = {"op": "launch", "variant": "add"}  # rows of it: one small addition
 # Ceilings of the memory: bytes both ways, read alone, or written alone.
 DRAM = ("copy", "read", "write")
 # Below this factor on its sizes, a recording of the ceilings is a quick look and gives none: its

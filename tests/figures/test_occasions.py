@@ -59,7 +59,7 @@ def test_the_strip_counts_occasions_and_names_the_host_behind_what_it_paces(root
         found = showing.find("contiguity.bench")
         line = text(strips.strip(showing, [found]))
     assert "seen on one occasion" in line and "one launch" not in line
-    row = limits.LAUNCH | {"role": "control", "median_s": 5e-6}
+    row = limits.LAUNCH | {"quantity": "host_enqueue", "role": "control", "median_s": 5e-6}
     synthetic.record(root, limits.FLOORS, [row])
     again(found.recording.path, lambda row: 1.1)
     paced = recording.find(root, synthetic.MACHINE, "contiguity.bench")

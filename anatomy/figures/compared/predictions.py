@@ -13,8 +13,7 @@ from anatomy.judge.shifts import Shift
 from anatomy.record import recording
 from anatomy.table import units
 
-FLOORS = "limits.floors"  # whose launch of one small addition stands for what asking costs
-LAUNCH = ("launch", "add", "host_enqueue")
+LAUNCH = limits.LAUNCH | {"quantity": "host_enqueue"}  # stands for what asking costs
 # Shares of the measured rows between which the span of their ratios is told.
 SPAN = (0.05, 0.95)
 
@@ -36,7 +35,9 @@ def table(found: Compared) -> str:
         both = (units.seconds(i.median, i.low, i.high) for i in (launch.old, launch.new))
         over = launch.over
         ratio = tables.lighter(units.ratio_range(over.median, over.low, over.high))
-        by_host = [e for e in times if pace(e.shift.row) == HOST and e.new.experiment != FLOORS]
+        by_host = [
+            e for e in times if pace(e.shift.row) == HOST and e.new.experiment != limits.FLOORS
+        ]
         lines.append(["asking for one small addition", *both, ratio, *_measured(by_host)])
     machines = found.old.machine, found.new.machine
     heads = ("limit", *(f"#{each}" for each in machines), "#times would be")
@@ -60,8 +61,8 @@ def _launch(times: Sequence[Figure]) -> Shift | None:
     """The time of one launch on both."""
     for each in times:
         row = each.shift.row
-        named = tuple(row.get(name) for name in ("op", "variant", "quantity"))
-        if each.new.experiment == FLOORS and named == LAUNCH and each.shift.over:
+        named = {name: row.get(name) for name in LAUNCH}
+        if each.new.experiment == limits.FLOORS and named == LAUNCH and each.shift.over:
             return each.shift
     return None
 
