@@ -1,6 +1,7 @@
 """Processes that measure on GPUs of their own: beside each other where the GPU sets the pace."""
 
-import multiprocessing
+import select
+import subprocess
 import sys
 import threading
 
@@ -12,20 +13,31 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="takes turns by 
 PATIENCE_S = 60
 
 
-def hold(alone: bool, inside, leave) -> None:
-    with turns.turn(alone=alone):
-        inside.set()
-        leave.wait(PATIENCE_S)
+HOLD = """
+import runpy, sys
+turn = runpy.run_path(sys.argv[1])["turn"]
+print("asks", flush=True)
+with turn(alone=sys.argv[2] == "True"):
+    print("inside", flush=True)
+    sys.stdin.read()
+"""
 
 
 class Process:
     """Another process that waits for a turn, and keeps it until it is told."""
 
     def __init__(self, *, alone: bool) -> None:
-        fork = multiprocessing.get_context("fork")
-        self.inside, self.leave = fork.Event(), fork.Event()
-        self.own = fork.Process(target=hold, args=(alone, self.inside, self.leave), daemon=True)
-        self.own.start()
+        command = [sys.executable, "-c", HOLD, turns.__file__, str(alone)]
+        ends = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.own = subprocess.Popen(command, bufsize=0, **ends)
+        assert self.own.stdout.readline() == b"asks\n"
+
+    def inside(self, within_s: float = PATIENCE_S) -> bool:
+        """Whether it has its turn in time."""
+        return bool(select.select([self.own.stdout], [], [], within_s)[0])
+
+    def leave(self) -> None:
+        self.own.stdin.close()
 
 
 @pytest.fixture
@@ -39,41 +51,43 @@ def begun(tmp_path, monkeypatch):
 
     yield begin
     for each in processes:
-        each.leave.set()
-        each.own.join(PATIENCE_S)
+        each.own.kill()
+        for end in (each.own.stdin, each.own.stdout):
+            end.close()
+        each.own.wait()
 
 
 def test_what_the_gpu_paces_runs_side_by_side(begun):
     first, second = begun(alone=False), begun(alone=False)
-    assert first.inside.wait(PATIENCE_S) and second.inside.wait(PATIENCE_S)
+    assert first.inside() and second.inside()
 
 
 @pytest.mark.parametrize(("holds", "comes"), [(True, False), (False, True), (True, True)])
 def test_what_the_host_paces_runs_alone(begun, holds, comes):
     first = begun(alone=holds)
-    assert first.inside.wait(PATIENCE_S)
+    assert first.inside()
     second = begun(alone=comes)
-    assert not second.inside.wait(0.3)
-    first.leave.set()
-    assert second.inside.wait(PATIENCE_S)
+    assert not second.inside(0.3)
+    first.leave()
+    assert second.inside()
 
 
 def test_who_waits_to_be_alone_is_not_kept_out_by_others_that_share(begun):
     shares = begun(alone=False)
-    assert shares.inside.wait(PATIENCE_S)
+    assert shares.inside()
     alone = begun(alone=True)
-    assert not alone.inside.wait(0.3)
+    assert not alone.inside(0.3)
     late = begun(alone=False)
-    assert not late.inside.wait(0.3)
-    shares.leave.set()
-    assert alone.inside.wait(PATIENCE_S) and not late.inside.is_set()
+    assert not late.inside(0.3)
+    shares.leave()
+    assert alone.inside() and not late.inside(0.0)
 
 
 def test_a_process_that_dies_keeps_nobody_waiting(begun):
     first = begun(alone=True)
-    assert first.inside.wait(PATIENCE_S)
+    assert first.inside()
     first.own.kill()
-    assert begun(alone=True).inside.wait(PATIENCE_S)
+    assert begun(alone=True).inside()
 
 
 def test_alone_on_its_machine_nobody_waits(monkeypatch):
