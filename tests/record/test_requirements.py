@@ -19,8 +19,12 @@ from tests.fakes.toys import TOY
 GIB = 2**30
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 # Chapters that ask the device themselves, way by way, and say nothing beforehand yet.
-OWN = ("ladder.", "attention.", "compilation.layers", "compilation.autotuned")
+OWN = ("ladder.", "attention.")
 SAID = [name for name in signatures.experiments() if not name.startswith(OWN)]
+FULL_LAYERS = (
+    *("few kernels, bf16", "written out, bf16"),
+    *("few kernels, amp bf16", "written out, amp bf16"),
+)
 # Compute capability -> bytes of the second-level cache of a card that has it.
 CAPABILITIES = {
     (7, 5): 4 * 2**20,
@@ -83,6 +87,10 @@ def test_on_every_card_something_is_measured_and_all_else_says_why(gib, capabili
                 "channels_last.network": ["training bf16 N=128", "training bf16 N=128, tuned"],
                 "precision.training": ["train C=2048 T=1024", "train C=2048 T=8192"],
                 "sync_points.bench": ["loop 21504"],
+                "compilation.layers": [
+                    *(f"training {each}, C=1024 B=32 T=1024" for each in FULL_LAYERS),
+                    "training few kernels, bf16, C=1024 B=1 T=1024 L=32",
+                ],
             },
         ),
         (24, {}),

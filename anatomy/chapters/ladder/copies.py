@@ -10,8 +10,9 @@ import torch
 
 from anatomy.chapters.ladder import gates, rungs
 from anatomy.numerics import formats
-from anatomy.parts import demands
-from anatomy.parts.compiled import let_go, reason_of, without_caches
+from anatomy.parts import demands, memory
+from anatomy.parts.compiled import without_caches
+from anatomy.parts.grid import reason_of
 from anatomy.table.errors import AnatomyError
 
 WHY_NO_GRAPHS = "CUDA graphs need a GPU"
@@ -31,7 +32,7 @@ def apart(where: torch.device) -> Iterator[None]:
         try:
             yield
         finally:
-            let_go(where)
+            memory.give_back(where)
             gates.left_set(switches)
 
 

@@ -27,7 +27,7 @@ from anatomy.chapters.ladder.steps import Size
 from anatomy.comparison import compare
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
-from anatomy.parts.compiled import reason_of
+from anatomy.parts.grid import reason_of
 
 OP, QUANTITY = "forward and backward", "step_wall"
 SETTLE_S = 1.0

@@ -19,8 +19,8 @@ from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import memory, models
-from anatomy.table import intervals
+from anatomy.parts import memory
+from anatomy.table import formulas, intervals
 from anatomy.table.errors import AnatomyError
 
 QUANTITY = "step_wall"
@@ -54,7 +54,7 @@ class Task:
     def flops(self) -> int:
         """Of the products of one call."""
         tokens, seen = self.batch * self.sequence, self.context or self.sequence
-        return self.layers * models.layer_flops(self.width, tokens, seen)
+        return self.layers * formulas.layer_flops(self.width, tokens, seen)
 
     @property
     def columns(self) -> dict[str, int | None]:

@@ -16,7 +16,6 @@ from anatomy.machine import host
 from anatomy.measure import census, stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.parts import memory
-from anatomy.parts.compiled import let_go
 from anatomy.table.errors import AnatomyError
 
 QUANTITY = "step_wall"
@@ -74,7 +73,7 @@ def measure(cells: list[Size], where: torch.device, backend: str, budget_s: floa
                 why = copies.why(error)
                 table = pd.DataFrame([_refused(way, cell, why) for way in WAYS])
             found.append(table.assign(**cell.columns, tokens=cell.batch * cell.sequence))
-            let_go(where)
+            memory.give_back(where)
     return pd.concat(found, ignore_index=True).assign(device=where.type)
 
 

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from anatomy.chapters.ladder import copies, gates, kernels, rungs
 from anatomy.chapters.ladder.rungs import Answer, Call, Way
 from anatomy.measure.stopwatch import Stopwatch, compilations
-from anatomy.parts import memory, models
+from anatomy.parts import memory
+from anatomy.table import formulas
 from anatomy.table.errors import AnatomyError
 
 WARM_UPS = 3  # calls after which compiled code, CUDA graphs and caches are there
@@ -64,7 +65,7 @@ class Size:
     @property
     def flops(self) -> int:
         """Of the forward pass's products: those of the backward pass are twice as many."""
-        return self.layers * models.layer_flops(self.width, self.tokens, self.sequence)
+        return self.layers * formulas.layer_flops(self.width, self.tokens, self.sequence)
 
     @property
     def attention_flops(self) -> int:
