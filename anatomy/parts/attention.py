@@ -14,8 +14,7 @@ from torch.nn.attention import SDPBackend
 
 from anatomy.machine import host
 from anatomy.numerics import agreement, formats
-from anatomy.parts.sizes import SHORTEST as SHORTEST
-from anatomy.parts.sizes import sequences as sequences
+from anatomy.parts.sizes import BLOCK_SCORES, attention_bytes
 from anatomy.table import units
 from anatomy.table.errors import DisagreementError
 
@@ -53,9 +52,6 @@ ALLOWED = {
     # be 2**-11 off each, so a kernel that did so unasked is found out.
     torch.float32: 2**-13,
 }
-BLOCK_SCORES = 2**26  # of one block of queries in the exact computation: half a GiB of float64
-
-STEP, FINE_STEP = 4, 2  # of a map's sequences; each next is so many times as long
 # Tensors of N x N scores that are there at once. Written out: the scores, the scaled ones and the
 # probabilities; backward the probabilities and two gradients, and one for safety. In `math` also a
 # mask of the rows without any score, and the probabilities with those rows mended.
@@ -63,8 +59,6 @@ SCORES = {"manual": {"forward": 3, "backward": 4}, "math": {"forward": 4, "backw
 # Ways of different sizes of scores can't use each other's freed memory. So that it need not be
 # given back and asked for again within the blocks, none may need more than this share of it.
 MOST_MEMORY = 0.5
-WIDE_TENSORS, TENSORS = 8, 24  # of (B, H, N, D) in a comparison: in float64, in their own format
-EXACT_SCORES = 6  # tensors of one block's scores in the exact computation
 
 
 @dataclass(frozen=True)
@@ -289,16 +283,14 @@ def too_large(size: Size, where: torch.device) -> dict[str, str]:
     if free is None:
         return {}
     item, pairs = formats.itemsize(size.dtype), size.heads * size.sequence**2
-    # Inputs, results and exact results; in the meantime, the exact computation's own scores.
-    linear = size.heads * size.sequence * size.width * (8 * WIDE_TENSORS + item * TENSORS)
-    reference = EXACT_SCORES * 8 * min(pairs, BLOCK_SCORES)
+    shape = size.heads, size.sequence, size.width, item
     found = {}
     for name in WAYS:
         copies = SCORES.get(name, {}).get("backward" if size.backward else "forward", 0)
         copies += size.causal * bool(copies)  # the scores with those behind the mask filled in
         # `math` computes 16-bit problems in float32.
         scores = copies * pairs * (max(item, 4) if name == "math" else item)
-        need = linear + max(scores, reference) + size.causal * size.sequence**2
+        need = attention_bytes(*shape, causal=size.causal, scores=scores)
         if need > MOST_MEMORY * free:
             found[name] = (
                 f"would need about {units.byte_count(need)}, more than half of the "

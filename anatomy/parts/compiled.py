@@ -19,7 +19,7 @@ from anatomy.parts.graphs import held_before
 from anatomy.parts.grid import measure_cells, reason_of
 from anatomy.parts.sizes import COMPILED, EAGER, GRAPHS, TUNED, LayerCell
 from anatomy.record.requirements import Requirement
-from anatomy.table import intervals
+from anatomy.table import formulas, intervals
 from anatomy.table.errors import AnatomyError
 
 Call = Callable[[], tuple[Tensor, ...]]
@@ -98,7 +98,7 @@ def _cell(cell: LayerCell, watch: Stopwatch, task, dtype, backend, iters, budget
             continue
         calls[way], setup_s[way] = call, seconds
         first.append(_first_call(way, cell.columns, seconds))
-    flops = models.layer_flops(cell.width, cell.tokens, cell.tokens) * (3 if training else 1)
+    flops = formulas.layer_flops(cell.width, cell.tokens, cell.tokens) * (3 if training else 1)
 
     def compared(calls: dict[str, Call]) -> pd.DataFrame:
         return compare(
@@ -251,9 +251,6 @@ def without_caches() -> Iterator[None]:
     finally:
         del os.environ[switch]
         os.environ |= {switch: before} if before is not None else {}
-
-
-let_go = memory.give_back  # as the chapters of the ladder and of layers still call it
 
 
 def cost_per_break(

@@ -15,13 +15,6 @@ def positive(**given: float) -> None:
             raise BadParameter(f"{name}={number}: {wanted}.")
 
 
-def at_least(least: int, why: str, **given: int) -> None:
-    """Refuse what is less than `least`; `why` is a sentence, without its point, that says why."""
-    for name, number in given.items():
-        if number < least:
-            raise BadParameter(f"{name}={number}: it must be {least} or more; {why}.")
-
-
 def multiple(of: int, **given: int) -> None:
     """Refuse what is no multiple, or not above 0, naming the nearest multiple."""
     for name, number in given.items():

@@ -78,11 +78,3 @@ def gradients_of(
         return loss.detach(), *torch.autograd.grad(loss, wanted)
 
     return call
-
-
-def layer_flops(width: int, tokens: int, sequence: int) -> int:
-    """Floating-point operations of the products of one layer's forward pass: 24 C^2 for each token
-    (q, k, v and out 8 C^2, the perceptron 16 C^2) and 4 C T for attention's two products over T
-    tokens. Source: Narayanan et al. 2021, arXiv:2104.04473, appendix; Hoffmann et al. 2022,
-    arXiv:2203.15556, appendix F, counts alike."""
-    return tokens * (24 * width * width + 4 * width * sequence)

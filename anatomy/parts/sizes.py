@@ -12,6 +12,9 @@ from anatomy.parts.demands import HEAD_WIDTH, heads_of
 # that are there at once while a layer runs, forwards or backwards, beside what is kept.
 KEPT, RUNNING = 18, 8
 SHORTEST = 128  # of a map of sequences
+# Of attention that is held against its exact result: tensors of (B, H, N, D) in float64 and in
+# their own format, and tables of the scores of one block of queries, of so many scores, in float64.
+WIDE_TENSORS, TENSORS, EXACT_SCORES, BLOCK_SCORES = 8, 24, 6, 2**26
 CHECKED_ROWS = 2**26  # elements that `agreement` compares at a time, in float64
 # Ways to run a layer, as `anatomy.parts.compiled` does.
 EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
@@ -86,6 +89,16 @@ def running(width: int, tokens: int) -> int:
 def check_bytes(elements: int) -> int:
     """Bytes in which an answer of so many elements is held against its reference in float64."""
     return 8 * elements + 3 * 8 * min(elements, CHECKED_ROWS)
+
+
+def attention_bytes(
+    heads: int, sequence: int, width: int, item: int, *, causal: bool, scores: int = 0
+) -> int:
+    """Bytes of attention over elements of `item` bytes, with its exact result: D is the `width` of
+    a head, and `scores` are the bytes in which a way writes its scores out."""
+    tensors = heads * sequence * width * (8 * WIDE_TENSORS + item * TENSORS)
+    exact = EXACT_SCORES * 8 * min(heads * sequence**2, BLOCK_SCORES)
+    return tensors + max(scores, exact) + causal * sequence**2
 
 
 def sets(footprint_bytes: int, cache_bytes: int) -> int:

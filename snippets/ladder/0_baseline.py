@@ -110,7 +110,7 @@ def inference(
 
 if __name__ == "__main__":
     from anatomy import compare
-    from anatomy.parts import models
+    from anatomy.table import formulas
 
     width, layers, tokens = (1024, 4, 1024) if DEVICE == "cuda" else (128, 2, 64)
     x, target = torch.randn(2, 4, tokens, width, device=DEVICE)  # two of (B, T, C)
@@ -119,7 +119,7 @@ if __name__ == "__main__":
         {way: step(model, x, target, way) for way in WAYS},
         quantity="step_wall",
         op="forward and backward",
-        flops=3 * layers * models.layer_flops(width, 4 * tokens, tokens),
+        flops=3 * layers * formulas.layer_flops(width, 4 * tokens, tokens),
         device=DEVICE,
     )
     print(found)

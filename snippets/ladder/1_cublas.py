@@ -145,7 +145,7 @@ def inference(
 
 if __name__ == "__main__":
     from anatomy import compare
-    from anatomy.parts import models
+    from anatomy.table import formulas
 
     width, layers, tokens = (1024, 4, 1024) if DEVICE == "cuda" else (128, 2, 64)
     x, target = torch.randn(2, 4, tokens, width, device=DEVICE)  # two of (B, T, C)
@@ -155,7 +155,7 @@ if __name__ == "__main__":
         quantity="step_wall",
         op="forward and backward",
         allowed=2**-6,  # of the loss: what rounding to 16 bits may move it by
-        flops=3 * layers * models.layer_flops(width, 4 * tokens, tokens),
+        flops=3 * layers * formulas.layer_flops(width, 4 * tokens, tokens),
         limit={way: f"matmul {way.split()[-1]}" for way in WAYS},
         device=DEVICE,
     )

@@ -202,7 +202,7 @@ def remembering(x: Tensor, caches: list[Tensor]) -> dict:
 
 if __name__ == "__main__":
     from anatomy import compare
-    from anatomy.parts import models
+    from anatomy.table import formulas
 
     width, layers, tokens = 1024, 4, 1024
     x, target = torch.randn(2, 4, tokens, width, device=DEVICE)  # two of (B, T, C)
@@ -213,7 +213,7 @@ if __name__ == "__main__":
         quantity="step_wall",
         op="forward and backward",
         allowed=2**-6,  # of the loss: what rounding to 8 bits may move it by
-        flops=3 * layers * models.layer_flops(width, 4 * tokens, tokens),
+        flops=3 * layers * formulas.layer_flops(width, 4 * tokens, tokens),
         limit={way: f"matmul {'bf16' if 'bf16' in way else 'fp8'}" for way in WAYS},
         device=DEVICE,
     )

@@ -6,6 +6,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy.parts import memory, models
+from anatomy.table import formulas
 
 CPU = torch.device("cpu")
 
@@ -61,7 +62,7 @@ def test_the_operations_of_a_layer_are_pytorchs_count(batch, sequence):
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
         model(torch.randn(batch, sequence, 64))
-    expected = models.layer_flops(64, batch * sequence, sequence)
+    expected = formulas.layer_flops(64, batch * sequence, sequence)
     assert counter.get_total_flops() == expected
 
 

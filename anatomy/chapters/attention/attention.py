@@ -2,40 +2,24 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import product
 from typing import Any, Literal
 
 import pandas as pd
 import torch
 
+from anatomy.chapters.attention import requirements
+from anatomy.chapters.attention.requirements import BOTH
 from anatomy.comparison import compare
 from anatomy.numerics import formats
-from anatomy.parts import attention, demands, memory
+from anatomy.parts import attention, grid, memory
 from anatomy.parts.attention import ALLOWED, BACKENDS, WAYS, Problem, Size
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 from anatomy.table.errors import MeasurementError
 
-DIRECTIONS = ("forward", "forward and backward")
-BESIDE = (16, 4)  # parts of the longest sequence that are also timed with a causal mask
-FINE_ABOVE = 2048  # longer maps are always fine: a power of the length needs more than three
 BUDGET_S, SETTLE_CAP_S = 2.0, 1.0  # of one comparison: ten of them take half a minute
 LONG_BUDGET_S, LONG_SEQUENCE = 5.0, 16384  # from where checks and listing kernels take that long
-
-# Form of a call -> what is different from the plain one.
-FORMS = {
-    "plain": {},
-    "with gradients": {"gradients": True},
-    "causal": {"causal": True},
-    "with a mask": {"mask": True},
-    "fp32": {"dtype": "fp32"},
-    "heads of 60": {"head_width": 60},
-    "heads of 128": {"head_width": 128},
-    "heads of 256": {"head_width": 256},
-    "heads of 320": {"head_width": 320},
-    "one query": {"queries": 1},
-}
 
 
 @experiment("attention.backends", page="axioms/attention.md", command="attention", timeout_s=900)
@@ -66,32 +50,24 @@ def backends(
         their own.
     """
     where = formats.torch_device(device)
-    demands.positive(heads=heads, head_width=head_width, longest=longest, iters=iters)
-    tables = []
+    cells = requirements.cells(longest, causal, full)
+    needs = requirements.backends(
+        memory.capacity(where), dtype, heads, head_width, longest, causal, full
+    )
     with formats.products_in(dtype), attention.switches_kept() as ordinary:
-        cells = [(sequence, causal) for sequence in lengths(longest, full)]
-        beside = (longest // part for part in BESIDE if longest // part >= attention.SHORTEST)
-        cells += [] if causal else [(sequence, True) for sequence in beside]
-        for (sequence, masked), direction in product(cells, DIRECTIONS):
-            size = Size(heads, sequence, head_width, dtype, direction != DIRECTIONS[0], masked)
-            named = direction if masked == causal else f"{direction}, causal"
-            cell = {"sequence": sequence, "direction": named, "causal": masked}
-            tables.append(_measured(size, where, ordinary, cell, iters).assign(**cell))
-    return pd.concat(tables, ignore_index=True)
+
+        def measure(cell: grid.Cell) -> pd.DataFrame:
+            backward = cell["direction"].startswith(BOTH)
+            size = Size(heads, cell["sequence"], head_width, dtype, backward, cell["causal"])
+            return _measured(size, where, ordinary, cell["op"], iters)
+
+        table = grid.measure_cells(
+            cells, measure, variants=WAYS, quantity="step_wall", where=where, required=needs
+        )
+    return table.assign(backend=table.variant.str.removesuffix(" (again)"))
 
 
-def lengths(longest: int, full: bool) -> list[int]:
-    """The lengths of a map, in rising order: by halves where it is fine, else by fourths."""
-    found = [longest]
-    while True:
-        step = attention.FINE_STEP if full or found[-1] > FINE_ABOVE else attention.STEP
-        if found[-1] // step < attention.SHORTEST:
-            return found[::-1]
-        found.append(found[-1] // step)
-
-
-def _measured(size: Size, where, ordinary, cell: dict, iters: int) -> pd.DataFrame:
-    op = f"{cell['direction']} N={size.sequence}"
+def _measured(size: Size, where, ordinary, op: str, iters: int) -> pd.DataFrame:
     refused = attention.too_large(size, where)
     if len(refused) == len(WAYS):
         return _refused(op, where, refused)
@@ -124,7 +100,6 @@ def _measured(size: Size, where, ordinary, cell: dict, iters: int) -> pd.DataFra
         chosen, by = chosen_backend(table, given, ordinary)
     ran = table.variant == "default"
     table = table.assign(
-        backend=table.variant.str.removesuffix(" (again)"),
         chosen=ran.map({True: chosen, False: None}),
         chosen_by=ran.map({True: by, False: None}),
         **{
@@ -158,11 +133,7 @@ def _mode(given: Problem) -> AbstractContextManager:
 def _refused(op: str, where: torch.device, refused: Mapping[str, str]) -> pd.DataFrame:
     told = {"op": op, "role": "variant", "quantity": "step_wall", "device": where.type}
     return pd.DataFrame(
-        [
-            told | {"variant": name, "backend": name, "note": refused[name]}
-            for name in WAYS
-            if name in refused
-        ]
+        [told | {"variant": name, "note": refused[name]} for name in WAYS if name in refused]
     )
 
 
@@ -231,15 +202,17 @@ def choices(
         one thing.
     """
     where = formats.torch_device(device)
-    demands.positive(heads=heads, head_width=head_width, sequence=sequence)
-    plain = {"dtype": dtype, "head_width": head_width, "queries": sequence}
-    plain |= {"gradients": False, "causal": False, "mask": False}
-    rows = []
+    sizes = dtype, heads, head_width, sequence
+    on, rows = memory.capacity(where), []
     with formats.products_in(dtype), attention.switches_kept() as ordinary:
-        for form, change in FORMS.items():
-            row = plain | change
+        for required in requirements.choices(on, *sizes):
+            row = requirements.form(required.op, dtype, head_width, sequence)
+            row |= {"variant": required.op, "chosen": None}
+            if why := required.why_not(on):
+                rows.append(row | dict.fromkeys((*BACKENDS, "note"), why))
+                continue
             call, ask = attention.form(row, heads, sequence, where)
-            row |= {"variant": form, "chosen": attention.choice(ask, ordinary)}
+            row["chosen"] = attention.choice(ask, ordinary)
             for name in BACKENDS:
                 attention.throw({other: other == name for other in BACKENDS})
                 with _reasons_told():

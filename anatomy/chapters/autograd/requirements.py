@@ -13,9 +13,6 @@ LAYER_LONGEST = 2048  # longest sequence at which the whole layer is timed too
 CORE, LAYER = "attention", "layer"
 SINGLE = ("forward of one operation", "backward of one operation")
 OPERATIONS = 11  # that change no number of a matrix
-# Of attention alone: tensors of (B, H, N, D) in float64, and in their own format; the scores of one
-# block of queries in float64, of which so many tables are there at once.
-WIDE_TENSORS, TENSORS, BLOCK_SCORES = 8, 24, 2**26
 
 
 @dataclass(frozen=True)
@@ -83,9 +80,8 @@ def costs(
         if scope == LAYER:
             need = Problem(batch, sequence, dmodel, nhead, dtype).exact_bytes
         else:
-            linear = batch * sequence * dmodel * (8 * WIDE_TENSORS + item * TENSORS)
-            scores = min(batch * nhead * sequence**2, BLOCK_SCORES)
-            need = linear + EXACT_SCORES * 8 * scores + sequence**2
+            shape = batch * nhead, sequence, dmodel // nhead, item
+            need = sizes.attention_bytes(*shape, causal=True)
         yield Requirement(op, need, dtype)
     yield Requirement("views", 2**20)
     matrix = item * (OPERATIONS + 4) + 8 * 2 * OPERATIONS

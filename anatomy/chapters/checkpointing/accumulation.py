@@ -20,6 +20,7 @@ from anatomy.parts import demands, grid, memory, models
 from anatomy.parts.models import Layer
 from anatomy.record.bounds import Count, Length, Seconds, Several
 from anatomy.record.declare import experiment
+from anatomy.table import formulas
 
 # Variant -> the steps that it takes.
 COUNTS = {"full batch": 1} | {f"{each} steps": each for each in STEPS}
@@ -223,7 +224,7 @@ def _cell(cell: grid.Cell, layers, where, iters, budget_s) -> pd.DataFrame:
             allowed=ROUNDINGS * ALLOWED[kind],
             quantity="step_wall",
             op=cell["op"],
-            flops=3 * layers * models.layer_flops(width, cell["tokens"], length),
+            flops=3 * layers * formulas.layer_flops(width, cell["tokens"], length),
             limit=f"matmul {dtype}",
             device=where,
             iters=iters,

@@ -24,6 +24,7 @@ from anatomy.parts import demands, grid, memory, models
 from anatomy.parts.models import Layer
 from anatomy.record.bounds import Count, Length, Seconds, Several
 from anatomy.record.declare import experiment
+from anatomy.table import formulas
 from anatomy.table.errors import DisagreementError, MeasurementError
 
 NONE = "none"  # the ordinary way, which the others are compared with
@@ -175,7 +176,7 @@ def _measured(cell: Cell, dtype, where, iters, budget_s, names) -> pd.DataFrame:
                 calls[name] = call
             except RuntimeError as error:
                 refused.append((name, why(error)))
-        useful = 3 * cell.depth * models.layer_flops(cell.width, cell.tokens, cell.sequence)
+        useful = 3 * cell.depth * formulas.layer_flops(cell.width, cell.tokens, cell.sequence)
         table = pd.DataFrame()
         if NONE in calls:
             try:

@@ -71,7 +71,7 @@ def layers(
         operations. `dtype`: bf16, or autocast to it of weights in float32 (`amp bf16`).
     """
     where = formats.torch_device(device)
-    cells = compilation_layers.cells(scale)
+    cells = requirements.layer_cells(scale)
     return compilation_layers.measure(cells, where, backend, iters, budget_s)
 
 
@@ -100,7 +100,7 @@ def autotuned(
         without the CUDA graphs that this mode also has.
     """
     where = formats.torch_device(device)
-    cell = compilation_layers.scaled(scale, *compilation_layers.STACK, layers)
+    cell = requirements.scaled_cell(scale, *requirements.STACK, layers)
     modes = compilation_layers.TUNED_MODES
     return compilation_layers.measure([cell], where, backend, iters, budget_s, modes)
 

@@ -2,50 +2,30 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from anatomy.chapters.compilation.requirements import AMP, PLAIN, Cell, hidden_width
 from anatomy.comparison import compare
-from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import demands, memory, models
-from anatomy.parts.compiled import Call, let_go, reason_of, with_break_even, without_caches
-from anatomy.parts.grid import joined
+from anatomy.parts import grid, memory, models
+from anatomy.parts.compiled import Call, with_break_even, without_caches
 
 EAGER, COMPILED, TUNED = "eager", "compiled", "max-autotune"
 # Way -> the mode of torch.compile. Kernels that are tried cost minutes, and CUDA graphs, which that
 # mode also has, would hide what they gain.
 MODES: dict[str, str | None] = {COMPILED: None}
 TUNED_MODES = MODES | {TUNED: "max-autotune-no-cudagraphs"}
-PLAIN, WRITTEN = "few kernels", "written out"
-BF16, AMP = "bf16", "amp bf16"  # all in bf16, or weights in float32 under autocast to bf16
-# (layer, number format, width C, sequences B, their tokens, layers). The first four fill the GPU
-# for milliseconds, and differ in what there is to fuse; the host can hardly keep up with the fifth.
-# The rest are one graph each: what a call costs whatever is in it is a small part of many layers.
-STACK = (PLAIN, BF16, 1024, 1, 1024)
-CELLS = (
-    (PLAIN, BF16, 1024, 32, 1024, 1),
-    (WRITTEN, BF16, 1024, 32, 1024, 1),
-    (PLAIN, AMP, 1024, 32, 1024, 1),
-    (WRITTEN, AMP, 1024, 32, 1024, 1),
-    (WRITTEN, BF16, 256, 1, 256, 1),
-    *((*STACK, layers) for layers in (2, 8, 32)),
-)
 FIRST_CALLS = 3  # calls that set a way up, as on the map
 SETTLE_S = 1.0  # of settling, or the budget if that is less; all ways have run before
 # Relative error allowed of the loss and of each matrix's gradient: the map's for 16 bits, twice,
 # because what is written out rounds between its operations.
 ALLOWED = 2**-4
-# float32 results as large as the input that the step and its check keep at most: of a layer that is
-# written out, with all that is at work, and of each further layer of a stack.
-RESULTS, FURTHER = 100, 40
-BYTES_PER_WEIGHT = 16  # weights, two sets of gradients, and the same in float32 for the check
 
 
 class RootMeanSquare(nn.Module):
@@ -98,66 +78,6 @@ class WrittenOut(nn.Module):
         return turned.to(x.dtype)
 
 
-def hidden_width(width: int) -> int:
-    """Width of SwiGLU's middle: two thirds of four times C, so that it multiplies as much."""
-    return max(8, 8 * width // 3 // 64 * 64)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One layer, or a stack of them, in one number format and size."""
-
-    layer: str
-    dtype: str
-    width: int
-    batch: int
-    sequence: int
-    layers: int = 1
-
-    @property
-    def op(self) -> str:
-        """As the table has it."""
-        at = f"C={self.width} B={self.batch} T={self.sequence}"
-        stack = f" L={self.layers}" if self.layers > 1 else ""
-        return f"training {self.layer}, {self.dtype}, {at}{stack}"
-
-    @property
-    def columns(self) -> dict[str, object]:
-        """The coordinates as columns of a table; `tokens` are those of the whole step."""
-        told = {"task": "training", "layer": self.layer, "dtype": self.dtype, "width": self.width}
-        told |= {"tokens": self.batch * self.sequence, "sequence": self.sequence}
-        return told | {"layers": self.layers}
-
-    @property
-    def flops(self) -> int:
-        """Of the products of a forward and a backward pass."""
-        tokens, C = self.batch * self.sequence, self.width
-        if self.layer == PLAIN:
-            return 3 * self.layers * models.layer_flops(C, tokens, self.sequence)
-        each = 8 * C * C + 6 * C * hidden_width(C) + 4 * C * self.sequence
-        return 3 * self.layers * tokens * each
-
-    @property
-    def needed_bytes(self) -> int:
-        """Bytes that it takes at its worst moment, about."""
-        result = 4 * self.batch * self.sequence * self.width
-        weights = 12 * self.layers * self.width**2
-        return result * (RESULTS + FURTHER * (self.layers - 1)) + BYTES_PER_WEIGHT * weights
-
-
-def cells(scale: float) -> list[Cell]:
-    """The cells, all different."""
-    return list(dict.fromkeys(scaled(scale, *cell) for cell in CELLS))
-
-
-def scaled(
-    scale: float, layer: str, dtype: str, width: int, batch: int, sequence: int, layers: int
-) -> Cell:
-    """A cell whose width, sequences and tokens are so many times as large."""
-    many, length = max(1, round(batch * scale)), max(4, int(sequence * scale))
-    return Cell(layer, dtype, demands.heads_of(width * scale), many, length, layers)
-
-
 def measure(
     cells: Sequence[Cell],
     where: torch.device,
@@ -169,21 +89,20 @@ def measure(
     """The table of all cells, each compiled in these modes; one that can't be measured here is a
     row that says why."""
     watch = stopwatch_for(where)
-    found = []
+    by_op = {cell.op: cell for cell in cells}
     with without_caches(), torch.enable_grad():
         run = torch.compile(torch.add, backend=backend)
         watch.wall([lambda: run(torch.ones(8, device=where), 1)])  # pays the imports
-        for cell in cells:
-            try:
-                host.require_bytes(where, cell.needed_bytes, "The step, and its check,")
-                table = _cell(cell, watch, backend, iters, budget_s, modes)
-            except Exception as error:  # the other cells can be measured all the same
-                told = {"op": cell.op, "role": "variant", "quantity": "step_wall"}
-                told |= {"note": reason_of(error)}
-                table = pd.DataFrame([told | {"variant": way} for way in (EAGER, *modes)])
-            found.append(table.assign(**cell.columns))
-            let_go(where)
-    return joined(found, ("setup_s", "uses", "uses_low", "uses_high", "peak_bytes"))
+        return grid.measure_cells(
+            ({"op": op} | cell.columns for op, cell in by_op.items()),
+            lambda cell: _cell(by_op[cell["op"]], watch, backend, iters, budget_s, modes),
+            variants=(EAGER, *modes),
+            quantity="step_wall",
+            where=where,
+            required=[cell.required for cell in cells],
+            foreseen=(RuntimeError,),
+            promised=("setup_s", "uses", "uses_low", "uses_high", "peak_bytes"),
+        )
 
 
 def _cell(cell: Cell, watch: Stopwatch, backend: str, iters, budget_s, modes) -> pd.DataFrame:

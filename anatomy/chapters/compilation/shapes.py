@@ -11,9 +11,9 @@ from anatomy.chapters.compilation import requirements
 from anatomy.chapters.compilation.requirements import SHORTEST, STEP
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
+from anatomy.parts import memory
 from anatomy.parts.compiled import without_caches
 from anatomy.parts.grid import reason_of
-from anatomy.parts.memory import capacity, give_back
 from anatomy.table.errors import BadParameter
 
 # Way -> (dynamic=, whether mark_dynamic is used, whether the recompile limit is raised).
@@ -30,8 +30,9 @@ def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.D
     """The table of all ways; fewer than two lengths raise BadParameter."""
     if lengths < 2:
         raise BadParameter(f"lengths={lengths}: a change of length takes two; try lengths=2.")
-    (required,) = requirements.recompiles(capacity(where), lengths, width)
-    if why := required.why_not(capacity(where)):
+    on = memory.capacity(where)
+    (required,) = requirements.recompiles(on, lengths, width)
+    if why := required.why_not(on):
         return pd.DataFrame([{"variant": way, "lengths": lengths, "note": why} for way in WAYS])
     watch = stopwatch_for(where)
     inputs = [torch.randn(1, SHORTEST + i * STEP, width, device=where) for i in range(lengths)]
@@ -42,13 +43,13 @@ def measure(where: torch.device, backend: str, lengths: int, width: int) -> pd.D
         warm_up = torch.compile(torch.add, backend=backend)
         watch.wall([lambda: warm_up(weight, weight)])
         for way in WAYS:
-            give_back(where)
+            memory.give_back(where)
             try:
                 told = _count(way, watch, backend, [x.clone() for x in inputs], weight)
             except Exception as error:  # the other ways can be counted all the same
                 told = {"note": reason_of(error)}
             rows.append({"variant": way, "lengths": lengths} | told)
-        give_back(where)
+        memory.give_back(where)
     return pd.DataFrame(rows)
 
 

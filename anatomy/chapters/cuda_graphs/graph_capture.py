@@ -196,7 +196,7 @@ def _step(told, sequence, where, iters) -> pd.DataFrame:
         WALL,
         allowed=ALLOWED_STEP,
         iters=iters,
-        flops=3 * layers * models.layer_flops(width, tokens, sequence),  # backward is twice forward
+        flops=3 * layers * formulas.layer_flops(width, tokens, sequence),  # backward: twice
         limit="matmul bf16",
     )
 

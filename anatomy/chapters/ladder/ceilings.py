@@ -7,19 +7,15 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anatomy.chapters.ladder.copies import why
+from anatomy.chapters.ladder import requirements
 from anatomy.comparison import compare
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.parts import grid
 from anatomy.parts.products import ALLOWED_FP8, fp8_factors, fp8_product, without_fp8
 from anatomy.table import formulas
-from anatomy.table.errors import AnatomyError
 
-CEILING, QUANTITY = "ceiling", "gpu_warm"
-# M, N, K of large products. The best shape is looked for in bf16, which most rungs multiply in.
-LARGE = ((8192, 8192, 8192), (16384, 8192, 8192), (8192, 16384, 4096))
-ONE = ((8192, 8192, 4096),)
-SIDES = {"bf16": LARGE, "fp8": LARGE, "fp16": LARGE[:1], "tf32": LARGE[:1], "fp32": ONE}
+QUANTITY = "gpu_warm"
 BUDGET_S, SETTLE_S = 1.0, 0.4  # the first look mostly takes a part of the budget
 
 
@@ -37,23 +33,27 @@ def measured(
 ) -> pd.DataFrame:
     """Time large products of each number format, and in bf16 the model's own, of M, N and K `own`:
     a comparison of op `ceiling bf16` and the like, or a row that says why there is none."""
-    tables = []
-    for products, sides in SIDES.items():
-        large = [tuple(max(16, int(side * scale) // 16 * 16) for side in each) for each in sides]
-        each = dict.fromkeys([*(own if products == "bf16" else ()), *large])
-        told = {"op": f"{CEILING} {products}", "products": products}
-        try:
-            tables.append(_compared(products, list(each), where, iters).assign(**told))
-        except Exception as error:  # the other formats can be measured all the same
-            row = told | {"variant": products, "role": "variant", "quantity": QUANTITY}
-            tables.append(pd.DataFrame([row | {"note": why(error)}]))
-    return pd.concat(tables, ignore_index=True)
+    op_of = {requirements.ceiling_op(products): products for products in requirements.SIDES}
+
+    def measure(cell: grid.Cell) -> pd.DataFrame:
+        products = cell["products"]
+        if products == "fp8" and (reason := without_fp8(where)):
+            return grid.unmeasured(cell, {products: reason}, quantity=QUANTITY, where=where)
+        return _compared(products, requirements.ceiling_sides(products, own, scale), where, iters)
+
+    return grid.measure_cells(
+        ({"op": op, "products": products} for op, products in op_of.items()),
+        measure,
+        variants=lambda cell: (cell["products"],),
+        quantity=QUANTITY,
+        where=where,
+        required=requirements.ceilings(own, scale),
+        foreseen=(RuntimeError,),
+    )
 
 
 def _compared(products: str, sides: list, where: torch.device, iters: int) -> pd.DataFrame:
     """The comparison of one number format, whose reference is `_exact`."""
-    if products == "fp8" and (reason := without_fp8(where)):
-        raise AnatomyError(reason)
     calls: dict[str, Callable[[], Tensor]] = {}
     references: dict[str, Callable[[], Tensor]] = {}
     flops = {}
@@ -77,7 +77,7 @@ def _compared(products: str, sides: list, where: torch.device, iters: int) -> pd
             reference=references,
             allowed=allowed.get(products, ALLOWED[formats.STORAGE.get(products, torch.bfloat16)]),
             quantity=QUANTITY,
-            op=f"{CEILING} {products}",
+            op=requirements.ceiling_op(products),
             flops=flops,
             limit=f"matmul {products}",
             device=where,

@@ -8,6 +8,7 @@ import torch
 
 from anatomy.chapters.ladder import copies, rungs
 from anatomy.chapters.ladder.ceilings import Ceiling
+from anatomy.chapters.ladder.requirements import FORWARD_BACKWARD
 from anatomy.chapters.ladder.rungs import Call
 from anatomy.chapters.ladder.steps import Bench, Ready, give_back, with_optimizer
 from anatomy.comparison import compare
@@ -16,7 +17,6 @@ from anatomy.table import intervals
 Ceilings = Mapping[str, Ceiling]  # by number format
 Row = Mapping[str, Any]
 
-FORWARD_BACKWARD, WITH_OPTIMIZER = "forward and backward", "with AdamW"
 QUANTITY = "step_wall"
 SETTLE_S = 2.0  # after which settling gives up: all ways have run, and two rounds are to agree
 # Columns of what a step is held against, of its own figures: of rung 0's duplicate they are null.

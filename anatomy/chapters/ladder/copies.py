@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 
-from anatomy.chapters.ladder import gates, rungs
+from anatomy.chapters.ladder import gates, requirements, rungs
 from anatomy.numerics import formats
-from anatomy.parts import demands
-from anatomy.parts.compiled import let_go, reason_of, without_caches
+from anatomy.parts import demands, memory
+from anatomy.parts.compiled import without_caches
+from anatomy.parts.grid import reason_of
 from anatomy.table.errors import AnatomyError
 
 WHY_NO_GRAPHS = "CUDA graphs need a GPU"
@@ -31,16 +32,14 @@ def apart(where: torch.device) -> Iterator[None]:
         try:
             yield
         finally:
-            let_go(where)
+            memory.give_back(where)
             gates.left_set(switches)
 
 
-def require_sizes(width: int, **others: float) -> None:
-    """Raise BadParameter for sizes of nothing, and a width that is no whole number of heads."""
-    demands.positive(width=width, **others)
-    head = rungs.load(rungs.FP32.rung.script).HEAD
-    if width > head:
-        demands.multiple(head, width=width)
+def require_width(width: int) -> None:
+    """Raise BadParameter for a width of more than one head that is no whole number of them."""
+    if width > requirements.HEAD:
+        demands.multiple(requirements.HEAD, width=width)
 
 
 def own_copy(rung: str, where: torch.device) -> ModuleType:

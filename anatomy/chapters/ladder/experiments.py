@@ -5,19 +5,20 @@ from typing import Annotated, Literal
 
 import pandas as pd
 
-from anatomy.chapters.ladder import ceilings, comparison, copies, gates, rungs, steps
+from anatomy.chapters.ladder import ceilings, comparison, copies, gates, requirements, rungs, steps
 from anatomy.chapters.ladder import graphs as ladder_graphs
 from anatomy.chapters.ladder import inference as ladder_inference
 from anatomy.chapters.ladder import regimes as ladder_regimes
-from anatomy.chapters.ladder import traffic as ladder_traffic
-from anatomy.machine import host
+from anatomy.chapters.ladder.requirements import FORWARD_BACKWARD, WITH_OPTIMIZER, Size
+from anatomy.chapters.ladder.traffic import traffic as ladder_traffic
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import demands
+from anatomy.parts import grid, memory
 from anatomy.record.bounds import Between, Count, Length, Scale, Seconds
 from anatomy.record.declare import experiment
 
+OPS = (FORWARD_BACKWARD, WITH_OPTIMIZER)
 # What pages show is what is measured.
 RUNGS = (
     "snippets/ladder/0_baseline.py",
@@ -44,7 +45,7 @@ def training(
 
     Args:
         batch: Sequences B of a step; 0 takes 8 up to width 1024 and 4 beyond, so that rung 0 lets
-            the others have their time.
+            the others have their time, and fewer where these do not fit.
         budget_s: Seconds of timed blocks of both comparisons together.
 
     Returns:
@@ -54,38 +55,43 @@ def training(
         memory is null, and kernels are those of the same step without.
     """
     where = formats.torch_device(device)
-    copies.require_sizes(width, layers=layers, sequence=sequence, iters=iters, budget_s=budget_s)
-    demands.at_least(0, "0 lets the width decide", batch=batch)
-    size = steps.Size(width, layers, batch or rungs.batch_of(width), sequence)
-    host.require_bytes(where, steps.needed_bytes(size), f"The ladder at width {width}")
+    copies.require_width(width)
+    size = requirements.training_size(memory.capacity(where), width, layers, batch, sequence)
     with copies.apart(where), gates.compiled_by(backend):
         return _measured(size, where, backend, iters, budget_s)
 
 
-def _measured(size: steps.Size, where, backend, iters, budget_s) -> pd.DataFrame:
+def _measured(size: Size, where, backend, iters, budget_s) -> pd.DataFrame:
     watch = stopwatch_for(where)
     tables = []
     if where.type == "cuda":
-        tokens, C = size.tokens, size.width
-        own = ((tokens, 4 * C, C), (tokens, C, 4 * C))
-        tables.append(ceilings.measured(own, where, iters))
+        tables.append(ceilings.measured(requirements.model_products(size), where, iters))
         steps.give_back(where)
-    highest = ceilings.highest(tables[0] if tables else None)
-    tables.append(pd.DataFrame([_first_call(watch, backend)]))
-    x, target = rungs.problem(size.width, size.batch, size.sequence, where)
+    if why := requirements.all_ways(OPS[0], size).why_not(memory.capacity(where)):
+        refused = {way.label: why for way in rungs.TRAINING}
+        tables += [pd.DataFrame(comparison.refused_rows(op, refused)) for op in OPS]
+    else:
+        highest = ceilings.highest(tables[0] if tables else None)
+        tables += _compared(size, watch, backend, iters, budget_s, highest)
+    table = grid.joined([each for each in tables if len(each)])
+    return table.assign(**size.columns, device=where.type)
+
+
+def _compared(size: Size, watch: Stopwatch, backend, iters, budget_s, highest) -> list:
+    """The tables of both comparisons, behind what the compiler's start took."""
+    tables = [pd.DataFrame([_first_call(watch, backend)])]
+    x, target = rungs.problem(size.width, size.batch, size.sequence, watch.device)
     wanted = rungs.reference(size.layers, size.width, x, target)
     bench = steps.Bench(size, x, target, wanted, watch, gates.switches())
     ready, refused = steps.prepared(bench)
     bench.wanted = rungs.Answer(wanted.loss, [])  # as large as a model
     del wanted
-    ops = (comparison.FORWARD_BACKWARD, comparison.WITH_OPTIMIZER)
-    for op in ops:
-        table, absent = comparison.compared(op, ready, bench, highest, iters, budget_s / len(ops))
+    for op in OPS:
+        table, absent = comparison.compared(op, ready, bench, highest, iters, budget_s / len(OPS))
         if table is not None:
             tables.append(table)
         tables.append(pd.DataFrame(comparison.refused_rows(op, refused | absent)))
-    table = pd.concat([each for each in tables if len(each)], ignore_index=True)
-    return table.assign(**size.columns, device=where.type)
+    return tables
 
 
 def _first_call(watch: Stopwatch, backend: str) -> dict:
@@ -122,8 +128,9 @@ def traffic(
         attention, `written out, all in bf16` has no mask and no casts, `fused` is rung 2's.
     """
     where = formats.torch_device(device)
-    demands.positive(heads=heads, head_width=head_width, longest=longest, limit_s=limit_s)
-    return ladder_traffic.measure(heads, head_width, longest, where, limit_s)
+    return ladder_traffic.measure(
+        heads, head_width, longest, where, limit_s, memory.capacity(where)
+    )
 
 
 @experiment(
@@ -152,7 +159,7 @@ def inference(
         is rung 0. `uses` are the calls after which `setup_s`, the seconds of the first three, is
         paid back over rung 0. Rung 5 in fp8 has put its weights into 8 bits before.
     """
-    task = ladder_inference.Task("forward", width, layers, batch, sequence)
+    task = ladder_inference.Task(requirements.FORWARD, width, layers, batch, sequence)
     return ladder_inference.measure(task, formats.torch_device(device), backend, budget_s)
 
 
@@ -178,8 +185,7 @@ def decoding(
         products, or in bfloat16 where that is FP8; `bytes` is these and the weights as they are
         stored.
     """
-    demands.positive(context=context)
-    task = ladder_inference.Task("decoding", width, layers, 1, 1, context)
+    task = ladder_inference.Task(requirements.DECODING, width, layers, 1, 1, context)
     return ladder_inference.measure(task, formats.torch_device(device), backend, budget_s)
 
 
@@ -201,8 +207,7 @@ def regimes(
         each one CUDA graph, the first two also `without a graph`; `4 current`, and it `in a graph`.
     """
     where = formats.torch_device(device)
-    demands.positive(scale=scale, budget_s=budget_s)
-    cells = ladder_regimes.cells(scale, full)
+    cells = requirements.regime_cells(scale, full)
     return ladder_regimes.measure(cells, where, backend, budget_s)
 
 
@@ -228,7 +233,7 @@ def graphs(
     Returns:
         Rows of several kinds, by `part`; see `anatomy.chapters.ladder.graphs`.
     """
-    size = steps.Size(width, layers, batch, sequence)
+    size = Size(width, layers, batch, sequence)
     where = formats.torch_device(device)
     return ladder_graphs.measure(ladder_graphs.MODES, size, where, backend, budget_s)
 
@@ -260,6 +265,6 @@ def autotuned(
         The parts `time` and `code` of `ladder.graphs`, of the modes `3 default`, the control, `3
         reduce-overhead` and `3 max-autotune`.
     """
-    size = steps.Size(width, layers, batch, sequence)
+    size = Size(width, layers, batch, sequence)
     where = formats.torch_device(device)
     return ladder_graphs.measure(ladder_graphs.TUNED_MODES, size, where, backend, budget_s)

@@ -21,15 +21,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from anatomy.chapters.ladder import comparison, copies, gates, kernels, regimes, rungs
+from anatomy.chapters.ladder import comparison, copies, gates, kernels, regimes, requirements, rungs
+from anatomy.chapters.ladder.requirements import FORWARD_BACKWARD as OP
+from anatomy.chapters.ladder.requirements import Size
 from anatomy.chapters.ladder.rungs import DEFAULT, FUSED, REDUCED, TUNED, Call, Way
-from anatomy.chapters.ladder.steps import Size
 from anatomy.comparison import compare
-from anatomy.machine import host
 from anatomy.measure import stopwatch_for
-from anatomy.parts.compiled import reason_of
+from anatomy.parts import memory
+from anatomy.parts.grid import reason_of
 
-OP, QUANTITY = "forward and backward", "step_wall"
+QUANTITY = "step_wall"
 SETTLE_S = 1.0
 MODES, TUNED_MODES = (FUSED, DEFAULT, REDUCED), (DEFAULT, REDUCED, TUNED)
 # Lines of generated code that launch something -> who made it.
@@ -46,9 +47,20 @@ def measure(
     ways: Sequence[Way], size: Size, where: torch.device, backend: str, budget_s: float
 ) -> pd.DataFrame:
     """The table of these ways of one step, the control first, those with CUDA graphs last. Errors
-    are AnatomyError, where the control can't be timed, BadParameter and OutOfMemory."""
-    copies.require_sizes(**size.columns, budget_s=budget_s)
-    host.require_bytes(where, regimes.need_bytes(size), f"A step at width {size.width}")
+    are AnatomyError, where the control can't be timed and BadParameter."""
+    copies.require_width(size.width)
+    if why := requirements.few_ways(OP, size).why_not(memory.capacity(where)):
+        rows = [_refused(way, why) for way in ways]
+    else:
+        rows = _all_rows(ways, size, where, backend, budget_s)
+    sizes = size.columns | {"tokens": size.batch * size.sequence}
+    rows = [sizes | {"device": where.type} | row for row in rows]
+    table = pd.DataFrame(rows, dtype=object)  # counts stay whole where other rows have none
+    table.attrs["sparse"] = True  # a row has the columns that its part needs
+    return table
+
+
+def _all_rows(ways, size, where, backend, budget_s) -> list[dict]:
     structure = FUSED in ways
     watch = stopwatch_for(where)
     with copies.apart(where):
@@ -59,11 +71,7 @@ def measure(
         with gates.compiled_by(backend):
             rows += _on_the_cpu() if structure else []
             rows += _steps(ways, size, x, target, wanted, watch, budget_s)
-    sizes = size.columns | {"tokens": size.batch * size.sequence}
-    rows = [sizes | {"device": where.type} | row for row in rows]
-    table = pd.DataFrame(rows, dtype=object)  # counts stay whole where other rows have none
-    table.attrs["sparse"] = True  # a row has the columns that its part needs
-    return table
+    return rows
 
 
 def _steps(ways, size, x, target, wanted, watch, budget_s) -> list[dict]:

@@ -11,24 +11,22 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from anatomy.chapters.ladder import comparison, copies, gates, kernels, rungs, steps
+from anatomy.chapters.ladder import comparison, copies, gates, kernels, requirements, rungs, steps
+from anatomy.chapters.ladder.requirements import Size
 from anatomy.chapters.ladder.rungs import TRAINING as WAYS
 from anatomy.chapters.ladder.rungs import Call, Way
 from anatomy.comparison import compare
-from anatomy.machine import host
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import memory, models
-from anatomy.table import intervals
+from anatomy.parts import grid, memory
+from anatomy.record.requirements import Requirement
+from anatomy.table import formulas, intervals
 from anatomy.table.errors import AnatomyError
 
 QUANTITY = "step_wall"
 FIRST, COMPILER = "first call", "compiler, first call"
 SETTLE_S = 1.0
-# Bytes for each weight when all ways are there: eight models in float32, six of Transformer Engine
-# with what it keeps of them, and rung 5's three, two of them in FP8 as well.
-BYTES_PER_WEIGHT = 64
 # How far what the layers add to their input may stray from rung 0's, ||d - d0|| / ||d0||: less than
 # the input, so that the output itself would forgive more. For the formats see `rungs`.
 ALLOWED = {"fp32": 2**-12, "tf32": 2**-8, "fp16": 2**-8, "bf16": 2**-5, "fp8": 2**-3}
@@ -54,7 +52,13 @@ class Task:
     def flops(self) -> int:
         """Of the products of one call."""
         tokens, seen = self.batch * self.sequence, self.context or self.sequence
-        return self.layers * models.layer_flops(self.width, tokens, seen)
+        return self.layers * formulas.layer_flops(self.width, tokens, seen)
+
+    @property
+    def required(self) -> Requirement:
+        """What all ways of it take of a device."""
+        size = Size(self.width, self.layers, self.batch, self.sequence)
+        return requirements.without_gradients(self.op, size, self.context or 0)
 
     @property
     def columns(self) -> dict[str, int | None]:
@@ -87,23 +91,13 @@ class Ready:
     told: dict[str, Any] = field(default_factory=dict)
 
 
-def require_memory(task: Task, where: torch.device) -> None:
-    """Raise OutOfMemory where fewer bytes are free than all ways need."""
-    heads, tokens = rungs.heads(task.width), task.batch * task.sequence
-    seen = task.context or task.sequence
-    weights = 12 * task.width**2 * task.layers * BYTES_PER_WEIGHT
-    scores = 5 * heads * tokens * seen * 4  # attention written out in float32, at work
-    kept = task.layers * 2 * task.width * (task.context or 0) * 4 * len(WAYS)
-    need = weights + scores + kept + 40 * tokens * task.width * 4
-    host.require_bytes(where, need, f"The ladder's {task.op} at width {task.width}")
-
-
 def measure(task: Task, where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
     """The table of all ways; one that can't run here, or is void, is a row that says why. Errors
-    are AnatomyError, where rung 0 can't be timed, BadParameter and OutOfMemory."""
-    sizes = {name: size for name, size in task.columns.items() if name != "context"}
-    copies.require_sizes(**sizes, budget_s=budget_s)
-    require_memory(task, where)
+    are AnatomyError, where rung 0 can't be timed, and BadParameter."""
+    copies.require_width(task.width)
+    if why := task.required.why_not(memory.capacity(where)):
+        table = grid.joined([pd.DataFrame([_refused(way, task, why) for way in WAYS])])
+        return table.assign(**task.columns, device=where.type)
     watch = stopwatch_for(where)
     ready: dict[str, Ready] = {}
     refused: list[dict] = []

@@ -8,79 +8,43 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from anatomy.chapters.ladder import comparison, copies, gates, rungs
+from anatomy.chapters.ladder import comparison, copies, gates, requirements, rungs
+from anatomy.chapters.ladder.requirements import Size
 from anatomy.chapters.ladder.rungs import Answer, Call, Way
-from anatomy.chapters.ladder.steps import FIRST_CALLS, Size
+from anatomy.chapters.ladder.steps import FIRST_CALLS
 from anatomy.comparison import compare
-from anatomy.machine import host
 from anatomy.measure import census, stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
-from anatomy.parts import memory
-from anatomy.parts.compiled import let_go
+from anatomy.parts import grid, memory
 from anatomy.table.errors import AnatomyError
 
 QUANTITY = "step_wall"
 SETTLE_S = 0.5
-LAYERS = 1  # what is compiled has to be compiled in every cell, four times
-# Width C, sequences B, tokens T of each. As many as fit into a minute: few tokens, where the host
-# sets the pace, at both ends, and a whole batch at each width.
-CELLS = ((1024, 1, 1024), (4096, 1, 1024), (1024, 8, 1024), (2048, 8, 1024), (4096, 8, 1024))
-FULL_WIDTHS = (512, 1024, 2048, 4096, 6144)
-FULL_INPUTS = ((1, 256), (1, 1024), (2, 2048), (8, 1024), (4, 4096), (16, 2048))
 # Ways without a graph first: their kernels are listed before a graph exists.
 LABELS = (
     *("3 default", "5 bf16 without a graph", "5 fp8 without a graph", "4 current"),
     *("5 bf16", "5 fp8", "5 fp8 delayed", "4 current in a graph"),
 )
 CONTROL = LABELS[0]
-BYTES_PER_WEIGHT = 70  # weights, gradients and copies in several formats, of six models
 WAYS = tuple(map(rungs.BY_LABEL.get, LABELS))
-
-
-def cells(scale: float, full: bool) -> list[Size]:
-    """The cells of the map, all different."""
-    head = rungs.load(rungs.FP32.rung.script).HEAD
-
-    def wide(width: int) -> int:
-        scaled = int(width * scale)
-        return scaled // head * head or max(16, scaled // 16 * 16)  # FP8 asks for sixteens
-
-    wanted = [(width, *each) for each in FULL_INPUTS for width in FULL_WIDTHS] if full else CELLS
-    found = (
-        Size(wide(width), LAYERS, batch, max(16, int(sequence * scale)))
-        for width, batch, sequence in wanted
-    )
-    return list(dict.fromkeys(found))
-
-
-def need_bytes(cell: Size) -> int:
-    """About what a cell needs at most: its models, and what rung 0 keeps for the backward pass."""
-    heads = rungs.heads(cell.width)
-    tokens = cell.batch * cell.sequence
-    scores = 5 * cell.layers * heads * tokens * cell.sequence * 4
-    kept = 40 * cell.layers * tokens * cell.width * 4
-    return 12 * cell.width**2 * cell.layers * BYTES_PER_WEIGHT + scores + kept
 
 
 def measure(cells: list[Size], where: torch.device, backend: str, budget_s: float) -> pd.DataFrame:
     """The table of all cells; what can't be measured here is a row that says why."""
     watch = stopwatch_for(where)
-    found = []
+    by_op = {cell.op: cell for cell in cells}
     with copies.apart(where), gates.compiled_by(backend):
-        for cell in cells:
-            try:
-                table = _cell(cell, watch, budget_s)
-            except Exception as error:  # the other cells can be measured all the same
-                why = copies.why(error)
-                table = pd.DataFrame([_refused(way, cell, why) for way in WAYS])
-            found.append(table.assign(**cell.columns, tokens=cell.batch * cell.sequence))
-            let_go(where)
-    return pd.concat(found, ignore_index=True).assign(device=where.type)
-
-
-def op_of(cell: Size) -> str:
-    """What tables call a cell's comparison."""
-    return f"training C={cell.width} B={cell.batch} T={cell.sequence}"
+        table = grid.measure_cells(
+            ({"op": op, "tokens": cell.tokens} | cell.columns for op, cell in by_op.items()),
+            lambda cell: _cell(by_op[cell["op"]], watch, budget_s),
+            variants=LABELS,
+            quantity=QUANTITY,
+            where=where,
+            required=[requirements.few_ways(op, cell) for op, cell in by_op.items()],
+            foreseen=(RuntimeError,),
+        )
+    ways = [rungs.BY_LABEL[name.removesuffix(" (again)")].columns for name in table.variant]
+    return table.assign(**pd.DataFrame(ways), device=where.type)
 
 
 def _cell(cell: Size, watch: Stopwatch, budget_s: float) -> pd.DataFrame:
@@ -95,7 +59,6 @@ def _compared(
     cell: Size, calls: dict[str, Call], watch: Stopwatch, budget_s: float
 ) -> pd.DataFrame:
     where = watch.device
-    host.require_bytes(where, need_bytes(cell), f"A cell of width {cell.width}")
     x, target = rungs.problem(cell.width, cell.batch, cell.sequence, where)
     wanted = rungs.reference(cell.layers, cell.width, x, target)
     made: dict[str, tuple[ModuleType, nn.Module]] = {}
@@ -128,7 +91,7 @@ def _compared(
             reference=lambda: torch.tensor(wanted.loss, dtype=torch.float64),
             allowed={way.label: way.loss for way in WAYS},
             quantity=QUANTITY,
-            op=op_of(cell),
+            op=cell.op,
             flops=3 * cell.flops,
             limit={way.label: f"matmul {way.products}" for way in WAYS},
             device=where,
@@ -138,7 +101,10 @@ def _compared(
         ).table
 
     if CONTROL not in calls:
-        raise AnatomyError(next(row["note"] for row in refused if row["variant"] == CONTROL))
+        why = next(row["note"] for row in refused if row["variant"] == CONTROL)
+        return pd.DataFrame(
+            [*refused, *(_refused(rungs.BY_LABEL[each], cell, why) for each in calls)]
+        )
     table, blamed = comparison.without_culprits(measured, calls, CONTROL)
     refused += [_refused(way, cell, blamed[way.label]) for way in WAYS if way.label in blamed]
     known = [told[name.removesuffix(" (again)")] for name in table.variant]
@@ -175,5 +141,5 @@ def ready(
 
 
 def _refused(way: Way, cell: Size, why: str) -> dict:
-    told = {"op": op_of(cell), "variant": way.label, "role": "variant", "quantity": QUANTITY}
+    told = {"op": cell.op, "variant": way.label, "role": "variant", "quantity": QUANTITY}
     return told | way.columns | {"note": why}

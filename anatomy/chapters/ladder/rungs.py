@@ -12,7 +12,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from anatomy.chapters.ladder.requirements import heads
 from anatomy.numerics import formats
+from anatomy.record.requirements import Capacity, without_format
 from anatomy.table.errors import AnatomyError
 
 Call = Callable[[], Tensor]  # a step, or a forward pass
@@ -160,9 +162,8 @@ def without(way: Way, where: torch.device) -> str | None:
     engine = "Transformer Engine"
     if where.type != "cuda":
         return f"{engine} needs an NVIDIA GPU" if way.rung.backend == engine else None
-    if way.products == "fp8" and (have := torch.cuda.get_device_capability(where)) < (8, 9):
-        return f"FP8 products need sm_89; this is sm_{have[0]}{have[1]}"
-    return None
+    on = Capacity(capability=torch.cuda.get_device_capability(where))
+    return without_format(way.products, on) or None
 
 
 @dataclass(frozen=True)
@@ -218,11 +219,6 @@ def problem(width: int, batch: int, sequence: int, where: torch.device) -> tuple
     return x, target
 
 
-def heads(width: int) -> int:
-    """Attention heads H of a model of this width C; the scripts' own are wider than `models`'."""
-    return max(1, width // load(FP32.rung.script).HEAD)
-
-
 def caches(layers: int, width: int, sequence: int, kind: torch.dtype, where: torch.device):
     """Keys and values of S tokens, (2, B, H, S, D) for each layer, as decoding goes on from."""
     made = torch.Generator(where).manual_seed(2)
@@ -237,8 +233,3 @@ def reference(layers: int, width: int, x: Tensor, target: Tensor) -> Answer:
         script = script_on(FP32, x.device)
         model = script.build(width, layers, x.device)
         return answer(FP32, model, script.step(model, x, target), x, target)
-
-
-def batch_of(width: int) -> int:
-    """Sequences of a step, where nobody says how many."""
-    return 8 if width <= 1024 else 4

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from anatomy.chapters.ladder import copies, gates, kernels, rungs
+from anatomy.chapters.ladder.requirements import Size
 from anatomy.chapters.ladder.rungs import Answer, Call, Way
 from anatomy.measure.stopwatch import Stopwatch, compilations
-from anatomy.parts import memory, models
+from anatomy.parts import memory
 from anatomy.table.errors import AnatomyError
 
 WARM_UPS = 3  # calls after which compiled code, CUDA graphs and caches are there
@@ -25,61 +26,6 @@ SHARED = (
     *(f"{kind}_s" for kind in kernels.KINDS),
     *("busy_s", "kernels_per_call", "kernel_seconds"),
 )
-# Bytes for each weight while all ways are set up. Transformer Engine's models and all graphs keep
-# what is theirs: gradients, and weights cast to another format.
-SET_UP = {
-    "weights and gradients in float32, held once": 4 + 4,
-    "those in bfloat16, held once": 2 + 2,
-    "four models of Transformer Engine, and two graphs of them": 4 * (2 + 2 + 2) + 2 * (2 + 2),
-    "four graphs of compiled steps": (4 + 2) + 3 * (2 + 2),
-    "rung 0's gradients, a way's own, and its casts": 4 + 4 + 4,
-    "the optimizer that takes a loss scale out": 4 + 4,
-}
-# The same with AdamW: two moments for each rung, and float32 weights where its model has none; rung
-# 5's copies the gradients as well.
-WITH_OPTIMIZERS = {
-    "weights and gradients in float32, held once, and four rungs' moments": 4 + 4 + 4 * 8,
-    "those in bfloat16, and an optimizer's": 2 + 2 + 4 + 4 + 8,
-    "one model of Transformer Engine": 2 + 2 + 2 + 4 + 8,
-    "graphs of compiled steps, and a way's casts": (4 + 2) + 3 * (2 + 2) + 4,
-}
-BYTES_PER_WEIGHT = max(sum(SET_UP.values()), sum(WITH_OPTIMIZERS.values()))
-BYTES_PER_ACTIVATION = 400  # for each element of a layer's input: of rung 0 and of six CUDA graphs
-
-
-@dataclass(frozen=True)
-class Size:
-    """The transformer and the tokens of one step."""
-
-    width: int
-    layers: int
-    batch: int
-    sequence: int
-
-    @property
-    def tokens(self) -> int:
-        """Of all sequences together."""
-        return self.batch * self.sequence
-
-    @property
-    def flops(self) -> int:
-        """Of the forward pass's products: those of the backward pass are twice as many."""
-        return self.layers * models.layer_flops(self.width, self.tokens, self.sequence)
-
-    @property
-    def attention_flops(self) -> int:
-        """The part of these that is attention's own: its two products over the sequence."""
-        return self.layers * self.tokens * 4 * self.width * self.sequence
-
-    @property
-    def columns(self) -> dict[str, int]:
-        """The same as columns of a table."""
-        return {
-            "width": self.width,
-            "layers": self.layers,
-            "batch": self.batch,
-            "sequence": self.sequence,
-        }
 
 
 @dataclass
@@ -142,15 +88,6 @@ def use_weights_of(held: nn.Module, model: nn.Module) -> None:
     for name, weight in theirs.items():
         place, _, last = name.rpartition(".")
         setattr(model.get_submodule(place), last, weight)
-
-
-def needed_bytes(size: Size) -> int:
-    """Bytes that all ways together take at their worst moment, about."""
-    weights = 12 * size.width**2 * size.layers
-    # Attention written out in float32: a table of scores kept for each layer, and five at work.
-    scores = (size.layers + 5) * rungs.heads(size.width) * size.tokens * size.sequence * 4
-    kept = BYTES_PER_ACTIVATION * size.layers * size.tokens * size.width
-    return weights * BYTES_PER_WEIGHT + scores + kept
 
 
 def prepared(bench: Bench) -> tuple[list[Ready], dict[str, str]]:

@@ -15,6 +15,7 @@ from anatomy.numerics import formats
 from anatomy.parts import demands, grid, memory, models
 from anatomy.record.bounds import Count, Length, Scale
 from anatomy.record.declare import experiment
+from anatomy.table import formulas
 
 KINDS = {"bf16": torch.bfloat16, "fp16": torch.float16}  # of `inference`, the control first
 ALLOWED_BLOCK = {"bf16": 2**-6, "fp16": 2**-8}  # of a forward pass, relative, against float64
@@ -170,7 +171,7 @@ def _forward(cell: grid.Cell, where: torch.device, iters: int, budget_s: float) 
             allowed=ALLOWED_BLOCK,
             quantity="gpu_warm",
             op=cell["op"],
-            flops=models.layer_flops(width, count, sequence),
+            flops=formulas.layer_flops(width, count, sequence),
             limit={name: f"matmul {name}" for name in kinds},
             device=where,
             iters=iters,

@@ -16,6 +16,7 @@ from anatomy.comparison import compare
 from anatomy.numerics import formats
 from anatomy.parts import grid, memory, models
 from anatomy.record.requirements import Requirement
+from anatomy.table import formulas
 from anatomy.table.errors import DeviceError
 
 LOSS_SCALE, NEVER = 2.0**16, 10**9  # GradScaler's first scale; steps after which it would double
@@ -136,7 +137,7 @@ def _cell(cell: grid.Cell, where: torch.device, iters: int, budget_s: float) -> 
             absent[name] = "its gradients stray too far from those in float64"
             del steps[name]
     references = [exact[0], *(g for g in exact[1:] if g.ndim == 2)]
-    work = 3 * LAYERS * models.layer_flops(width, count, min(count, SEQUENCE))
+    work = 3 * LAYERS * formulas.layer_flops(width, count, min(count, SEQUENCE))
     table = pd.DataFrame()
     if steps:
         table = compare(

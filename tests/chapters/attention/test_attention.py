@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy import claims
-from anatomy.chapters.attention import attention
+from anatomy.chapters.attention import attention, requirements
 from anatomy.cli.text import report
 from anatomy.machine import host
 from anatomy.numerics import formats
@@ -156,8 +156,8 @@ def test_what_would_not_fit_is_a_row_that_says_so(monkeypatch):
 def test_where_nothing_fits_there_are_reasons_and_no_tensors(monkeypatch):
     monkeypatch.setattr(host, "free_bytes", lambda where: 2**10)
     found = attention.backends(device="cpu", heads=2, head_width=16, longest=64)
-    assert len(found) == 2 * 6 and found.note.str.startswith("would need about").all()
-    assert set(found.direction) == set(attention.DIRECTIONS) and "median_s" not in found
+    assert len(found) == 2 * 6 and found.note.str.startswith("needs ").all()
+    assert set(found.direction) == set(requirements.DIRECTIONS) and found.median_s.isna().all()
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def quick():
 
 
 def test_without_attention_written_out_there_are_times_and_no_ratios(quick, monkeypatch):
-    monkeypatch.setattr(attention, "DIRECTIONS", ("forward",))
+    monkeypatch.setattr(requirements, "DIRECTIONS", ("forward",))
     monkeypatch.setattr(attention_calls, "too_large", lambda size, where: {"manual": "too large"})
     found = attention.backends(**quick).set_index("variant")
     assert found.loc["manual"].note == "too large"
@@ -188,21 +188,21 @@ def test_on_a_cpu_two_backends_say_why_not_and_the_default_says_which(quick):
 
 
 def test_a_causal_mask_is_timed_beside_at_two_lengths(quick, monkeypatch):
-    monkeypatch.setattr(attention_calls, "SHORTEST", 4)
-    monkeypatch.setattr(attention, "lengths", lambda longest, full: [longest])
+    monkeypatch.setattr(requirements, "SHORTEST", 4)
+    monkeypatch.setattr(requirements, "lengths", lambda longest, full: [longest])
     found = attention.backends(dtype="fp32", **quick)
     masked = found[found.causal]
-    assert set(found.direction) == {*attention.DIRECTIONS} | set(masked.direction)
-    assert set(masked.direction) == {f"{name}, causal" for name in attention.DIRECTIONS}
+    assert set(found.direction) == {*requirements.DIRECTIONS} | set(masked.direction)
+    assert set(masked.direction) == {f"{name}, causal" for name in requirements.DIRECTIONS}
     assert set(masked.sequence) == {16, 4} and set(found[~found.causal].sequence) == {64}
     assert set(masked[masked.median_s.notna()].variant) >= {"manual", "flash", "default"}
     every = attention.backends(dtype="fp32", causal=True, **quick)
-    assert every.causal.all() and set(every.direction) == set(attention.DIRECTIONS)
+    assert every.causal.all() and set(every.direction) == set(requirements.DIRECTIONS)
 
 
 def test_a_way_that_disagrees_leaves_the_others_their_times(quick, monkeypatch):
     real = attention_calls.manual
-    monkeypatch.setattr(attention, "DIRECTIONS", ("forward",))
+    monkeypatch.setattr(requirements, "DIRECTIONS", ("forward",))
     monkeypatch.setattr(attention_calls, "manual", lambda given: 2 * real(given))
     found = attention.backends(dtype="fp32", **quick).set_index("variant")
     assert found.loc["manual"].note.startswith("not timed: manual strays")
@@ -229,7 +229,7 @@ def test_a_pytorch_without_its_chooser_leaves_the_choice_open(monkeypatch):
 
 def test_every_form_of_the_call_is_run_and_asked_about():
     found = attention.choices(device="cpu", heads=2, head_width=16, sequence=32)
-    assert list(found.variant) == list(attention.FORMS) and found.chosen.notna().all()
+    assert list(found.variant) == list(requirements.FORMS) and found.chosen.notna().all()
     assert set(found.math) == {"runs"}
     assert found.set_index("variant").loc["one query"].queries == 1
     assert found.cudnn.str.startswith("not supported on cpu: ").all()

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from anatomy.chapters.attention import attention
-from anatomy.parts.attention import sequences
+from anatomy.chapters.attention import attention, requirements
+from anatomy.parts.sizes import sequences
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_lengths_rise_to_the_longest(longest, step, lengths):
     ],
 )
 def test_a_map_is_finer_where_the_power_is_fitted(longest, full, lengths):
-    assert attention.lengths(longest, full) == lengths
+    assert requirements.lengths(longest, full) == lengths
 
 
 def test_the_backend_of_other_makers_hides_no_reason(monkeypatch):

@@ -7,7 +7,7 @@ have names as an H200 gives them.
 from pathlib import Path
 from typing import Any
 
-from anatomy.chapters.ladder import rungs
+from anatomy.chapters.ladder import requirements, rungs
 from anatomy.table import intervals
 from tests.fakes import synthetic
 
@@ -79,7 +79,7 @@ def training(
     **params: Any,
 ) -> Path:
     """A recording of `ladder.training`."""
-    sequences = batch or rungs.batch_of(width)
+    sequences = batch or requirements.batch_of(width)
     tokens = sequences * sequence
     work = 3 * layers * tokens * (24 * width**2 + 4 * width * sequence)
     rows = [row for products, rate in CEILINGS.items() for row in _ceiling(products, rate)]

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from anatomy.chapters.ladder import traffic as ladder_traffic
-from anatomy.chapters.ladder.traffic import FUSED
+from anatomy.chapters.ladder.traffic import traffic as ladder_traffic
+from anatomy.chapters.ladder.traffic.calls import FUSED
 from tests.fakes import synthetic
 
 CACHE_BYTES = 60 * 2**20

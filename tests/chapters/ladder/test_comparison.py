@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from anatomy.chapters.ladder import ceilings as ladder_ceilings
-from anatomy.chapters.ladder import comparison, gates, rungs, steps
+from anatomy.chapters.ladder import comparison, gates, requirements, rungs, steps
 from anatomy.measure import blocks
 from anatomy.table.errors import AnatomyError, DisagreementError, MeasurementError
 from tests.chapters.ladder.test_training import CPU, bench, few, way
@@ -131,7 +131,7 @@ def test_setting_up_is_paid_back_over_the_rung_before():
 
 def test_ceilings_are_checked_and_the_highest_counts():
     found = ladder_ceilings.measured([(16, 32, 16)], CPU, 6, scale=1 / 256)
-    assert set(found.op) == {f"ceiling {name}" for name in ladder_ceilings.SIDES}
+    assert set(found.op) == {f"ceiling {name}" for name in requirements.SIDES}
     refused = found[found.get("note").notna()]
     assert list(refused.products) == ["fp8"] and refused.note.iloc[0].startswith("not supported")
     best = ladder_ceilings.highest(found)

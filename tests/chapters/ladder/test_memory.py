@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from anatomy.chapters.ladder import comparison, rungs, steps
+from anatomy.chapters.ladder import comparison, requirements, rungs, steps
+from anatomy.chapters.ladder.requirements import Size
+from anatomy.record.requirements import Capacity
 from tests.chapters.ladder.test_training import bench, way
 
 __all__ = ["bench"]
@@ -43,6 +45,10 @@ def test_other_weights_are_not_taken_for_equal(bench, monkeypatch, changed):
     assert not shared
 
 
+def needed(size: Size) -> int:
+    return requirements.all_ways("forward and backward", size).bytes
+
+
 def test_what_is_held_is_within_the_estimate(bench):
     """All that can be had on a CPU: models, their gradients, and optimizers with their moments."""
     ready, _ = steps.prepared(bench)
@@ -60,13 +66,13 @@ def test_what_is_held_is_within_the_estimate(bench):
         tensors += [x for state in optimizer.state.values() for x in state.values() if x.ndim]
     elements = 12 * bench.size.width**2 * bench.size.layers
     norms = 1.1  # which the estimate leaves out, are much of a model as small as this
-    assert held(*tensors) <= norms * steps.BYTES_PER_WEIGHT * elements
-    assert held(*tensors) <= steps.needed_bytes(bench.size)
+    assert held(*tensors) <= norms * requirements.BYTES_PER_WEIGHT * elements
+    assert held(*tensors) <= needed(bench.size)
 
 
 def test_width_4096_fits_a_card_of_80_gb():
-    assert steps.needed_bytes(steps.Size(4096, 2, 4, 1024)) < 0.75 * 80e9
-    needs = [steps.needed_bytes(steps.Size(width, 2, 4, 1024)) for width in (1024, 2048, 4096)]
+    assert needed(Size(4096, 2, 4, 1024)) < 0.75 * 80e9
+    needs = [needed(Size(width, 2, 4, 1024)) for width in (1024, 2048, 4096)]
     assert needs == sorted(needs)
 
 
@@ -93,3 +99,16 @@ def test_graphs_are_given_back_when_their_comparison_is_done(bench, monkeypatch,
         monkeypatch.setattr(comparison, "without_culprits", compared)
     comparison.compared("forward and backward", [each], bench, {}, 1, 0.02)
     assert not graph.held and each.call is not None
+
+
+def test_without_torch_the_scripts_heads_and_the_ways_of_decoding_are_known():
+    assert rungs.load("0_baseline").HEAD == requirements.HEAD
+    assert len(rungs.TRAINING) <= requirements.CACHES
+
+
+def test_on_a_small_card_a_step_has_fewer_sequences_unless_they_are_asked_for():
+    def batch(gib: int, asked: int = 0) -> int:
+        on = Capacity(gib * 2**30, (8, 9))
+        return requirements.training_size(on, 1024, 2, asked, 1024).batch
+
+    assert [batch(80), batch(7), batch(1)] == [8, 4, 1] and batch(7, asked=8) == 8

@@ -1,12 +1,14 @@
 """Where FP8 pays, and what rung 3's compiler makes of a step: cells, gates, code, breaks."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 import torch
 
-from anatomy.chapters.ladder import copies, experiments, graphs, regimes, rungs
+from anatomy.chapters.ladder import copies, experiments, graphs, regimes, requirements, rungs
 from anatomy.chapters.ladder import kernels as ladder_kernels
-from anatomy.chapters.ladder.steps import Size
+from anatomy.chapters.ladder.requirements import Size
 from anatomy.measure import census
 from anatomy.table.errors import AnatomyError, BadParameter
 from tests.fakes.fake_stopwatch import made_up_time
@@ -53,25 +55,25 @@ def tables():
 
 
 def test_the_cells_of_the_page_are_a_crossover_over_width_and_one_over_tokens():
-    cells = regimes.cells(1.0, full=False)
+    cells = requirements.regime_cells(1.0, full=False)
     whole = [cell.width for cell in cells if cell.batch == 8]
     assert whole == sorted(whole) and len(whole) >= 3
     widest = max(cell.width for cell in cells)
     assert len({cell.batch for cell in cells if cell.width == widest}) > 1
-    finer = regimes.cells(1.0, full=True)
+    finer = requirements.regime_cells(1.0, full=True)
     assert len(finer) > len(cells) and len(set(finer)) == len(finer)
     assert all(cell.width % 128 == 0 for cell in finer)
 
 
 def test_shrunk_cells_are_still_what_fp8_takes():
-    for cell in regimes.cells(1 / 64, full=True):
+    for cell in requirements.regime_cells(1 / 64, full=True):
         assert cell.width % 16 == 0 and (cell.batch * cell.sequence) % 16 == 0
 
 
 def test_each_cell_is_one_comparison_with_its_coordinates(tables):
     found = tables("regimes")
-    cells = regimes.cells(TOY["ladder.regimes"]["scale"], full=False)
-    assert list(dict.fromkeys(found.op)) == [regimes.op_of(cell) for cell in cells]
+    cells = requirements.regime_cells(TOY["ladder.regimes"]["scale"], full=False)
+    assert list(dict.fromkeys(found.op)) == [cell.op for cell in cells]
     assert (found.tokens == found.batch * found.sequence).all()
     for _, cell in found[found.role != "again"].groupby("op"):
         assert set(cell.variant) == set(regimes.LABELS)
@@ -97,8 +99,12 @@ def test_gradients_that_stray_make_a_way_void(monkeypatch):
 
 def test_a_cell_that_does_not_fit_says_so_and_the_others_are_measured(monkeypatch):
     cells = [SMALL, Size(48, 1, 1, 16)]
-    plain = regimes.need_bytes
-    monkeypatch.setattr(regimes, "need_bytes", lambda cell: 2**60 if cell == SMALL else plain(cell))
+    plain = requirements.few_ways
+    most = replace(plain(SMALL.op, SMALL), bytes=2**60)
+    given = {SMALL: most}
+    monkeypatch.setattr(
+        requirements, "few_ways", lambda op, cell: given.get(cell) or plain(op, cell)
+    )
     found = regimes.measure(cells, CPU, "eager", 0.02)
     refused = found[found.width == 32]
     assert len(refused) == len(regimes.WAYS) and refused.note.notna().all()

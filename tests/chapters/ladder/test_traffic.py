@@ -13,8 +13,9 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from anatomy import claims
-from anatomy.chapters.ladder import experiments, traffic, traffic_calls
-from anatomy.chapters.ladder.traffic import BOTH, FORWARD, FUSED, IN_BF16, WRITTEN_OUT
+from anatomy.chapters.ladder import experiments
+from anatomy.chapters.ladder.traffic import calls, traffic
+from anatomy.chapters.ladder.traffic.calls import BOTH, FORWARD, FUSED, IN_BF16, WRITTEN_OUT
 from anatomy.table.errors import AnatomyError, BadParameter, MeasurementError
 from tests.chapters.ladder import ladder_traffic_rows
 from tests.claims.test_claims import edited, verdict
@@ -55,7 +56,7 @@ class Operators(TorchDispatchMode):
 @pytest.mark.parametrize("direction", [FORWARD, BOTH])
 @pytest.mark.parametrize("way", [WRITTEN_OUT, IN_BF16])
 def test_the_count_on_paper_is_that_of_the_operators(way, direction):
-    call = traffic_calls.call_of(way, direction, H, T, D, CPU)
+    call = calls.call_of(way, direction, H, T, D, CPU)
     call()
     with Operators({H * T * T: "scores", H * T * D: "vectors", T * T: "mask"}) as seen:
         call()
@@ -68,10 +69,10 @@ def test_the_ways_compute_the_same_attention():
     q, k, v = (torch.randn(1, H, T, D, dtype=torch.bfloat16) for _ in range(3))
     exact = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=True)
     for way in (WRITTEN_OUT, FUSED):
-        found = traffic_calls.WAYS[way](q, k, v)
+        found = calls.WAYS[way](q, k, v)
         torch.testing.assert_close(found.double(), exact, rtol=0.05, atol=0.03)
     unmasked = F.scaled_dot_product_attention(q.double(), k.double(), v.double())
-    found = traffic_calls.WAYS[IN_BF16](q, k, v)
+    found = calls.WAYS[IN_BF16](q, k, v)
     torch.testing.assert_close(found.double(), unmasked, rtol=0.05, atol=0.03)
 
 
@@ -201,7 +202,6 @@ def test_the_table_joins_what_was_counted_and_what_there_was_no_time_for(profile
         "Path(plan['done']).write_text(json.dumps([0, 2]))\n"
         "assert plan['cells'][2]['way'] == 'fused' and plan['device'] == 'cuda:0'\n"
     )
-    monkeypatch.setattr(traffic, "last_level_cache_bytes", lambda where: 2**20)
     table = traffic.measure(2, 8, 64, GPU, 5.0)
     first = table.iloc[0]
     assert first.dram_bytes == 2_002_000 and first.over_fused == 2.0
@@ -226,7 +226,6 @@ def test_a_profiler_that_fails_leaves_rows_with_its_reason(
 ):
     profiler(body)
     monkeypatch.setattr(traffic, "REPORT_S", 0.2)
-    monkeypatch.setattr(traffic, "last_level_cache_bytes", lambda where: 2**20)
     table = traffic.measure(2, 8, 64, GPU, budget_s)
     assert table.note.str.contains(told).all() and table.over_fused.isna().all()
 
@@ -249,7 +248,6 @@ def test_who_may_not_read_counters_is_told_without_the_profiler(
 
 
 def test_what_the_profiler_runs_does_not_outlive_it(profiler, tmp_path, monkeypatch):
-    monkeypatch.setattr(traffic, "last_level_cache_bytes", lambda where: 2**20)
     alive = tmp_path / "alive"
     child = f"import time; time.sleep(1); open({str(alive)!r}, 'w')"
     profiler(
@@ -289,15 +287,15 @@ def test_the_calls_script_marks_each_call_and_stops_when_it_is_late(tmp_path, mo
 
         return call
 
-    monkeypatch.setattr(traffic_calls, "call_of", call_of)
+    monkeypatch.setattr(calls, "call_of", call_of)
     plan, done = tmp_path / "plan", tmp_path / "done"
     told = {"device": "cpu", "repeats": 1, "until": 2**40, "done": str(done)}
     plan.write_text(json.dumps(told | {"cells": [{"way": "large"}, {"way": "small"}]}))
-    traffic_calls.main(str(plan))
+    calls.main(str(plan))
     assert heard == ["small", "start", "mark", "small", "mark", "stop"]
     assert json.loads(done.read_text()) == [1]
     plan.write_text(json.dumps(told | {"cells": [{"way": "small"}], "until": 0}))
-    traffic_calls.main(str(plan))
+    calls.main(str(plan))
     assert json.loads(done.read_text()) == []
 
 

@@ -6,7 +6,16 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from anatomy.chapters.ladder import comparison, copies, experiments, gates, inference, rungs, steps
+from anatomy.chapters.ladder import (
+    comparison,
+    copies,
+    experiments,
+    gates,
+    inference,
+    requirements,
+    rungs,
+    steps,
+)
 from anatomy.measure import stopwatch_for
 from anatomy.table import intervals
 from anatomy.table.errors import AnatomyError, BadParameter
@@ -62,7 +71,7 @@ def void(bench, label: str = "2 amp bf16") -> str:
 
 
 def test_every_rung_computes_what_rung_0_does(table):
-    first = table[table.op == comparison.FORWARD_BACKWARD].set_index("variant")
+    first = table[table.op == requirements.FORWARD_BACKWARD].set_index("variant")
     timed = first[first.median_s.notna() & (first.role != "again")]
     assert set(timed.index) == {*PLAIN, *RUNG_5}, first.note.dropna().to_dict()
     assert timed.loss_error["0 fp32"] == timed.gradient_error["0 fp32"] == 0.0
@@ -85,13 +94,13 @@ def test_all_rungs_have_equal_parameters_and_equal_work(table):
 
 
 def test_the_attention_that_ran_is_named(table):
-    backend = table[table.op == comparison.FORWARD_BACKWARD].set_index("variant").backend
+    backend = table[table.op == requirements.FORWARD_BACKWARD].set_index("variant").backend
     assert backend["0 fp32"] == backend["1 tf32"] == "written out"
     assert backend["2 amp bf16"] == backend["3 default"] == "flash"
 
 
 def test_the_optimizers_step_is_measured_of_what_counts(table):
-    whole = table[table.op == comparison.WITH_OPTIMIZER]
+    whole = table[table.op == requirements.WITH_OPTIMIZER]
     assert set(whole.variant) - {"0 fp32 (again)"} == {
         way.label for way in rungs.TRAINING if way.adamw
     }
@@ -109,7 +118,7 @@ def test_what_a_cpu_can_not_run_says_so_once_for_each_comparison(table):
 
 
 def test_a_rung_is_held_against_the_one_before_it(table):
-    rows = table[table.op == comparison.FORWARD_BACKWARD].set_index("variant")
+    rows = table[table.op == requirements.FORWARD_BACKWARD].set_index("variant")
     assert rows.before["0 fp32"] is None and rows.before["5 fp8 without a graph"] == "3 default"
     found = intervals.ratio_interval(rows.blocks_s["3 default"], rows.blocks_s["2 amp bf16"])
     assert rows.ratio_before["3 default"] == pytest.approx(found.median)
@@ -133,7 +142,7 @@ def test_sizes_that_make_no_model_are_refused(given):
 
 
 def test_the_batch_follows_from_the_width():
-    assert [rungs.batch_of(width) for width in (32, 1024, 2048, 4096, 16384)] == [
+    assert [requirements.batch_of(width) for width in (32, 1024, 2048, 4096, 16384)] == [
         8,
         8,
         4,

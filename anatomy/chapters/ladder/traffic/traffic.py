@@ -21,20 +21,19 @@ from typing import Any
 import pandas as pd
 import torch
 
-from anatomy.chapters.ladder import traffic_calls
-from anatomy.chapters.ladder.traffic_calls import BOTH, FORWARD, FUSED, IN_BF16, WRITTEN_OUT
-from anatomy.measure.cache import last_level_cache_bytes
+from anatomy.chapters.ladder import requirements
+from anatomy.chapters.ladder.traffic.calls import FORWARD, FUSED, IN_BF16, MARK, WRITTEN_OUT, main
+from anatomy.record.requirements import Capacity, left_out
 from anatomy.table.errors import AnatomyError, MeasurementError
 
 Row = dict[str, Any]
 Launch = tuple[str, int, int]  # a kernel, and the bytes that it reads and writes
 
-DIRECTIONS = (FORWARD, BOTH)
 WAYS = (WRITTEN_OUT, IN_BF16, FUSED)
 ITEM, WIDE = 2, 4  # bytes of an element of bfloat16 and of float32
+UNKNOWN = Capacity()  # nothing of it keeps a call away
 PROFILER = "ncu"
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
-SHORTEST, LENGTHS = 512, 3  # a profiler takes a fiftieth of a second for each kernel, or more
 REPEATS = 2  # of each call, if there is time
 REPORT_S = 15.0  # for the call that is running, and for the profiler to write its report
 LOOK_S = 0.1  # between looks at whether the profiler has given up
@@ -138,31 +137,33 @@ def formula(way: str, direction: str, heads: int, sequence: int, width: int) -> 
 def cells(heads: int, width: int, longest: int) -> list[Row]:
     """What is called, shortest first, each length with `heads` heads, whose scores fit a cache
     where it is short, and with as many as the tokens of the longest make up, as a batch has."""
-    lengths = []
-    while longest >= SHORTEST and len(lengths) < LENGTHS:
-        lengths.insert(0, longest)
-        longest //= 4
-    lengths = lengths or [longest]
     found = {}
-    for T in lengths:
-        for H in (heads, heads * lengths[-1] // T):
-            for direction in DIRECTIONS:
-                for way in WAYS:
-                    cell = {"way": way, "direction": direction, "heads": H, "sequence": T}
-                    found[tuple(cell.values())] = cell | {"width": width}
+    for T, H in requirements.shapes(heads, longest):
+        for direction in requirements.DIRECTIONS:
+            for way in WAYS:
+                cell = {"way": way, "direction": direction, "heads": H, "sequence": T}
+                found[tuple(cell.values())] = cell | {"width": width}
     return list(found.values())
 
 
 def measure(
-    heads: int, width: int, longest: int, where: torch.device, limit_s: float
+    heads: int,
+    width: int,
+    longest: int,
+    where: torch.device,
+    limit_s: float,
+    on: Capacity = UNKNOWN,
 ) -> pd.DataFrame:
-    """The table of `ladder.traffic`; after `limit_s` seconds no further call is counted."""
+    """The table of `ladder.traffic`; after `limit_s` seconds no further call is counted, and none
+    for which the device, of which `on` tells, has no room."""
     wanted = cells(heads, width, longest)
+    left = left_out(requirements.traffic(on, heads, width, longest), on)
+    there = [place for place, cell in enumerate(wanted) if _op(cell) not in left]
     try:
-        counted, why = counters(wanted, where, limit_s), "there was no time left for it"
+        found = counters([wanted[place] for place in there], where, limit_s) if there else {}
+        counted, why = {there[n]: row for n, row in found.items()}, "there was no time left for it"
     except AnatomyError as error:
         counted, why = {}, str(error)
-    cache = last_level_cache_bytes(where)
     rows = []
     for place, cell in enumerate(wanted):
         shape = {name: cell[name] for name in ("heads", "sequence", "width")}
@@ -170,26 +171,31 @@ def measure(
         read, written, times = formula(way, direction, **shape)
         least = sum(formula(FUSED, direction, **shape)[:2])
         row = {
-            "op": f"{direction} T={cell['sequence']} H={cell['heads']}",
+            "op": _op(cell),
             "variant": way,
             "role": "control" if way == FUSED else "variant",
             "direction": direction,
             **shape,
             "passes": times,
             "score_bytes": shape["heads"] * shape["sequence"] ** 2 * ITEM,
-            "cache_bytes": cache,
+            "cache_bytes": on.cache_bytes,
             "formula_read_bytes": read,
             "formula_written_bytes": written,
             "formula_bytes": read + written,
             "formula_over_fused": (read + written) / least,
         }
-        rows.append(row | (counted.get(place) or {"note": f"counters not read: {why}"}))
+        unread = {"note": f"counters not read: {left.get(row['op'], why)}"}
+        rows.append(row | (counted.get(place) or unread))
     fused = {row["op"]: row.get("dram_bytes") for row in rows if row["variant"] == FUSED}
     for row in rows:
         both = row.get("dram_bytes"), fused[row["op"]]
         row["over_fused"] = both[0] / both[1] if all(both) else None
         row["over_formula"] = both[0] / row["formula_bytes"] if both[0] else None
     return pd.DataFrame(rows).assign(device=where.type)
+
+
+def _op(cell: Row) -> str:
+    return requirements.traffic_op(cell["direction"], cell["sequence"], cell["heads"])
 
 
 def counters(wanted: Sequence[Row], where: torch.device, limit_s: float) -> dict[int, Row]:
@@ -217,7 +223,7 @@ def counters(wanted: Sequence[Row], where: torch.device, limit_s: float) -> dict
             encoding="utf-8",
         )
         # Run by itself: what the package imports would be loaded under the profiler too.
-        script = inspect.getsourcefile(traffic_calls.main)
+        script = inspect.getsourcefile(main)
         command = [profiler, "--profile-from-start", "off", "--log-file", str(log), "--csv"]
         command += ["--page", "raw", "--print-units", "base", "--print-kernel-base", "function"]
         command += ["--clock-control", "none", "--cache-control", "none"]
@@ -303,7 +309,7 @@ def by_cell(found: Sequence[Launch], done: Sequence[int]) -> dict[int, Row]:
     the lowest and highest are of all. MeasurementError: the marks are not where they belong."""
     parts: list[list[Launch]] = []
     for launch in found:
-        if traffic_calls.MARK in launch[0]:
+        if MARK in launch[0]:
             parts.append([])
         elif parts:
             parts[-1].append(launch)

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 WRITTEN_OUT, IN_BF16, FUSED = "written out", "written out, all in bf16", "fused"
 FORWARD, BOTH = "forward", "forward and backward"
 MARK = "spin_kernel"  # before and after a call: it only lets time go by
-FLUSHES = 8  # caches that are read to empty one
+FLUSHES = 8  # caches that are read to empty one; in `requirements` as well
 
 
 def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
