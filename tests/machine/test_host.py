@@ -72,6 +72,7 @@ def test_this_host_is_known_without_torch_by_the_same_words(two_h200):
     assert host.here() == {
         "slug": told["slug"],
         "card": told["card"],
+        "cards": [host.describe(f"cuda:{index}")["card"] for index in range(2)],
         "driver": told["driver"],
         "torch": "2.11.0+cu130",
         "cuda": "13.0",

@@ -18,7 +18,6 @@ from anatomy.chapters.sync_points.requirements import bench_sides
 from anatomy.chapters.sync_points.synchronizations import found_in, with_shares, with_wait
 from anatomy.chapters.sync_points.trace import MOST_STEPS
 from anatomy.comparison import compare
-from anatomy.measure.sampling import WALL_BATCH_S
 from anatomy.numerics import formats
 from anatomy.parts import grid, memory
 from anatomy.parts.grid import joined, with_counts
@@ -35,6 +34,7 @@ VALUES = (0.3, 0.07)
 # A product longer than this is repeated a quarter as often as was asked: it varies less, and a
 # table of fifty iterations of 25 ms would take longer than all others together.
 LONG_S, QUARTER = 5e-3, 4
+ENOUGH_S = 16e-3  # of a wait behind a shorter product, a share of the samples is enough
 # A sample ends with a synchronize. If it held one long product alone, the loop without a wait would
 # wait as often as the others; of so many iterations it waits once.
 LONG_ROUNDS = 5
@@ -177,7 +177,8 @@ def behind_product(
     kernel = table.iloc[0]
     yield table.assign(kernel_s=kernel.median_s)
 
-    samples = least_samples(iters, kernel.median_s)
+    turns = least_turns(iters, kernel.median_s)
+    samples = max(1, math.ceil(turns * min(1.0, kernel.median_s / ENOUGH_S)))
     acts = lines.about(few, sink)
     waits = {BEHIND[name]: lines.then(row, product, acts[name]) for name in BEHIND}
     table = measured({"queue": queue} | waits, "host_enqueue", f"behind {side}", iters=samples)
@@ -195,7 +196,7 @@ def behind_product(
         {name: repeated(call, each) for name, call in calls.items()},
         "step_wall",
         f"loop {side}",
-        iters=math.ceil(samples / each),
+        iters=math.ceil(turns / each),
         budget_s=BUDGET_S + seconds_of(each, len(calls) * kernel.median_s),
     )
     table = per_iteration(table, each)
@@ -209,10 +210,9 @@ def behind_product(
     )
 
 
-def least_samples(iters: int, kernel_s: float) -> int:
-    """Samples that hold `iters` iterations of `kernel_s` at the least, short ones in batches."""
-    wanted = iters / QUARTER if kernel_s > LONG_S else iters
-    return max(1, math.ceil(wanted * min(1.0, kernel_s / WALL_BATCH_S)))
+def least_turns(iters: int, kernel_s: float) -> int:
+    """Iterations of a loop at the least: `iters`, or of a long kernel a quarter of them."""
+    return math.ceil(iters / QUARTER) if kernel_s > LONG_S else iters
 
 
 def rounds_of(kernel_s: float) -> int:

@@ -50,9 +50,8 @@ def test_a_call_does_its_acts_in_order_and_returns_the_result():
 
 
 def test_iterations_are_counted_and_long_products_take_a_quarter():
-    assert sync_points.least_samples(50, 2e-6) == 1, "one sample holds thousands of them"
-    assert sync_points.least_samples(50, 4e-3) == 13
-    assert sync_points.least_samples(50, 25e-3) == 13 == math.ceil(50 / 4)
+    assert sync_points.least_turns(50, 4e-3) == 50
+    assert sync_points.least_turns(50, 25e-3) == 13 == math.ceil(50 / 4)
 
 
 def test_the_share_of_a_wait_is_of_the_same_blocks_as_its_ratio():

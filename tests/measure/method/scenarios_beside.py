@@ -4,6 +4,7 @@ host's clock, what comes before and after, the census, and the stopwatch for lon
 
 import os
 import sys
+from tempfile import TemporaryDirectory
 from unittest import mock
 
 import torch
@@ -235,6 +236,15 @@ def a_long_call_and_work_beside_it(gpu):
     watch = stopwatch_for("cuda:0")
     beside = [watch.leaves_work(gpu.callable(s, stream="side")) for s in (1e-3, 60e-3)]
     return beside, compared(gpu, {"long": gpu.callable(50e-3)}, watch=watch)
+
+
+@scenario()
+def blocks_take_turns_with_another_cards(gpu):
+    with TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"ANATOMY_TURNS": folder}):
+        return [
+            compared(gpu, {"a": gpu.callable(SHORT_S)}, quantity=quantity)
+            for quantity in ("gpu_warm", "host_enqueue", "step_wall")
+        ]
 
 
 @scenario()
