@@ -80,6 +80,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
         from anatomy.machine import host as machine
         from anatomy.record import recorder
 
+        side_by_side = options.gpus(gpus)
         if prune and targets:
             raise BadParameter("--prune looks at all pages; give it no PAGE or EXPERIMENT.")
         if once_more and (remeasure or prune):
@@ -108,7 +109,7 @@ def add(app: typer.Typer, package: Path | None) -> None:
                 timeout_s=timeout,
                 allow_foreign=allow_foreign,
                 package=package,
-                gpus=options.gpus(gpus),
+                gpus=side_by_side,
             )
             print(outcome.report(), file=sys.stderr)
             if outcome.failed:

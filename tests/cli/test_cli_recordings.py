@@ -177,6 +177,13 @@ def test_a_plan_without_a_gpu_tells_how_the_machine_of_the_site_stands(
     assert "0 of 1 to measure" in run("record", "--plan")[1]
 
 
+@pytest.mark.parametrize("given", ["0", "two", "-1"])
+def test_a_number_of_gpus_that_is_none_is_refused_by_a_plan_too(run, root, monkeypatch, given):
+    shows(monkeypatch, ("toy.fine", {"size": 8}, "b.md:3"))
+    status, out, err = run("record", "--plan", "--gpus", given)
+    assert (status, out) == (2, "") and "it must be a number from 1 on, or all" in err
+
+
 def test_a_plan_tells_what_this_card_takes_and_leaves_out(root, monkeypatch, capsys):
     size = driver.Size(8 * 2**30, (7, 5), 4 * 2**20)
     monkeypatch.setattr(host, "first_card", lambda: size)

@@ -73,8 +73,12 @@ def put(incoming: Incoming, root: Path, folder: Path) -> Path:
     stands alone keeps its bytes, and with them what it was hashed over."""
     new = recording.load(incoming.file).data
     defaults = signatures.signature(new["experiment"]).defaults
-    joined = occasions.adding({**new, "occasions": []}, root, defaults)
-    if joined["occasions"]:
+    here = occasions.adding({**new, "occasions": []}, root, defaults)["occasions"]
+    if here:
+        # Either may know the other's: a set that was exported from here has been measured since.
+        told = {each["started_at"]: each for each in (*new.get("occasions", ()), *here)}
+        every = [told[began] for began in sorted(told) if began != new["started_at"]]
+        joined = {**new, "occasions": every[-schema.MOST :]}
         return recording.save(joined, folder, defaults=defaults)
     target = folder / incoming.place
     target.parent.mkdir(parents=True, exist_ok=True)

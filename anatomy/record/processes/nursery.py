@@ -1,7 +1,7 @@
 """Worker processes that start warm: forked off one that has imported what takes seconds to import.
 
-A fresh process spends five to seven seconds on importing torch, its compiler and pandas before it
-measures anything. Here one process imports them, touches no GPU, and forks. A fork begins with an
+A fresh process spends seconds on importing torch, its compiler and pandas before it measures
+anything. Here one process imports them, touches no GPU, and forks. A fork begins with an
 untouched CUDA, imports the experiment's code as it is then, and has its own memory and allocator.
 What forks share is where libraries were loaded, so several fresh processes that are to be compared
 with each other are started by `isolation` one by one instead.

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from anatomy.record import loading, recording
+from anatomy.record import loading, occasions, recording, signatures
 from anatomy.record.exchange import incoming
 from anatomy.record.provenance import canonical
 from anatomy.table.errors import RecordingError
@@ -158,6 +158,19 @@ def test_what_was_measured_later_by_the_same_code_is_one_more_occasion(folders):
     joined = recording.load(file).data
     assert joined["started_at"].startswith("2026-11-21")
     assert [each["started_at"][:10] for each in joined["occasions"]] == ["2026-11-20"]
+
+
+def test_earlier_occasions_of_both_sides_are_kept_in_their_order(folders):
+    save(folders[1], day=20)
+    save(folders[0], day=19)
+    file = save(folders[0] / "elsewhere", day=21)
+    defaults = signatures.signature("contiguity.bench").defaults
+    later = occasions.adding(recording.load(file).data, folders[0], defaults)
+    file.unlink()
+    recording.save(later, folders[0], defaults=defaults)
+    (joined,) = incoming.take(incoming.look(*folders), folders[1])
+    told = recording.load(joined).data["occasions"]
+    assert [each["started_at"][8:10] for each in told] == ["19", "20"]
 
 
 def test_one_named_by_defaults_of_another_day_makes_room_for_the_new_name(folders, monkeypatch):
