@@ -3,8 +3,9 @@
 Blocks of one run say how well that run was measured, and little of where a later one lands. A
 recording keeps what earlier occasions found. Occasions are taken to be exchangeable: the next
 differs from those seen as these do from each other. There are few per row and many rows, so rows
-are pooled, by who paces them (`anatomy.judge.pace`), for hosts differ more than GPUs; what is not
-known counts as the host's. All is reckoned in factors, for a slower host slows all by one.
+are pooled, by who paces them (`anatomy.judge.pace`), for hosts differ more than GPUs, and a ratio
+of what the host paces to what the GPU paces differs most; what is not known counts as that. All is
+reckoned in factors, for a slower host slows all by one.
 
 **The interval** spans the intervals of all occasions, and on both sides a *reach* more, a factor
 that is common to a class. A row whose occasions differ much so has a wide interval, one that the
@@ -38,14 +39,14 @@ from typing import Any
 from anatomy.judge import replication
 from anatomy.judge.comparisons import RATIOS, TIMES, Circumstances, Judged, Row
 from anatomy.judge.merging import NAMES
-from anatomy.judge.pace import GPU, HOST
+from anatomy.judge.pace import HOST, MIXED, of_ratio
 from anatomy.judge.replication import Replicated
 from anatomy.table import columns, intervals, units
 from anatomy.table.intervals import Interval
 
 FIGURES = (*TIMES, *RATIOS)  # what is kept of an earlier occasion
 SHARE = 0.95  # of later figures that an interval is to hold
-COLUMNS = ("occasions", "occasion_medians_s", "occasion_ratios", "reach")
+COLUMNS = ("occasions", "occasion_medians_s", "occasion_ratios", "reach", "reach_mixed")
 # Class of rows -> column of a figure -> factor.
 Reach = Mapping[str, Mapping[str, float]]
 
@@ -56,7 +57,7 @@ class Seen:
 
     row: Row = field(repr=False)  # of the newest occasion
     place: int  # of the row in its table
-    pace: str  # its class, `GPU` or `host`
+    pace: str  # its class: `GPU`, `host`, or `MIXED` of a ratio
     figure: str  # its column, `median_s` or `ratio`
     found: tuple[Interval, ...]  # oldest first
 
@@ -83,14 +84,14 @@ def seen(rows: Sequence[Row], earlier: Sequence[Mapping[str, Sequence]]) -> Iter
         if "paced_by" not in row:  # it has no time, or none yet
             continue
         own, control = row["paced_by"], paces.get(_called(row, row.get("control")))
-        for names, gpu in ((TIMES, own == GPU), (RATIOS, own == control == GPU)):
+        for names, pace in ((TIMES, own or HOST), (RATIOS, of_ratio(own, control))):
             if names == RATIOS and row.get("role") == "again":  # it is the noise floor
                 continue
             # The newest last; where the figure is not there, nothing is to be said of it.
             found = [_interval([_at(each, name, place) for name in names]) for each in earlier]
             found = [*filter(None, found), _interval([row.get(name) for name in names])]
             if found[-1] and len(found) > 1:
-                yield Seen(row, place, GPU if gpu else HOST, names[0], tuple(found))
+                yield Seen(row, place, pace, names[0], tuple(found))
 
 
 def telling(figures: Iterable[Seen]) -> list[Seen]:
@@ -119,13 +120,16 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
     reach = known.reach() or pooled(telling(figures))
     new = {place for place, row in enumerate(rows) if "occasions" not in row}
     for each in (each for each in figures if each.place in new):
-        row, factor = rows[each.place], reach.get(each.pace, {}).get(each.figure, 1.0)
+        row, factor = rows[each.place], _factor(reach, each.pace, each.figure)
         low, high = span(each.found, factor)
         if each.figure == "median_s":
-            of_ratios = reach.get(GPU if row.get("paced_by") == GPU else HOST, {}).get("ratio", 1.0)
             medians = [*(_at(one, "median_s", each.place) for one in known.earlier)]
             found = {"low_s": low, "high_s": high, "occasions": len(each.found)}
-            found |= {"occasion_medians_s": [*medians, row["median_s"]], "reach": of_ratios}
+            found |= {
+                "occasion_medians_s": [*medians, row["median_s"]],
+                "reach": _factor(reach, each.pace, "ratio"),
+            }
+            found["reach_mixed"] = _factor(reach, MIXED, "ratio")
         else:
             ratios = [_at(one, "ratio", each.place) for one in known.earlier]
             found = {
@@ -135,6 +139,14 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
             }
             found["verdict"] = remaining(row.get("verdict"), low, high)
         yield each.place, found
+
+
+def _factor(reach: Reach, pace: str, figure: str) -> float:
+    """How far figures of a class reach; as far as the host's, where no mixed ratio was seen."""
+    found = reach.get(pace, {}).get(figure)
+    if found is None and pace == MIXED:
+        found = reach.get(HOST, {}).get(figure)
+    return found or 1.0
 
 
 def remaining(verdict: str | None, low: float, high: float) -> str | None:
@@ -153,7 +165,8 @@ def ratio(above: Mapping[str, Any], below: Mapping[str, Any]) -> Replicated:
     if not pairs:
         return found
     ratios = (over / under for over, under in pairs)
-    reach = max(row.get("reach") or 1.0 for row in (above, below))
+    mixed = of_ratio(above.get("paced_by"), below.get("paced_by")) == MIXED
+    reach = max(row.get("reach_mixed" if mixed else "reach") or 1.0 for row in (above, below))
     low, high = span([found.interval, *(Interval(each, each, each) for each in ratios)], reach)
     return replace(found, interval=replace(found.interval, low=low, high=high))
 

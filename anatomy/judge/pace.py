@@ -10,6 +10,9 @@ from anatomy.judge.comparisons import Circumstances, Judged, Row, compared
 from anatomy.table import units
 
 GPU, HOST = "GPU", "host"
+# A ratio of two rows with one pace each. A slower host slows both rows of a host-paced ratio, and
+# one of such a ratio.
+MIXED = "GPU and host"
 # Without a profile: where asking for a step takes at least so much of the step's time, the host
 # sets the pace. What is asked for comes unevenly, so that the GPU waits before the two are equal.
 WITHOUT_PROFILE = 0.8
@@ -40,6 +43,11 @@ def of_step(row: Mapping[str, Any]) -> str | None:
     if units.missing(asking) or units.missing(running):
         return None
     return HOST if asking >= running else GPU
+
+
+def of_ratio(over: str | None, under: str | None) -> str:
+    """Who paces a ratio of two rows, by who paces each; what is not known may be the host's."""
+    return over if over == under and over else MIXED
 
 
 def of_comparisons(rows: Sequence[Row], known: Circumstances) -> Judged:

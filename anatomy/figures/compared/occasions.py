@@ -9,13 +9,13 @@ from anatomy.figures.charts import svg
 from anatomy.judge import again
 from anatomy.judge.again import Agreement
 from anatomy.judge.occasions import Seen, pooled
-from anatomy.judge.pace import GPU, HOST
+from anatomy.judge.pace import GPU, HOST, MIXED
 from anatomy.record import occasions as kept
 from anatomy.record import recording
 from anatomy.record.showing import Showing, current
 from anatomy.table import units
 
-WHO = {GPU: "the GPU paces", HOST: "the host paces"}
+WHO = {GPU: "the GPU paces", HOST: "the host paces", MIXED: "the GPU and the host pace"}
 WHAT = {"median_s": "times", "ratio": "ratios"}
 AGAIN = "pytorch-gpu-anatomy record --again"
 

@@ -1,9 +1,11 @@
 """Several GPUs of one host, each measured on by a thread of the recorder with workers of its own.
 
 What a GPU paces is measured side by side. Where the host sets the pace, two would slow each other
-down, so that workers take turns there: `anatomy.measure.turns`, in a folder that all share.
+down, so that workers take turns there: `anatomy.measure.turns`, in a folder that all share. And
+what one compiles would take cores from what another measures, so each has cores of its own.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
@@ -32,9 +34,18 @@ def run(lane: Lane, given: Sequence[driver.Card]) -> None:
     if len(given) < 2:
         lane({})
         return
+    shares = _cores(len(given))
     with isolation.temporary_folder() as turns, ThreadPoolExecutor(len(given)) as threads:
-        own = ({"CUDA_VISIBLE_DEVICES": f"GPU-{card.uuid}"} for card in given)
-        begun = [threads.submit(lane, each | {"ANATOMY_TURNS": turns}) for each in own]
+
+        def keep_to(cores: set[int], uuid: str) -> None:
+            if cores:
+                os.sched_setaffinity(0, cores)  # this thread's, and so that of all it starts
+            lane({"CUDA_VISIBLE_DEVICES": f"GPU-{uuid}", "ANATOMY_TURNS": turns})
+
+        begun = [
+            threads.submit(keep_to, cores, card.uuid)
+            for cores, card in zip(shares, given, strict=True)
+        ]
         try:
             wait(begun, return_when=FIRST_EXCEPTION)
         finally:  # Ctrl-C, too
@@ -43,3 +54,12 @@ def run(lane: Lane, given: Sequence[driver.Card]) -> None:
     errors = [error for each in begun if (error := each.exception())]
     for error in sorted(errors, key=lambda error: isinstance(error, KeyboardInterrupt)):
         raise error
+
+
+def _cores(count: int) -> list[set[int]]:
+    """The cores of this process in as many equal shares; empty ones where it can't be bound."""
+    if not hasattr(os, "sched_getaffinity"):
+        return [set()] * count
+    every = sorted(os.sched_getaffinity(0))
+    each = len(every) // count
+    return [set(every[at * each : (at + 1) * each]) for at in range(count)]
