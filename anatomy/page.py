@@ -27,6 +27,9 @@ from anatomy.figures import commands, framing, tables
 from anatomy.figures.charts import figures, strips
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
+from anatomy.figures.diagrams.chip import chip as chip
+from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
+from anatomy.figures.diagrams.queues import queues as queues
 from anatomy.figures.diagrams.strides import strides as strides
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
@@ -34,6 +37,7 @@ from anatomy.figures.ledger_table import ledger as ledger
 from anatomy.figures.machines import machines as machines
 from anatomy.figures.matrices import matrix as matrix
 from anatomy.figures.payoffs import payoff as payoff
+from anatomy.figures.placed import placed as placed
 from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques
 from anatomy.figures.text import spans
