@@ -31,6 +31,7 @@ from anatomy.figures.diagrams.chip import chip as chip
 from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
 from anatomy.figures.diagrams.queues import queues as queues
 from anatomy.figures.diagrams.strides import strides as strides
+from anatomy.figures.diagrams.worths import worths as worths
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger
