@@ -22,12 +22,15 @@ Titles = tuple[str, str]  # of the horizontal axis and of the vertical one
 TEXT, MUTED, GRID = "var(--chart-text)", "var(--chart-muted)", "var(--chart-grid)"
 BAND, TONE = "var(--chart-band)", "var(--chart-tone)"
 BETTER, WORSE = "var(--chart-better)", "var(--chart-worse)"
+PAPER = "var(--md-default-bg-color)"  # the page's own colour
 SERIES = [f"var(--chart-{number})" for number in range(1, 7)]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 ROW, CHARACTER, GAP = 26, 6.3, 12  # pixels: a row, a letter of a label, its distance from the axis
 CODE = 6.7  # pixels: a letter of code
-STACKED = 38  # pixels: a row whose name stands above its mark
-KEY = 24  # pixels of a series' mark in the legend, with the gaps around it
+STACKED = 40  # pixels: a row whose name stands above its mark
+# Pixels of a series' mark in the legend, and behind its name: a browser's letters may be wider than
+# those that the picture was drawn with.
+KEY, BEHIND = 34, 22
 DESK = 500  # pixels: a wider picture is a desk's, a narrower one a phone's
 FONT = "system-ui, sans-serif"
 MONOSPACE = "monospace"  # the stylesheet knows it by this name
@@ -65,6 +68,7 @@ def legend(names: Sequence = (), width: float = 0, **how: Any) -> alt.Legend:
     sizes = [len(str(name)) * CHARACTER + KEY for name in names]
     columns = 0 if sum(sizes) <= width or not sizes else max(1, int(width // max(sizes)))
     usual = {"orient": "top", "title": None, "symbolSize": 70, "columns": columns}
+    usual |= {"columnPadding": BEHIND}
     return alt.Legend(**usual | how)
 
 
@@ -169,7 +173,13 @@ def row_names(data: Data, width: int, *, code: bool = True) -> tuple[alt.Y, list
     y = alt.Y("label:N", sort=names, title=None, axis=axis)
     if beside:
         return y, [], ROW * len(names)
-    how = {"align": "left", "baseline": "bottom", "dy": -9} | ({"font": MONOSPACE} if code else {})
+    # Lines of the plot may pass behind a name: it has an edge in the colour of the page.
+    edge = {"stroke": PAPER, "strokeWidth": 3}
+    how = (
+        {"align": "left", "baseline": "bottom", "dy": -8}
+        | edge
+        | ({"font": MONOSPACE} if code else {})
+    )
     above = words(on([{"label": name} for name in names], y=y), "label", how, x=alt.value(0))
     return y, [above], STACKED * len(names)
 
@@ -206,7 +216,7 @@ def configured(drawn: alt.TopLevelMixin) -> Spec:
     spec = drawn.configure(
         font=FONT,
         background="transparent",
-        padding=2,
+        padding={"left": 2, "right": 8, "top": 2, "bottom": 2},
         view={"stroke": None},
         axis={**coloured, **small, **axes},
         legend={**coloured, **small, "symbolFillColor": MUTED, "labelLimit": 0},

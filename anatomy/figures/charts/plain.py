@@ -67,7 +67,8 @@ def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Sp
     data = []
     for row in table:
         colour, shape = MARKS.get(row.get("verdict"), (MUTED, "circle"))
-        data.append(_point(row, "ratio", 1.0) | {"colour": colour, "shape": shape})
+        text = f"{units.significant(row['ratio'])}×"
+        data.append(_point(row, "ratio", 1.0) | {"text": text, "colour": colour, "shape": shape})
     others = [{"label": c["variant"], "value": c["ratio"], "hover": c["hover"]} for c in cited]
     label, beside = grammar.label_width(data, width), grammar.text_width(data)
     ends = [1 - floor, 1 + floor, *grammar.ends_of(data), *grammar.ends_of(others, "value")]

@@ -6,9 +6,8 @@ from math import exp, log
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, DESK, LOG_TICKS, SERIES, TEXT, Data, Spec
+from anatomy.figures.charts.grammar import BAND, DESK, LOG_TICKS, PAPER, SERIES, TEXT, Data, Spec
 
-PAPER = "var(--md-default-bg-color)"  # the page's own colour: text on what is coloured
 LEAST = 30  # pixels of a part that has room for its share
 BAR = 15  # pixels
 SHARE = 10.5  # pixels of type; a phone is a little narrower than its picture
