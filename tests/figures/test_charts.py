@@ -9,6 +9,7 @@ import pytest
 from anatomy.figures.charts import grammar, loglog, plain, svg
 from anatomy.judge import rows
 from anatomy.record import showing
+from anatomy.table import units
 from anatomy.table.errors import UnknownName
 from tests.fakes import synthetic
 
@@ -131,12 +132,12 @@ def test_ids_are_unique_on_a_page_and_references_follow_them(html):
 def test_colours_are_properties_of_the_page(html):
     colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', html))
     fixed = {c for c in colours if not c.startswith("var(--chart-") and not c.startswith("url(")}
-    assert fixed <= {"none", "transparent"}, fixed
+    assert fixed <= {"none", "transparent", grammar.PAPER}, fixed
 
 
 def test_digits_of_figures_are_not_touched_by_the_rounding_of_coordinates(html):
     row = next(row for row in table(**MATMUL) if row["variant"] == "sliced_offset_view")
-    assert f">{rows.printed(row, 'ratio')}</text>" in html
+    assert f">{units.significant(row['ratio'])}×</text>" in html
     assert f"<title>sliced_offset_view: {rows.printed(row, 'ratio')}, 95% interval" in html
     assert not re.search(r' transform="[^"]*\d\.\d{3}', html)
 

@@ -30,7 +30,7 @@ CODE = 6.7  # pixels: a letter of code
 STACKED = 40  # pixels: a row whose name stands above its mark
 # Pixels of a series' mark in the legend, and behind its name: a browser's letters may be wider than
 # those that the picture was drawn with.
-KEY, BEHIND = 34, 22
+KEY, BEHIND = 32, 20
 DESK = 500  # pixels: a wider picture is a desk's, a narrower one a phone's
 FONT = "system-ui, sans-serif"
 MONOSPACE = "monospace"  # the stylesheet knows it by this name
@@ -174,12 +174,8 @@ def row_names(data: Data, width: int, *, code: bool = True) -> tuple[alt.Y, list
     if beside:
         return y, [], ROW * len(names)
     # Lines of the plot may pass behind a name: it has an edge in the colour of the page.
-    edge = {"stroke": PAPER, "strokeWidth": 3}
-    how = (
-        {"align": "left", "baseline": "bottom", "dy": -8}
-        | edge
-        | ({"font": MONOSPACE} if code else {})
-    )
+    how = {"align": "left", "baseline": "bottom", "dy": -8, "stroke": PAPER, "strokeWidth": 3}
+    how |= {"font": MONOSPACE} if code else {}
     above = words(on([{"label": name} for name in names], y=y), "label", how, x=alt.value(0))
     return y, [above], STACKED * len(names)
 
