@@ -42,6 +42,7 @@ OURS = {
     "figures/ledger_table.py: classes",
     "figures/ledger_table.py: head",
     "figures/ledger_table.py: key",
+    "figures/ledger_table.py: len(HEADS)",
     "figures/ledger_table.py: of",
     "figures/ledger_table.py: title",
     "figures/matrices.py: kind",
