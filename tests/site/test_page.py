@@ -212,7 +212,7 @@ def test_the_matrix_shows_each_ratio_with_interval_and_verdict_and_gaps_for_the_
 def test_the_seeds_figures_stand_beside_ours_and_are_called_cited():
     told = text(call("seed_beside", "fp16-2048", "matmul"))
     assert "RTX 5070 (cited)" in told and "0.6576 ms" in told and "1.99×" in told
-    assert "cited from seeds/001:126" in told
+    assert "cited from the original suite's guide to tensor semantics, on contiguity" in told
     assert "Toy GPU, µs" in told
 
 
