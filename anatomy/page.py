@@ -27,6 +27,8 @@ from anatomy.figures import commands, framing, tables
 from anatomy.figures.charts import figures, strips
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
+from anatomy.figures.diagrams.host_and_gpu import host_and_gpu as host_and_gpu
+from anatomy.figures.diagrams.staging import staging as staging
 from anatomy.figures.diagrams.strides import strides as strides
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve

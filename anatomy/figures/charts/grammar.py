@@ -55,7 +55,7 @@ def members(data: Data, field: str = "series") -> list:
 
 def legend(**how: Any) -> alt.Legend:
     """A legend above the plot."""
-    return alt.Legend(**{"orient": "top", "title": None, "symbolSize": 70} | how)
+    return alt.Legend(**{"orient": "top", "title": None, "symbolSize": 70, "labelLimit": 0} | how)
 
 
 def series(
