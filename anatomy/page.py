@@ -30,6 +30,7 @@ from anatomy.figures.compared.two_machines import compared as compared
 from anatomy.figures.diagrams.host_and_gpu import host_and_gpu as host_and_gpu
 from anatomy.figures.diagrams.staging import staging as staging
 from anatomy.figures.diagrams.strides import strides as strides
+from anatomy.figures.diagrams.waiting_lines import waiting_lines as waiting_lines
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger
