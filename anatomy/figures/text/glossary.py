@@ -53,7 +53,7 @@ class Term:
 
 
 def terms(text: str) -> list[Term]:
-    """The terms of a glossary's Markdown, in its order; AnatomyError where a word is there twice."""
+    """The terms of a glossary, in its order; AnatomyError where a word is there twice."""
     found, taken = [], set()
     for entry in _ENTRY.finditer(text):
         names = tuple(name.strip() for name in entry["names"].split(","))
@@ -136,7 +136,8 @@ def _pieces(html: str) -> Iterator[tuple[str, str | None]]:
             while open_tags and open_tags.pop()[0] != name:
                 pass
         elif name and name not in _VOID and not tag["rest"].endswith("/"):
+            made = name == "table" and " class=" in tag["rest"]  # by a program, not written
             hovers = " title=" in tag["rest"]
-            open_tags.append((name, hovers or name in _LEFT_ALONE))
+            open_tags.append((name, hovers or made or name in _LEFT_ALONE))
         yield tag[0], "" if tag["end"] else name
     yield html[at:], None
