@@ -38,8 +38,9 @@ def judged(rows: Sequence[Mapping[str, Any]], known: Circumstances | None = None
 
 
 def kept(rows: Sequence[Mapping[str, Any]], known: Circumstances | None = None) -> list[Row]:
-    """`rows` without the columns that `judged` gives them: what a recording keeps."""
-    follows = following(rows, known or Circumstances())
+    """`rows` without the columns that `judged` gives them: what a recording keeps. Ends that a row
+    without blocks has of its own stay, though earlier occasions widen them."""
+    follows = following(rows, replace(known or Circumstances(), earlier=()))
     return [
         {name: value for name, value in row.items() if name not in more}
         | ({"note": note} if (note := comparisons.own_note(row)) else {})

@@ -164,7 +164,7 @@ def _regime(row: Row) -> Row:
     if "period_s" not in row:
         return {}
     if row["period_s"] is None:  # a CPU's, or a time of the host alone
-        return {"regime": None} if row.get("regime") is None else {}
+        return {"regime": None}
     measured = {name: row.get(name) for name in ("enqueue_s", "period_s", "gap_share")}
     return {"regime": gates.regime(**measured)}
 

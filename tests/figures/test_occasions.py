@@ -53,6 +53,21 @@ def test_two_occasions_are_drawn_counted_and_told(root):
     assert " 100% 0 " in text(line), "the same ratios have the same verdicts"
 
 
+def test_ratios_of_two_paces_are_drawn_and_counted_apart(root):
+    file = root / synthetic.MACHINE / "contiguity.bench" / "default.json"
+    again(file, lambda row: 1.25)
+    rows = recording.load(file).data["rows"]
+    hosts = ("contiguous_half", "as_strided_view")  # the second is compared with the first
+    rows = [dict(row, launch_inclusive=row["variant"] in hosts) for row in rows]
+    again(file, lambda row: 1.25, rows=rows, day=23)
+    html = shown(root)
+    assert 'style="--abreast: 3"' in html
+    for who in ("the GPU paces", "the host paces", "the GPU and the host pace"):
+        (title,) = re.findall(rf"(\d+) ratios that {who}<", html)
+        (line,) = re.findall(rf"<tr[^>]*><t.[^>]*>ratios that {who}<.*?</tr>", html)
+        assert f" {title} " in text(line)
+
+
 def test_the_sources_count_occasions_and_name_the_host_behind_what_it_paces(root):
     showing = Showing(root=root, machine=synthetic.MACHINE)
     with using(showing):

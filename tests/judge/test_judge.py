@@ -1,14 +1,15 @@
-"""What follows from a recording's rows is what was stored beside them, and is read from nothing."""
+"""What follows from a recording's rows follows from what was measured, and from nothing else."""
 
 import ast
 import copy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from anatomy import judge, page
-from anatomy.judge import comparisons, limits, merging, occasions, rules
+from anatomy.judge import comparisons, limits, merging, rules
 from anatomy.judge.comparisons import Circumstances
 from anatomy.record import recording
 from anatomy.record.processes import worker
@@ -19,18 +20,6 @@ from anatomy.table import intervals
 CHECKOUT = Path(__file__).resolve().parents[2]
 ROOT = CHECKOUT / "recordings"
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("*/*/*.json"))
-
-# Blocks are kept in six digits, so what follows from them may differ by half a unit of the last.
-BLOCKS = 5.1e-6
-# Ratios of a harness's blocks are kept in five.
-FIVE_DIGITS = 5.1e-5
-# Differences of times, and shares, are off by as much as what they are differences of.
-DIFFERENCES = ("gap_s", "gap_low_s", "gap_high_s")
-ABSOLUTE = ("noise_floor", "residual_share", "wait_share", "wait_share_low", "wait_share_high")
-# Since 22 November 2026 `same` takes several processes, and a ratio's inverse has the mirrored
-# verdict: 1 / 1.02 is as far from 1 as 1.02.
-MENDED = {("same", "undecided"), ("undecided", "faster")}
-EXPECTED_VALUES = 26_000
 LARGE = "nvidia-h200/contiguity.bench/k=8192,m=8192,n=8192.json"
 
 
@@ -39,105 +28,52 @@ def loaded(file: str) -> Recording:
     return recording.load(ROOT / file)
 
 
-def following(rows, found: Recording):
-    return judge.following(rows, recording.circumstances(found.data, found.path))
+def known_of(file: str) -> Circumstances:
+    return recording.circumstances(loaded(file).data, ROOT / file)
 
 
-def poisoned(rows, columns):
-    """The rows with something else in the place of everything that follows."""
-    return [
-        {
-            name: "never read" if name in more and name != "note" else value
-            for name, value in row.items()
-        }
-        for row, more in zip(rows, columns, strict=True)
+def alone(file: str) -> Circumstances:
+    """The same without earlier occasions, as a worker knows them."""
+    return replace(known_of(file), earlier=())
+
+
+@cache
+def following(file: str) -> list[dict]:
+    return judge.following(loaded(file).data["rows"], known_of(file))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_kept_is_all_that_is_needed_and_nothing_else_is_read(file):
+    rows, known, follows = loaded(file).data["rows"], known_of(file), following(file)
+    kept = judge.kept(rows, known)
+    columns = {name for row in rows for name in row}
+    full = [dict.fromkeys(columns) | row for row in kept]  # as a file gives them back
+    assert judge.following(full, known) == follows
+    wrong = [
+        row | dict.fromkeys(more.keys() - row.keys() - {"note"}, "never read")
+        for row, more in zip(kept, follows, strict=True)
     ]
-
-
-def allowed(column: str, row: dict, stored: float) -> float:
-    """How far a figure may be from the stored one because blocks were rounded."""
-    if column in ABSOLUTE:
-        return 2 * BLOCKS
-    if column in DIFFERENCES:
-        of = row["median_s"] + (row.get("kernel_s") or 0.0) + (row.get("busy_s") or 0.0)
-        return BLOCKS * of
-    if row.get("block_ratios"):
-        return FIVE_DIGITS * abs(stored)
-    return 2 * BLOCKS * abs(stored)  # of a ratio both blocks were rounded
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_what_follows_is_what_was_stored(file):
-    found = loaded(file)
-    for row, more in zip(found.data["rows"], following(found.data["rows"], found), strict=True):
-        for column, value in more.items():
-            if column in judge.STANDING or column not in row:  # recordings of method 1 kept most
-                continue
-            stored, place = row.get(column), (row.get("op"), row.get("variant"), column)
-            if isinstance(value, float) and not isinstance(stored, bool | None):
-                assert value == pytest.approx(stored, rel=0, abs=allowed(column, row, stored)), (
-                    place
-                )
-            elif isinstance(value, list):
-                assert value == pytest.approx(stored, rel=BLOCKS), place
-            elif column.startswith("verdict") and found.params.get("processes", 1) == 1:
-                assert value == stored or (stored, value) in MENDED, place
-            elif column == "pays":
-                assert value == stored or (stored, value) == (False, None), place
-            else:
-                assert value == stored, place
-
-
-def test_nearly_all_that_is_stored_beside_blocks_follows():
-    counted = sum(
-        len(more) for file in FILES for more in following(loaded(file).data["rows"], loaded(file))
-    )
-    assert counted > EXPECTED_VALUES
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_what_a_file_stores_of_it_is_not_read(file):
-    found = loaded(file)
-    rows = found.data["rows"]
-    columns = following(rows, found)
-    assert following(poisoned(rows, columns), found) == columns
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_what_is_kept_is_all_that_is_needed(file):
-    found = loaded(file)
-    known = recording.circumstances(found.data, found.path)
-    kept = judge.kept(found.data["rows"], known)
-    again = judge.judged(kept, known)
-    # As a file gives them back: a row has every column of its table.
-    columns = {name for row in found.data["rows"] for name in row}
-    full = [{name: row.get(name) for name in columns} for row in kept]
-    assert judge.judged(full, known) == [dict.fromkeys(columns) | row for row in again]
-    for row, before in zip(again, judge.judged(found.data["rows"], known), strict=True):
-        assert row == before
+    assert judge.following(wrong, known) == follows
 
 
 def test_every_column_that_follows_is_declared_and_every_declared_one_follows_somewhere():
     found: dict[str, set[str]] = {}
     for file in FILES:
-        experiment = loaded(file).experiment
-        for more in following(loaded(file).data["rows"], loaded(file)):
-            for column in more:
-                found.setdefault(column, set()).add(experiment)
+        for column in {column for more in following(file) for column in more}:
+            found.setdefault(column, set()).add(loaded(file).experiment)
     listed: dict[str, set[str]] = {}
     for rule in rules.rules():
         assert rule.source
         for column in rule.columns:
             listed.setdefault(column, set()).update(rule.experiments)
-    general = {*comparisons.COLUMNS, *judge.PROCESSES, *judge.STANDING} - {*occasions.COLUMNS}
+    general = {*comparisons.COLUMNS, *judge.PROCESSES, *judge.STANDING}
     for column, experiments in found.items():
         assert column in general or experiments <= listed[column], column
     for rule in rules.rules():
         for column in rule.columns:
             for experiment in rule.experiments:
                 assert experiment in found.get(column, ()), (experiment, column)
-    # No older recording keeps a period, and none that is kept is impossible.
-    assert general - set(found) == {"regime", "note"}
+    assert general - set(found) == {"note"}, "no figure that was recorded is impossible"
 
 
 def test_a_regime_follows_where_the_period_is_kept():
@@ -147,7 +83,7 @@ def test_a_regime_follows_where_the_period_is_kept():
     assert {row["regime"] for row in judge.judged(rows)} == {"launch-bound"}
     rows[0] |= {"enqueue_s": 0.1, "gap_share": 0.5}
     assert judge.judged(rows)[0]["regime"] == "gap-bound"
-    rows[0] |= {"period_s": None, "regime": None}
+    rows[0] |= {"period_s": None}
     assert judge.judged(rows)[0]["regime"] is None
 
 
@@ -158,9 +94,9 @@ def test_an_older_regime_is_read_as_it_is_stored():
 
 def test_several_processes_give_what_their_judged_tables_give():
     """Kept, merged and judged on reading, or judged in each process and merged: the same rows."""
-    found = loaded("nvidia-h200/contiguity.bench/default.json")
-    known = recording.circumstances(found.data, found.path)
-    kept, tables = judge.kept(found.data["rows"], known), []
+    file = "nvidia-h200/contiguity.bench/default.json"
+    known = alone(file)  # what occasions widen was merged before
+    kept, tables = judge.kept(loaded(file).data["rows"], known), []
     for number in range(3):
         table = copy.deepcopy(kept)
         for row in table:
@@ -264,9 +200,8 @@ def test_the_clocks_step_widens_an_interval_by_half_of_it():
 
 def test_a_worker_keeps_what_was_measured(monkeypatch):
     """Of a table of `compare` no judged column reaches the recording."""
-    found = loaded("nvidia-h200/compilation.map/default.json")
-    known = recording.circumstances(found.data, found.path)
-    kept = judge.kept(found.data["rows"], known)
+    file = "nvidia-h200/compilation.map/default.json"
+    kept = judge.kept(judge.judged(loaded(file).data["rows"], alone(file)), alone(file))
     for row in kept:
         if row.get("launch_inclusive") is not None:
             assert not {"median_s", "ratio", "verdict", "noise_floor", "uses", "pays"} & set(row)
@@ -361,11 +296,3 @@ def blocks_of(control_s, variant_s=None) -> list[dict]:
         | {"blocks_s": list(blocks), "launch_inclusive": False, "note": None}
         for variant, role, control, blocks in rows
     ]
-
-
-def test_ceilings_follow_from_a_recording_that_keeps_no_times(tmp_path):
-    found = loaded("nvidia-h200/limits.ceilings/default.json")
-    known = recording.circumstances(found.data, found.path)
-    recording.save(found.data | {"rows": judge.kept(found.data["rows"], known)}, tmp_path)
-    assert recording.ceilings(tmp_path, found.machine) == recording.ceilings(ROOT, found.machine)
-    assert recording.ceilings(tmp_path, found.machine).measured

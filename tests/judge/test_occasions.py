@@ -4,14 +4,28 @@ import numpy as np
 import pytest
 
 from anatomy import judge
-from anatomy.judge import again, occasions
+from anatomy.judge import again, occasions, replication
 from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.occasions import Seen, pooled, remaining, span
-from anatomy.judge.pace import paced_by
+from anatomy.judge.pace import of_ratio, paced_by
 from anatomy.table.intervals import Interval
 
 ROWS, RECORDINGS = 40, 30
 NO_REACH = {"GPU": {"median_s": 1.0, "ratio": 1.0}}
+REACH = {
+    "GPU": {"median_s": 1.02, "ratio": 1.01},
+    "host": {"median_s": 1.5, "ratio": 1.1},
+    "GPU and host": {"ratio": 1.3},
+}
+PACES = [  # of a control and its variant, and of their ratio
+    *[("GPU", "GPU", "GPU"), ("host", "host", "host")],
+    *[("GPU", "host", "GPU and host"), ("host", "GPU", "GPU and host")],
+]
+REACH = {
+    "GPU": {"median_s": 1.02, "ratio": 1.01},
+    "host": {"median_s": 1.5, "ratio": 1.1},
+    "GPU and host": {"ratio": 1.3},
+}
 
 
 def drawn(generator, *, occasions, spread, shared):
@@ -144,6 +158,50 @@ def test_the_reach_of_the_machine_counts_before_that_of_the_table():
     assert found["reach"] == 1.25
 
 
+def paced(control, variant):
+    """The table with these who pace its rows."""
+    host = [who == "host" for who in (control, variant, control)]
+    return [row | {"launch_inclusive": it} for row, it in zip(table(), host, strict=True)]
+
+
+@pytest.mark.parametrize(("control", "variant", "pace"), PACES)
+def test_a_ratio_reaches_as_far_as_those_of_rows_with_its_paces(control, variant, pace):
+    rows = paced(control, variant)
+    known = Circumstances(earlier=[earlier(rows)], reach=lambda: REACH)
+    alone, found = judge.judged(rows)[1], judge.judged(rows, known)
+    assert found[1]["ratio_high"] == pytest.approx(REACH[pace]["ratio"] * alone["ratio_high"])
+    assert found[1]["high_s"] == pytest.approx(REACH[variant]["median_s"] * alone["high_s"])
+    assert (found[1]["reach"], found[1]["reach_mixed"]) == (REACH[variant]["ratio"], 1.3)
+    for over, under in ((0, 1), (1, 0)):
+        own = replication.ratio(found[over], found[under]).interval
+        wide = occasions.ratio(found[over], found[under]).interval
+        assert wide.high == pytest.approx(REACH[pace]["ratio"] * own.high)
+        assert wide.low == pytest.approx(own.low / REACH[pace]["ratio"])
+
+
+def test_where_no_mixed_ratio_was_seen_one_reaches_as_far_as_the_hosts():
+    rows = paced("GPU", "host")
+    alone = judge.judged(rows)[1]
+    for reach, factor in (({n: REACH[n] for n in ("GPU", "host")}, 1.1), (NO_REACH, 1.0)):
+        known = Circumstances(earlier=[earlier(rows)], reach=lambda reach=reach: reach)
+        control, variant, _ = judge.judged(rows, known)
+        assert variant["ratio_high"] == pytest.approx(factor * alone["ratio_high"])
+        assert variant["reach_mixed"] == control["reach_mixed"] == factor
+
+
+def test_a_ratio_of_rows_whose_pace_is_not_known_counts_as_mixed():
+    for who in (None, "GPU", "host"):
+        assert of_ratio(None, who) == of_ratio(who, None) == "GPU and host"
+
+
+def test_a_table_without_a_reach_pools_mixed_ratios_by_themselves():
+    rows = [*table(), *(row | {"op": "y"} for row in paced("GPU", "host"))]
+    before = earlier(rows)
+    before["ratio"][4] *= 3
+    _, pure, _, _, mixed, _ = judge.judged(rows, Circumstances(earlier=[before]))
+    assert pure["reach"] == 1.0 and pure["reach_mixed"] == mixed["reach_mixed"] > 2.9
+
+
 def test_a_ratio_to_another_row_covers_the_occasions_of_both():
     rows = table()
     known = Circumstances(earlier=[earlier(rows, of_variant=1.3)], reach=lambda: NO_REACH)
@@ -166,9 +224,17 @@ def test_what_an_occasion_lacks_is_left_out_and_its_place_is_kept():
 
 
 def test_what_a_row_says_itself_of_its_occasions_is_unread():
-    rows = [row | {"occasions": 9, "reach": "far", "paced_by": "host"} for row in table()]
+    rows = [row | dict.fromkeys(judge.STANDING, "far") for row in table()]
     for row in judge.judged(rows):
-        assert (row["occasions"], row["reach"], row["paced_by"]) == (None, None, "GPU")
+        assert {row[name] for name in occasions.COLUMNS} == {None} and row["paced_by"] == "GPU"
+
+
+def test_ends_that_a_row_without_blocks_has_of_its_own_are_kept():
+    """A row that was measured by others: its interval is widened on reading, and never lost."""
+    row = {"op": "x", "variant": "a", "median_s": 1.0, "low_s": 0.9, "high_s": 1.1}
+    known = Circumstances(earlier=[{"median_s": [1.2]}], reach=lambda: REACH)
+    assert judge.judged([row], known)[0]["low_s"] == pytest.approx(0.9 / 1.5)
+    assert judge.kept([row], known) == [row]
 
 
 @pytest.mark.parametrize(
@@ -215,16 +281,17 @@ def test_each_time_is_paced_by_the_gpu_or_by_the_host(row, who):
 # Counts.
 
 
-def test_agreement_counts_overlaps_verdicts_and_what_turned_round():
+@pytest.mark.parametrize("pace", ["GPU", "host", "GPU and host"])
+def test_agreement_counts_overlaps_verdicts_and_what_turned_round(pace):
     row = {"noise_floor": 0.001, "runs": 1}
 
     def seen(*middles):
         found = tuple(Interval(m, 0.99 * m, 1.01 * m) for m in middles)
-        return Seen(row, 0, "host", "ratio", found)
+        return Seen(row, 0, pace, "ratio", found)
 
     tables = [[seen(0.5, 0.505), seen(0.5, 2.0)], [], [seen(1.5, 1.0)]]
     (found,) = again.agreements(tables)
-    assert (found.pace, found.figure, found.rows) == ("host", "ratio", 3)
+    assert (found.pace, found.figure, found.rows) == (pace, "ratio", 3)
     assert (found.overlap, found.kept, found.turned) == (1, 1, 1)
     assert found.half == pytest.approx(0.5)
     assert again.agreements([[], []]) == []

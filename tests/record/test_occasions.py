@@ -158,6 +158,18 @@ def test_the_reach_of_a_machine_is_written_once_and_read_with_each_recording(fil
             assert row["high_s"] / row["low_s"] > 9 and row["reach"] == 2.0
 
 
+def test_ratios_of_what_the_host_paces_to_what_the_gpu_paces_have_a_reach_of_their_own(file):
+    rows = recording.load(file).data["rows"]
+    rows = [dict(row, launch_inclusive=row["role"] == "variant") for row in rows]
+    again(file, lambda row: 1.2 if row["role"] == "variant" else 1.0, rows=rows)
+    root, machine = file.parents[2], synthetic.MACHINE
+    written = occasions.commit(root, machine, recording.all_recordings(root, machine))
+    assert reach.read(root, machine)["GPU and host"] == {"ratio": pytest.approx(1.2, rel=0.02)}
+    controls = {row["variant"] for row in rows if row["role"] == "control"}
+    over_control = sum(row["role"] == "variant" and row["control"] in controls for row in rows)
+    assert json.loads(written.read_text())["rows"]["GPU and host"] == {"ratio": over_control}
+
+
 @pytest.mark.parametrize(
     "content",
     [

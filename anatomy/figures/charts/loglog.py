@@ -61,14 +61,19 @@ def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -
     return grammar.framed(layers, width, 280)
 
 
-def roofline(roofs: Data, limits: dict[str, Any], *, width: int) -> Spec:
+def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: int) -> Spec:
     """The most that a call can reach over its operations per byte, a roof for each format: with its
     `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
-    `bandwidth` (B/s) of the slope and the `name` under it."""
+    `bandwidth` (B/s) of the slope and the `name` under it. `points` are calls, `at` their FLOP per
+    byte, each with its `number`: their names would lie on the roofs."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
+    lowest = min((point["at"] for point in points), default=left)
+    while left > lowest / 1.5:
+        left /= 10
     # The words over a roof stand between its corner and this end.
     right = 10 ** (int(log10(max(ridges))) + (1.3 if width > DESK else 2))
+    right = max([right, *(2 * point["at"] for point in points)])
     lines = [
         roof | {"at": at, "value": min(roof["peak"], at * slope)}
         for roof in roofs
@@ -76,6 +81,7 @@ def roofline(roofs: Data, limits: dict[str, Any], *, width: int) -> Spec:
     ]
     corners = [roof | {"at": roof["ridge"], "value": roof["peak"]} for roof in roofs]
     bottom, top = slope * left, 2 * max(grammar.ends_of(roofs, "peak"))
+    bottom = min([bottom, *(point["low"] / 2 for point in points)])
     axis = alt.Axis(values=powers_of_ten(left, right), format="~g")
     scale = grammar.log_scale(left, right)
     x = alt.X("at:Q", scale=scale, title="operations per byte, FLOP/B", axis=axis)
@@ -90,13 +96,24 @@ def roofline(roofs: Data, limits: dict[str, Any], *, width: int) -> Spec:
     # At the right end of a roof nothing else is in the way of its words.
     ends = grammar.on(_labels(roofs), x=alt.value("width"), y=y)
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
+    calls = []
+    for side, align, away in (("<", "left", 9), (">=", "right", -9)):
+        some = [p for p in points if (p["at"] >= min(ridges)) == (side == ">=")]
+        if some:  # a name stands where the slope is not
+            layer = grammar.on(some, x=x, y=y, description="hover:N")
+            name = {"align": align, "dx": away, "baseline": "middle", "fontWeight": 600}
+            calls += [
+                grammar.dots(layer, 55, color=alt.value(grammar.TEXT), shape=alt.value("circle")),
+                grammar.words(layer, "number", name),
+            ]
     layers = [
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),
         grammar.words(ends, how=above),
         under.mark_text(**beside).encode(text="text:N"),
+        *calls,
     ]
-    return grammar.framed(layers, width, 320)
+    return grammar.framed(layers, width, 400 if points else 320)
 
 
 def claimed(points: Data, *, width: int) -> Spec:

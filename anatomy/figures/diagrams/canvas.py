@@ -62,6 +62,12 @@ class Canvas:
         if arrow:
             self._head(points[-2], points[-1], colour)
 
+    def shape(self, corners: list[tuple[float, float]], *, fill: str, edge: str) -> None:
+        """A filled polygon."""
+        at = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+        lowest = max(y for _, y in corners)
+        self._add(f'<polygon points="{at}" fill="{fill}" stroke="{edge}"/>', lowest)
+
     def bracket(self, start: float, end: float, y: float, colour: str = MUTED) -> None:
         """A bracket under what lies from `start` to `end`."""
         self.line((start, y - 5), (start, y), (end, y), (end, y - 5), colour=colour, thick=1.5)

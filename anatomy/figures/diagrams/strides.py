@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, Canvas
-from anatomy.figures.text import speeds
 from anatomy.judge import rows
 from anatomy.record.showing import current, selectors
 from anatomy.table import units
@@ -68,9 +67,10 @@ def strides(
 
 def _said(row: Mapping[str, Any]) -> str:
     """The time, and how fast that is beside the control."""
-    speed = speeds.in_words(row)
-    time = units.seconds(row["median_s"])
-    return time if speed == speeds.CONTROL else f"{time}, {speed}"
+    time = rows.printed(row, "median_s", units.PLAIN_DIGITS)
+    if row["role"] == "control":
+        return time
+    return f"{time}, {rows.speed_in_words(row)}"
 
 
 def _rows(sheet: Canvas, views: Mapping[str, View], said: Mapping[str, str], size: int) -> None:
