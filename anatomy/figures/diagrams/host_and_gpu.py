@@ -7,7 +7,6 @@ from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, THIRD, Canvas
 from anatomy.figures.diagrams.lanes import LANE, Lanes
-from anatomy.figures.text import speeds
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
@@ -90,7 +89,7 @@ def recorded(table: Sequence[Row], side: int, line: str) -> Loop:
         kernel = free["median_s"]
     # The line returns after both, whatever pace the host had when they were measured alone.
     launch = min(launch, max(waiting["median_s"] - kernel, 0))
-    speed = speeds.in_words(waiting)
+    speed = rows.speed_in_words(waiting)
     return Loop(launch, kernel, free["median_s"], waiting["median_s"], speed)
 
 
