@@ -54,8 +54,10 @@ def members(data: Data, field: str = "series") -> list:
 
 
 def legend(**how: Any) -> alt.Legend:
-    """A legend above the plot."""
-    return alt.Legend(**{"orient": "top", "title": None, "symbolSize": 70, "labelLimit": 0} | how)
+    """A legend above the plot. Names are shown whole, and far enough apart for a browser whose letters
+    are wider than those they were measured with."""
+    room = {"labelLimit": 0, "columnPadding": 26}
+    return alt.Legend(**{"orient": "top", "title": None, "symbolSize": 70} | room | how)
 
 
 def series(

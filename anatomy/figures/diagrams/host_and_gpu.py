@@ -14,6 +14,7 @@ from anatomy.table import units
 
 TURNS = 4  # iterations of the loop with a wait that are drawn
 SHORT = 500  # pixels: a narrower sheet has room for short words
+LEAST = 4.0  # pixels of a launch; shorter ones are one box
 KERNEL, LAUNCH, WAIT = THIRD, GOOD, BAD
 
 
@@ -124,8 +125,14 @@ def _head(sheet: Canvas, y: float, code: str, said: str, colour: str) -> float:
 def _free(lanes: Lanes, loop: Loop, y: float) -> None:
     lanes.lane(y, "CPU")
     lanes.lane(y + LANE, "GPU")
+    seen = loop.launch * lanes.pixels_per_s >= LEAST
+    if not seen:
+        lanes.box(y, 0, lanes.until_s, LAUNCH, "queues ahead")
     for number, (queued, begins) in enumerate(loop.ahead(), start=1):
-        lanes.box(y, queued, queued + loop.launch, LAUNCH, str(number))
+        if begins > loop.until and not seen:
+            break
+        if seen:
+            lanes.box(y, queued, queued + loop.launch, LAUNCH, str(number))
         lanes.box(y + LANE, begins, begins + loop.kernel, KERNEL, str(number))
 
 

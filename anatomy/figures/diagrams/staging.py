@@ -73,7 +73,7 @@ def _drawn(sheet: Canvas, pageable: Copy, pinned: Copy) -> None:
     lanes = Lanes(sheet, max(pageable.lasts, pinned.lasts) * 1.02, left=92 if desk else 46)
     engine = "copy engine" if desk else "copy"
 
-    sheet.words(1, 12, "t.to(gpu)", bold=True, code=True)
+    sheet.words(1, 12, "large.to(gpu)", bold=True, code=True)
     said = "CPU busy for all of it" if desk else "CPU busy"
     sheet.words(sheet.width - 2, 12, f"{_time(pageable.lasts)}, {said}", **_beside(BAD))
     y = _way(sheet, 22, ["pageable memory", "staging buffer", "GPU memory"], ["CPU", "copy engine"])
@@ -109,8 +109,8 @@ def _way(sheet: Canvas, y: float, places: Sequence[str], carriers: Sequence[str]
     the next may be drawn."""
     desk = sheet.width > SHORT
     names = places if desk else [place.split()[0] for place in places]
-    wide = [canvas.wide(name, 11) + 16 for name in names]
-    between = 110.0 if desk else 68.0
+    wide = [canvas.wide(name, 11) + (24 if desk else 14) for name in names]
+    between = 110.0 if desk else 70.0
     x = 1.0
     for number, (name, width) in enumerate(zip(names, wide, strict=True)):
         sheet.box(x, y, width, STAGE - 4, edge=MUTED, round_=4)
