@@ -27,9 +27,12 @@ from anatomy.figures.charts import figures, strips
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
 from anatomy.figures.diagrams.chip import chip as chip
+from anatomy.figures.diagrams.host_and_gpu import host_and_gpu as host_and_gpu
 from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
 from anatomy.figures.diagrams.queues import queues as queues
+from anatomy.figures.diagrams.staging import staging as staging
 from anatomy.figures.diagrams.strides import strides as strides
+from anatomy.figures.diagrams.waiting_lines import waiting_lines as waiting_lines
 from anatomy.figures.diagrams.worths import worths as worths
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve

@@ -68,7 +68,7 @@ def legend(names: Sequence = (), width: float = 0, **how: Any) -> alt.Legend:
     sizes = [len(str(name)) * CHARACTER + KEY for name in names]
     columns = 0 if sum(sizes) <= width or not sizes else max(1, int(width // max(sizes)))
     usual = {"orient": "top", "title": None, "symbolSize": 70, "columns": columns}
-    usual |= {"columnPadding": BEHIND}
+    usual |= {"columnPadding": BEHIND, "labelLimit": 0}
     return alt.Legend(**usual | how)
 
 
