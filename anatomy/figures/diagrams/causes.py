@@ -21,7 +21,7 @@ class Leaf(NamedTuple):
     name: str
     sees: str
     column: str
-    says: str  # what the share is of
+    says: str  # the share in words, with {} for its figure
 
 
 class Branch(NamedTuple):
@@ -36,17 +36,17 @@ BRANCHES = (
     Branch(
         "The GPU has gaps: what does the CPU do in them?",
         (
-            Leaf(bottleneck.INPUT, "prepares or copies the next batch", "idle_share", "GPU idle"),
-            Leaf(bottleneck.SYNC, "waits for a result of the GPU", "idle_share", "GPU idle"),
-            Leaf(bottleneck.LAUNCH, "launches kernels, one by one", "idle_share", "GPU idle"),
+            Leaf(bottleneck.INPUT, "prepares or copies the next batch", "idle_share", "GPU idle {}"),
+            Leaf(bottleneck.SYNC, "waits for a result of the GPU", "idle_share", "GPU idle {}"),
+            Leaf(bottleneck.LAUNCH, "launches kernels, one by one", "idle_share", "GPU idle {}"),
         ),
         BAD,
     ),
     Branch(
         "The GPU has none: which limit are its kernels near?",
         (
-            Leaf(bottleneck.COMPUTE, "FLOP/s of the tensor cores", "flop_share", "of the peak"),
-            Leaf(bottleneck.MEMORY, "bandwidth of HBM", "byte_share", "of the bandwidth"),
+            Leaf(bottleneck.COMPUTE, "FLOP/s of the tensor cores", "flop_share", "{} of the peak"),
+            Leaf(bottleneck.MEMORY, "bandwidth of HBM", "byte_share", "{} of the bandwidth"),
             Leaf(bottleneck.LATENCY, "neither", "", ""),
         ),
         GOOD,
@@ -84,7 +84,7 @@ def _told(leaf: Leaf, table: Mapping[str, Row], shown: Mapping[str, str]) -> str
     op = next((op for op, name in shown.items() if name == leaf.name), None)
     if op is None or units.missing(table[op].get(leaf.column)):
         return ""
-    return f"{op}: {units.percent(table[op][leaf.column])} {leaf.says}"
+    return f"{op}: {leaf.says.format(units.percent(table[op][leaf.column]))}"
 
 
 def _tree(sheet: Canvas, told: Mapping[str, str]) -> None:
@@ -98,7 +98,7 @@ def _beside(sheet: Canvas, branch: Branch, top: float, told: Mapping[str, str]) 
     height = LEAF * len(branch.leaves)
     middle = top + height / 2
     sheet.box(1, middle - 32, 176, 64, fill=branch.colour, opacity=0.14, edge=branch.colour)
-    sheet.paragraph(10, middle - 12, 146, branch.asks, size=12, bold=True)
+    sheet.paragraph(10, middle - 12, 138, branch.asks, size=12, bold=True)
     for number, leaf in enumerate(branch.leaves):
         y = top + (number + 0.5) * LEAF
         ends = (177, middle), (196, middle), (196, y), (214, y)
@@ -111,10 +111,11 @@ def _under(sheet: Canvas, branch: Branch, top: float, told: Mapping[str, str]) -
     """A question, and its names below it."""
     sheet.box(1, top, sheet.width - 2, 42, fill=branch.colour, opacity=0.14, edge=branch.colour)
     sheet.paragraph(10, top + 18, sheet.width - 50, branch.asks, size=12, bold=True)
-    y = top + 42
+    y = joint = top + 42
     for leaf in branch.leaves:
         middle = y + LEAF / 2 + 6
-        sheet.line((10, y), (10, middle), (24, middle), colour=branch.colour, arrow=True)
+        sheet.line((10, joint), (10, middle), (24, middle), colour=branch.colour, arrow=True)
+        joint = middle
         _leaf(sheet, leaf, branch.colour, 30, middle, told[leaf.name])
         y += LEAF
     return y + 8
