@@ -10,6 +10,7 @@ from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, Canvas
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
+from anatomy.table.errors import lookup
 
 EXPERIMENT = "bottlenecks.confusion"
 LEAF = 42.0  # pixels: the height of a leaf
@@ -36,7 +37,9 @@ BRANCHES = (
     Branch(
         "The GPU has gaps: what does the CPU do in them?",
         (
-            Leaf(bottleneck.INPUT, "prepares or copies the next batch", "idle_share", "GPU idle {}"),
+            Leaf(
+                bottleneck.INPUT, "prepares or copies the next batch", "idle_share", "GPU idle {}"
+            ),
             Leaf(bottleneck.SYNC, "waits for a result of the GPU", "idle_share", "GPU idle {}"),
             Leaf(bottleneck.LAUNCH, "launches kernels, one by one", "idle_share", "GPU idle {}"),
         ),
@@ -67,6 +70,8 @@ def causes(*, shown: Mapping[str, str], caption: str | None = None, **params: An
 
     def draw() -> str:
         table = {row["op"]: row for row in found.recording.rows if row.get("role") == "control"}
+        for op in shown:
+            lookup("workload", op, table)
         told = {leaf.name: _told(leaf, table, shown) for each in BRANCHES for leaf in each.leaves}
         names = "; ".join(
             f"{leaf.name}: {leaf.sees}{f', as {told[leaf.name]}' if told[leaf.name] else ''}"
