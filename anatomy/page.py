@@ -31,6 +31,9 @@ from anatomy.figures.diagrams.host_and_gpu import host_and_gpu as host_and_gpu
 from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
 from anatomy.figures.diagrams.queues import queues as queues
 from anatomy.figures.diagrams.staging import staging as staging
+from anatomy.figures.diagrams.causes import causes as causes
+from anatomy.figures.diagrams.fusion import fusion as fusion
+from anatomy.figures.diagrams.launches import launches as launches
 from anatomy.figures.diagrams.strides import strides as strides
 from anatomy.figures.diagrams.waiting_lines import waiting_lines as waiting_lines
 from anatomy.figures.diagrams.worths import worths as worths
