@@ -27,7 +27,14 @@ from anatomy.figures import commands, framing, tables
 from anatomy.figures.charts import figures, strips
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
+from anatomy.figures.diagrams.formats import formats as formats
+from anatomy.figures.diagrams.gradients import gradients as gradients
+from anatomy.figures.diagrams.launches import launches as launches
+from anatomy.figures.diagrams.pixels import pixels as pixels
 from anatomy.figures.diagrams.strides import strides as strides
+from anatomy.figures.diagrams.tiles import tiles as tiles
+from anatomy.figures.diagrams.trips import prices as prices
+from anatomy.figures.diagrams.trips import trip as trip
 from anatomy.figures.frontiers import frontier as frontier
 from anatomy.figures.growth import curve as curve
 from anatomy.figures.ledger_table import ledger as ledger

@@ -136,8 +136,12 @@ def _fused(sheet: Canvas, x: float, y: float, colour: str) -> None:
     tile = left + 4 * cell + cell, top + 3.5 * cell
     sheet.line((tile[0] + 44, tile[1] - 7), (tile[0] + 2, tile[1] - 1), colour=colour, thick=1.4)
     sheet.paragraph(
-        tile[0] + 49, top + 13, 165, "one tile of the N × N scores at a time, in registers and "
-        "shared memory", size=11.5, colour=INK
+        tile[0] + 49,
+        top + 13,
+        165,
+        "one tile of the N × N scores at a time, in registers and shared memory",
+        size=11.5,
+        colour=INK,
     )
     names = (("q", x + 36, True), ("k", x + 64, True), ("v", x + 92, True), ("out", x + 124, False))
     _operands(sheet, names, memory, bottom + 4, colour)
