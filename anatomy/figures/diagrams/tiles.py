@@ -51,7 +51,7 @@ def tiles(
         passes = 2 * (len(STEPS) - 1)
         ways = (
             Way(
-                "By hand: four steps",
+                "Unfused: four kernels",
                 units.seconds(by_hand["median_s"], most=3),
                 f"scores: {passes} × {units.byte_count(scores)} through HBM",
                 f"peak memory {rows.printed(by_hand, 'peak_bytes', 3)}",
