@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, PAPER, QUIET, Canvas
-from anatomy.judge import rows
+from anatomy.judge import limits, rows
 from anatomy.record.showing import current, selectors
 from anatomy.table import units
 
@@ -22,6 +22,7 @@ class Way(NamedTuple):
     title: str
     time: str
     traffic: str
+    least: str  # what its bytes and its operations take at the machine's best rates
     peak: str
 
 
@@ -44,29 +45,44 @@ def tiles(
     showing = current()
     found = showing.find(experiment, **selectors(experiment, params, op, None))
 
+    ceilings = showing.ceilings_of(found)
+
     def draw() -> str:
         table = rows.select(found.recording.rows, op=op, variants=[unfused, fused])
-        by_hand, one = (next(r for r in table if r["variant"] == n) for n in (unfused, fused))
-        scores = score_bytes(by_hand, found.params["head_width"])
+        apart, one = (next(r for r in table if r["variant"] == n) for n in (unfused, fused))
+        scores = score_bytes(apart, found.params["head_width"])
         passes = 2 * (len(STEPS) - 1)
         ways = (
-            Way(
+            _way(
                 "Unfused: four kernels",
-                units.seconds(by_hand["median_s"], most=3),
+                units.seconds(apart["median_s"], most=3),
                 f"scores: {passes} × {units.byte_count(scores)} through HBM",
-                f"peak memory {rows.printed(by_hand, 'peak_bytes', 3)}",
+                apart | {"bytes": apart["bytes"] + passes * scores},
+                ceilings,
             ),
-            Way(
+            _way(
                 "Fused: one kernel",
                 f"{units.seconds(one['median_s'], most=3)}, {rows.speed_in_words(one)}",
                 f"q, k, v, result: {units.byte_count(one['bytes'])} in all",
-                f"peak memory {rows.printed(one, 'peak_bytes', 3)}",
+                one,
+                ceilings,
             ),
         )
-        label = "; ".join(f"{w.title}: {w.time}, {w.traffic}, {w.peak}" for w in ways)
+        label = "; ".join(f"{w.title}: {w.time}, {w.traffic}, {w.least}, {w.peak}" for w in ways)
         return canvas.both(lambda sheet: _panels(sheet, ways), f"{label}.")
 
     return framing.exhibit(found, caption, draw)
+
+
+def _way(
+    title: str, time: str, traffic: str, row: Mapping[str, Any], ceilings: limits.Ceilings | None
+) -> Way:
+    bound = limits.bound(row.get("flops"), row["bytes"], ceilings, row.get("limit"))
+    least = ""
+    if bound:
+        memory, compute = (units.seconds(s, most=2) for s in (bound.memory_s, bound.compute_s))
+        least = f"at best {memory} for the bytes, {compute} for the FLOPs"
+    return Way(title, time, traffic, least, f"peak memory {rows.printed(row, 'peak_bytes', 3)}")
 
 
 def score_bytes(row: Mapping[str, Any], head_width: int) -> int:
@@ -87,7 +103,8 @@ def _panels(sheet: Canvas, ways: tuple[Way, Way]) -> None:
         inside(sheet, x, top + 22, colour)
         under = top + 22 + CHIP + WAY + HBM + 17
         sheet.words(x, under, way.traffic, colour=colour, size=12, bold=True)
-        sheet.words(x, under + 17, way.peak, colour=MUTED, size=12)
+        sheet.words(x, under + 17, way.least, colour=MUTED, size=12)
+        sheet.words(x, under + 34, way.peak, colour=MUTED, size=12)
 
 
 def _bands(sheet: Canvas, x: float, y: float) -> None:
