@@ -202,7 +202,8 @@ def test_the_matrix_shows_each_ratio_with_interval_and_verdict_and_gaps_for_the_
     found = showing.find("contiguity.bench").recording.data["rows"]
     row = next(r for r in found if r["variant"] == "sliced_offset_view")
     told = text(html)
-    assert f"▲ {row['ratio']:.3f} [{row['ratio_low']:.3f}, {row['ratio_high']:.3f}] slower" in told
+    assert f"▲ {row['ratio']:.2f} slower" in told
+    assert f"{row['ratio']:.3f} [{row['ratio_low']:.3f}, {row['ratio_high']:.3f}], 95%" in html
     assert html.count("<td") == 4 * 2 * 3  # four findings, two formats, three sizes
     assert html.count('title="not recorded"') == 4 * 5
     assert "5 recordings are missing" in told
