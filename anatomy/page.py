@@ -19,11 +19,10 @@ every function notes its recordings and returns "".
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from anatomy.claims import evaluate
-from anatomy.figures import commands, framing, tables
+from anatomy.figures import commands, framing
 from anatomy.figures.charts import figures, strips
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
@@ -43,7 +42,7 @@ from anatomy.figures.matrices import matrix as matrix
 from anatomy.figures.payoffs import payoff as payoff
 from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques
-from anatomy.figures.text import spans
+from anatomy.judge import rows as rows_of
 from anatomy.record import signatures
 from anatomy.record.showing import current, selectors
 from anatomy.site.collecting import collect as collect
@@ -164,23 +163,35 @@ def command(experiment: str, *, options: Iterable[str] | None = None, **params: 
     return "" if showing.collecting else commands.shown(showing, declared, found, line)
 
 
-def card(minutes: int | None = None, needs: Sequence[str] = (), touches: Sequence[str] = ()) -> str:
-    """The card at the top of a page: reading time, what to know before, claims it settles.
+def output(
+    experiment: str,
+    *,
+    op: str | None = None,
+    quantity: str | None = None,
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """What a command prints in a terminal, from the recording: all of it, or the block of one
+    operation and quantity.
 
-    card(12, needs=["matrix products", "strides"], touches=["slice-doubles-fp16"])
+        output("contiguity.bench", op="matmul", quantity="gpu_warm")
     """
     showing = current()
-    results = [evaluate(showing, name) for name in touches]
-    if showing.collecting:
-        return ""
-    chips = [
-        tables.chip(each.word, each.claim.name, each.claim.statement) + spans.elsewhere(*each.found)
-        for each in results
-    ]
-    facts = {
-        "Reading time": f"{minutes} min" if minutes else "",
-        "You should know": escape(", ".join(needs)),
-        "Claims": " ".join(chips),
-    }
-    items = (f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts.items() if text)
-    return f'<dl class="page-card" data-search-exclude>{"".join(items)}</dl>'
+    params = selectors(experiment, params, op, quantity)
+    declared = signatures.signature(experiment)
+    found = showing.find(experiment, **params)
+    ceilings = showing.ceilings_of(found)
+
+    def draw() -> str:
+        from anatomy.cli import text  # what the command itself prints
+
+        if op or quantity:
+            chosen = rows_of.select(found.recording.rows, op=op, quantity=quantity)
+            groups = rows_of.groups_of(chosen)
+            printed = "\n\n".join(text.timing(*name, group, ceilings) for name, group in groups)
+        else:
+            printed = text.report(found.recording, ceilings)
+        line = commands.line(declared, found.params, params)
+        return commands.printed(showing, declared, line, text.provenance(found.recording), printed)
+
+    return framing.exhibit(found, caption, draw)
