@@ -26,15 +26,22 @@ from anatomy.figures import commands, framing
 from anatomy.figures.charts import figures, strips
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
+from anatomy.figures.diagrams.causes import causes as causes
 from anatomy.figures.diagrams.chip import chip as chip
+from anatomy.figures.diagrams.formats import formats as formats
+from anatomy.figures.diagrams.fusion import fusion as fusion
+from anatomy.figures.diagrams.gradients import gradients as gradients
 from anatomy.figures.diagrams.host_and_gpu import host_and_gpu as host_and_gpu
+from anatomy.figures.diagrams.kernel_rows import kernel_rows as kernel_rows
+from anatomy.figures.diagrams.launches import launches as launches
 from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
+from anatomy.figures.diagrams.pixels import pixels as pixels
 from anatomy.figures.diagrams.queues import queues as queues
 from anatomy.figures.diagrams.staging import staging as staging
-from anatomy.figures.diagrams.causes import causes as causes
-from anatomy.figures.diagrams.fusion import fusion as fusion
-from anatomy.figures.diagrams.launches import launches as launches
 from anatomy.figures.diagrams.strides import strides as strides
+from anatomy.figures.diagrams.tiles import tiles as tiles
+from anatomy.figures.diagrams.trips import prices as prices
+from anatomy.figures.diagrams.trips import trip as trip
 from anatomy.figures.diagrams.waiting_lines import waiting_lines as waiting_lines
 from anatomy.figures.diagrams.worths import worths as worths
 from anatomy.figures.frontiers import frontier as frontier
