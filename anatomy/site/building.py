@@ -19,7 +19,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from anatomy.claims import ledger
-from anatomy.figures.text import fences, frontmatter, inline, listings
+from anatomy.figures.text import fences, frontmatter, glossary, inline, listings
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
 from anatomy.site import collecting, editions
@@ -109,6 +109,7 @@ class Building:
                 fronts=self.fronts,
             )
             wrong = [f"{name}:{line + offset}: {told}" for line, told in fences.problems(text)]
+            text = glossary.with_anchors(text) if name == glossary.PAGE else text
             text = fences.with_places(text, name, offset)
             text, failed = inline.replace(showing, text, offset)
             wrong += failed
@@ -164,6 +165,12 @@ class Building:
             for place in self._printed
             if place not in self._ran or re.search(rf"{re.escape(place)}(\"|&quot;) idprefix", html)
         ]
+
+    def explained(self, page: str, html: str) -> str:
+        """A page's HTML with the words of the field explained where a section first uses them."""
+        if self.edition(page)[1] == glossary.PAGE:
+            return html
+        return glossary.of(self.texts.get(glossary.PAGE, "")).explained(html)
 
     def with_pictures(self, page: str, html: str) -> str:
         """A page as it is published: its pictures in their places."""
