@@ -56,7 +56,7 @@ def show(
     unfold: bool = False,
     **params: Any,
 ) -> str:
-    """A recording as a table, or as a chart with its table folded under it, and its run strip.
+    """A recording as a table, or as a chart with its table folded under it.
 
         show("contiguity.bench", op="matmul", quantity="gpu_warm")
         show("contiguity.bench", op="matmul", chart="rates", dtype="bf16")
@@ -87,7 +87,7 @@ def show(
 
 
 def strip(experiment: str | None = None, **params: Any) -> str:
-    """The run strip of one recording, or of everything the page shows.
+    """A line that names the machine and leads to all about the recordings at the end of the page.
 
     strip()
     strip("contiguity.bench", dtype="bf16")
@@ -98,7 +98,7 @@ def strip(experiment: str | None = None, **params: Any) -> str:
     if showing.collecting:
         return ""
     # An element of its own kind: the search leaves out all up to the first end tag of that kind.
-    inside = strips.notices(showing, found) + strips.strip(showing, found)
+    inside = strips.notices(showing, found) + strips.under(showing, found)
     return f'<aside class="run" data-search-exclude>{inside}</aside>'
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from anatomy.claims import ledger
+from anatomy.figures.charts import strips
 from anatomy.figures.text import fences, frontmatter, glossary, inline, listings
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
@@ -130,6 +131,10 @@ class Building:
                     except AnatomyError as error:
                         wrong.append(str(error))
                         printed[place] = ""
+            if sources := strips.sources(showing):  # last: it is of all that came before
+                pictures.append(sources)
+                opening = f'<details class="sources" id="{strips.SOURCES}" data-search-exclude>'
+                text += f"\n\n{opening}<!--picture {len(pictures) - 1}--></details>\n"
         on = f" on {edition.machine}" if edition.folder else ""
         told = [_gap(each, on) for each in showing.looked_up()]
         return Drawn(text, printed, pictures, wrong, list(filter(None, told)))

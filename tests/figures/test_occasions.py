@@ -53,18 +53,20 @@ def test_two_occasions_are_drawn_counted_and_told(root):
     assert " 100% 0 " in text(line), "the same ratios have the same verdicts"
 
 
-def test_the_strip_counts_occasions_and_names_the_host_behind_what_it_paces(root):
+def test_the_sources_count_occasions_and_name_the_host_behind_what_it_paces(root):
     showing = Showing(root=root, machine=synthetic.MACHINE)
     with using(showing):
         found = showing.find("contiguity.bench")
-        line = text(strips.strip(showing, [found]))
+    line = text(strips.sources(showing))
     assert "seen on one occasion" in line and "one launch" not in line
     row = limits.LAUNCH | {"quantity": "host_enqueue", "role": "control", "median_s": 5e-6}
     synthetic.record(root, limits.FLOORS, [row])
     again(found.recording.path, lambda row: 1.1)
     paced = recording.find(root, synthetic.MACHINE, "contiguity.bench")
     paced.rows[0]["paced_by"] = "host"
-    line = text(strips.strip(showing, [type(found)(found.name, {}, paced, found.freshness)]))
+    showing = Showing(root=root, machine=synthetic.MACHINE)
+    showing.cite(type(found)(found.name, {}, paced, found.freshness))
+    line = text(strips.sources(showing))
     assert "seen on 2 occasions" in line
     assert "CPU Toy CPU" in line and "one launch 5.0" in line
 

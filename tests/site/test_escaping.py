@@ -32,7 +32,6 @@ REFERENCES = [
 OURS = {
     "chapters/ladder/shown/tables.py: hover",
     "chapters/sync_points/timelines.py: address",
-    "figures/charts/strips.py: kind",
     "figures/charts/svg.py: abreast",
     "figures/charts/svg.py: re.escape(name)",
     "figures/charts/svg.py: side_by_side",
@@ -57,6 +56,7 @@ OURS = {
     "figures/text/fences.py: value",
     "figures/text/spans.py: kind",
     "judge/printing.py: side",
+    "site/building.py: strips.SOURCES",
     "site/preview.py: _STYLE",
 }
 

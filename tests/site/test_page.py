@@ -8,7 +8,10 @@ import pytest
 
 from anatomy import page
 from anatomy.chapters.memory_layout import figures
-from anatomy.figures.charts.strips import notices, strip
+from anatomy.figures import tables
+from anatomy.figures.charts import strips
+from anatomy.figures.charts.strips import notices, sources
+from anatomy.figures.text import inline
 from anatomy.record import signatures
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.showing import Asked, Showing, record_command, shown_machine, using
@@ -81,7 +84,8 @@ def call(name: str, *arguments, showing: Showing | None = None, **options) -> st
 
 @pytest.mark.parametrize(("name", "arguments", "options"), CALLS, ids=IDS)
 def test_every_function_renders_balanced_markup_with_its_provenance(name, arguments, options):
-    html = call(name, *arguments, **options)
+    showing = synthetic.showing()
+    html = call(name, *arguments, showing=showing, **options) + sources(showing)
     Balance(html)
     told = text(html)
     if name != "command":
@@ -167,21 +171,19 @@ def test_a_row_that_an_outdated_recording_lacks_is_a_badge_and_no_error():
     assert 'class="notice badge"' in html and "<table" not in html
 
 
-def test_the_strip_tells_ranges_warnings_dirt_and_a_card_that_was_accepted(monkeypatch):
+def test_the_sources_tell_ranges_warnings_dirt_and_a_card_that_was_accepted(monkeypatch):
     showing = synthetic.showing(here={"slug": "toy-gpu", "card": "another"})
     found = showing.find("contiguity.bench")
     found.recording.data["warnings"].append("the fan was <loud>")
     found.recording.data["code"]["dirty"] = True
     try:
-        plain = text(strip(showing, [found]))
+        plain = text(sources(showing))
         assert "1700–1730 MHz" in plain and "noise floor 0.17%–0.35%" in plain
         assert "1 warning while recording the fan was <loud>" in plain
         assert "0123456 with uncommitted changes" in plain
         assert "another one of this model" not in plain
         monkeypatch.setenv("ANATOMY_CARD", "any")
-        assert "another one of this model, accepted by ANATOMY_CARD=any" in text(
-            strip(showing, [found])
-        )
+        assert "another one of this model, accepted by ANATOMY_CARD=any" in text(sources(showing))
     finally:
         synthetic.shared.cache_clear()
 
@@ -273,17 +275,36 @@ def test_a_long_kernel_keeps_both_ends():
     assert told.startswith("sm90_") and told.endswith("_align8") and len(told) <= LONGEST
 
 
-def test_the_whole_pages_strip_covers_what_its_blocks_and_references_show():
+def test_each_recording_behind_a_page_is_told_of_once():
     showing = synthetic.showing(
         shown=[Asked("contiguity.bench", {}, "a:1"), Asked("tensor_layout.report", {}, "a:2")]
     )
-    assert "2 raw JSON files" in call("strip", showing=showing)
+    figures = [call("show", "contiguity.bench", op="matmul", showing=showing) for _ in range(2)]
+    for figure in figures:
+        assert 'href="#from-contiguity-bench"' in figure and "driver" not in text(figure)
+    inline.replace(showing, "[[tensor_layout.report.variant=contiguous.is_contiguous]]")
+    assert ", 2 recordings" in text(call("strip", showing=showing))
+    html = sources(showing)
+    assert html.count("raw JSON") == 3, "the ceilings that shares are of included"
+    for name in ("contiguity-bench", "tensor-layout-report", "limits-ceilings"):
+        assert html.count(f'id="from-{name}"') == 1
+    assert text(html).count("driver") == 1, "what all have in common is said once"
+
+
+def test_what_the_host_paces_names_its_cpu_under_the_figure():
+    showing = synthetic.showing()
+    found = showing.find("contiguity.bench")
+    assert "Toy CPU" not in strips.under(showing, [found], "a table")
+    assert "host-paced on Toy CPU" in strips.under(
+        showing, [found], tables.times([{"variant": "a", "median_s": 1.0, "paced_by": "host"}])
+    )
 
 
 def test_links_to_raw_files_follow_the_page_they_stand_on():
     for url, up in (("", ""), ("a/b/", "../../"), ("a/b.html", "../")):
-        html = call("strip", "contiguity.bench", showing=synthetic.showing(url=url))
-        assert f'href="{up}recordings/toy-gpu/contiguity.bench/default.json"' in html
+        showing = synthetic.showing(url=url)
+        call("strip", "contiguity.bench", showing=showing)
+        assert f'href="{up}recordings/toy-gpu/contiguity.bench/default.json"' in sources(showing)
 
 
 def test_collecting_lists_each_recording_once_with_its_first_place(tmp_path):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from anatomy.chapters.ladder.shown import rungs
+from anatomy.chapters.ladder.shown import climbs, rungs
 from anatomy.chapters.ladder.shown import tables as ladder_tables
 from anatomy.chapters.ladder.shown.tables import View
 from anatomy.figures import framing, tables
@@ -34,7 +34,7 @@ def ladder(
 
     Args:
         part: `speed` (a table of times, speed-ups and rates), `costs` (memory, kernels, the first
-            step), `gates` (errors and what is allowed), `climb` (a chart of the speed-ups), `time`
+            step), `gates` (errors and what is allowed), `climb` (a chart of the times), `time`
             (a chart of what a step's time is made of) or `kernels` (the longest ones by name).
         experiment: Whose rows have a `rung`.
         op: The comparison shown; by default the first.
@@ -63,34 +63,10 @@ def ladder(
 
 
 def _climb(view: View) -> str:
-    there = ladder_tables.there(view.table)
-    steps = []
-    for row in there:
-        value, *ends = rows.speedup(row)
-        if value is None:
-            continue
-        low, high = (value if end is None else end for end in ends)
-        below, over = rungs.rung_before(row, view.steps), rungs.over_rung_before(row, view.steps)
-        start, gained = rows.speedup(below)[0] if below else 1.0, rows.speedup(over)
-        total = text = units.ratio(value, *ends)
-        hover = f"{row['variant']}: {units.ratio_range(value, *ends)} over rung 0"
-        if below:
-            name, word = below["variant"], over.get("verdict") or ""
-            hover += f"; {units.ratio_range(*gained)} over {name}, {word}"
-            if below.get("role") != "control":
-                text += f" ({units.ratio(*gained)} over {name})"
-        bar = {"label": str(row["variant"]), "start": start, "value": value, "low": low}
-        bar |= {"high": high, "reach": max(start, high), "verdict": over.get("verdict") or ""}
-        steps.append(bar | {"text": text, "short": total, "hover": hover})
-    if not steps:
+    if not (picture := climbs.climb(view)):
         return ladder_tables.speeds(view)
-    title = f"speed-up over rung 0 ({rows.interval_name(there)})"
-    names = ", ".join(step["label"] for step in steps)
-    label = f"Speed-up over rung 0 of {names}: each bar begins where the rung that it changes "
-    label += "ended. The table has the figures."
-    picture = svg.chart([("", svg.Drawing("stacks.climb", (steps, title)))], label)
     twin = figures.twin(ladder_tables.speeds_alone(view))
-    return picture + CLIMB_KEY + ladder_tables.absent(view.table) + twin
+    return picture + ladder_tables.absent(view.table) + twin
 
 
 def _time(view: View) -> str:
@@ -152,11 +128,6 @@ def _time_table(table: Sequence[Row]) -> str:
     return tables.by_columns(columns, table, label, "rungs")
 
 
-CLIMB_KEY = (
-    '<p class="key"><span>a bar begins where the rung that it changes ended</span> '
-    "<span>green, to the right: faster</span> <span>orange, to the left: slower</span> "
-    "<span>grey: no difference shown</span></p>"
-)
 PARTS: dict[str, Callable[[View], str]] = {
     "speed": ladder_tables.speeds,
     "costs": ladder_tables.costs,
