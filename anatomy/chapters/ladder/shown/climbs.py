@@ -15,6 +15,7 @@ from anatomy.table import units
 
 DESK, ROW, TALL = 500, 31.0, 46.0  # pixels: a wider sheet is a desk's; a row on it, and on a phone
 LABELS, SHARES, SPEED = 202.0, 46.0, 84.0  # pixels beside the plot of a desk
+BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
 TICKS = [base * 10.0**power for power in range(-3, 5) for base in (1, 2, 5)]
 
@@ -57,7 +58,7 @@ def climb(view: View) -> str:
     limits = _limits(table, view, size)
     told = "; ".join(
         f"{step.words} {units.significant(step.time)} {unit}"
-        f"{f', {step.speed}' if step.speed else ''}"
+        f"{f', {step.speed}' if step.speed else ''}{', host-paced' if step.host_bound else ''}"
         for step in steps
     )
     label = f"Time of one step from rung to rung. {told}. The table has the figures."
@@ -118,7 +119,7 @@ def _key(sheet: Canvas, steps: Sequence[Step], desk: bool) -> float:
         if host and not any(step.host_bound for step in steps):
             continue
         _mark(sheet, x, y, host)
-        x += 11 + sheet.words(x + 11, y + 4, text, colour=MUTED, size=11) + 16
+        x += 30 + sheet.words(x + 11, y + 4, text, colour=MUTED, size=11)
     if not desk:
         x, y = 7.0, y + 18
     sheet.line((x, y - 7), (x, y + 7), colour=MUTED, thick=1.5)
@@ -162,7 +163,7 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
         sheet.box(min(x, start), y - 8, abs(x - start), 16, fill=colour, opacity=0.24, round_=0)
         sheet.line((start, y - 9), (start, y + 9), colour=MUTED, thick=1.5)
     value = units.significant(step.time)
-    wide = canvas.wide(value, 12) + 4
+    wide = BOLD * canvas.wide(value) + 4
     if slower:
         _paper(sheet, x + 9, y - 9, wide)
         sheet.words(x + 11, y + 4, value, bold=True)
@@ -175,7 +176,8 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
         room = canvas.wide(step.speed, 11)
         colour = BAD if slower else MUTED
         if not desk and after + room > sheet.width:
-            sheet.words((start or x) - 8, y + 4, step.speed, colour=INK, size=11, anchor="end")
+            ink = BAD if slower else INK  # it stands on the bar
+            sheet.words((start or x) - 8, y + 4, step.speed, colour=ink, size=11, anchor="end")
         else:
             _paper(sheet, after - 1, y - 9, room)
             sheet.words(after, y + 4, step.speed, colour=colour, size=11)

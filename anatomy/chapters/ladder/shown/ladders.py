@@ -83,7 +83,7 @@ def _time(view: View) -> str:
         shares = _stacked(drawn.values(), lambda row: row["median_s"] / 100, "% of the step")
         panels.append(("The same as shares of each step", shares))
     label = (
-        f"Bars of {', '.join(map(str, drawn))}, made of the time in "
+        f"Bars of {', '.join(map(rungs.in_words, drawn.values()))}, made of the time in "
         f"{', '.join(rungs.KINDS.values())}. The table under them has the figures."
     )
     return svg.chart(panels, label) + left_out + figures.twin(twin)
@@ -93,14 +93,14 @@ def _stacked(drawn: Iterable[Row], size: Callable[[Row], float], title: str) -> 
     """Bars whose lengths are in units of `size`, a tick at each step's time."""
     bars, ends = [], []
     for row in drawn:
-        reached, one, label = 0.0, size(row), str(row["variant"])
+        reached, one, label = 0.0, size(row), rungs.in_words(row)
         for kind, seconds in rungs.pieces(row):
             share = units.percent(seconds / row["median_s"], 2) if seconds else ""
             hover = f"{label}, {kind}: {units.seconds(seconds)}, {share}"
             bar = {"label": label, "kind": kind, "share": share, "hover": hover}
             bars.append(bar | {"start": reached / one, "end": (reached + seconds) / one})
             reached += seconds
-        reach, text = max(reached, row["median_s"]), rows.printed(row, "median_s")
+        reach, text = max(reached, row["median_s"]), units.seconds(row["median_s"], most=3)
         tick = {"label": label, "value": row["median_s"] / one, "reach": reach / one}
         ends.append(tick | {"text": text})
     return svg.Drawing("stacks.parts", (bars, ends, list(rungs.KINDS.values()), title))
