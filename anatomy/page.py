@@ -19,11 +19,10 @@ every function notes its recordings and returns "".
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from anatomy.claims import evaluate
-from anatomy.figures import commands, framing, tables
+from anatomy.figures import commands, framing
 from anatomy.figures.charts import figures, strips
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
@@ -36,7 +35,6 @@ from anatomy.figures.matrices import matrix as matrix
 from anatomy.figures.payoffs import payoff as payoff
 from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques
-from anatomy.figures.text import spans
 from anatomy.record import signatures
 from anatomy.record.showing import current, selectors
 from anatomy.site.collecting import collect as collect
@@ -155,25 +153,3 @@ def command(experiment: str, *, options: Iterable[str] | None = None, **params: 
     found = showing.find(experiment, **params)
     line = commands.line(declared, found.params, options or list(params) or declared.defaults)
     return "" if showing.collecting else commands.shown(showing, declared, found, line)
-
-
-def card(minutes: int | None = None, needs: Sequence[str] = (), touches: Sequence[str] = ()) -> str:
-    """The card at the top of a page: reading time, what to know before, claims it settles.
-
-    card(12, needs=["matrix products", "strides"], touches=["slice-doubles-fp16"])
-    """
-    showing = current()
-    results = [evaluate(showing, name) for name in touches]
-    if showing.collecting:
-        return ""
-    chips = [
-        tables.chip(each.word, each.claim.name, each.claim.statement) + spans.elsewhere(*each.found)
-        for each in results
-    ]
-    facts = {
-        "Reading time": f"{minutes} min" if minutes else "",
-        "You should know": escape(", ".join(needs)),
-        "Claims": " ".join(chips),
-    }
-    items = (f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts.items() if text)
-    return f'<dl class="page-card" data-search-exclude>{"".join(items)}</dl>'

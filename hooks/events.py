@@ -128,9 +128,9 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """Remember what the page lacks, and explain its words."""
+    """Remember what the page lacks, and finish it."""
     _wrong.extend(_building.page_done(html))
-    return _called(lambda: _building.explained(page.file.src_uri, html))
+    return _called(lambda: _building.finished(page.file.src_uri, html))
 
 
 def on_env(env, config, files):

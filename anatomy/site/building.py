@@ -23,7 +23,7 @@ from anatomy.figures.charts import strips
 from anatomy.figures.text import fences, frontmatter, glossary, inline, listings
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
-from anatomy.site import collecting, editions
+from anatomy.site import collecting, editions, reading
 from anatomy.site.drawing import Ahead, Heard
 from anatomy.site.editions import Edition
 from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
@@ -171,11 +171,14 @@ class Building:
             if place not in self._ran or re.search(rf"{re.escape(place)}(\"|&quot;) idprefix", html)
         ]
 
-    def explained(self, page: str, html: str) -> str:
-        """A page's HTML with the words of the field explained where a section first uses them."""
-        if self.edition(page)[1] == glossary.PAGE:
-            return html
-        return glossary.of(self.texts.get(glossary.PAGE, "")).explained(html)
+    def finished(self, page: str, html: str) -> str:
+        """A page's HTML with the words of the field explained where a section first uses them, and
+        with what it takes to read it."""
+        name = self.edition(page)[1]
+        if name != glossary.PAGE:
+            html = glossary.of(self.texts.get(glossary.PAGE, "")).explained(html)
+        front = self.fronts.get(name)
+        return reading.with_line(html, front.needs if front else ())
 
     def with_pictures(self, page: str, html: str) -> str:
         """A page as it is published: its pictures in their places."""

@@ -62,6 +62,7 @@ class Front:
     nav: str = ""  # the page's name in the navigation; by default its title
     section: tuple[str, ...] | None = None  # from the outside; empty for one beside the sections
     order: int = 0  # its place among all pages; a section stands where the first of its pages does
+    needs: tuple[str, ...] = ()  # what to know before, as the line under the first screen says it
     card: Card | None = None
     index: dict[str, str] | None = None  # column -> cell of its line in `[[index: SECTION]]`
     techniques: tuple[Technique, ...] = ()
@@ -216,7 +217,7 @@ def _techniques(value: Any) -> tuple[Technique, ...]:
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("title", "description", "nav", "group", "name", "memory"), _text),
     **dict.fromkeys(("claim", "control", "once"), _text),
-    **dict.fromkeys(("hide", "reads", "variants"), _texts),
+    **dict.fromkeys(("hide", "reads", "variants", "needs"), _texts),
     "text": _markdown,
     "section": _path,
     "order": _number,

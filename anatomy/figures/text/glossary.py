@@ -53,7 +53,7 @@ class Term:
 
 
 def terms(text: str) -> list[Term]:
-    """The terms of a glossary's Markdown, in its order; AnatomyError where a word is there twice."""
+    """The terms of a glossary, in its order; AnatomyError where a word is there twice."""
     found, taken = [], set()
     for entry in _ENTRY.finditer(text):
         names = tuple(name.strip() for name in entry["names"].split(","))
