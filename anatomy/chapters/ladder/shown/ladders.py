@@ -8,13 +8,17 @@ from anatomy.chapters.ladder.shown import tables as ladder_tables
 from anatomy.chapters.ladder.shown.tables import View
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
-from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
 from anatomy.table import units
 from anatomy.table.errors import UnknownName
 
 EXPERIMENT = "ladder.training"
+# One way or two of each rung, for a chart that tells the whole climb.
+SHOWN = (
+    *("0 fp32", "1 amp bf16", "2 amp bf16", "3 default", "4 current", "4 current in a graph"),
+    *("5 bf16", "5 fp8 delayed"),
+)
 FAR = 3.0  # where one step is so many times as long as another, shares are drawn as well
 
 
