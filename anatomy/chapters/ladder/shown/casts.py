@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from anatomy.chapters.ladder.shown import rungs
 from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, drawing
+from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import GOOD, LINE, MUTED, QUIET, THIRD, Canvas
 from anatomy.judge.rows import Row
 from anatomy.table import units
@@ -72,8 +73,8 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
                 sheet.line((x - ARROW + 2, y), (x - 2, y), arrow=True)
             sheet.box(x, top, wide, HIGH, fill=stage.fill, opacity=0.3, edge=stage.fill)
             size = 12 if desk else 10
-            line = top + (24 if desk else 14)
-            sheet.paragraph(x + wide / 2, line, wide - 2, stage.words, size=size, anchor="middle")
+            line = top + (24 if canvas.wide(stage.words, size) < wide - 8 else 16)
+            sheet.paragraph(x + wide / 2, line, wide - 8, stage.words, size=size, anchor="middle")
             if stage.reads:
                 where = x + wide / 2, top + HIGH + 14
                 sheet.words(*where, "reads the tensor", size=10, anchor="middle", colour=MUTED)

@@ -26,6 +26,7 @@ class Step(NamedTuple):
     digit: str
     words: str
     time: float
+    text: str  # the time, without its unit
     start: float | None  # of the rung that it changes
     speed: str
     verdict: str
@@ -73,12 +74,19 @@ def _step(row: Row, view: View, size: float) -> Step:
         digit=str(row["variant"])[:1],
         words=rungs.in_words(row),
         time=row["median_s"] / size,
+        text=_digits(row, size),
         start=below["median_s"] / size if below else None,
         speed=rows.speed_in_words(over) if below and over.get("verdict") in TOLD else "",
         verdict=str(over.get("verdict") or "") if below else "",
         host_bound=row.get("paced_by") == "host",
         share="" if units.missing(share) else units.percent(share, 2),
     )
+
+
+def _digits(row: Row, size: float) -> str:
+    """A time in units of `size`, with the digits that its interval pays for, three at most."""
+    ends = (row[name] / size for name in ("median_s", "low_s", "high_s"))
+    return units.ratio(*ends, most=units.PLAIN_DIGITS).removesuffix("×")
 
 
 def _limits(table: Sequence[Row], view: View, size: float) -> Mapping[str, float]:
@@ -162,8 +170,7 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
         colour = BAD if slower else GOOD if step.verdict == "faster" else MUTED
         sheet.box(min(x, start), y - 8, abs(x - start), 16, fill=colour, opacity=0.24, round_=0)
         sheet.line((start, y - 9), (start, y + 9), colour=MUTED, thick=1.5)
-    value = units.significant(step.time)
-    wide = BOLD * canvas.wide(value) + 4
+    value, wide = step.text, BOLD * canvas.wide(step.text) + 4
     if slower:
         _paper(sheet, x + 9, y - 9, wide)
         sheet.words(x + 11, y + 4, value, bold=True)

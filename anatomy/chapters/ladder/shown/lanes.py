@@ -6,6 +6,7 @@ from typing import Any
 from anatomy.chapters.ladder.shown import rungs
 from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, drawing
 from anatomy.figures.diagrams.canvas import FOURTH, GOOD, LINE, MUTED, QUIET, Canvas
+from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -37,7 +38,7 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
     top = 0.0
     for row in table:
         sheet.words(0, top + 14, rungs.in_words(row), bold=True)
-        time = f"{units.seconds(row['median_s'], most=3)} a step"
+        time = f"{rows.printed(row, 'median_s', units.PLAIN_DIGITS)} a step"
         sheet.words(sheet.width, top + 14, time, bold=True, anchor="end")
         end = NAMES + row["median_s"] * scale
         asks = min(row["enqueue_s"], row["median_s"]) * scale

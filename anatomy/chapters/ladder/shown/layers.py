@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from anatomy.chapters.ladder.shown import rungs
 from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, drawing, parts
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, MUTED, QUIET, THIRD, Canvas
+from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -103,7 +104,7 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
     top = 0.0
     for row in table:
         sheet.words(0, top + 14, rungs.in_words(row), bold=True, size=13)
-        time = f"{units.seconds(row['median_s'], most=3)} a step"
+        time = f"{rows.printed(row, 'median_s', units.PLAIN_DIGITS)} a step"
         sheet.words(sheet.width, top + 14, time, bold=True, size=13, anchor="end")
         top = sheet.paragraph(0, top + 31, sheet.width, parts(row), colour=MUTED, size=11) - 4
         if as_graph(row):
