@@ -35,6 +35,7 @@ from anatomy.figures.matrices import matrix as matrix
 from anatomy.figures.payoffs import payoff as payoff
 from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques
+from anatomy.judge import rows as rows_of
 from anatomy.record import signatures
 from anatomy.record.showing import current, selectors
 from anatomy.site.collecting import collect as collect
@@ -153,3 +154,37 @@ def command(experiment: str, *, options: Iterable[str] | None = None, **params: 
     found = showing.find(experiment, **params)
     line = commands.line(declared, found.params, options or list(params) or declared.defaults)
     return "" if showing.collecting else commands.shown(showing, declared, found, line)
+
+
+def output(
+    experiment: str,
+    *,
+    op: str | None = None,
+    quantity: str | None = None,
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """What a command prints in a terminal, from the recording: all of it, or the block of one
+    operation and quantity.
+
+        output("contiguity.bench", op="matmul", quantity="gpu_warm")
+    """
+    showing = current()
+    params = selectors(experiment, params, op, quantity)
+    declared = signatures.signature(experiment)
+    found = showing.find(experiment, **params)
+    ceilings = showing.ceilings_of(found)
+
+    def draw() -> str:
+        from anatomy.cli import text  # what the command itself prints
+
+        if op or quantity:
+            chosen = rows_of.select(found.recording.rows, op=op, quantity=quantity)
+            groups = rows_of.groups_of(chosen)
+            printed = "\n\n".join(text.timing(*name, group, ceilings) for name, group in groups)
+        else:
+            printed = text.report(found.recording, ceilings)
+        line = commands.line(declared, found.params, params)
+        return commands.printed(showing, declared, line, text.provenance(found.recording), printed)
+
+    return framing.exhibit(found, caption, draw)

@@ -28,7 +28,9 @@ MOST_FILES, MOST_LINES = 4, 100
 COPIED = ("anatomy", "hooks", "overrides", "snippets", "tests", "docs/assets")
 # Pages that the copy's site has beside the new one: the fewer, the sooner it is built.
 HOME = "---\ntitle: Home\nsection: /\norder: 1\n---\n\n# Home\n"
-SECTION = "---\ntitle: Axioms\nsection: Axioms\norder: 201\n---\n\n# Axioms\n\n[[index: Axioms]]\n"
+SECTION = (
+    "---\ntitle: All\nsection: Techniques\norder: 201\n---\n\n# All\n\n[[index: Techniques]]\n"
+)
 # Tests that ask something of every experiment, every file or every command.
 OF_EVERYTHING = (
     "tests/test_house.py",

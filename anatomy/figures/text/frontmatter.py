@@ -3,7 +3,7 @@
     ---
     title: When does torch.compile pay?
     nav: torch.compile
-    section: Axioms
+    section: Techniques
     order: 203
     ---
 

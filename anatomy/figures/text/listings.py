@@ -30,7 +30,7 @@ def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], li
         if lacks := [key for key, value in there.items() if not value]:
             wrong.append(
                 f"{page}:1: the front matter lacks {' and '.join(lacks)}, and so the page has no "
-                "place in the navigation. `section: Axioms` puts it there, `section: /` beside "
+                "place in the navigation. `section: Techniques` puts it there, `section: /` beside "
                 "the sections; `order` is a whole number from 1, no other page's."
             )
             continue
@@ -65,7 +65,7 @@ def cards(showing: Showing, group: str, spec: str) -> str:
 
 
 def index(showing: Showing, section: str, spec: str) -> str:
-    """`[[index: Axioms]]`, a table with a line for each page of a section that has one."""
+    """`[[index: Techniques]]`, a table with a line for each page of a section that has one."""
     found = _with("index", showing, spec)
     mine = {page: front for page, front in found.items() if name_of(front) == section}
     if not mine:
