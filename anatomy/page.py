@@ -53,6 +53,7 @@ def show(
     chart: str | None = None,
     caption: str | None = None,
     unfold: bool = False,
+    labels: Mapping[str, str] | None = None,
     **params: Any,
 ) -> str:
     """A recording as a table, or as a chart with its table folded under it.
@@ -69,6 +70,8 @@ def show(
         chart: `times`, `ratios` (with the noise band), `rates` (under the machine's ceiling),
             `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor).
         unfold: Show the table under a chart unfolded.
+        labels: What variants are called in chart and table, such as the code that they run:
+            `{"transposed_view": "A.t() @ B"}`.
     """
     showing = current()
     params = selectors(experiment, params, op, quantity)
@@ -80,7 +83,7 @@ def show(
     def draw() -> str:
         chosen = {"op": op, "quantity": quantity, "variants": rows}
         table = figures.rows_of(found, ceilings, where, **chosen)
-        return figures.shown(table, columns, chart, unfold=unfold)
+        return figures.shown(figures.called(table, labels), columns, chart, unfold=unfold)
 
     return framing.exhibit(found, caption, draw)
 

@@ -136,13 +136,13 @@ def _row(showing: Showing, result: Result) -> str:
 
 
 def _cell(head: str, key: float | None, text: str) -> str:
-    """A cell; on a phone, where the table's head is not shown, `data-head` says what it is."""
+    """A cell, with what a script sorts it by."""
     kinds = ("n" if head.startswith("#") else "", "none" if text == tables.NONE else "")
     classes, head = " ".join(filter(None, kinds)), head.removeprefix("#")
-    marks = f' class="{classes}"' if classes else ""
-    marks += "" if key is None else f' data-key="{key:.6g}"'
-    marks += f' data-head="{head}"'
-    return f'<th scope="row"{marks}>{text}</th>' if head == "claim" else f"<td{marks}>{text}</td>"
+    sorted_by = "" if key is None else f' data-key="{key:.6g}"'
+    if head == "claim":
+        return f'<th scope="row"{sorted_by}>{text}</th>'
+    return tables.cell_of(head, text, classes, sorted_by)
 
 
 def _seen(result: Result) -> str:

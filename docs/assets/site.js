@@ -14,3 +14,8 @@ function reveal() {
 
 addEventListener("hashchange", reveal);
 addEventListener("DOMContentLoaded", reveal);
+
+// What stands on hover is shown by a tap where nothing hovers.
+addEventListener("click", ({ target }) => {
+  if (matchMedia("(hover: none)").matches) target.closest("figure [title]:not(a)")?.classList.toggle("told");
+});

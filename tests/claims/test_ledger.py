@@ -118,7 +118,9 @@ def test_what_is_about_the_documents_themselves_stands_apart_at_the_end(found):
 def test_what_was_claimed_and_what_was_measured_stand_in_columns_of_their_own(found):
     rows = re.findall(r"<tr id=.*?</tr>", shown("table"), re.DOTALL)
     for row, result in zip(rows, found, strict=True):
-        cells = dict(re.findall(r'<td[^>]*data-head="(\w+)">(.*?)</td>', unescape(row), re.DOTALL))
+        cells = dict(
+            re.findall(r'<td[^>]*data-label="(\w+)"[^>]*>(.*?)</td>', unescape(row), re.DOTALL)
+        )
         assert (result.claim.number or "—") in cells["claimed"]
         if result.measured is None:
             assert "—" in cells["measured"]

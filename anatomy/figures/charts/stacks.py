@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, DESK, ROW, SERIES, TEXT, Data, Spec
+from anatomy.figures.charts.grammar import BAND, DESK, SERIES, TEXT, Data, Spec
 
 PAPER = "var(--md-default-bg-color)"  # the page's own colour: text on what is coloured
 LEAST = 30  # pixels of a part that has room for its share
@@ -24,9 +24,8 @@ def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: in
     longest, room = max(grammar.ends_of(ends, "reach")), width - label - beside
     scale = alt.Scale(domain=[0, longest * (1 + beside / room)], nice=False)
     x = alt.X("start:Q", scale=scale, title=title, axis=alt.Axis(tickCount=width // 90))
-    rows = grammar.row_names(ends, label)
-    columns = len(kinds) if width > DESK else 2
-    where = alt.Legend(orient="top", title=None, symbolType="square", columns=columns)
+    rows, names, height = grammar.row_names(ends, width)
+    where = grammar.legend(kinds, width, symbolType="square")
     colour, _ = grammar.series(kinds, where, "kind", [*SERIES[: len(kinds) - 1], BAND])
     base = grammar.on(bars, x=x, x2="end:Q", y=rows, color=colour, description="hover:N")
     layers = [base.mark_bar(height=BAR, stroke=PAPER, strokeWidth=1)]
@@ -43,4 +42,4 @@ def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: in
     marks = ticks.mark_tick(color=TEXT, thickness=2, size=BAR + 6)
     layers.append(marks.encode(x="value:Q", description="text:N"))
     layers.append(grammar.words(ticks, how={"align": "left", "dx": 7}, x="reach:Q"))
-    return grammar.framed(layers, width, len(ends) * ROW)
+    return grammar.framed([*layers, *names], width, height)

@@ -123,13 +123,12 @@ def _time_table(table: Sequence[Row]) -> str:
         return text
 
     columns = [
-        ("rung", ladder_tables.name),
         (f"#step, {unit}", lambda row: tables.figure(*ladder_tables.ends(row), size)),
         *((f"#{kind}", part(kind)) for kind in rungs.KINDS.values()),
         ("#kernels", lambda row: tables.cell(row, "kernels_per_call")),
     ]
     label = f"Where a step's time goes, {unit} and % of it"
-    return tables.by_columns(columns, table, label, "rungs")
+    return ladder_tables.listed(columns, table, label)
 
 
 PARTS: dict[str, Callable[[View], str]] = {
