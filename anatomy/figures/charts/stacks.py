@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, DESK, SERIES, TEXT, Data, Spec
+from anatomy.figures.charts.grammar import BAND, SERIES, TEXT, Data, Spec
 
 PAPER = "var(--md-default-bg-color)"  # the page's own colour: text on what is coloured
 LEAST = 30  # pixels of a part that has room for its share
