@@ -10,7 +10,8 @@ from anatomy.figures.diagrams.canvas import GOOD, LINE, MUTED, QUIET, THIRD, Can
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
-HIGH, ARROW = 38.0, 16.0  # pixels: of a stage, and between two
+ARROW = 16.0  # pixels between two stages
+HIGH = {True: 38.0, False: 58.0}  # pixels of a stage, on a desk and on a phone
 
 
 class Stage(NamedTuple):
@@ -60,26 +61,32 @@ def stages(row: Row) -> list[Stage]:
 
 def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
     desk, top = sheet.width > 500, 0.0
+    high = HIGH[desk]
     for row in table:
         recipe = next(name for name in RECIPES if name in str(row["variant"]).split())
         sheet.words(0, top + 14, f"{recipe} scaling", bold=True)
-        sheet.words(sheet.width, top + 14, _said(row), colour=MUTED, size=11, anchor="end")
+        if desk:
+            sheet.words(sheet.width, top + 14, _said(row), colour=MUTED, size=11, anchor="end")
+        else:
+            top += 15
+            sheet.words(0, top + 14, _said(row), colour=MUTED, size=11)
         found = [Stage("16-bit tensor in HBM", reads=False, fill=LINE), *stages(row)]
         wide = (sheet.width - 2 - 3 * ARROW) / 4
         x, top = 1.0, top + 24
         for at, stage in enumerate(found):
             if at:
-                y = top + HIGH / 2
+                y = top + high / 2
                 sheet.line((x - ARROW + 2, y), (x - 2, y), arrow=True)
-            sheet.box(x, top, wide, HIGH, fill=stage.fill, opacity=0.3, edge=stage.fill)
+            sheet.box(x, top, wide, high, fill=stage.fill, opacity=0.3, edge=stage.fill)
             size = 12 if desk else 10
             line = top + (24 if canvas.wide(stage.words, size) < wide - 8 else 16)
             sheet.paragraph(x + wide / 2, line, wide - 8, stage.words, size=size, anchor="middle")
             if stage.reads:
-                where = x + wide / 2, top + HIGH + 14
-                sheet.words(*where, "reads the tensor", size=10, anchor="middle", colour=MUTED)
+                told = "reads the tensor" if desk else "reads it"
+                where = x + wide / 2, top + high + 13
+                sheet.words(*where, told, size=10, anchor="middle", colour=MUTED)
             x += wide + ARROW
-        top += HIGH + 30
+        top += high + 30
 
 
 def _order(row: Row) -> str:

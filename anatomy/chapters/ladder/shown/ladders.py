@@ -8,6 +8,7 @@ from anatomy.chapters.ladder.shown import tables as ladder_tables
 from anatomy.chapters.ladder.shown.tables import View
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
 from anatomy.table import units
@@ -104,7 +105,10 @@ def _stacked(drawn: Iterable[Row], size: Callable[[Row], float], title: str) -> 
             bar = {"label": label, "kind": kind, "share": share, "hover": hover}
             bars.append(bar | {"start": reached / one, "end": (reached + seconds) / one})
             reached += seconds
-        reach, text = max(reached, row["median_s"]), units.seconds(row["median_s"], most=3)
+        reach, text = (
+            max(reached, row["median_s"]),
+            rows.printed(row, "median_s", units.PLAIN_DIGITS),
+        )
         tick = {"label": label, "value": row["median_s"] / one, "reach": reach / one}
         ends.append(tick | {"text": text})
     return svg.Drawing("stacks.parts", (bars, ends, list(rungs.KINDS.values()), title))
