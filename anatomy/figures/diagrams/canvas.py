@@ -62,11 +62,11 @@ class Canvas:
         if arrow:
             self._head(points[-2], points[-1], colour)
 
-    def shape(self, corners: list[tuple[float, float]], *, fill: str, edge: str) -> None:
-        """A filled polygon."""
-        at = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+    def shape(self, *corners: tuple[float, float], fill: str = "none", edge: str = "none") -> None:
+        """A polygon, such as an arrow's head or a mark that is no circle."""
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
         lowest = max(y for _, y in corners)
-        self._add(f'<polygon points="{at}" fill="{fill}" stroke="{edge}"/>', lowest)
+        self._add(f'<polygon points="{points}" fill="{fill}" stroke="{edge}"/>', lowest)
 
     def bracket(self, start: float, end: float, y: float, colour: str = MUTED) -> None:
         """A bracket under what lies from `start` to `end`."""
@@ -127,8 +127,7 @@ class Canvas:
         dx, dy = (x - x0) / length, (y - y0) / length
         base = x - 7 * dx, y - 7 * dy
         sides = [(base[0] - 3.5 * dy, base[1] + 3.5 * dx), (base[0] + 3.5 * dy, base[1] - 3.5 * dx)]
-        corners = " ".join(f"{a:.1f},{b:.1f}" for a, b in [(x, y), *sides])
-        self._add(f'<polygon points="{corners}" fill="{colour}"/>', y)
+        self.shape((x, y), *sides, fill=colour)
 
     def _add(self, part: str, bottom: float) -> None:
         self._parts.append(part)

@@ -143,7 +143,7 @@ def _mark(sheet: Canvas, x: float, y: float, case: Case) -> None:
     if case.host_bound:
         corners = ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0))
         points = [(x + RADIUS * dx, y + RADIUS * dy) for dx, dy in corners]
-        sheet.shape(points, fill=fill, edge=colour)
+        sheet.shape(*points, fill=fill, edge=colour)
     else:
         sheet.box(
             x - RADIUS, y - RADIUS, 2 * RADIUS, 2 * RADIUS, fill=fill, edge=colour, round_=RADIUS

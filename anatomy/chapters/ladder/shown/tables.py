@@ -51,7 +51,7 @@ def speeds_alone(view: View) -> str:
 
     columns = [
         (f"#step, {unit}", lambda row: tables.figure(*ends(row), size)),
-        ("#over the last rung", climbed),
+        ("#over the rung it changes", climbed),
         ("", lambda row: _verdict(row, view)),
         (f"#over {control}", lambda row: tables.figure(*rows.speedup(row))),
         ("#TB/s" if moved else "#TFLOP/s", rate),
@@ -66,7 +66,7 @@ def costs(view: View) -> str:
     columns = [
         ("#peak of a step", _of("peak_bytes")),
         ("#peak with weights", _of("total_peak_bytes")),
-        ("#reserved", _of("reserved_bytes")),
+        ("#reserved, growth", _of("reserved_bytes")),
         ("#kernels a step", _of("kernels_per_call")),
         ("#gaps, % of it", lambda row: _share(row, "gap_s", "median_s")),
         ("#first step", _of("setup_s")),
@@ -130,9 +130,10 @@ def _share(row: Row, part: str, whole: str, sign: str = "") -> str:
 
 
 def name(row: Row, said: Sequence[tables.Tag] = ()) -> str:
-    """A way with what must be known of it and was not `said` of all."""
+    """A way with what it is in words, and what must be known of it and was not `said` of all."""
     known = [*said, tables.against(str(row.get("control")))]  # by the columns of speed-ups
-    return tables.code(row.get("variant")) + tables.under(row, known)
+    words = f'<span class="remarks ci words">{escape(rungs.in_words(row))}</span>'
+    return tables.code(row.get("variant")) + words + tables.under(row, known)
 
 
 def ends(row: Row) -> tuple[float | None, float | None, float | None]:
