@@ -26,7 +26,6 @@ from anatomy.figures import commands, framing
 from anatomy.figures.charts import figures, strips
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
-from anatomy.figures.diagrams.causes import causes as causes
 from anatomy.figures.diagrams.chip import chip as chip
 from anatomy.figures.diagrams.formats import formats as formats
 from anatomy.figures.diagrams.fusion import fusion as fusion
