@@ -68,7 +68,9 @@ from anatomy.table.errors import AnatomyError
 ROUNDS = 3
 
 
-@experiment("harnesses.estimates", page="how-good-is-the-stopwatch.md", timeout_s=480, on_request=True)
+@experiment(
+    "harnesses.estimates", page="how-good-is-the-stopwatch.md", timeout_s=480, on_request=True
+)
 def estimates(
     process: Number = 0,
     device: str = "cuda:0",

@@ -41,21 +41,19 @@ class Trio(NamedTuple):
         return [above / below for above, below in pairs][: self.count]
 
 
-def recorded(table: Sequence[Row], variant: str) -> Trio:
+def recorded(table: Sequence[Row]) -> Trio:
     """The rows of one operation and quantity that the diagram draws."""
-    control, again = (
-        next((row for row in table if row["role"] == role), None) for role in ("control", "again")
-    )
-    chosen = next((row for row in table if row["variant"] == variant), None)
-    if control is None or again is None or chosen is None or chosen["role"] != "variant":
-        raise BadParameter(f"the rows have no control, its duplicate and a variant {variant!r}.")
-    return Trio(control, chosen, again)
+    by_role = {row["role"]: row for row in table}
+    if len(table) != len(Trio._fields) or set(by_role) != {"control", "variant", "again"}:
+        raise BadParameter(
+            "the diagram draws a control, its duplicate and one variant beside them."
+        )
+    return Trio(by_role["control"], by_role["variant"], by_role["again"])
 
 
 def interleaved(
     experiment: str,
     *,
-    variant: str,
     op: str | None = None,
     quantity: str | None = None,
     caption: str | None = None,
@@ -63,16 +61,16 @@ def interleaved(
     """The blocks of one process in the order that `compare` takes them, each block's ratios to the
     control, and over all processes their interval and the verdict.
 
-        interleaved("worked_example.kernel", variant="2% more rows", quantity="gpu_cold")
+        interleaved("worked_example.kernel", quantity="gpu_cold")
 
     Args:
-        experiment: One that compares two variants, so that three are sampled, by its defaults.
-        variant: The one that is held against the control.
+        experiment: One that holds a single variant against the control, by its defaults.
     """
     found = current().find(experiment, **selectors(experiment, {}, op, quantity))
 
     def draw() -> str:
-        trio = recorded(rows.select(found.recording.rows, op=op, quantity=quantity), variant)
+        trio = recorded(rows.select(found.recording.rows, op=op, quantity=quantity))
+        variant = trio.variant["variant"]
         label = (
             f"{trio.count} blocks, each with the control, {variant} and the control again in a "
             f"changing order. In each block both are divided by the control. The control again: "
@@ -113,26 +111,20 @@ def _drawn(sheet: Canvas, trio: Trio) -> None:
 def _legend(sheet: Canvas, trio: Trio, y: float) -> float:
     """What the colours are; returns the line under them."""
     x = 1.0
-    for letter, row in zip("ABA", (trio.control, trio.variant, trio.again), strict=True):
-        words = {"control": "the control, ", "variant": "", "again": ""}[row["role"]]
-        words += "the control again" if row["role"] == "again" else row["variant"]
+    called = f"the control, {trio.control['variant']}", trio.variant["variant"], "the control again"
+    for row, words in zip(trio, called, strict=True):
         if x + 18 + canvas.wide(words, 11) > sheet.width:
             x, y = 1.0, y + 18
-        _cell(sheet, x, y - 10, 13, 13, row["role"], letter)
-        x += 18 + sheet.words(x + 18, y, words, size=11, colour=MUTED) + 14
+        _cell(sheet, x, y - 10, 13, row["role"])
+        x += 18 + sheet.words(x + 18, y, words, size=11, colour=MUTED) + 20
     return y
 
 
-def _cell(
-    sheet: Canvas, x: float, y: float, width: float, height: float, role: str, letter: str = ""
-) -> None:
+def _cell(sheet: Canvas, x: float, y: float, width: float, role: str) -> None:
+    """One variant's part of a block; the control's duplicate is hollow."""
     colour = BAD if role == "variant" else GOOD
-    again = role == "again"
-    fill = PAPER if again else colour
-    sheet.box(x, y, width, height, fill=fill, edge=colour, round_=1.5)
-    if letter and width > 10:
-        ink = colour if again else PAPER
-        sheet.words(x + width / 2, y + 10.5, letter, size=10, anchor="middle", colour=ink)
+    fill = PAPER if role == "again" else colour
+    sheet.box(x, y, width, 14, fill=fill, edge=colour, round_=1.5)
 
 
 def _blocks(sheet: Canvas, trio: Trio, left: float, right: float, y: float) -> None:
@@ -144,7 +136,7 @@ def _blocks(sheet: Canvas, trio: Trio, left: float, right: float, y: float) -> N
     for number in range(trio.count):
         for place, index in enumerate(orders[number % len(orders)]):
             x = left + number * each + 2.5 + place * wide
-            _cell(sheet, x + 0.5, y, wide - 1, 16, trio[index]["role"], "ABA"[index])
+            _cell(sheet, x + 0.5, y, wide - 1, trio[index]["role"])
         middle = left + (number + 0.5) * each
         sheet.words(middle, y + 29, str(number + 1), size=10, anchor="middle", colour=MUTED)
     more = trio.processes - 1
