@@ -49,7 +49,7 @@ def _drawn(sheet: Canvas, bars: Sequence[tuple[str, Counter]]) -> None:
             x, y = 1.0, y + 18
         sheet.box(x, y - 9, 11, 11, fill=tone)
         x += 16 + sheet.words(x + 16, y, word, size=11.5, colour=MUTED) + 18
-    left = 12 + max(canvas.wide(name) for name, _ in bars)
+    left = 16 + max(canvas.wide(name) for name, _ in bars)
     one = (sheet.width - left - 2) / max(verdicts.total() for _, verdicts in bars)
     for number, (name, verdicts) in enumerate(bars):
         top, x = y + 12 + number * LANE, left
