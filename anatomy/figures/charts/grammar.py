@@ -54,8 +54,8 @@ def members(data: Data, field: str = "series") -> list:
 
 
 def legend(**how: Any) -> alt.Legend:
-    """A legend above the plot. Names are shown whole, and far enough apart for a browser whose letters
-    are wider than those they were measured with."""
+    """A legend above the plot. Names are whole, and far enough apart for a browser's letters, which
+    may be wider than those that they were measured with."""
     room = {"labelLimit": 0, "columnPadding": 26}
     return alt.Legend(**{"orient": "top", "title": None, "symbolSize": 70} | room | how)
 
