@@ -31,6 +31,9 @@ from anatomy.figures.diagrams.host_and_gpu import host_and_gpu as host_and_gpu
 from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
 from anatomy.figures.diagrams.queues import queues as queues
 from anatomy.figures.diagrams.staging import staging as staging
+from anatomy.figures.diagrams.causes import causes as causes
+from anatomy.figures.diagrams.fusion import fusion as fusion
+from anatomy.figures.diagrams.launches import launches as launches
 from anatomy.figures.diagrams.strides import strides as strides
 from anatomy.figures.diagrams.waiting_lines import waiting_lines as waiting_lines
 from anatomy.figures.diagrams.worths import worths as worths
@@ -61,6 +64,7 @@ def show(
     chart: str | None = None,
     caption: str | None = None,
     unfold: bool = False,
+    labels: Mapping[str, str] | None = None,
     **params: Any,
 ) -> str:
     """A recording as a table, or as a chart with its table folded under it.
@@ -77,6 +81,8 @@ def show(
         chart: `times`, `ratios` (with the noise band), `rates` (under the machine's ceiling),
             `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor).
         unfold: Show the table under a chart unfolded.
+        labels: What variants are called in chart and table, such as the code that they run:
+            `{"transposed_view": "A.t() @ B"}`.
     """
     showing = current()
     params = selectors(experiment, params, op, quantity)
@@ -88,7 +94,7 @@ def show(
     def draw() -> str:
         chosen = {"op": op, "quantity": quantity, "variants": rows}
         table = figures.rows_of(found, ceilings, where, **chosen)
-        return figures.shown(table, columns, chart, unfold=unfold)
+        return figures.shown(figures.called(table, labels), columns, chart, unfold=unfold)
 
     return framing.exhibit(found, caption, draw)
 

@@ -16,6 +16,11 @@ from anatomy.table import units
 from anatomy.table.errors import lookup
 
 HEADS = ("#row", "verdict", "claim", "#claimed", "#measured", "#deviation", "topic", "machine")
+# Over the claims that are about the documents: days counted, versions named, fences of code.
+APART = (
+    f'<tr class="apart"><th colspan="{len(HEADS)}" scope="rowgroup">About the inherited documents '
+    "themselves</th></tr>"
+)
 # Verdict -> what so many claims do.
 SAID = {
     claims.HOLDS: "hold",
@@ -99,15 +104,18 @@ def _table(showing: Showing, found: Sequence[Result]) -> str:
         f'<th scope="col"{" class=n" if head.startswith("#") else ""}>{head.lstrip("#")}</th>'
         for head in HEADS
     )
-    body = "".join(_row(showing, result) for result in found)
-    markup = f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
+    bodies = ""
+    for trivia in (False, True):
+        if lines := [_row(showing, each) for each in found if each.claim.trivia == trivia]:
+            bodies += f"<tbody>{APART if trivia else ''}{''.join(lines)}</tbody>"
+    markup = f"<thead><tr>{heads}</tr></thead>{bodies}"
     return tables.wrapped(markup, "The ledger of claims", "claims-ledger")
 
 
 def _row(showing: Showing, result: Result) -> str:
     """A claim on one machine; `data-` attributes are what a script filters and sorts by."""
     claim = result.claim
-    source = claim.place.partition(":")[0] if claim.row else "papers" if claim.place else "ours"
+    source = claim.place.partition(", on ")[0] if claim.row else "papers" if claim.place else "ours"
     marks = {"topic": claim.topic, "verdict": result.word, "machine": result.machine}
     data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
     number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE

@@ -214,7 +214,7 @@ def test_a_page_tells_of_each_recording_once(built, path):
     told = html.partition('id="numbers"')[2]
     links = re.findall(r'class="raw" href="([^"]+)">raw JSON', told)
     assert len(links) == len(set(links))
-    assert set(re.findall(r'href="#(from-[^"]+)"', html)) <= set(
+    assert set(re.findall(r'class="from"><a href="#(from-[^"]+)"', html)) <= set(
         re.findall(r'<li id="(from-[^"]+)"', told)
     )
 

@@ -40,6 +40,7 @@ OURS = {
     "figures/framing.py: f' {kind}' if kind and body else ''",
     "figures/frontiers.py: kind",
     "figures/ledger_table.py: key",
+    "figures/ledger_table.py: len(HEADS)",
     "figures/ledger_table.py: of",
     "figures/ledger_table.py: title",
     "figures/matrices.py: len(alongs)",

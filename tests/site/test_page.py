@@ -16,7 +16,7 @@ from anatomy.record import signatures
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.showing import Asked, Showing, record_command, shown_machine, using
 from anatomy.site.collecting import PageProblems, on_page
-from anatomy.table.errors import AnatomyError
+from anatomy.table.errors import AnatomyError, UnknownName
 from tests.fakes import synthetic
 
 SIZES = [2048, 4096, 8192]
@@ -212,7 +212,7 @@ def test_the_matrix_shows_each_ratio_with_interval_and_verdict_and_gaps_for_the_
 def test_the_seeds_figures_stand_beside_ours_and_are_called_cited():
     told = text(call("seed_beside", "fp16-2048", "matmul"))
     assert "RTX 5070 (cited)" in told and "0.6576 ms" in told and "1.99×" in told
-    assert "cited from seeds/001:126" in told
+    assert "cited from the original suite's guide to tensor semantics, on contiguity" in told
     assert "Toy GPU, µs" in told
 
 
@@ -290,6 +290,15 @@ def test_each_recording_behind_a_page_is_told_of_once():
     for name in ("contiguity-bench", "tensor-layout-report", "limits-ceilings"):
         assert html.count(f'id="from-{name}"') == 1
     assert text(html).count("driver") == 1, "what all have in common is said once"
+
+
+def test_variants_can_be_called_by_the_code_that_they_run():
+    labels = {"transposed_view": "A.t() @ B", "contiguous": "A @ B"}
+    how = {"op": "matmul", "quantity": "gpu_warm", "chart": "times"}
+    told = text(call("show", "contiguity.bench", labels=labels, **how))
+    assert "A.t() @ B" in told and "A @ B (again)" in told and "transposed_view" not in told
+    with pytest.raises(UnknownName, match="transposed"):
+        call("show", "contiguity.bench", labels={"transposed": "A.t()"}, **how)
 
 
 def test_what_the_host_paces_names_its_cpu_under_the_figure():

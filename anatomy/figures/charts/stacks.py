@@ -6,9 +6,8 @@ from math import exp, log
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, DESK, LOG_TICKS, ROW, SERIES, TEXT, Data, Spec
+from anatomy.figures.charts.grammar import BAND, DESK, LOG_TICKS, PAPER, SERIES, TEXT, Data, Spec
 
-PAPER = "var(--md-default-bg-color)"  # the page's own colour: text on what is coloured
 LEAST = 30  # pixels of a part that has room for its share
 BAR = 15  # pixels
 SHARE = 10.5  # pixels of type; a phone is a little narrower than its picture
@@ -27,9 +26,8 @@ def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: in
     longest, room = max(grammar.ends_of(ends, "reach")), width - label - beside
     scale = alt.Scale(domain=[0, longest * (1 + beside / room)], nice=False)
     x = alt.X("start:Q", scale=scale, title=title, axis=alt.Axis(tickCount=width // 90))
-    rows = grammar.row_names(ends, label)
-    columns = len(kinds) if width > DESK else 2
-    where = alt.Legend(orient="top", title=None, symbolType="square", columns=columns)
+    rows, names, height = grammar.row_names(ends, width)
+    where = grammar.legend(kinds, width, symbolType="square")
     colour, _ = grammar.series(kinds, where, "kind", [*SERIES[: len(kinds) - 1], BAND])
     base = grammar.on(bars, x=x, x2="end:Q", y=rows, color=colour, description="hover:N")
     layers = [base.mark_bar(height=BAR, stroke=PAPER, strokeWidth=1)]
@@ -46,7 +44,7 @@ def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: in
     marks = ticks.mark_tick(color=TEXT, thickness=2, size=BAR + 6)
     layers.append(marks.encode(x="value:Q", description="text:N"))
     layers.append(grammar.words(ticks, how={"align": "left", "dx": 7}, x="reach:Q"))
-    return grammar.framed(layers, width, len(ends) * ROW)
+    return grammar.framed([*layers, *names], width, height)
 
 
 def climb(steps: Data, title: str, *, width: int) -> Spec:
@@ -63,7 +61,8 @@ def climb(steps: Data, title: str, *, width: int) -> Spec:
     high *= exp(span * beside / (width - label - beside))
     axis = alt.Axis(values=shown, format="~g", labelOverlap="greedy", labelSeparation=5)
     x = alt.X("start:Q", scale=grammar.log_scale(low, high), title=title, axis=axis)
-    base = grammar.on(data, y=grammar.row_names(data, label))
+    y, names, height = grammar.row_names(data, width)
+    base = grammar.on(data, y=y)
     colour, bar = alt.Color("colour:N", scale=None), base.mark_bar(height=BAR)
     layers = [
         grammar.one("x"),
@@ -71,5 +70,6 @@ def climb(steps: Data, title: str, *, width: int) -> Spec:
         base.mark_rule(color=TEXT, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
         base.mark_tick(color=TEXT, thickness=2, size=BAR + 4).encode(x="value:Q"),
         grammar.words(base, text, {"align": "left", "dx": 8}, x="reach:Q"),
+        *names,
     ]
-    return grammar.framed(layers, width, len(data) * ROW)
+    return grammar.framed(layers, width, height)

@@ -72,7 +72,7 @@ def with_anchors(text: str) -> str:
     def line(entry: re.Match) -> str:
         term = known[tuple(name.strip() for name in entry["names"].split(","))]
         said = entry[0].partition("\n")[2]
-        return f'<dfn id="{term.anchor}">{escape(term.name)}</dfn>\n{said}'
+        return f'<dfn id="{escape(term.anchor)}">{escape(term.name)}</dfn>\n{said}'
 
     return _ENTRY.sub(line, text)
 

@@ -181,7 +181,7 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
         f" · here {number} · ✓holds · evidence"
     )
     html = inline.render(page, "claim:slice-doubles-fp16")
-    assert 'class="chip better"' in html and 'title="seeds/001:324"' in html
+    assert 'class="chip better"' in html and 'title="the original suite&#x27;s guide' in html
     assert 'href="recordings/toy-gpu/contiguity.bench/' in html
     assert shown("claim:slice-doubles-fp16 | measured") == number
     assert shown("claim:slice-doubles-fp16 | claimed") == "1.99×"
