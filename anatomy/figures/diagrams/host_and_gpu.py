@@ -60,7 +60,7 @@ def host_and_gpu(
 
     def draw() -> str:
         loop = recorded(found.recording.rows, side, line)
-        pause = units.seconds(loop.waiting - loop.kernel, most=2)
+        pause = _time(loop.waiting - loop.kernel)
         label = (
             f"A loop of matmuls of side {side}. Without a wait the CPU queues ahead, and the GPU "
             f"computes without a pause: {_time(loop.free)} an iteration. With {line} in each, CPU "
