@@ -26,7 +26,6 @@ from anatomy.figures import commands, framing
 from anatomy.figures.charts import figures, strips
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
-from anatomy.figures.diagrams.causes import causes as causes
 from anatomy.figures.diagrams.fusion import fusion as fusion
 from anatomy.figures.diagrams.launches import launches as launches
 from anatomy.figures.diagrams.strides import strides as strides
