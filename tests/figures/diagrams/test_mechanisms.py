@@ -8,7 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from anatomy import page
-from anatomy.chapters.bottlenecks.causes import BRANCHES, causes
+from anatomy.chapters.bottlenecks import causes
 from anatomy.chapters.compilation.chains import elementwise_layer
 from anatomy.chapters.compilation.requirements import LAYERS
 from anatomy.figures.diagrams import fusion
@@ -27,7 +27,7 @@ SHOWN = {"copy": "memory", "item in every round": "sync"}
 CALLS = {
     "fusion": lambda: page.fusion("compilation.breaks", **CHAIN),
     "launches": lambda: page.launches("graph_capture.map", ops=OPS),
-    "causes": lambda: causes(shown=SHOWN),
+    "causes": lambda: causes.causes(shown=SHOWN),
 }
 
 
@@ -116,11 +116,11 @@ def test_a_name_has_the_share_of_its_workload_and_others_say_so(root):
     html = drawn(root, "causes")
     assert f"item in every round: GPU idle {units.percent(0.4)}" in html
     assert f"copy: {units.percent(0.1)} of the bandwidth" in html
-    names = [leaf.name for branch in BRANCHES for leaf in branch.leaves]
+    names = [leaf.name for branch in causes.BRANCHES for leaf in branch.leaves]
     left = [name for name in names if name not in SHOWN.values()]
     assert html.count("no workload was built for it") == 2 * len(left)
 
 
 def test_a_workload_that_was_not_recorded_is_an_error(root):
     with using(synthetic.showing(root=root)), pytest.raises(UnknownName, match="workload"):
-        causes(shown={"a guess": "memory"})
+        causes.causes(shown={"a guess": "memory"})
