@@ -32,16 +32,16 @@ from anatomy.figures.diagrams.launches import launches as launches
 from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
 from anatomy.figures.diagrams.queues import queues as queues
 from anatomy.figures.diagrams.strides import strides as strides
-from anatomy.figures.diagrams.worths import worths as worths
-from anatomy.figures.frontiers import frontier as frontier
-from anatomy.figures.growth import curve as curve
-from anatomy.figures.ledger_table import ledger as ledger
-from anatomy.figures.machines import machines as machines
+from anatomy.figures.ledger.table import ledger as ledger
+from anatomy.figures.limits.machines import machines as machines
+from anatomy.figures.limits.placed import placed as placed
+from anatomy.figures.limits.rooflines import limits as limits
 from anatomy.figures.matrices import matrix as matrix
-from anatomy.figures.payoffs import payoff as payoff
-from anatomy.figures.placed import placed as placed
-from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques
+from anatomy.figures.tradeoffs.frontiers import frontier as frontier
+from anatomy.figures.tradeoffs.growth import curve as curve
+from anatomy.figures.tradeoffs.payoffs import payoff as payoff
+from anatomy.figures.worths import worths as worths
 from anatomy.judge import rows as rows_of
 from anatomy.record import signatures
 from anatomy.record.showing import current, selectors
