@@ -9,9 +9,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from anatomy import page
 from anatomy.chapters.bottlenecks import causes
+from anatomy.chapters.compilation import fusion
 from anatomy.chapters.compilation.chains import elementwise_layer
 from anatomy.chapters.compilation.requirements import LAYERS
-from anatomy.figures.diagrams import fusion
 from anatomy.judge.limits import Ceiling, Ceilings
 from anatomy.record.showing import using
 from anatomy.table import units
@@ -25,7 +25,7 @@ CHAIN = {"op": "large elementwise", "layers": LAYERS}
 OPS = {"pointwise 1024": "Short kernels", "pointwise 536870912": "Long kernels"}
 SHOWN = {"copy": "memory", "item in every round": "sync"}
 CALLS = {
-    "fusion": lambda: page.fusion("compilation.breaks", **CHAIN),
+    "fusion": lambda: fusion.fusion("compilation.breaks", **CHAIN),
     "launches": lambda: page.launches("graph_capture.map", ops=OPS),
     "causes": lambda: causes.causes(shown=SHOWN),
 }
@@ -94,7 +94,7 @@ def test_the_bytes_of_all_trips_and_their_least_time_are_said():
 
 def test_a_chain_without_bytes_is_no_picture(root):
     with using(synthetic.showing(root=root)), pytest.raises(AnatomyError, match="no bytes"):
-        page.fusion("compilation.breaks", op="small products", layers=LAYERS)
+        fusion.fusion("compilation.breaks", op="small products", layers=LAYERS)
 
 
 def test_as_many_launches_are_drawn_as_kernels_and_one_for_the_graph(root):
