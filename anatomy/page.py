@@ -37,7 +37,9 @@ from anatomy.figures.diagrams.launches import launches as launches
 from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
 from anatomy.figures.diagrams.pixels import pixels as pixels
 from anatomy.figures.diagrams.queues import queues as queues
+from anatomy.figures.diagrams.saved_stack import saved_stack as saved_stack
 from anatomy.figures.diagrams.staging import staging as staging
+from anatomy.figures.diagrams.step_memory import step_memory as step_memory
 from anatomy.figures.diagrams.strides import strides as strides
 from anatomy.figures.diagrams.tiles import tiles as tiles
 from anatomy.figures.diagrams.trips import prices as prices
