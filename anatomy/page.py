@@ -35,6 +35,7 @@ from anatomy.figures.diagrams.host_and_gpu import host_and_gpu as host_and_gpu
 from anatomy.figures.diagrams.kernel_rows import kernel_rows as kernel_rows
 from anatomy.figures.diagrams.launches import launches as launches
 from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
+from anatomy.figures.diagrams.node_costs import node_costs as node_costs
 from anatomy.figures.diagrams.pixels import pixels as pixels
 from anatomy.figures.diagrams.queues import queues as queues
 from anatomy.figures.diagrams.saved_stack import saved_stack as saved_stack
