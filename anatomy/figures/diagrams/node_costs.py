@@ -52,6 +52,8 @@ def visited(table: Sequence[Row], op: str) -> list[Row]:
 
 
 def _said(nodes: Sequence[Row]) -> str:
+    if all(units.missing(row.get("kernels_per_call")) for row in nodes):
+        return f"{len(nodes)} nodes"  # of a CPU no kernels are seen
     launching = sum(bool(row.get("kernels_per_call")) for row in nodes)
     return f"{launching} of {len(nodes)} nodes launch kernels"
 

@@ -13,6 +13,7 @@ from anatomy.record.showing import current, selectors
 from anatomy.table import units
 
 CONTROL, CHECKPOINTED = "none", "every layer"
+NEEDED = ("median_s", "peak_bytes", "activation_bytes", "total_peak_bytes")
 TALL = 150.0  # pixels of the highest peak
 BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "tf32": 4}
 
@@ -41,6 +42,9 @@ def step_memory(experiment: str, *, op: str, caption: str | None = None, **param
     def draw() -> str:
         table = rows.select(found.recording.rows, op=op, variants=[CONTROL, CHECKPOINTED])
         pair = [next(r for r in table if r["variant"] == n) for n in (CONTROL, CHECKPOINTED)]
+        if any(units.missing(row.get(column)) for row in pair for column in NEEDED):
+            # The allocator of a CPU keeps no account of its memory.
+            return '<p class="key">Not shown: no memory was recorded.</p>'
         label = "; ".join(f"{_title(row)}: {_said(row)}" for row in pair)
         return canvas.both(lambda sheet: _panels(sheet, pair), f"Memory of a step. {label}.")
 
