@@ -5,7 +5,7 @@ from typing import Any
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, THIRD, Canvas
 from anatomy.judge.rows import Row, select
 from anatomy.record.showing import current
 from anatomy.table import units
@@ -17,7 +17,7 @@ KINDS = {
     "compute": ("computes", GOOD),
     "shape": ("changes a shape", BAD),
     "copy": ("copies", BAD),
-    "accumulate": ("stores a gradient", QUIET),
+    "accumulate": ("stores a gradient", MUTED),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, THIRD, Canvas
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
@@ -122,7 +122,7 @@ def _course(
     for each in moments:
         wide, y = each.length * unit, ground
         for size, fill, see in (
-            (each.gradients, QUIET, 0.55),
+            (each.gradients, MUTED, 0.4),
             (each.kept, GOOD, 0.55),
             (each.again, THIRD, 0.85 if each.what == "again" else 0.4),
         ):
@@ -141,7 +141,7 @@ def _course(
 KEY: Mapping[str, str] = {
     "activations kept": GOOD,
     "run again for one layer": THIRD,
-    "gradients of weights": QUIET,
+    "gradients of weights": MUTED,
 }
 
 
