@@ -12,7 +12,7 @@ from anatomy.figures.charts.grammar import BAND, DESK, MUTED, TEXT, Data, Spec
 from anatomy.figures.charts.loglog import VERDICTS, powers_of_ten, steps_of_ten
 from anatomy.figures.charts.tradeoffs import RIGHT, Plane, Scale, whiskers
 
-RIGHT_WORDS, MORE, LESS = "the seed was right", "more than claimed", "less than claimed"
+RIGHT_WORDS, MORE, LESS = "the claim was right", "more than claimed", "less than claimed"
 # Pixels left of the plot: the labels of numbers without a unit and with one, and the title.
 BARE, NAMED, TITLE = 30, 46, 24
 # Pixels of height: over the whole width and beside others, on a desk and on a phone.

@@ -41,7 +41,7 @@ BEYOND = 10
 def ledger(part: str = "table", *, caption: str | None = None) -> str:
     """The ledger of claims, or one part of it, on every machine with recordings.
 
-        ledger("chart", caption="On the diagonal the seed was right.")
+        ledger("chart", caption="On the diagonal a claim was right.")
 
     Args:
         part: `table`, `answer` (a sentence), `counts` (of verdicts), `accuracy` (how far off the

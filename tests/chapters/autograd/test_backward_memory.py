@@ -2,7 +2,6 @@
 within the sheet, and say what the rows say."""
 
 import pytest
-from tests.figures.diagrams.test_waits import drawn
 
 from anatomy.chapters.autograd import node_costs, saved_stack
 from anatomy.chapters.checkpointing import step_memory
@@ -13,6 +12,7 @@ from anatomy.table import units
 from anatomy.table.errors import BadParameter
 from tests.chapters.autograd import autograd_rows
 from tests.chapters.checkpointing import checkpointing_rows
+from tests.chapters.sync_points.test_drawings import drawn
 from tests.fakes import synthetic
 
 GRAPHS = {"manual": "Unfused attention", "default": "Fused attention"}
