@@ -59,10 +59,10 @@ def test_the_sentence_counts_what_is_close_near_and_far():
     ]
     told = said(*found)
     assert "Of 6 inherited numbers" in told
-    assert "2 are within a factor of 1.25 of the claim, 1 more within a factor of 2" in told
-    assert "and 3 further off, 1 of these below the claim and 2 above it." in told
+    assert "2 are within a factor of 1.25 of the claim. Within a factor of 2: 1 more." in told
+    assert "Further off: 3, of which 1 below the claim and 2 above it." in told
     assert "several cases" not in told
-    assert "1 more within" not in said(*(each for each in found if each is not found[2]))
+    assert "2: 1 more" not in said(*(each for each in found if each is not found[2]))
 
 
 def test_a_median_that_is_right_does_not_hide_single_cases():
@@ -157,7 +157,7 @@ def test_a_verdict_is_told_by_colour_and_by_shape():
 def test_the_words_on_the_diagonal_and_beside_it_stand_there():
     spec = drawn(result((2.0, 2.0), 2.0, 1.9, 2.1))
     texts = [row["text"] for each in layers(spec, "text") for row in each["data"]["values"]]
-    assert {"the seed was right", "more than claimed", "less than claimed"} <= set(texts)
+    assert {"the claim was right", "more than claimed", "less than claimed"} <= set(texts)
 
 
 def test_what_goes_on_beyond_the_chart_ends_in_an_arrow():

@@ -10,6 +10,7 @@ from anatomy.claims import Result
 from anatomy.claims import ledger as ledger_rows
 from anatomy.figures import tables
 from anatomy.figures.charts import strips, svg
+from anatomy.figures.diagrams.topics import topics
 from anatomy.figures.ledger import chart
 from anatomy.figures.text import inline, spans
 from anatomy.record.showing import Showing, current
@@ -44,9 +45,10 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
         ledger("chart", caption="On the diagonal a claim was right.")
 
     Args:
-        part: `table`, `answer` (a sentence), `counts` (of verdicts), `accuracy` (how far off the
-            inherited numbers are, in a sentence), `chart` (claimed against measured), `names`
-            (measured over claimed, a row for each claim) or `downloads`.
+        part: `table`, `answer` (in sentences), `topics` (verdicts by topic), `counts` (of
+            verdicts), `accuracy` (how far off the inherited numbers are, in sentences), `chart`
+            (claimed against measured), `names` (measured over claimed, a row for each claim) or
+            `downloads`.
     """
     showing, draw = current(), lookup("part of the ledger", part, PARTS)
     found = ledger_rows.results(showing)
@@ -75,20 +77,27 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
     here = [result for result in found if result.machine == machine]
     counted = ledger_rows.counts(here)
     judged = sum(counted[word] for word in claims.WORDS)
-    parts = [f"{counted[word]} {verb}" for word, verb in SAID.items() if counted[word]]
-    if not parts:
-        answer = f"None of {len(here)} claims has a verdict yet."
-    elif len(parts) == 1:
-        answer = f"Of {len(here)} claims, {parts[0]}."
-    else:
+    waiting = len(here) - judged
+    if judged:
+        said = {word: f"{counted[word]} {verb}" for word, verb in SAID.items()}
+        holding, open_ = list(said.values())[:3], list(said.values())[3:]
         answer = (
-            f"Of {judged} claims that have a verdict on {tables.code(machine)}, "
-            f"{', '.join(parts[:-1])} and {parts[-1]}. "
-            f"Another {len(here) - judged} wait for theirs."
+            f"Of {judged} claims with a verdict on {tables.code(machine)}, {holding[0]}, "
+            f"{holding[1]} and {holding[2]}. Another {' and '.join(open_)}."
         )
+        if waiting:
+            answer += f" {waiting} more wait for a verdict."
+    else:
+        answer = f"None of {len(here)} claims has a verdict yet."
     if machine != showing.machine:
         answer += f" The recordings of {tables.code(showing.machine)} decide none yet."
-    return f"<p><strong>Answer.</strong> {answer}</p>\n"
+    return f'<p class="lead">{answer}</p>\n'
+
+
+def _topics(showing: Showing, found: Sequence[Result]) -> str:
+    """The verdicts of each topic on the machine shown, or the one in its place."""
+    machine = ledger_rows.counted(showing, found)
+    return topics([result for result in found if result.machine == machine])
 
 
 def _counts(showing: Showing, found: Sequence[Result]) -> str:
@@ -241,10 +250,11 @@ def _point(result: Result, several: bool = False) -> dict:
 PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
     "table": _table,
     "answer": _answer,
+    "topics": _topics,
     "counts": _counts,
     "accuracy": chart.accuracy,
     "chart": chart.chart,
     "names": _names,
     "downloads": _downloads,
 }
-FIGURES = ("table", "counts", "chart", "names")
+FIGURES = ("table", "topics", "counts", "chart", "names")
