@@ -27,8 +27,8 @@ REFERENCES = [
     "machine:gpu",
     "machine:torch",
 ]
-# What code chooses among words and numbers of its own, by the names that it has there: classes, colours,
-# counts of columns, ids made of declared names, a column's head, and base64.
+# What code chooses among words and numbers of its own, by the names that it has there: classes,
+# colours, counts of columns, ids made of declared names, a column's head, and base64.
 OURS = {
     "chapters/ladder/shown/tables.py: hover",
     "chapters/sync_points/timelines.py: address",
@@ -44,7 +44,6 @@ OURS = {
     "figures/diagrams/canvas.py: path",
     "figures/diagrams/canvas.py: points",
     "figures/framing.py: f' {kind}' if kind and body else ''",
-    "figures/ledger/table.py: key",
     "figures/ledger/table.py: len(HEADS)",
     "figures/ledger/table.py: of",
     "figures/ledger/table.py: title",

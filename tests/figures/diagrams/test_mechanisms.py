@@ -129,9 +129,7 @@ def test_kernels_follow_their_launches_and_end_when_the_chain_does(name):
     assert len(ran) == chain.kernels and len(queued) == chain.launches
     assert ran[-1][1] <= chain.total_s * (1 + 1e-9)
     assert ran[-1][1] > 0.95 * chain.total_s
-    assert all(
-        end <= start * (1 + 1e-9) for (_, end), (start, _) in zip(ran, ran[1:], strict=False)
-    )
+    assert all(end <= start * (1 + 1e-9) for (_, end), (start, _) in pairwise(ran))
     if chain.launches > 1:
         assert all(ran[at][0] >= queued[at][1] for at in range(chain.kernels))
 
