@@ -28,7 +28,6 @@ from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
 from anatomy.figures.diagrams.chip import chip as chip
 from anatomy.figures.diagrams.kernel_rows import kernel_rows as kernel_rows
-from anatomy.figures.diagrams.launches import launches as launches
 from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
 from anatomy.figures.diagrams.queues import queues as queues
 from anatomy.figures.diagrams.strides import strides as strides
