@@ -24,6 +24,8 @@ for each in (signal.SIGHUP, signal.SIGQUIT):
 FIRST = ("record/test_experiments", "measure/method/test_edits", "browser/test_browser")
 FIRST += ("test_contributing", "diagnosis/test_script_diagnosis", "record/test_recorder")
 FIRST += ("site/test_hooks", "test_wheel")
+MANY = 1000  # tests: some of them compile
+LONG_S = 0.2
 
 
 def pytest_collection_modifyitems(items):
@@ -36,10 +38,26 @@ def pytest_collection_modifyitems(items):
     items.sort(key=place)
 
 
-def pytest_collection_finish():
-    """What is there by now stays, so who looks for what is to be freed need not look there."""
+def pytest_collection_finish(session):
+    """What is there by now stays, and with it the compiler that many tests use: who looks for what
+    is to be freed, as each cell of a grid does, need not look there, which was half of all time."""
+    if len(session.items) > MANY:
+        import torch
+
+        # With every graph it flushes the caches of the CPU to time the graph's guards, for its log
+        # alone.
+        torch._C._dynamo.guards.profile_guard_manager = lambda *_: 0.0
+        torch.compile(torch.nn.Linear(1, 1), backend="aot_eager")(torch.ones(1)).backward()
+        torch.compiler.reset()
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logreport(report):
+    """Nor what a long test has loaded."""
+    if report.duration > LONG_S:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +116,25 @@ def in_this_process(monkeypatch):
     monkeypatch.setattr(isolation, "ask", ask)
 
 
+@pytest.fixture(scope="session")
+def _warm():
+    from tests.fakes.warm import Warm
+
+    begun = Warm()
+    yield begun
+    begun.end()
+
+
+@pytest.fixture
+def warm(_warm, monkeypatch):
+    """Workers, and scripts of a reader, are forked off a process that has imported what they need,
+    which takes a tenth of a start from nothing; `isolation`'s own tests begin from nothing."""
+    from anatomy.record.processes import isolation
+
+    monkeypatch.setattr(isolation, "_Launched", _warm.launch)
+    monkeypatch.setattr(isolation, "nursery", lambda: _warm)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def the_package_does_not_change():
     """Its files are read once a process; who edits them does so on a copy."""
@@ -105,12 +142,3 @@ def the_package_does_not_change():
 
     with signatures.unchanging():
         yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compiling_is_not_timed():
-    """With every graph torch.compile flushes the caches of the CPU to time the graph's guards, for
-    its log alone."""
-    import torch
-
-    torch._C._dynamo.guards.profile_guard_manager = lambda *_: 0.0

@@ -45,7 +45,7 @@ def printed(showing: Showing, declared: Signature, command: str, *parts: str) ->
     ident = showing.unique("output-" + declared.name.replace(".", "-").replace("_", "-"))
     text = escape("\n\n".join([f"$ {_broken(command)}", *parts]))
     block = f'<pre id="{ident}" class="no-copy"><span></span><code>{text}\n</code></pre>'
-    return f'<div class="language-text highlight">{block}</div>'
+    return f'<div class="language-text highlight output">{block}</div>'
 
 
 def _broken(command: str) -> str:

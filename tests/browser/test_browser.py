@@ -221,7 +221,7 @@ def test_a_page_tells_of_each_recording_once(built, path):
 
 def test_the_ledger_is_whole_without_a_script_and_filtered_and_sorted_with_one(opened):
     plain = opened("ledger/", "no script")
-    rows, every = "table.claims-ledger tbody tr", len(all_claims())
+    rows, every = "table.claims-ledger tbody tr[id]", len(all_claims())
     assert plain.locator(rows).count() == every
     assert plain.locator(f"{rows}:visible").count() == every
     assert plain.locator(".ledger-filter, table.claims-ledger button").count() == 0
@@ -237,13 +237,26 @@ def test_the_ledger_is_whole_without_a_script_and_filtered_and_sorted_with_one(o
         button.click()
         assert page.locator("th[aria-sort]").get_attribute("aria-sort") == direction
         keys = page.evaluate(
-            """[...document.querySelectorAll('table.claims-ledger tbody tr')]
+            """[...document.querySelectorAll('table.claims-ledger tbody:first-of-type tr')]
                .map(row => row.cells[5].dataset.key).filter(Boolean).map(Number)"""
         )
         assert keys == sorted(keys, key=lambda key: sign * key) and len(keys) > 5
     with page.expect_download() as fetched:
         page.click(".downloads a >> nth=1")
     assert fetched.value.suggested_filename == "ledger.json"
+
+
+def test_a_word_and_a_number_are_explained_by_the_tab_key(opened):
+    page = opened("benchmarks/contiguity_summary/", "light")
+    for each in ("abbr", ".measured"):
+        one = page.locator(f".md-content {each}[tabindex='0']").first
+        said = one.get_attribute("title")
+        one.focus()
+        shown = page.locator(".md-tooltip2--active")
+        shown.wait_for()
+        assert said and shown.inner_text() == said
+        one.blur()
+        shown.wait_for(state="detached")
 
 
 def test_every_link_leads_somewhere(built):

@@ -137,7 +137,7 @@ def test_a_measured_number_says_what_it_is(found):
 
 
 def test_a_deviation_says_in_words_which_way(found):
-    from anatomy.figures.ledger_table import _deviation
+    from anatomy.figures.ledger.table import _deviation
 
     claim = claims.Claim("c", "", "", None, claimed=(2.0, 4.0), unit="x")
 
@@ -172,7 +172,7 @@ def test_every_word_has_a_chip_and_every_verdict_a_mark():
 
 
 def test_the_chart_has_a_row_for_each_claimed_number_with_both_intervals(found):
-    from anatomy.figures.ledger_table import _point
+    from anatomy.figures.ledger.table import _point
 
     off = [each for each in found if each.deviation]
     spec = loglog.claimed([_point(each) for each in off], width=680)
@@ -188,7 +188,7 @@ def test_the_chart_has_a_row_for_each_claimed_number_with_both_intervals(found):
 
 
 def test_an_interval_that_reaches_below_zero_can_be_drawn():
-    from anatomy.figures.ledger_table import _point
+    from anatomy.figures.ledger.table import _point
 
     claim = claims.Claim("c", "", "", None, claimed=(10e-6, 15e-6), unit="s")
     seen = claims.Measured(20e-6, -80e-6, 100e-6, "s")

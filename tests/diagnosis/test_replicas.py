@@ -18,7 +18,7 @@ from anatomy.record.processes import isolation
 from anatomy.table.errors import BadParameter, Busy, MeasurementError
 from tests.record.processes.test_isolation import CHECKOUT, gone, numbers
 
-pytestmark = pytest.mark.usefixtures("own_lock")
+pytestmark = pytest.mark.usefixtures("own_lock", "warm")
 
 # A stand-in for compare, with figures that were told: RATIO in the nth process is 0.001 more.
 TOLD = """

@@ -14,7 +14,7 @@ from anatomy import cli
 from anatomy.diagnosis import scripts
 from anatomy.table.errors import BadParameter, DeviceError, MeasurementError, UnknownName
 
-pytestmark = pytest.mark.usefixtures("own_lock")
+pytestmark = pytest.mark.usefixtures("own_lock", "warm")
 CHECKOUT = Path(__file__).resolve().parents[2]
 STEP = "import torch\nx = torch.randn(32, 32)\n\n\ndef step():\n    return x @ x\n"
 

@@ -8,10 +8,10 @@ from itertools import combinations
 import pytest
 
 from anatomy import page
-from anatomy.figures import dominance
-from anatomy.figures.breakeven import Wanted
 from anatomy.figures.charts import labels, svg, tradeoffs
-from anatomy.figures.dominance import NO, OPEN, YES
+from anatomy.figures.tradeoffs import dominance
+from anatomy.figures.tradeoffs.breakeven import Wanted
+from anatomy.figures.tradeoffs.dominance import NO, OPEN, YES
 from anatomy.record import recording
 from anatomy.record.showing import Showing, using
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
@@ -78,7 +78,7 @@ def drawn(root, monkeypatch, **options) -> tuple:
         found.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(d.arguments) for _, d in panels], label])
 
-    monkeypatch.setattr("anatomy.figures.frontiers.svg.chart", keep)
+    monkeypatch.setattr("anatomy.figures.tradeoffs.frontiers.svg.chart", keep)
     call(of(root), **options)
     (arguments,) = found
     return arguments

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from anatomy import page
-from anatomy.figures import breakeven, growth
-from anatomy.figures.breakeven import Wanted
 from anatomy.figures.text.inline import render
+from anatomy.figures.tradeoffs import breakeven, growth
+from anatomy.figures.tradeoffs.breakeven import Wanted
 from anatomy.judge import rows
 from anatomy.record.showing import PageError, Showing, using
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
@@ -125,7 +125,7 @@ def drawn(root, monkeypatch, **options) -> list:
         found.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(d.arguments) for _, d in panels], label])
 
-    monkeypatch.setattr("anatomy.figures.payoffs.svg.chart", keep)
+    monkeypatch.setattr("anatomy.figures.tradeoffs.payoffs.svg.chart", keep)
     call("payoff", of(root), **options)
     return found
 

@@ -193,7 +193,7 @@ def test_a_reach_that_can_not_be_used_says_what_makes_it_anew(tmp_path, content)
 # The recorder.
 
 
-@pytest.mark.usefixtures("own_lock")
+@pytest.mark.usefixtures("own_lock", "warm")
 def test_measuring_again_adds_an_occasion(toylab, tmp_path):
     (first,) = record(toylab, tmp_path, ("toy.fine", {})).saved
     assert record(toylab, tmp_path, ("toy.fine", {})).saved == []

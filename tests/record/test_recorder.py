@@ -20,7 +20,7 @@ from anatomy.table.errors import BadParameter, Busy, DeviceError, MeasurementErr
 from tests.record.processes.test_isolation import CHECKOUT, gone, numbers, written
 
 STALE = Freshness("missing", "It has not been measured.")
-pytestmark = pytest.mark.usefixtures("own_lock")
+pytestmark = pytest.mark.usefixtures("own_lock", "warm")
 
 
 def plan(toylab, root, *shown):

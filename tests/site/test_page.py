@@ -47,6 +47,8 @@ CALLS = [
     ("seed_beside", ("fp32-8192", "layer_norm_chain"), {"dtype": "tf32", "chart": True}),
     ("kernels", ("contiguity.bench",), {"quantity": "gpu_warm"}),
     ("command", ("contiguity.bench",), {}),
+    ("output", ("contiguity.bench",), {"op": "matmul", "quantity": "gpu_warm"}),
+    ("output", ("tensor_layout.report",), {}),
 ]
 IDS = [f"{name} {' '.join(a)} {' '.join(map(str, k))}" for name, a, k in CALLS]
 

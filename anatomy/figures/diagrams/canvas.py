@@ -5,8 +5,9 @@ stylesheet, which differ in light and dark. A diagram is one image with a label;
 figures stands in its text too, so that nothing is told by colour alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
+from math import ceil
 
 from anatomy.figures.charts.svg import WIDTHS
 
@@ -14,6 +15,7 @@ INK, MUTED, LINE = "var(--chart-text)", "var(--chart-muted)", "var(--chart-grid)
 QUIET, GOOD, BAD = "var(--chart-tone)", "var(--chart-1)", "var(--chart-2)"
 THIRD, FOURTH = "var(--chart-3)", "var(--chart-4)"
 PAPER = "var(--md-default-bg-color)"
+FONT, CODE_FONT = "system-ui, sans-serif", "ui-monospace, SFMono-Regular, Menlo, monospace"
 # Size of the words, and how wide a letter of them is.
 WORDS, LETTER, CODE_LETTER = 12.0, 0.53, 0.602
 
@@ -40,11 +42,11 @@ class Canvas:
         round_: float = 2.0,
     ) -> None:
         """A rectangle with rounded corners; `opacity` is its filling's."""
-        dash = ' stroke-dasharray="4 3"' if dashed else ""
-        see = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
-        at = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{max(height, 0):.1f}"'
-        colours = f'rx="{round_:g}" fill="{fill}"{see} stroke="{edge}"{dash}'
-        self._add(f"<rect {at} {colours}/>", y + height)
+        size = {"width": max(width, 0.0), "height": max(height, 0.0)}
+        look = {"rx": round_, "fill": fill, "stroke": edge}
+        look |= {"fill_opacity": opacity} if opacity < 1 else {}
+        look |= {"stroke_dasharray": "4 3"} if dashed else {}
+        self._add(_tag("rect", x=x, y=y, **size, **look), y + height)
 
     def line(
         self,
@@ -55,18 +57,16 @@ class Canvas:
         arrow: bool = False,
     ) -> None:
         """A line through points, with a head at its end if it is an `arrow`."""
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        dash = ' stroke-dasharray="2 3"' if dashed else ""
-        how = f'fill="none" stroke="{colour}" stroke-width="{thick:g}"{dash}'
-        self._add(f'<polyline points="{path}" {how}/>', max(y for _, y in points))
+        look = {"fill": "none", "stroke": colour, "stroke_width": thick}
+        look |= {"stroke_dasharray": "2 3"} if dashed else {}
+        self._add(_tag("polyline", points=_path(points), **look), max(y for _, y in points))
         if arrow:
             self._head(points[-2], points[-1], colour)
 
     def shape(self, *corners: tuple[float, float], fill: str = "none", edge: str = "none") -> None:
         """A polygon, such as an arrow's head or a mark that is no circle."""
-        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
-        lowest = max(y for _, y in corners)
-        self._add(f'<polygon points="{points}" fill="{fill}" stroke="{edge}"/>', lowest)
+        drawn = _tag("polygon", points=_path(corners), fill=fill, stroke=edge)
+        self._add(drawn, max(y for _, y in corners))
 
     def bracket(self, start: float, end: float, y: float, colour: str = MUTED) -> None:
         """A bracket under what lies from `start` to `end`."""
@@ -86,11 +86,11 @@ class Canvas:
     ) -> float:
         """Text on the line `y`; returns about how wide it is. `anchor` is `start`, `middle` or
         `end`."""
-        look = ' font-weight="600"' if bold else ""
-        look += ' font-family="var(--md-code-font-family, monospace)"' if code else ""
-        look += f' text-anchor="{anchor}"' if anchor != "start" else ""
-        at = f'x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{colour}"'
-        self._add(f"<text {at}{look}>{escape(text)}</text>", y + 4)
+        look = {"font_size": size, "fill": colour}
+        look |= {"font_weight": 600} if bold else {}
+        look |= {"font_family": CODE_FONT} if code else {}
+        look |= {"text_anchor": anchor} if anchor != "start" else {}
+        self._add(_tag("text", text, x=x, y=y, **look), y + 4)
         return wide(text, size, code=code)
 
     def paragraph(
@@ -115,11 +115,11 @@ class Canvas:
 
     def svg(self, kind: str) -> str:
         """The picture; the stylesheet shows the one whose `kind`, `wide` or `narrow`, suits."""
-        size = f'width="{self.width:g}" height="{self.height:.0f}"'
-        box = f'viewBox="0 0 {self.width:g} {self.height:.0f}"'
-        font = 'font-family="system-ui, sans-serif"'
-        opening = f'<svg aria-hidden="true" focusable="false" data-{kind}="" {size} {box} {font}>'
-        return f"{opening}{''.join(self._parts)}</svg>"
+        size = {"width": self.width, "height": ceil(self.height)}
+        box = {"viewBox": f"0 0 {self.width:g} {ceil(self.height)}", "font_family": FONT}
+        hidden = {"aria_hidden": "true", "focusable": "false", f"data_{kind}": ""}
+        inside = "".join(self._parts)
+        return _tag("svg", **hidden, **size, **box).removesuffix("/>") + f">{inside}</svg>"
 
     def _head(self, before: tuple[float, float], end: tuple[float, float], colour: str) -> None:
         (x0, y0), (x, y) = before, end
@@ -132,6 +132,22 @@ class Canvas:
     def _add(self, part: str, bottom: float) -> None:
         self._parts.append(part)
         self.height = max(self.height, bottom)
+
+
+def _tag(name: str, text: str | None = None, **attributes: str | float) -> str:
+    """An element with its attributes, numbers to a hundredth."""
+    said = "".join(
+        f' {key.replace("_", "-")}="{escape(_short(value))}"' for key, value in attributes.items()
+    )
+    return f"<{name}{said}/>" if text is None else f"<{name}{said}>{escape(text)}</{name}>"
+
+
+def _short(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{round(value, 2):g}"
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
 def wide(text: str, size: float = WORDS, *, code: bool = False) -> float:

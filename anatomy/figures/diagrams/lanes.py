@@ -4,8 +4,10 @@ from itertools import count
 
 from anatomy.figures import tables
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import INK, LINE, MUTED, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, THIRD, Canvas
 
+# The same colour for the same thing in all of them.
+LAUNCH, KERNEL, WAIT = GOOD, THIRD, BAD
 # Pixels: a lane with the space under it, and what is left of the lanes for their names.
 BOX, LANE, SMALL = 18.0, 23.0, 10.0
 # Widest a tick may be apart of the next, by what is shown: a desk has room for more.
@@ -30,6 +32,11 @@ class Lanes:
         end = self.at(self.until_s)
         self.sheet.line((self.left, y + BOX + 1), (end, y + BOX + 1), colour=LINE, thick=1)
 
+    def pair(self, y: float) -> None:
+        """The host's lane, and the GPU's under it."""
+        self.lane(y, "CPU")
+        self.lane(y + LANE, "GPU")
+
     def box(
         self, y: float, start_s: float, end_s: float, fill: str, text: str = "", *, frame=False
     ) -> None:
@@ -41,10 +48,14 @@ class Lanes:
         gap = 0.7 if end - x > 4 else 0
         how = {"edge": fill, "dashed": True, "opacity": 0.12} if frame else {"opacity": 0.85}
         self.sheet.box(x + gap, y, max(end - x - 2 * gap, 1.5), BOX, fill=fill, **how)
-        if text and canvas.wide(text, SMALL) + 4 <= end - x:
+        if text and self.fits(text, start_s, end_s):
             colour = INK if frame else canvas.PAPER
             middle = (x + end) / 2
             self.sheet.words(middle, y + 13, text, size=SMALL, anchor="middle", colour=colour)
+
+    def fits(self, text: str, start_s: float, end_s: float) -> bool:
+        """Whether a text has room in a box from a start to an end."""
+        return canvas.wide(text, SMALL) + 4 <= self.at(end_s) - self.at(start_s)
 
     def pause(self, y: float, start_s: float, end_s: float, text: str, colour: str) -> None:
         """A bracket under a lane, from a start to an end, with what it is."""
@@ -53,6 +64,11 @@ class Lanes:
         half = canvas.wide(text, 11) / 2
         middle = min(max((x + end) / 2, half), self.sheet.width - half)
         self.sheet.words(middle, y + 18, text, size=11, anchor="middle", colour=colour, bold=True)
+
+    def mark(self, y: float, seconds: float) -> None:
+        """A line across a pair of lanes where all of it is done."""
+        x = self.at(seconds)
+        self.sheet.line((x, y - 2), (x, y + 2 * LANE - 1), colour=MUTED, thick=1.5)
 
     def axis(self, y: float) -> float:
         """Ticks under the lanes, at round times; returns the line under them."""

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
-from anatomy.figures import curves, framing
+from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, THIRD, Canvas
+from anatomy.figures.limits import curves
 from anatomy.judge import rows
 from anatomy.record.recording import Recording
 from anatomy.record.showing import current

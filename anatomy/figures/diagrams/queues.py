@@ -1,119 +1,142 @@
-"""The host's lane and the GPU's lane: launches that queue up, and a GPU that works through them."""
+"""Launches that queue up on the host's lane, and the GPU's lane, which works through them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, FOURTH, GOOD, MUTED, PAPER, QUIET, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import MUTED, QUIET, Canvas
+from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, WAIT, Lanes
 from anatomy.judge import rows
+from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
-# How many kernels are drawn, on a desk and on a phone.
-KERNELS = {True: 8, False: 5}
-LANE, BETWEEN, NAME = 26.0, 8.0, 42.0  # pixels: a lane, the gap under it, room for its name
+LOOP, GRAPH = "eager", "graph"
+NEEDED = ("links", "kernel_s", "enqueue_s", "median_s")
+# How many kernels are drawn where not all are, on a desk and on a phone; and of kernels that pace
+# the chain how many, so that its launches are still to be seen.
+FIRST, PACING = {True: 8, False: 5}, 3.2
 
 
-class Step(NamedTuple):
-    """One kernel of a chain: seconds that the host needs to launch it, and the GPU to run it."""
+class Chain(NamedTuple):
+    """Equal kernels that follow one another, and what launches them; times in seconds."""
 
+    kernels: int
+    launches: int
     launch_s: float
     kernel_s: float
+    total_s: float
+    host_bound: bool
+
+    def queued(self) -> list[tuple[float, float]]:
+        """From when to when the host is at each launch."""
+        return [(at * self.launch_s, (at + 1) * self.launch_s) for at in range(self.launches)]
+
+    def ran(self) -> list[tuple[float, float]]:
+        """From when to when each kernel runs, so that all are done when the chain is: each once it
+        is launched, or evenly after the first launch."""
+        if self.host_bound:
+            begins = [queued for _, queued in self.queued()]
+        else:
+            first = min(self.launch_s, max(self.total_s - self.kernels * self.kernel_s, 0.0))
+            pitch = (self.total_s - first) / self.kernels
+            begins = [first + at * pitch for at in range(self.kernels)]
+        pitch = (self.total_s - begins[0]) / self.kernels
+        lasts = self.kernel_s if self.host_bound else min(self.kernel_s, pitch)
+        return [(begin, begin + lasts) for begin in begins]
+
+    def words(self) -> str:
+        """What launching and running takes, and which of both paces the chain."""
+        launch, kernel = (units.seconds(each, most=2) for each in (self.launch_s, self.kernel_s))
+        if self.launches < self.kernels:
+            return f"{launch} to launch {self.kernels} kernels at once, {kernel} to run each"
+        bound = "host-bound" if self.host_bound else "GPU-bound"
+        return f"{launch} to launch a kernel, {kernel} to run it: {bound}"
 
 
 def queues(
-    experiment: str, ops: Mapping[str, str], *, caption: str | None = None, **params: Any
+    experiment: str,
+    ops: Mapping[str, str],
+    *,
+    graph: bool = False,
+    caption: str | None = None,
+    **params: object,
 ) -> str:
-    """The first kernels of recorded chains as the host launches them and the GPU runs them.
+    """The first kernels of recorded chains as the host launches them and the GPU runs them; or all
+    of each chain, and the same replayed as a CUDA graph, on one scale.
 
         queues("graph_capture.map", {"pointwise 1024": "tiny", "pointwise 67108864": "large"})
 
-    What the host needs for a launch is its time until a chain is queued, over the kernels; what a
-    kernel takes is the time in which the GPU was busy, over the kernels.
+    They are drawn from medians, evenly spaced: what a chain takes is recorded, when each of its
+    kernels ran is not.
 
     Args:
-        ops: Operation of the recording -> its title. Of each the control is drawn.
+        ops: Chains of the recording -> their titles.
     """
     found = current().find(experiment, **params)
 
     def draw() -> str:
-        steps = {title: _step(found.recording.rows, op) for op, title in ops.items()}
+        ways = [LOOP, GRAPH] if graph else [LOOP]
+        shown = {title: _chains(found.recording.rows, op, ways) for op, title in ops.items()}
         label = "Launches on the host and kernels on the GPU: " + "; ".join(
-            f"{title}, {_words(step)}" for title, step in steps.items()
+            f"{title}, {each.words()}, {units.seconds(each.total_s)} in all"
+            for title, chains in shown.items()
+            for each in chains
         )
-        return canvas.both(lambda sheet: _panels(sheet, steps), f"{label}.")
+        return canvas.both(lambda sheet: _panels(sheet, shown, graph), f"{label}.")
 
     return framing.exhibit(found, caption, draw)
 
 
-def _step(table: Sequence[rows.Row], op: str) -> Step:
-    own = [row for row in table if row.get("op") == op and row.get("role") == "control"]
-    ran = next((r for r in own if r.get("busy_s") and r.get("kernels_per_call")), None)
-    if not ran or not ran.get("enqueue_s"):
-        raise BadParameter(f"the recording does not say how long the kernels of {op!r} ran.")
-    count = ran["kernels_per_call"]
-    return Step(ran["enqueue_s"] / count, ran["busy_s"] / count)
+def _chains(table: Sequence[Row], op: str, ways: Sequence[str]) -> list[Chain]:
+    chains = []
+    for row in rows.select(table, op=op, quantity="step_wall", variants=ways):
+        if lacking := [each for each in NEEDED if units.missing(row.get(each))]:
+            raise BadParameter(f"{op}, {row['variant']} has no {', '.join(lacking)}.")
+        count, total, kernel = int(row["links"]), row["median_s"], row["kernel_s"]
+        launches = count if row["variant"] == LOOP else 1
+        paced = row.get("paced_by") == "host" and launches > 1
+        asks = total - kernel if paced else min(row["enqueue_s"], total)
+        chains.append(Chain(count, launches, asks / launches, kernel, total, paced))
+    return chains
 
 
-def _words(step: Step) -> str:
-    launch, kernel = (units.seconds(each, most=2) for each in step)
-    bound = "GPU-bound" if step.kernel_s > step.launch_s else "host-bound"
-    return f"{launch} to launch a kernel, {kernel} to run it: {bound}"
+def _panels(sheet: Canvas, shown: Mapping[str, Sequence[Chain]], whole: bool) -> None:
+    for title, chains in shown.items():
+        y = sheet.height + (26 if sheet.height else 14)
+        sheet.words(0, y, title, bold=True)
+        count = max(chain.kernels for chain in chains) if whole else FIRST[sheet.width > 500]
+        until = max(chain.total_s for chain in chains)
+        if not whole:
+            until = chains[0].ran()[:count][-1][1]
+            until = until if chains[0].host_bound else min(until, PACING * chains[0].kernel_s)
+        lanes = Lanes(sheet, until)
+        for chain in chains:
+            time = units.seconds(chain.total_s) if whole else ""
+            y += 17
+            sheet.words(sheet.width - 2, y, time, bold=True, anchor="end")
+            room = sheet.width - (60 if whole else 0)
+            y = sheet.paragraph(0, y, room, chain.words(), colour=MUTED, size=11) - 8
+            y = _drawn(lanes, y, chain, count)
+        lanes.axis(y)
 
 
-def _panels(sheet: Canvas, steps: Mapping[str, Step]) -> None:
-    count = KERNELS[sheet.width > 500]
-    for title, step in steps.items():
-        top = sheet.height + (26 if sheet.height else 14)
-        sheet.words(0, top, title, bold=True)
-        below = sheet.paragraph(0, top + 16, sheet.width, _words(step), colour=MUTED, size=11)
-        _lanes(sheet, below - 4, step, count)
-
-
-def _lanes(sheet: Canvas, top: float, step: Step, count: int) -> None:
-    """Both lanes of one chain, and what stands between the end of the queue and its kernels."""
-    launches = [(at * step.launch_s, (at + 1) * step.launch_s) for at in range(count)]
-    kernels: list[tuple[float, float]] = []
-    for _, queued in launches:
-        start = max(queued, kernels[-1][1] if kernels else 0.0)
-        kernels.append((start, start + step.kernel_s))
-    host_bound = step.kernel_s < step.launch_s
-    # A chain that the GPU paces is cut where the picture still shows its launches.
-    longest = kernels[-1][1] if host_bound else min(kernels[-1][1], 3.2 * step.kernel_s)
-    scale = (sheet.width - NAME - 4) / longest
-    gpu = top + LANE + BETWEEN
-    for y, name in ((top, "CPU"), (gpu, "GPU")):
-        sheet.words(0, y + 17, name, colour=MUTED, bold=True)
-        sheet.line((NAME, y + LANE), (sheet.width, y + LANE), colour=QUIET, thick=0.6)
-    for number, ((l0, l1), (k0, k1)) in enumerate(zip(launches, kernels, strict=True), 1):
-        if l0 < longest:
-            _box(sheet, top + 6, (l0, min(l1, longest)), scale, GOOD, str(number))
-        if k0 < longest:
-            _box(sheet, gpu + 4, (k0, min(k1, longest)), scale, THIRD, str(number))
-    if host_bound:
-        start, end = kernels[0][1], kernels[1][0]
-        x0, x1 = (NAME + each * scale for each in (start, end))
-        sheet.box(x0, gpu + 4, x1 - x0, LANE - 4, edge=BAD, dashed=True)
-        word = "idle" if x1 - x0 > 24 else ""
-        sheet.words((x0 + x1) / 2, gpu + 19, word, colour=BAD, anchor="middle", size=10)
-    else:
-        waiting = sum(k0 >= launches[-1][1] for k0, _ in kernels)
-        x = NAME + launches[-1][1] * scale + 6
-        said = f"{waiting} wait in the queue; the CPU is free"
-        sheet.words(x, top + 18, said, colour=FOURTH, size=10.5)
-    _scale_bar(sheet, gpu + LANE + 6, longest, scale)
-
-
-def _box(sheet: Canvas, y: float, span: tuple[float, float], scale: float, fill, text) -> None:
-    x0, x1 = (NAME + each * scale for each in span)
-    sheet.box(x0 + 0.4, y, max(x1 - x0 - 0.8, 1.6), LANE - 6, fill=fill, opacity=0.85)
-    if x1 - x0 > 11:
-        sheet.words((x0 + x1) / 2, y + 14, text, colour=PAPER, size=10, anchor="middle", bold=True)
-
-
-def _scale_bar(sheet: Canvas, y: float, longest: float, scale: float) -> None:
-    step = next(s for s in (1e-3, 1e-4, 5e-5, 2e-5, 1e-5, 5e-6, 1e-6) if s < longest / 3)
-    sheet.line((NAME, y), (NAME + step * scale, y), thick=1.6)
-    sheet.words(NAME + step * scale + 6, y + 4, units.seconds(step), colour=MUTED, size=10)
+def _drawn(lanes: Lanes, y: float, chain: Chain, count: int) -> float:
+    """Both lanes of a chain, and who waits; returns where they end."""
+    queued, ran = chain.queued()[:count], chain.ran()[:count]
+    lanes.pair(y)
+    for number, (start, end) in enumerate(queued, start=1):
+        lanes.box(y, start, end, LAUNCH, str(number))
+    for number, (start, end) in enumerate(ran, start=1):
+        lanes.box(y + LANE, start, end, KERNEL, str(number))
+    if chain.host_bound:
+        idle = units.seconds(ran[1][0] - ran[0][1], most=2)
+        lanes.pause(y + 2 * LANE - 3, ran[0][1], ran[1][0], f"GPU idle: {idle}", WAIT)
+        return y + 2 * LANE + 22
+    done = queued[-1][1]
+    waiting = sum(start >= done for start, _ in ran)
+    said = f"{waiting} wait in the queue; CPU free" if chain.launches > 1 else "CPU free"
+    lanes.box(y, done, min(ran[-1][1], lanes.until_s), QUIET, said, frame=True)
+    return y + 2 * LANE + 2

@@ -11,7 +11,7 @@
     [[machine:gpu]]  [[machine:torch]]              what the figures were made on
     [[target:power]]  [[target:power | found]]      a target of the harnesses' comparison
     [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
-    [[cards: start]]  [[index: Techniques]]  pages, by what their front matter says
+    [[index: Techniques]]  pages of a section, by what their front matter says
 
 An experiment with its parameters is followed by selectors, each the value of a text column (op,
 quantity, variant, ...) or `column=value` (`width=1024`, `training=yes`), and last by the column

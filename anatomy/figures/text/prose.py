@@ -107,9 +107,7 @@ _PREMISE = re.compile(
     re.IGNORECASE,
 )
 _NO_RESULT = re.compile(r"\?\W*$|\b(?:above|below|at) 1\b", re.IGNORECASE)
-_DECIDES = re.compile(
-    r"\[\[(?!\s*(?:cited|given|machine|cards|index):)|<!--\s*(?:given|cited):\s*\S"
-)
+_DECIDES = re.compile(r"\[\[(?!\s*(?:cited|given|machine|index):)|<!--\s*(?:given|cited):\s*\S")
 _DECIDED = "\0"
 
 

@@ -29,7 +29,7 @@ Problem = tuple[int, str, str]  # line, kind, sentence
 
 _NUMBER = "\1"  # stands in a sentence for each number of a reference
 _MADE = ("", "evidence", "condition")  # parts of a claim that are sentences of a program
-_NO_NUMBERS = ("machine", "cards", "index", "end", "when")
+_NO_NUMBERS = ("machine", "index", "end", "when")
 _ABBREVIATION = re.compile(r"(?<![\w.&#/-])[A-Z][A-Z0-9]*[A-Z][A-Z0-9]*s?(?![\w/-])")
 _FOLD = re.compile(r"^(?P<indent>[ \t]*)\?\?\?\+?[ \t]")
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*$")

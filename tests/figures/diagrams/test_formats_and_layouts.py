@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from anatomy import page
+from anatomy.chapters.attention import tiles
+from anatomy.chapters.channels_last import pixels
+from anatomy.chapters.never import trips
+from anatomy.chapters.precision import formats, underflow
 from anatomy.figures.charts.svg import WIDTHS
-from anatomy.figures.diagrams import kernel_rows, tiles
+from anatomy.figures.diagrams import kernel_rows
 from anatomy.judge import rows
 from anatomy.record import recording
 from anatomy.record.showing import Showing, using
@@ -22,16 +26,16 @@ PRICES = [("a trip", "ping-pong 1024", "by way of the CPU")]
 # Function of a page, its arguments, and rows whose times stand in it: (experiment, op, variant).
 DRAWN = [
     (
-        page.tiles,
+        tiles.tiles,
         {"experiment": "attention.backends", "op": "forward N=8192"},
         [("attention.backends", "forward N=8192", name) for name in ("manual", "default")],
     ),
     (
-        page.formats,
+        formats.formats,
         {"experiment": "limits.ceilings", "size": "8192 x 8192 x 8192"},
         [("limits.ceilings", f"matmul {f}", "8192 x 8192 x 8192") for f in ("fp32", "bf16")],
     ),
-    (page.gradients, {"experiment": "precision.gradients"}, []),
+    (underflow.gradients, {"experiment": "precision.gradients"}, []),
     (
         page.kernel_rows,
         {"experiment": "channels_last.map", "op": ONE, "names": LAYOUTS, "work": "convolution"}
@@ -39,13 +43,13 @@ DRAWN = [
         [("channels_last.map", ONE, name) for name in LAYOUTS],
     ),
     (
-        page.pixels,
+        pixels.pixels,
         {"experiment": "channels_last.map", "op": ONE},
         [("channels_last.map", ONE, name) for name in LAYOUTS],
     ),
-    (page.prices, {"experiment": "never.costs", "habits": PRICES}, []),
+    (trips.prices, {"experiment": "never.costs", "habits": PRICES}, []),
     (
-        page.trip,
+        trips.trip,
         {"experiment": "never.costs", "op": "ping-pong 1024"},
         [("never.costs", "ping-pong 1024", "by way of the CPU")],
     ),
@@ -100,4 +104,4 @@ def test_what_was_asked_for_must_be_a_kind_and_a_price_must_be_positive():
         drawn(page.kernel_rows, DRAWN[3][1] | {"work": "matmul"})
     with pytest.raises(BadParameter, match="no positive"):
         free = [("none", "ping-pong 1024", "stay on the GPU")]
-        drawn(page.prices, {"experiment": "never.costs", "habits": free})
+        drawn(trips.prices, {"experiment": "never.costs", "habits": free})

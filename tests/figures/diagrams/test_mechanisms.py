@@ -2,16 +2,18 @@
 rows' own."""
 
 import re
+from itertools import pairwise
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from anatomy import page
-from anatomy.chapters.bottlenecks.causes import BRANCHES, causes
+from anatomy.chapters.bottlenecks import causes
+from anatomy.chapters.compilation import fusion
 from anatomy.chapters.compilation.chains import elementwise_layer
 from anatomy.chapters.compilation.requirements import LAYERS
-from anatomy.figures.diagrams import fusion
+from anatomy.figures.diagrams import lanes, queues
 from anatomy.judge.limits import Ceiling, Ceilings
 from anatomy.record.showing import using
 from anatomy.table import units
@@ -25,9 +27,10 @@ CHAIN = {"op": "large elementwise", "layers": LAYERS}
 OPS = {"pointwise 1024": "Short kernels", "pointwise 536870912": "Long kernels"}
 SHOWN = {"copy": "memory", "item in every round": "sync"}
 CALLS = {
-    "fusion": lambda: page.fusion("compilation.breaks", **CHAIN),
-    "launches": lambda: page.launches("graph_capture.map", ops=OPS),
-    "causes": lambda: causes(shown=SHOWN),
+    "fusion": lambda: fusion.fusion("compilation.breaks", **CHAIN),
+    "queues": lambda: page.queues("graph_capture.map", OPS),
+    "graph": lambda: page.queues("graph_capture.map", OPS, graph=True),
+    "causes": lambda: causes.causes(shown=SHOWN),
 }
 
 
@@ -94,33 +97,52 @@ def test_the_bytes_of_all_trips_and_their_least_time_are_said():
 
 def test_a_chain_without_bytes_is_no_picture(root):
     with using(synthetic.showing(root=root)), pytest.raises(AnatomyError, match="no bytes"):
-        page.fusion("compilation.breaks", op="small products", layers=LAYERS)
+        fusion.fusion("compilation.breaks", op="small products", layers=LAYERS)
+
+
+def desk(html: str) -> str:
+    return html[html.index("data-wide") : html.index("</svg>")]
 
 
 def test_as_many_launches_are_drawn_as_kernels_and_one_for_the_graph(root):
-    html = drawn(root, "launches")
-    wide = html[html.index("data-wide") : html.index("</svg>")]
-    launched = wide.count('fill="var(--chart-1)"') - 1  # one is the key's
-    ran = wide.count('fill="var(--chart-3)"') - 1
-    assert launched == len(OPS) * (20 + 1)
-    assert ran == len(OPS) * (20 + 20)
+    wide = desk(drawn(root, "graph"))
+    assert wide.count(f'fill="{lanes.LAUNCH}"') == len(OPS) * (20 + 1)
+    assert wide.count(f'fill="{lanes.KERNEL}"') == len(OPS) * (20 + 20)
 
 
-def test_the_gpu_is_idle_only_where_the_host_paces(root):
-    html = drawn(root, "launches")
-    wide = html[html.index("data-wide") : html.index("</svg>")]
-    assert wide.count("stroke-dasharray") == 1 + 1  # the key, and the loop of short kernels
+def test_the_gpu_is_idle_only_where_the_host_paces_and_else_the_cpu_is_free(root):
+    wide = desk(drawn(root, "graph"))
+    assert wide.count("GPU idle: ") == 1 and wide.count("stroke-dasharray") == 3
+
+
+CHAINS = {
+    "host-bound": queues.Chain(20, 20, 9.0, 2.0, 182.0, True),
+    "GPU-bound": queues.Chain(20, 20, 9.0, 64.0, 1300.0, False),
+    "graph": queues.Chain(20, 1, 9.0, 1.0, 22.0, False),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_kernels_follow_their_launches_and_end_when_the_chain_does(name):
+    chain = CHAINS[name]
+    queued, ran = chain.queued(), chain.ran()
+    assert len(ran) == chain.kernels and len(queued) == chain.launches
+    assert ran[-1][1] <= chain.total_s * (1 + 1e-9)
+    assert ran[-1][1] > 0.95 * chain.total_s
+    assert all(end <= start * (1 + 1e-9) for (_, end), (start, _) in pairwise(ran))
+    if chain.launches > 1:
+        assert all(ran[at][0] >= queued[at][1] for at in range(chain.kernels))
 
 
 def test_a_name_has_the_share_of_its_workload_and_others_say_so(root):
     html = drawn(root, "causes")
     assert f"item in every round: GPU idle {units.percent(0.4)}" in html
     assert f"copy: {units.percent(0.1)} of the bandwidth" in html
-    names = [leaf.name for branch in BRANCHES for leaf in branch.leaves]
+    names = [leaf.name for branch in causes.BRANCHES for leaf in branch.leaves]
     left = [name for name in names if name not in SHOWN.values()]
     assert html.count("no workload was built for it") == 2 * len(left)
 
 
 def test_a_workload_that_was_not_recorded_is_an_error(root):
     with using(synthetic.showing(root=root)), pytest.raises(UnknownName, match="workload"):
-        causes(shown={"a guess": "memory"})
+        causes.causes(shown={"a guess": "memory"})

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from tests.figures.diagrams.test_waits import drawn
 
 from anatomy import claims
 from anatomy.chapters.harnesses import interleaved
@@ -11,7 +12,6 @@ from anatomy.record.showing import using
 from anatomy.table.errors import BadParameter
 from tests.chapters.harnesses import contests
 from tests.fakes import synthetic
-from tests.figures.diagrams.test_waits import drawn
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from typing import Any
 
 from anatomy.chapters.ladder.shown import rungs
 from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, drawing
-from anatomy.figures.diagrams.canvas import FOURTH, GOOD, LINE, MUTED, QUIET, Canvas
+from anatomy.figures.diagrams.canvas import MUTED, Canvas
+from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, Lanes
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
-MOST_DRAWN, LEAST = 48, 4.0  # kernels of a lane, and pixels of one with its gap
-NAMES, HIGH = 38.0, 17.0  # pixels: beside the lanes, and of a lane
+MOST_DRAWN, LEAST = 48, 5.0  # kernels of a lane, and pixels of one with its gap
 
 
 def lanes(
@@ -34,33 +34,26 @@ def lanes(
 
 
 def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
-    scale = (sheet.width - NAMES - 2) / max(row["median_s"] for row in table)
-    top = 0.0
+    lanes = Lanes(sheet, max(row["median_s"] for row in table))
     for row in table:
-        sheet.words(0, top + 14, rungs.in_words(row), bold=True)
+        top = sheet.height + (20 if sheet.height else 14)
+        sheet.words(0, top, rungs.in_words(row), bold=True)
+        step = row["median_s"]
         time = f"{rows.printed(row, 'median_s', units.PLAIN_DIGITS)} a step"
-        sheet.words(sheet.width, top + 14, time, bold=True, anchor="end")
-        end = NAMES + row["median_s"] * scale
-        asks = min(row["enqueue_s"], row["median_s"]) * scale
-        sheet.words(0, top + 36, "CPU", colour=MUTED, size=11)
-        sheet.box(NAMES, top + 24, max(asks, 2), HIGH, fill=FOURTH, opacity=0.45)
-        sheet.words(0, top + 60, "GPU", colour=MUTED, size=11)
-        sheet.box(NAMES, top + 48, end - NAMES, HIGH, fill=LINE)
-        _busy(sheet, row, end, top + 48)
-        sheet.line((end, top + 22), (end, top + 68), colour=QUIET, thick=1.5)
-        room = sheet.width - NAMES
-        sheet.paragraph(NAMES, top + 80, room, _said(row), colour=MUTED, size=11)
-        top = sheet.height + 10
-
-
-def _busy(sheet: Canvas, row: Row, end: float, top: float) -> None:
-    """The GPU's kernels, spread evenly over the step, as many as can be told apart."""
-    share = min(row["busy_s"] / row["median_s"], 1.0)
-    count = max(1, min(int(row["kernels_per_call"]), MOST_DRAWN, int((end - NAMES) / LEAST)))
-    each = (end - NAMES) / count
-    for number in range(count):
-        x = NAMES + number * each
-        sheet.box(x, top, each * share, HIGH, fill=GOOD, opacity=0.8, round_=0)
+        sheet.words(sheet.width, top, time, bold=True, anchor="end")
+        y = top + 9
+        lanes.pair(y)
+        lanes.box(y, 0, min(row["enqueue_s"], step), LAUNCH, "launches")
+        # The kernels spread evenly over the step, as many as can be told apart.
+        most = min(int(row["kernels_per_call"]), MOST_DRAWN, int(step * lanes.pixels_per_s / LEAST))
+        each = step / max(1, most)
+        busy = each * min(row["busy_s"] / step, 1.0)
+        for number in range(max(1, most)):
+            lanes.box(y + LANE, number * each, number * each + busy, KERNEL)
+        lanes.mark(y, step)
+        room = sheet.width - lanes.left
+        sheet.paragraph(lanes.left, y + 2 * LANE + 11, room, _said(row), colour=MUTED, size=11)
+    lanes.axis(sheet.height + 6)
 
 
 def _said(row: Row) -> str:

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from anatomy.figures import framing, rooflines, tables
+from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.limits import rooflines
 from anatomy.judge import limits as machine
 from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings

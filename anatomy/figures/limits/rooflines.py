@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from html import escape
 
-from anatomy.figures import curves, framing, tables
+from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.limits import curves
 from anatomy.judge import limits as machine
 from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, THIRD, Canvas
-from anatomy.figures.diagrams.lanes import LANE, Lanes
+from anatomy.figures.diagrams.canvas import Canvas
+from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, WAIT, Lanes
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
@@ -15,7 +15,6 @@ from anatomy.table import units
 TURNS = 4  # iterations of the loop with a wait that are drawn
 SHORT = 500  # pixels: a narrower sheet has room for short words
 LEAST = 4.0  # pixels of a launch; shorter ones are one box
-KERNEL, LAUNCH, WAIT = THIRD, GOOD, BAD
 
 
 class Loop(NamedTuple):
@@ -60,7 +59,7 @@ def host_and_gpu(
 
     def draw() -> str:
         loop = recorded(found.recording.rows, side, line)
-        pause = units.seconds(loop.waiting - loop.kernel, most=2)
+        pause = _time(loop.waiting - loop.kernel)
         label = (
             f"A loop of matmuls of side {side}. Without a wait the CPU queues ahead, and the GPU "
             f"computes without a pause: {_time(loop.free)} an iteration. With {line} in each, CPU "
@@ -123,8 +122,7 @@ def _head(sheet: Canvas, y: float, code: str, said: str, colour: str) -> float:
 
 
 def _free(lanes: Lanes, loop: Loop, y: float) -> None:
-    lanes.lane(y, "CPU")
-    lanes.lane(y + LANE, "GPU")
+    lanes.pair(y)
     seen = loop.launch * lanes.pixels_per_s >= LEAST
     if not seen:
         lanes.box(y, 0, lanes.until_s, LAUNCH, "queues ahead")
@@ -137,8 +135,7 @@ def _free(lanes: Lanes, loop: Loop, y: float) -> None:
 
 
 def _waiting(lanes: Lanes, loop: Loop, y: float, line: str) -> None:
-    lanes.lane(y, "CPU")
-    lanes.lane(y + LANE, "GPU")
+    lanes.pair(y)
     for turn in range(TURNS):
         start, number = turn * loop.waiting, str(turn + 1)
         queued = start + loop.launch

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, PAPER, QUIET, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, QUIET, Canvas
+from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, WAIT, Lanes
 from anatomy.judge import rows
 from anatomy.record.showing import current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
-LANE = 30.0  # pixels: a habit with its mark
+HABIT = 30.0  # pixels: a habit with its mark
 
 
 class Habit(NamedTuple):
@@ -60,7 +61,7 @@ def _price(table: Sequence[Mapping[str, Any]], habit: Habit) -> float:
 
 def _bars(sheet: Canvas, bars: Sequence[tuple[str, float]]) -> None:
     desk = sheet.width > 500
-    lane = LANE if desk else LANE + 14
+    lane = HABIT if desk else HABIT + 14
     left = 12 + max(canvas.wide(words) for words, _ in bars) if desk else 1.0
     right = sheet.width - 56
     low = floor(min(log10(time) for _, time in bars))
@@ -117,6 +118,8 @@ TRAVELS = (
         ("abs", 0.885, 0.995),
     ),
 )
+# What the trip adds: nothing is computed there, and in the first two nothing at all is done.
+STANDS, COPIES = ("wait, copy", "idle"), ("copy", "to host", "to GPU")
 # What stands in a box that is too narrow for its words.
 SHORT = {"launch": "call", "wait, copy": "wait", "to host": "D2H", "to GPU": "H2D", "x * 2": "× 2"}
 
@@ -146,34 +149,16 @@ def trip(experiment: str, *, op: str, caption: str | None = None, **params: Any)
 
 def _lanes(sheet: Canvas, times: Sequence[str]) -> None:
     named = ("(x * 2 + 1).abs()", STAYS, GOOD), ("x.cpu() ... .to(device)", TRAVELS, BAD)
-    left = 40.0
-    for number, (code, lanes, colour) in enumerate(named):
-        top = number * 92.0
-        sheet.words(1, top + 13, code, bold=True, code=True)
-        sheet.words(
-            sheet.width - 1, top + 13, times[number], bold=True, anchor="end", colour=colour
-        )
-        for lane, (name, boxes) in enumerate(zip(("CPU", "GPU"), lanes, strict=True)):
-            y = top + 22 + lane * 30
-            sheet.words(1, y + 17, name, size=11.5, colour=MUTED)
+    lanes = Lanes(sheet, until_s=1.0)  # parts of the whole in place of seconds
+    for (code, both, colour), time in zip(named, times, strict=True):
+        top = sheet.height + 13
+        sheet.words(1, top, code, bold=True, code=True)
+        sheet.words(sheet.width - 1, top, time, bold=True, anchor="end", colour=colour)
+        lanes.pair(top + 9)
+        for y, boxes, tone in zip((top + 9, top + 9 + LANE), both, (LAUNCH, KERNEL), strict=True):
             for words, start, end in boxes:
-                x0, x1 = (left + part * (sheet.width - left - 2) for part in (start, end))
-                idle = words == "idle"
-                tone = QUIET if idle else colour if words in ("wait, copy", "copy") else MUTED
-                sheet.box(
-                    x0,
-                    y,
-                    x1 - x0,
-                    26,
-                    fill=PAPER if idle else tone,
-                    edge=tone,
-                    dashed=idle,
-                    opacity=1 if idle else 0.2,
-                    round_=3,
-                )
-                room = x1 - x0 - 2
-                said = words if canvas.wide(words, 10.5) < room else SHORT.get(words, words)
-                if canvas.wide(said, 10.5) < room:
-                    middle = (x0 + x1) / 2
-                    sheet.words(middle, y + 17, said, size=10.5, anchor="middle", colour=INK)
-    sheet.words(left, 2 * 92.0 + 2, "time →, not to scale", size=11, colour=MUTED)
+                said = words if lanes.fits(words, start, end) else SHORT.get(words, words)
+                stands, fill = words in STANDS, WAIT if words in STANDS + COPIES else tone
+                lanes.box(y, start, end, fill, said, frame=stands)
+        sheet.space(8)
+    sheet.words(lanes.left, sheet.height + 8, "time →, not to scale", size=11, colour=MUTED)

@@ -42,8 +42,8 @@ def staging(experiment: str, *, op: str, caption: str | None = None, **params: A
         pageable, pinned = recorded(found.recording.rows, op)
         label = (
             f"A copy {op}. From pageable memory the CPU copies pieces into a pinned staging "
-            f"buffer, from which the copy engine fetches them: {_time(pageable.lasts)}, and the "
-            "CPU is busy throughout. From pinned memory the copy engine reads by itself: "
+            "buffer, from which the copy engine fetches them, and is busy throughout: "
+            f"{_time(pageable.lasts)}. From pinned memory the copy engine reads by itself: "
             f"{_time(pinned.lasts)}, and the CPU goes on after {_time(pinned.returns)}."
         )
         return canvas.both(lambda sheet: _drawn(sheet, pageable, pinned), label)

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from anatomy.chapters.sync_points import requirements
-from anatomy.figures.diagrams import canvas, host_and_gpu, lanes, staging, waiting_lines
-from anatomy.figures.diagrams.host_and_gpu import Loop
+from anatomy.chapters.sync_points import host_and_gpu, requirements, staging, waiting_lines
+from anatomy.chapters.sync_points.host_and_gpu import Loop
+from anatomy.figures.diagrams import canvas, lanes
 from anatomy.record.showing import using
 from anatomy.table.errors import UnknownName
 from tests.chapters.sync_points import sync_points_rows, syncs_rows

@@ -8,9 +8,10 @@ from html import escape
 from anatomy import claims
 from anatomy.claims import Result
 from anatomy.claims import ledger as ledger_rows
-from anatomy.figures import ledger_chart, tables
+from anatomy.figures import tables
 from anatomy.figures.charts import strips, svg
 from anatomy.figures.diagrams.topics import topics
+from anatomy.figures.ledger import chart
 from anatomy.figures.text import inline, spans
 from anatomy.record.showing import Showing, current
 from anatomy.table import units
@@ -225,7 +226,7 @@ def _names(showing: Showing, found: Sequence[Result]) -> str:
     several = len({each.machine for each in found}) > 1
     points = [_point(each, several) for each in found if each.deviation]
     if not points:
-        return ledger_chart.NONE_YET
+        return chart.NONE_YET
     label = "Measured numbers over claimed ones; the table has the figures."
     return svg.chart([("", svg.Drawing("loglog.claimed", (points,)))], label)
 
@@ -251,8 +252,8 @@ PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
     "answer": _answer,
     "topics": _topics,
     "counts": _counts,
-    "accuracy": ledger_chart.accuracy,
-    "chart": ledger_chart.chart,
+    "accuracy": chart.accuracy,
+    "chart": chart.chart,
     "names": _names,
     "downloads": _downloads,
 }
