@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from tests.figures.diagrams.test_waits import drawn
+from tests.chapters.sync_points.test_drawings import drawn
 
 from anatomy import claims
 from anatomy.chapters.harnesses import interleaved
