@@ -54,7 +54,7 @@ def _sentence(pair: Mapping[str, Mapping[str, Any]]) -> str:
     loop, graph = pair[LOOP], pair[GRAPH]
     each, times = (
         units.seconds(loop["kernel_s"]),
-        [units.seconds(r["median_s"]) for r in (loop, graph)],
+        [rows.printed(r, "median_s") for r in (loop, graph)],
     )
     return f"{loop['links']} kernels of {each} each take {times[0]} launched, {times[1]} replayed"
 
@@ -90,7 +90,7 @@ def _lanes(sheet: Canvas, row: Mapping[str, Any], top: float, left: float, scale
     graph = row["variant"] == GRAPH
     count, period = int(row["links"]), row["median_s"]
     title = "one launch of the graph" if graph else f"{count} launches"
-    time = units.seconds(period)
+    time = rows.printed(row, "median_s")
     sheet.words(left, top + 10, title, size=11, colour=MUTED)
     sheet.words(sheet.width - 2, top + 10, time, anchor="end", bold=True, colour=INK)
     cpu, gpu = top + 16, top + 16 + LANE + BETWEEN
