@@ -22,7 +22,7 @@ BOLD, CAPITAL = 0.08, 0.2  # what a bold letter takes beyond that, and a bold ca
 
 
 # Smaller letters are not read on a phone, where a sheet is drawn a little smaller than it is.
-LEAST = 10.5
+LEAST = 11.0
 
 
 class Canvas:
