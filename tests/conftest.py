@@ -8,6 +8,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -133,6 +134,16 @@ def warm(_warm, monkeypatch):
 
     monkeypatch.setattr(isolation, "_Launched", _warm.launch)
     monkeypatch.setattr(isolation, "nursery", lambda: _warm)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_are_built_once():
+    """For each package, whose commands follow from its sources."""
+    from typer import main
+
+    from anatomy.cli import app
+
+    app.build, main.get_command = cache(app.build), cache(main.get_command)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,12 +4,8 @@ The pages and the recordings are the site's own: prose names rows that were meas
 reader sees is what must fit. What has not been measured yet is a gap here as well.
 """
 
-import functools
-import http.server
 import os
 import re
-import shutil
-import threading
 from pathlib import Path
 
 import pytest
@@ -19,18 +15,12 @@ from anatomy.figures.text import frontmatter
 from tests.fakes.sites import CHECKOUT, Built, Project
 from tests.site import links
 
-CHROMIUM = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-     if (found := shutil.which(name))),
-    None,
-)  # fmt: skip
 SETTINGS = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
     "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}},
     "phone": {"viewport": {"width": 360, "height": 780}, "is_mobile": True},
     "no script": {"java_script_enabled": False, "viewport": {"width": 1280, "height": 900}},
 }
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 DOCS = CHECKOUT / "docs"
 # Addresses of all pages, in the order of the navigation.
 PAGES = [
@@ -73,8 +63,6 @@ SEEN = """() => {
   };
 }"""
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, and there is none here")
-
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Built:
@@ -86,29 +74,9 @@ def built(tmp_path_factory) -> Built:
     return found
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture(scope="module")
-def address(built):
-    handler = functools.partial(Quiet, directory=str(built.site))
-    # Its threads are waited for by nobody: a browser leaves connections open that it never uses.
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
+def address(built, serve):
+    return serve(built.site)
 
 
 @pytest.fixture(scope="module")
