@@ -19,23 +19,29 @@ every function notes its recordings and returns "".
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from anatomy.claims import evaluate
-from anatomy.figures import commands, framing, tables
+from anatomy.figures import commands, framing
 from anatomy.figures.charts import figures, strips
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
-from anatomy.figures.frontiers import frontier as frontier
-from anatomy.figures.growth import curve as curve
-from anatomy.figures.ledger_table import ledger as ledger
-from anatomy.figures.machines import machines as machines
+from anatomy.figures.diagrams.chip import chip as chip
+from anatomy.figures.diagrams.kernel_rows import kernel_rows as kernel_rows
+from anatomy.figures.diagrams.memory import memory_ladder as memory_ladder
+from anatomy.figures.diagrams.queues import queues as queues
+from anatomy.figures.diagrams.strides import strides as strides
+from anatomy.figures.ledger.table import ledger as ledger
+from anatomy.figures.limits.machines import machines as machines
+from anatomy.figures.limits.placed import placed as placed
+from anatomy.figures.limits.rooflines import limits as limits
 from anatomy.figures.matrices import matrix as matrix
-from anatomy.figures.payoffs import payoff as payoff
-from anatomy.figures.rooflines import limits as limits
 from anatomy.figures.techniques import techniques as techniques
-from anatomy.figures.text import spans
+from anatomy.figures.tradeoffs.frontiers import frontier as frontier
+from anatomy.figures.tradeoffs.growth import curve as curve
+from anatomy.figures.tradeoffs.payoffs import payoff as payoff
+from anatomy.figures.worths import worths as worths
+from anatomy.judge import rows as rows_of
 from anatomy.record import signatures
 from anatomy.record.showing import current, selectors
 from anatomy.site.collecting import collect as collect
@@ -53,9 +59,10 @@ def show(
     chart: str | None = None,
     caption: str | None = None,
     unfold: bool = False,
+    labels: Mapping[str, str] | None = None,
     **params: Any,
 ) -> str:
-    """A recording as a table, or as a chart with its table folded under it, and its run strip.
+    """A recording as a table, or as a chart with its table folded under it.
 
         show("contiguity.bench", op="matmul", quantity="gpu_warm")
         show("contiguity.bench", op="matmul", chart="rates", dtype="bf16")
@@ -69,6 +76,8 @@ def show(
         chart: `times`, `ratios` (with the noise band), `rates` (under the machine's ceiling),
             `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor).
         unfold: Show the table under a chart unfolded.
+        labels: What variants are called in chart and table, such as the code that they run:
+            `{"transposed_view": "A.t() @ B"}`.
     """
     showing = current()
     params = selectors(experiment, params, op, quantity)
@@ -80,13 +89,13 @@ def show(
     def draw() -> str:
         chosen = {"op": op, "quantity": quantity, "variants": rows}
         table = figures.rows_of(found, ceilings, where, **chosen)
-        return figures.shown(table, columns, chart, unfold=unfold)
+        return figures.shown(figures.called(table, labels), columns, chart, unfold=unfold)
 
     return framing.exhibit(found, caption, draw)
 
 
 def strip(experiment: str | None = None, **params: Any) -> str:
-    """The run strip of one recording, or of everything the page shows.
+    """A line that names the machine and leads to all about the recordings at the end of the page.
 
     strip()
     strip("contiguity.bench", dtype="bf16")
@@ -97,7 +106,7 @@ def strip(experiment: str | None = None, **params: Any) -> str:
     if showing.collecting:
         return ""
     # An element of its own kind: the search leaves out all up to the first end tag of that kind.
-    inside = strips.notices(showing, found) + strips.strip(showing, found)
+    inside = strips.notices(showing, found) + strips.under(showing, found)
     return f'<aside class="run" data-search-exclude>{inside}</aside>'
 
 
@@ -156,23 +165,35 @@ def command(experiment: str, *, options: Iterable[str] | None = None, **params: 
     return "" if showing.collecting else commands.shown(showing, declared, found, line)
 
 
-def card(minutes: int | None = None, needs: Sequence[str] = (), touches: Sequence[str] = ()) -> str:
-    """The card at the top of a page: reading time, what to know before, claims it settles.
+def output(
+    experiment: str,
+    *,
+    op: str | None = None,
+    quantity: str | None = None,
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """What a command prints in a terminal, from the recording: all of it, or the block of one
+    operation and quantity.
 
-    card(12, needs=["matrix products", "strides"], touches=["slice-doubles-fp16"])
+        output("contiguity.bench", op="matmul", quantity="gpu_warm")
     """
     showing = current()
-    results = [evaluate(showing, name) for name in touches]
-    if showing.collecting:
-        return ""
-    chips = [
-        tables.chip(each.word, each.claim.name, each.claim.statement) + spans.elsewhere(*each.found)
-        for each in results
-    ]
-    facts = {
-        "Reading time": f"{minutes} min" if minutes else "",
-        "You should know": escape(", ".join(needs)),
-        "Claims": " ".join(chips),
-    }
-    items = (f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts.items() if text)
-    return f'<dl class="page-card" data-search-exclude>{"".join(items)}</dl>'
+    params = selectors(experiment, params, op, quantity)
+    declared = signatures.signature(experiment)
+    found = showing.find(experiment, **params)
+    ceilings = showing.ceilings_of(found)
+
+    def draw() -> str:
+        from anatomy.cli import text  # what the command itself prints
+
+        if op or quantity:
+            chosen = rows_of.select(found.recording.rows, op=op, quantity=quantity)
+            groups = rows_of.groups_of(chosen)
+            printed = "\n\n".join(text.timing(*name, group, ceilings) for name, group in groups)
+        else:
+            printed = text.report(found.recording, ceilings)
+        line = commands.line(declared, found.params, params)
+        return commands.printed(showing, declared, line, text.provenance(found.recording), printed)
+
+    return framing.exhibit(found, caption, draw)

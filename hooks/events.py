@@ -11,6 +11,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urljoin
 
 import markdown_exec
@@ -128,9 +129,9 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """Remember what the page lacks."""
+    """Remember what the page lacks, and finish it."""
     _wrong.extend(_building.page_done(html))
-    return html
+    return _called(lambda: _building.finished(page.file.src_uri, html))
 
 
 def on_env(env, config, files):
@@ -144,7 +145,9 @@ def on_env(env, config, files):
 
 
 def on_page_context(context, page, config, nav):
-    """Have the pages of an edition lead to its own, and each page to the same in the others."""
+    """Have the footer name topic and page, the pages of an edition lead to its own, and each page
+    to the same in the others."""
+    page.previous_page, page.next_page = map(_in_footer, (page.previous_page, page.next_page))
     addresses = _building.addresses(page.file.src_uri)
     if len(addresses) == 1:
         return context
@@ -191,6 +194,13 @@ def on_serve(server, config, builder):
     server.builder = build
     server.set_app(preview.around(server.get_app()))
     return server
+
+
+def _in_footer(page):
+    """What the theme shows of the page before, or after, another: `Sync points › Guide`."""
+    if page is None or page.parent is None:
+        return page
+    return SimpleNamespace(url=page.url, title=f"{page.parent.title} › {page.title}")
 
 
 def _add_edition(edition, own, files, config):

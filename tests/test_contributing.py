@@ -28,7 +28,9 @@ MOST_FILES, MOST_LINES = 4, 100
 COPIED = ("anatomy", "hooks", "overrides", "snippets", "tests", "docs/assets")
 # Pages that the copy's site has beside the new one: the fewer, the sooner it is built.
 HOME = "---\ntitle: Home\nsection: /\norder: 1\n---\n\n# Home\n"
-SECTION = "---\ntitle: Axioms\nsection: Axioms\norder: 201\n---\n\n# Axioms\n\n[[index: Axioms]]\n"
+SECTION = (
+    "---\ntitle: All\nsection: Techniques\norder: 201\n---\n\n# All\n\n[[index: Techniques]]\n"
+)
 # Tests that ask something of every experiment, every file or every command.
 OF_EVERYTHING = (
     "tests/test_house.py",
@@ -155,7 +157,7 @@ def test_the_page_shows_its_table_chart_number_and_verdict(copy):
     page = copy.page
     assert '<table class="figures">' in page and "<code>by rows (again)</code>" in page
     assert re.search(r'<div class="chart" role="img"[^>]*><svg', page)
-    assert re.search(r'it takes <span class="measured" title="[^"]*">[\d.]+×', page)
+    assert re.search(r'it takes <span class="measured" tabindex="0" title="[^"]*">[\d.]+×', page)
     claimed = page.partition('<table class="figures claims">')[2].partition("</table>")[0]
     assert "the seed says" not in claimed
     assert row["statement"] in claimed and row["verdict"] in claimed

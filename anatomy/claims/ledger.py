@@ -33,7 +33,8 @@ DOWNLOADS = ("ledger.csv", "ledger.json")
 
 
 def results(showing: Showing, machines: Iterable[str] | None = None) -> list[Result]:
-    """Every claim on every machine, in the order of the ledger and then of the machines.
+    """Every claim on every machine, in the order of the ledger and then of the machines, with those
+    about the inherited documents themselves at the end.
 
     By default these are the page's own, which on a GPU host is the one that is measured, and all
     others that claims are judged on. While `showing` collects, only its own is asked, and the list
@@ -46,7 +47,7 @@ def results(showing: Showing, machines: Iterable[str] | None = None) -> list[Res
     found = [claims.evaluate(page, name) for name in claims.all_claims() for page in pages]
     # What was measured on a CPU is beside every GPU the same.
     once = {(each.claim.name, each.machine): each for each in found}
-    return [] if showing.collecting else list(once.values())
+    return [] if showing.collecting else sorted(once.values(), key=lambda each: each.claim.trivia)
 
 
 def counted(showing: Showing, found: Iterable[Result]) -> str:

@@ -13,6 +13,8 @@ from anatomy.table.errors import AnatomyError, lookup
 TABLE = Path(__file__).with_name("seeds.toml")
 # Statements that no chapter measures yet, or ever.
 AWAITING = Path(__file__).with_name("statements.toml")
+# Topics of statements about the documents themselves: counts of days, hours, fences of code.
+TRIVIA = ("the suite", "learning")
 # What each statement of the seed has in its file.
 GIVEN = ("says", "source", "lines", "row", "topic")
 
@@ -25,7 +27,7 @@ class Figure:
     seconds: float  # of one iteration
     ratio: float  # the same over the run's contiguous variant
     gpu: str
-    place: str  # file and line of the seed
+    place: str  # where it stands, in words
     text: str  # the time as the seed prints it, with its four decimals
 
 
@@ -44,7 +46,7 @@ class Statement:
 
     name: str  # its id, such as `slice-doubles-fp16`
     statement: str
-    place: str = ""  # file and lines of the seed, a paper, a page; none of a claim of our own
+    place: str = ""  # where it stands, in words, or a paper, a page; none of a claim of our own
     row: int | None = None  # in the ledger; of the seed's statements alone
     topic: str = ""
     number: str = ""  # the number that was claimed, as its source prints it
@@ -54,6 +56,11 @@ class Statement:
     awaits: str = ""  # the pages that will measure it, where no claim does
     verdict: str | None = None  # of a reading, where no measurement can settle it, and its reason
     because: str = ""
+
+    @property
+    def trivia(self) -> bool:
+        """Whether it is about the documents themselves, and not about what a GPU does."""
+        return self.topic in TRIVIA
 
 
 @cache
@@ -84,11 +91,16 @@ def read(files: Iterable[Path]) -> dict[str, Statement]:
 def _statement(name: str, entry: dict[str, Any]) -> Statement:
     """A statement from its entry in a file: `source` is a document of the seed, `lines` its."""
     statement, source, lines = entry.pop("says"), entry.pop("source"), entry.pop("lines")
-    document = lookup("document of the seed", source, _table()["documents"])
     if claimed := entry.pop("claimed", None):
         entry["claimed"] = (claimed[0], claimed[-1])
-    between = "-" if len(lines) < 3 else ", "  # `56`, `7-12`, or `325, 347, 349`
-    return Statement(name, statement, f"{document}:{between.join(map(str, lines))}", **entry)
+    return Statement(name, statement, place_in_words(source, lines[0]), **entry)
+
+
+def place_in_words(source: str, line: int) -> str:
+    """Where a line stands, as a reader is told it: the document, and what the part is about."""
+    document = lookup("document of the seed", source, _table()["documents"])
+    begun = [about for first, about in _table()["parts"].get(source, ()) if first <= line]
+    return f"{document}, on {begun[-1]}" if begun else document
 
 
 @cache
@@ -110,10 +122,11 @@ def figures(run_name: str, op: str) -> list[Figure]:
     """The seed's times of one operation in one run, in the order in which it prints them."""
     entry = lookup(f"operation of the seed's run {run_name}", op, run(run_name).ops)
     cited = _table()["figures"]
-    file, control = _table()["documents"][cited["source"]], entry["ms"]["contiguous"]
+    control = entry["ms"]["contiguous"]
     found = []
     for line, (variant, ms) in enumerate(entry["ms"].items(), entry["line"]):
-        place, text = f"{file}:{line}", units.format_value(ms / 1e3, "ms.4")
+        place = place_in_words(cited["source"], line)
+        text = units.format_value(ms / 1e3, "ms.4")
         found.append(Figure(variant, ms / 1e3, ms / control, cited["gpu"], place, text))
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from anatomy.cli.output import table
-from anatomy.figures import curves, rooflines
+from anatomy.figures.limits import curves, rooflines
 from anatomy.judge import limits, rows
 from anatomy.judge.rows import Row
 from anatomy.record import recording

@@ -10,7 +10,7 @@ from anatomy.claims import ledger
 from anatomy.cli import targets
 from anatomy.cli.options import FormatOption, MachineOption
 from anatomy.cli.output import say, show, table
-from anatomy.figures.text import prose
+from anatomy.figures.text import prose, wording
 from anatomy.record import recording
 from anatomy.record.showing import Showing
 from anatomy.table.errors import AnatomyError, BadParameter, RecordingError, UnknownName
@@ -71,15 +71,21 @@ def add(app: typer.Typer) -> None:
             typer.Argument(metavar="[PAGE]...", help="Pages under docs/; by default all."),
         ] = None,
     ) -> None:
-        """Leave with status 1 if a page has a figure or a verdict that rests on no recording."""
+        """Leave with status 1 if a page has a figure or a verdict that rests on no recording, or is
+        worded as no newcomer could read it."""
         known = targets.pages()
         if not known:
             raise AnatomyError("There are no pages here: this runs in a checkout.")
         for name in pages or ():
             if name not in known:
                 raise UnknownName("page", name, known)
-        if typed := prose.on_pages(targets.docs(), pages):
-            say("\n".join(typed))
+        worded, waiting = wording.on_pages(targets.docs(), pages)
+        if waiting:
+            say(f"{len(waiting)} pages wait to be rewritten; what they break is counted:")
+            for page, counted in waiting.items():
+                say(f"  {page}: {', '.join(f'{n} {kind}' for kind, n in counted.items())}")
+        if wrong := [*prose.on_pages(targets.docs(), pages), *worded]:
+            say("\n".join(wrong))
             raise typer.Exit(1)
         say("No figure and no verdict on these pages was typed by hand.")
 

@@ -40,6 +40,14 @@ def shown(showing: Showing, declared: Signature, found: Found, command: str) -> 
     return f'<div class="command">{block}{_took(showing, found)}{table}</div>'
 
 
+def printed(showing: Showing, declared: Signature, command: str, *parts: str) -> str:
+    """A command and what it prints, as a terminal shows them."""
+    ident = showing.unique("output-" + declared.name.replace(".", "-").replace("_", "-"))
+    text = escape("\n\n".join([f"$ {_broken(command)}", *parts]))
+    block = f'<pre id="{ident}" class="no-copy"><span></span><code>{text}\n</code></pre>'
+    return f'<div class="language-text highlight output">{block}</div>'
+
+
 def _broken(command: str) -> str:
     """A long command over several lines, in the way that a shell reads as one."""
     if len(command) <= WIDEST:

@@ -3,46 +3,16 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
 from itertools import compress
+from math import isfinite
 from typing import Any
 
+from anatomy.figures.verdicts import CHIPS, RULES, TAGS
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.table import kernel_names, units
 from anatomy.table.columns import ALWAYS, aside
 from anatomy.table.errors import UnknownName
 
-# Verdict -> (mark, class). The mark and the word say it; the colour only repeats it.
-CHIPS = {
-    "slower": ("▲", "worse"),
-    "faster": ("▼", "better"),
-    "less": ("▼", "better"),
-    "more": ("▲", "worse"),
-    "same": ("=", "even"),
-    "undecided": ("?", "open"),
-    "impossible": ("!", "worse"),
-    "control": ("●", "even"),
-    "again": ("↺", "even"),
-    "holds": ("✓", "better"),
-    "fails": ("✗", "worse"),
-    "holds only where": ("◐", "mixed"),
-    "inconclusive": ("?", "open"),
-    "not measurable here": ("–", "open"),
-    "not recorded": ("○", "open"),
-    "not measured yet": ("…", "open"),
-    "passes": ("✓", "better"),
-    "void": ("✗", "worse"),
-}
-# What a reader must know of a row, in the order of its tags: how it was measured, and what keeps
-# the call from being bound by its kernels.
-TAGS = {
-    "power-limited": "The power cap lowered the clock in some blocks.",
-    "wide": "The interval is wider than aimed at; the time budget ran out.",
-    "launch-inclusive": "The call synchronizes: its launch is included.",
-    "launch-bound": "The host needs about as long to ask for this call as the GPU to run it.",
-    "gap-bound": "The GPU stands still for more than a tenth of the span.",
-    "host-paced": "The host needs longer to ask for this than the GPU to run it: expect another "
-    "figure on another host.",
-}
 # Columns that a table of times shows by itself, where any row has them.
 TIMED = ("variant", "median_s", "ratio", "verdict", "share", "kernels_per_call")
 # Columns of a report without times, in the order in which they are read; others come after these.
@@ -55,32 +25,69 @@ HIDDEN = aside(ALWAYS)
 
 # Longest over shortest time from which a table's times have no unit in common that reads well.
 FAR = 5e3
+DIGITS = 3  # of a number in a cell
 Tag = tuple[str, str]  # a remark in a word, and what it means
 Cell = tuple[str, str]  # the markup in a cell, and the cell's class
 NONE = '<span class="none">—</span>'  # a cell without a value
 
 
 def chip(word: str, text: str | None = None, title: str = "") -> str:
-    """A verdict with its mark: word (or `text`) and colour say the same; `title` is on hover."""
+    """A verdict with its mark: word (or `text`) and colour say the same. On hover there are the
+    `title` and the word's rule."""
     mark, kind = CHIPS.get(word, ("", "open"))
-    hover = f' title="{escape(title)}"' if title else ""
+    told = escape(" ".join(filter(None, (title, RULES.get(word)))))
+    hover = f' title="{told}"' if told else ""
     inside = f'<span class="mark" aria-hidden="true">{mark}</span>{escape(text or word)}'
     return f'<span class="chip {kind}"{hover}>{inside}</span>'
 
 
 def figure(
-    value: float | None, low: float | None = None, high: float | None = None, size: float = 1.0
+    value: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    size: float = 1.0,
+    *,
+    unit: str = "",
+    beside: str = "",
 ) -> str:
-    """A number in SI units with its interval in a lighter tone, in a column of units of `size`."""
+    """A number in SI units, in a column of units of `size`: at most three digits, with its interval
+    in a lighter tone where that is wider than the last of them. On hover there are all digits that
+    the interval pays for, the interval, and what stands `beside` it."""
     if units.missing(value):
         return NONE
-    ends = (None if units.missing(x) else x / size for x in (low, high))
-    return lighter(units.with_interval(value / size, *ends))
+    ends = [None if units.missing(x) else x / size for x in (low, high)]
+    number = value / size
+    exact = units.with_interval(number, *ends, unit)
+    short = _shorter(number, ends, exact.partition(" [")[0].removesuffix(unit).strip())
+    plain, bracket, ends_shown = short.partition(" [")
+    text = lighter(" ".join(filter(None, (plain, unit))) + bracket + ends_shown)
+    if text == lighter(exact) and not beside:
+        return text
+    return f'<span title="{escape(exact + beside)}">{text}</span>'
 
 
-def interval(row: Mapping[str, Any], column: str, size: float = 1.0) -> str:
-    """`figure` of a row's column that has an interval."""
-    return figure(*(row.get(name) for name in (column, *rows.INTERVALS[column])), size)
+def _shorter(value: float, ends: Sequence[float | None], exact: str) -> str:
+    """A number that reads `exact` in at most three digits, with its interval if that is seen."""
+    if sum(map(str.isdigit, exact.lstrip("-0."))) <= DIGITS or not isfinite(value):
+        text, places = exact, len(exact.partition(".")[2])
+    else:
+        text = units.significant(value, DIGITS)
+        places = len(text.partition(".")[2])
+    if None in ends:
+        return text
+    wide = abs(value) >= 10**DIGITS
+    shown = [units.significant(e, DIGITS) if wide else f"{e:z.{places}f}" for e in ends]
+    return text if shown[0] == shown[1] else f"{text} [{', '.join(shown)}]"
+
+
+def interval(row: Mapping[str, Any], column: str, size: float = 1.0, unit: str = "") -> str:
+    """`figure` of a row's column that has an interval; on hover also the row's noise floor."""
+    ends = [row.get(name) for name in rows.INTERVALS[column]]
+    known = not any(map(units.missing, ends))
+    beside = f", {rows.interval_name([row])}" if known else ""
+    if known and (floor := row.get("noise_floor")) is not None:
+        beside += f", noise floor {units.percent(floor, 2)}"
+    return figure(row.get(column), *ends, size, unit=unit, beside=beside)
 
 
 def lighter(text: str) -> str:
@@ -91,8 +98,8 @@ def lighter(text: str) -> str:
 
 def time(row: Mapping[str, Any] | None) -> str:
     """A row's time with its interval, in the unit that suits it."""
-    ends = [(row or {}).get(name) for name in ("median_s", "low_s", "high_s")]
-    return NONE if units.missing(ends[0]) else lighter(units.seconds_range(*ends))
+    value = (row or {}).get("median_s")
+    return NONE if units.missing(value) else interval(row, "median_s", *time_unit([value]))
 
 
 def cell(row: Mapping[str, Any], column: str) -> str:
@@ -144,6 +151,8 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
     numeric = _numeric(table, wanted)
     titles = {name: named.get(name, (rows.heading(name),)) for name in wanted}
     heads = [_head(*titles[name], number=name in numeric) for name in wanted]
+    labels = [titles[name][0] for name in wanted]
+    everywhere = [] if "remarks" in wanted else shared(table)
     special: dict[str, Callable[[Row], Cell]] = {
         "median_s": lambda row: (interval(row, "median_s", size) if size else time(row), "n"),
         "ratio": lambda row: (interval(row, "ratio"), "n"),
@@ -154,12 +163,14 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
     bodies = []
     for group, members in rows.groups_of(table):
         title = rows.group_name(*group)
-        shared = _shared(members) if title and "remarks" not in wanted else []
-        title = " ".join([escape(title), *map(_tag, shared)])
+        here = everywhere
+        if title and "remarks" not in wanted:
+            here = [*everywhere, *(tag for tag in shared(members) if tag not in everywhere)]
+        title = " ".join([escape(title), *map(_tag, here[len(everywhere) :])])
         lines = [across("group", title, len(wanted))] if title else []
         # Where the control stands in the group, every reader sees what the others are held against.
         controls = [row["variant"] for row in members if row.get("role") == "control"]
-        known = [*shared, *map(against, controls)]
+        known = [*here, *map(against, controls)]
         for row in members:
             cells = {
                 name: special[name](row) if name in special else _cell(row, name, name in numeric)
@@ -167,9 +178,10 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
             }
             if "remarks" not in wanted:
                 cells["variant"] = (code(row.get("variant")) + under(row, known), "")
-            lines.append(_line([cells[name] for name in wanted], row.get("role")))
+            lines.append(_line([cells[name] for name in wanted], labels, row.get("role")))
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
-    return wrapped(f"<thead><tr>{''.join(heads)}</tr></thead>{''.join(bodies)}", "Measured times")
+    markup = f"<thead><tr>{''.join(heads)}</tr></thead>{''.join(bodies)}"
+    return wrapped(of_all(everywhere) + markup, "Measured times")
 
 
 def plain(table: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
@@ -180,14 +192,24 @@ def plain(table: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = No
     numeric = _numeric(table, wanted)
     heads = [_head(rows.heading(name), number=name in numeric) for name in wanted]
     lines = [[_cell(row, name, name in numeric) for name in wanted] for row in table]
-    return _whole(heads, lines, "Recorded rows", "")
+    return _whole(heads, lines, list(map(rows.heading, wanted)), "Recorded rows", "")
 
 
-def listed(heads: Sequence[str], lines: Sequence[Sequence[str]], label: str, kind: str = "") -> str:
-    """A table of ready markup; a header that begins with `#` is of numbers, set flush right."""
-    top = [_head(head.removeprefix("#"), number=head.startswith("#")) for head in heads]
+def listed(
+    heads: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    label: str,
+    kind: str = "",
+    *,
+    tags: Sequence[Tag] = (),
+) -> str:
+    """A table of ready markup; a header that begins with `#` is of numbers, set flush right. All
+    rows have the `tags`."""
+    labels = [head.removeprefix("#") for head in heads]
     kinds = ["n" if head.startswith("#") else "" for head in heads]
-    return _whole(top, [list(zip(line, kinds, strict=True)) for line in lines], label, kind)
+    top = [_head(name, number=bool(kind)) for name, kind in zip(labels, kinds, strict=True)]
+    cells = [list(zip(line, kinds, strict=True)) for line in lines]
+    return _whole(top, cells, labels, label, kind, tags)
 
 
 def by_columns(
@@ -197,6 +219,7 @@ def by_columns(
     kind: str = "",
     *,
     sparse: bool = False,
+    tags: Sequence[Tag] = (),
 ) -> str:
     """`listed`, a line for each item; if `sparse`, no empty columns, and "" without lines."""
     heads, gives = zip(*columns, strict=True)
@@ -206,7 +229,7 @@ def by_columns(
     if sparse:
         kept = [any(cell != NONE for cell in cells) for cells in zip(*lines, strict=True)]
         heads, *lines = ([*compress(each, kept)] for each in (heads, *lines))
-    return listed(heads, lines, label, kind)
+    return listed(heads, lines, label, kind, tags=tags)
 
 
 def across(kind: str, text: str, width: int) -> str:
@@ -215,7 +238,8 @@ def across(kind: str, text: str, width: int) -> str:
 
 
 def wrapped(markup: str, label: str, kind: str = "") -> str:
-    """A table's parts in a table that scrolls by itself on a narrow screen."""
+    """A table's parts in a table: it scrolls by itself where it is too wide, and on a phone each
+    row is a card, whose cells say what they are by their `data-label`."""
     kinds = " ".join(filter(None, ("figures", kind)))
     opening = f'<div class="table-scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
     return f'{opening}<table class="{kinds}">{markup}</table></div>'
@@ -246,10 +270,23 @@ def _tag(tag: Tag) -> str:
     return f'<span class="tag" title="{escape(tag[1])}">{escape(tag[0])}</span>'
 
 
-def _shared(members: Sequence[Row]) -> list[Tag]:
-    """Tags that every row of a group has, where there are several rows."""
-    first, *others = (_tags(row) for row in members)
+def shared(members: Sequence[Row]) -> list[Tag]:
+    """Tags that every one of several rows has: they are said once, of all."""
+    first, *others = [_tags(row) for row in members] or [[]]
     return [tag for tag in first if others and all(tag in tags for tags in others)]
+
+
+def of_all(tags: Sequence[Tag]) -> str:
+    """A table's caption with the tags that all of its rows have; empty without any."""
+    return f"<caption>All rows: {' '.join(map(_tag, tags))}</caption>" if tags else ""
+
+
+def cell_of(label: str, text: str, kind: str = "", more: str = "") -> str:
+    """A cell, with what it is in the `label`, for where the table's head does not show; `more` is
+    ready markup of its attributes."""
+    classes = f' class="{escape(kind)}"' if kind else ""
+    named = f' data-label="{escape(label)}"' if label else ""
+    return f"<td{classes}{named}{more}>{text}</td>"
 
 
 def under(row: Row, shared: Sequence[Tag] = ()) -> str:
@@ -280,16 +317,23 @@ def _head(name: str, note: str = "", *, number: bool = False) -> str:
     return f'<th scope="col"{flush}>{escape(name)}{small}</th>'
 
 
-def _whole(heads: Sequence[str], lines: Iterable[Sequence[Cell]], label: str, kind: str) -> str:
-    top = f"<thead><tr>{''.join(heads)}</tr></thead>"
-    return wrapped(f"{top}<tbody>{''.join(map(_line, lines))}</tbody>", label, kind)
+def _whole(
+    heads: Sequence[str],
+    lines: Iterable[Sequence[Cell]],
+    labels: Sequence[str],
+    label: str,
+    kind: str,
+    tags: Sequence[Tag] = (),
+) -> str:
+    top = f"{of_all(tags)}<thead><tr>{''.join(heads)}</tr></thead>"
+    body = "".join(_line(line, labels) for line in lines)
+    return wrapped(f"{top}<tbody>{body}</tbody>", label, kind)
 
 
-def _line(cells: Sequence[Cell], role: str | None = None) -> str:
-    """A row whose first cell is its header."""
+def _line(cells: Sequence[Cell], labels: Sequence[str], role: str | None = None) -> str:
+    """A row whose first cell is its header, and on a phone the head of a card."""
     (name, _), *others = cells
-    classes = {kind: f' class="{kind}"' if kind else "" for _, kind in others}
-    inside = "".join(f"<td{classes[kind]}>{text}</td>" for text, kind in others)
+    inside = "".join(cell_of(label, *each) for label, each in zip(labels[1:], others, strict=True))
     opened = f'<tr class="{escape(role)}">' if role else "<tr>"
     return f'{opened}<th scope="row">{name}</th>{inside}</tr>'
 
@@ -299,11 +343,11 @@ def _verdict(row: Row) -> str:
     if not row.get("verdict"):
         return ""
     if row.get("ratio") is None:
-        return chip(row["verdict"], title="The others are compared with it.")
+        return chip(row["verdict"])
     found = units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
     floor = row.get("noise_floor")
     beside = "" if floor is None else f"; noise floor {units.percent(floor, 2)}"
-    return chip(row["verdict"], title=f"{found} of the control's time{beside}")
+    return chip(row["verdict"], title=f"{found} of the control's time{beside}.")
 
 
 def _share(row: Row, *, several: bool) -> str:

@@ -30,7 +30,7 @@ def techniques(*, caption: str | None = None) -> str:
     """The techniques of the axioms: best and worst cell, memory, cost paid once, verdict."""
     showing = current()
     asked = [
-        (page, each, *_looked_up(showing, page, each))
+        (page, each, *looked_up(showing, page, each))
         for page, front in frontmatter.of_site(showing).items()
         for each in front.techniques
     ]
@@ -49,7 +49,7 @@ def techniques(*, caption: str | None = None) -> str:
     return framing.exhibit(list(recordings.values()), caption, draw)
 
 
-def _looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | None, list[Found]]:
+def looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | None, list[Found]]:
     """The verdict on what a technique promises, and its recordings."""
     try:
         if each.memory not in MEMORY:
@@ -81,19 +81,26 @@ def _groups(found: Iterable[Found]) -> Iterator[list[Row]]:
                     yield members
 
 
-def _cells(each: Technique, found: Iterable[Found]) -> Iterator[Row]:
-    """The rows of a technique that have a ratio with an interval."""
+def cases(each: Technique, found: Iterable[Found]) -> Iterator[tuple[Row, Row]]:
+    """The rows of a technique that have a ratio with an interval, each with the row of the ordinary
+    way."""
     for members in _groups(found):
+        base = _ordinary(each, members)
         for row in rows.against(members, each.control) if each.control else members:
             if row.get("variant") not in each.variants or units.missing(row.get("ratio")):
                 continue
             if row.get("runs") or len(row.get("blocks_s") or ()) >= replication.EXACT_FROM:
-                yield row
+                yield row, base
+
+
+def _ordinary(each: Technique, members: Iterable[Row]) -> Row:
+    key, name = ("variant", each.control) if each.control else ("role", "control")
+    return next((row for row in members if row.get(key) == name), {})
 
 
 def _cell(each: Technique, found: Iterable[Found], *, best: bool) -> str:
     """The best or the worst speed-up with its interval, its verdict, and where it was seen."""
-    cells = sorted(_cells(each, found), key=lambda row: row["ratio"])
+    cells = sorted((row for row, _ in cases(each, found)), key=lambda row: row["ratio"])
     if not cells:
         return tables.NONE
     row = cells[0 if best else -1]
@@ -105,9 +112,8 @@ def _cell(each: Technique, found: Iterable[Found], *, best: bool) -> str:
 def _memory(each: Technique, found: Iterable[Found]) -> str:
     """The least and the most that the technique needs over what the ordinary way needs."""
     column, shares = each.memory, []
-    key, name = ("variant", each.control) if each.control else ("role", "control")
     for members in _groups(found):
-        base = next((row for row in members if row.get(key) == name), {})
+        base = _ordinary(each, members)
         for row in members:
             counted = not units.missing(row.get(column)) and base.get(column)
             if row.get("variant") in each.variants and counted:

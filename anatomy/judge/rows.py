@@ -12,7 +12,7 @@ from typing import Any
 from anatomy.judge import limits, occasions, replication
 from anatomy.judge.comparisons import RATIOS, TIMES, Row, in_columns
 from anatomy.table import columns, units
-from anatomy.table.errors import UnknownName
+from anatomy.table.errors import BadParameter, UnknownName
 
 INTERVALS = columns.intervals()
 # What is computed from a row, in the order of `derived`.
@@ -190,8 +190,48 @@ def derived(row: Row, ceilings: Any | None) -> Row:
     return found
 
 
-def printed(row: Mapping[str, Any], column: str) -> str:
-    """One value as people read it: with its unit and the digits that its interval pays for."""
+# Ratio of times -> the verdict on it, and whether it is a speed, which grows as the time shrinks.
+SPEEDS = {
+    "ratio": ("verdict", False),
+    "speedup": ("verdict", True),
+    "ratio_before": ("verdict_before", False),
+    "speedup_before": ("verdict_before", True),
+}
+AS_FAST = 0.02  # a ratio whose interval lies within this factor of 1 reads `as fast`
+NEARLY = 1.1  # up to this factor an undecided ratio reads `about as fast`
+
+
+def speed_in_words(row: Mapping[str, Any], column: str = "ratio") -> str:
+    """A ratio of times as a sentence says it, in one direction: `5.9× slower`, `2.1× faster`.
+
+    Two digits, and below a factor of 1.1 `3% slower`. `as fast` where the verdict is `same` or the
+    interval lies within 2 %; what is undecided says so, or reads `about as fast`. A column that is
+    no ratio of times, or a row without a verdict on it, is a BadParameter.
+    """
+    if column not in SPEEDS:
+        raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")
+    judged_in, is_speed = SPEEDS[column]
+    word = row.get(judged_in)
+    if word not in ("faster", "slower", "same", "undecided"):
+        raise BadParameter(f"a row that is {word!r} is neither slower nor faster than its control.")
+    factors = [row.get(name) for name in (column, *INTERVALS.get(column, ()))]
+    factors = [each if units.missing(each) or not is_speed else 1 / each for each in factors]
+    ratio, *ends = factors
+    size = max(ratio, 1 / ratio)
+    within = ends and not any(units.missing(end) for end in ends)
+    if word == "same" or (within and max(max(end, 1 / end) for end in ends) <= 1 + AS_FAST):
+        return "as fast"
+    if word == "undecided" and size <= NEARLY:
+        return "about as fast"
+    times = units.significant(size, 2)
+    factor = f"{times}×" if float(times) >= NEARLY else f"{round((size - 1) * 100) or 1}%"
+    said = f"{factor} {'slower' if ratio > 1 else 'faster'}"
+    return f"{said} (undecided)" if word == "undecided" else said
+
+
+def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) -> str:
+    """One value as people read it: with its unit and the digits that its interval pays for, at
+    most so many."""
     value = row.get(column)
     if units.missing(value):
         return units.NOT_MEASURED
@@ -203,14 +243,14 @@ def printed(row: Mapping[str, Any], column: str) -> str:
     if isinstance(value, str | bool):
         return units.format_value(value)
     if declared.shown == columns.TIMES:
-        return units.ratio(value, low, high)
+        return units.ratio(value, low, high, most)
     if declared.shown == columns.PERCENT:
         return units.percent(value)
     match declared.unit:
         case columns.PER_SECOND:
-            return units.rate(value, _rate_unit(row, column), low, high)
+            return units.rate(value, _rate_unit(row, column), low, high, most)
         case "s":
-            return units.seconds(value, low, high)
+            return units.seconds(value, low, high, most)
         case "B" if column != "bytes":  # a count of work, printed as it is
             exact = isinstance(value, int) and value < 2**20  # a layout is about single bytes
             return f"{value} B" if exact else units.byte_count(value)

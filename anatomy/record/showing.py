@@ -88,6 +88,7 @@ class Showing:
     known: dict[tuple, Any] = field(default_factory=dict)  # by `once`, for all pages of a build
     commands_named: set[str] = field(default_factory=set)  # they make what is missing or old
     _looked_up: dict[tuple, Found] = field(default_factory=dict)
+    _cited: dict[Path, tuple[str, Found]] = field(default_factory=dict)  # by file, with its id
 
     @property
     def place(self) -> str:
@@ -151,6 +152,22 @@ class Showing:
         if slug == self.machine:
             return alone
         return replace(alone, machine=slug, here=None, asked=[], _looked_up={})
+
+    def cite(self, found: Found) -> str:
+        """The id, on this page, of the one place that says all about a recording."""
+        path = found.recording.path
+        if path not in self._cited:
+            name = re.sub(r"[^a-z0-9]+", "-", found.name.lower())
+            self._cited[path] = self.unique(f"from-{name}"), found
+        return self._cited[path][0]
+
+    def cited(self) -> list[tuple[str, Found]]:
+        """All recordings behind the page so far, each once with its id: those of its figures, then
+        those that references, verdicts and ceilings come from."""
+        for each in self.looked_up():
+            if each.recording is not None:
+                self.cite(each)
+        return list(self._cited.values())
 
     def once(self, key: tuple, make: Callable[[], T]) -> T:
         """What `make` returned when this key was asked for first in this build."""

@@ -19,10 +19,11 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from anatomy.claims import ledger
-from anatomy.figures.text import fences, frontmatter, inline, listings
+from anatomy.figures.charts import strips
+from anatomy.figures.text import fences, frontmatter, glossary, inline, listings
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
-from anatomy.site import collecting, editions
+from anatomy.site import collecting, editions, reading
 from anatomy.site.drawing import Ahead, Heard
 from anatomy.site.editions import Edition
 from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
@@ -109,6 +110,7 @@ class Building:
                 fronts=self.fronts,
             )
             wrong = [f"{name}:{line + offset}: {told}" for line, told in fences.problems(text)]
+            text = glossary.with_anchors(text) if name == glossary.PAGE else text
             text = fences.with_places(text, name, offset)
             text, failed = inline.replace(showing, text, offset)
             wrong += failed
@@ -129,6 +131,10 @@ class Building:
                     except AnatomyError as error:
                         wrong.append(str(error))
                         printed[place] = ""
+            if sources := strips.sources(showing):  # last: it is of all that came before
+                pictures.append(sources)
+                opening = f'<details class="sources" id="{strips.SOURCES}" data-search-exclude>'
+                text += f"\n\n{opening}<!--picture {len(pictures) - 1}--></details>\n"
         on = f" on {edition.machine}" if edition.folder else ""
         told = [_gap(each, on) for each in showing.looked_up()]
         return Drawn(text, printed, pictures, wrong, list(filter(None, told)))
@@ -164,6 +170,15 @@ class Building:
             for place in self._printed
             if place not in self._ran or re.search(rf"{re.escape(place)}(\"|&quot;) idprefix", html)
         ]
+
+    def finished(self, page: str, html: str) -> str:
+        """A page's HTML with the words of the field explained where a section first uses them, and
+        with what it takes to read it."""
+        name = self.edition(page)[1]
+        if name != glossary.PAGE:
+            html = glossary.of(self.texts.get(glossary.PAGE, "")).explained(html)
+        front = self.fronts.get(name)
+        return reading.with_line(html, front.needs if front else ())
 
     def with_pictures(self, page: str, html: str) -> str:
         """A page as it is published: its pictures in their places."""

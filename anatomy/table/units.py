@@ -42,9 +42,11 @@ def significant(x: float | None, digits: int = PLAIN_DIGITS) -> str:
     return _fixed(x, _places(x, digits))
 
 
-def seconds(x: float | None, low: float | None = None, high: float | None = None) -> str:
-    """A time given in seconds, in the unit that suits it: `57.6 µs`."""
-    return _scaled(x, low, high, TIMES, show=False)
+def seconds(
+    x: float | None, low: float | None = None, high: float | None = None, most: int = MOST_DIGITS
+) -> str:
+    """A time given in seconds, in the unit that suits it: `57.6 µs`, with `most` digits at most."""
+    return _scaled(x, low, high, TIMES, show=False, most=most)
 
 
 def seconds_range(x: float | None, low: float | None, high: float | None) -> str:
@@ -52,9 +54,11 @@ def seconds_range(x: float | None, low: float | None, high: float | None) -> str
     return _scaled(x, low, high, TIMES, show=True)
 
 
-def ratio(x: float | None, low: float | None = None, high: float | None = None) -> str:
-    """A ratio, with the digits its interval pays for: `1.99×`."""
-    return _scaled(x, low, high, ((1.0, "×"),), show=False)
+def ratio(
+    x: float | None, low: float | None = None, high: float | None = None, most: int = MOST_DIGITS
+) -> str:
+    """A ratio, with the digits its interval pays for, at most so many: `1.99×`."""
+    return _scaled(x, low, high, ((1.0, "×"),), show=False, most=most)
 
 
 def ratio_range(x: float | None, low: float | None, high: float | None) -> str:
@@ -62,9 +66,16 @@ def ratio_range(x: float | None, low: float | None, high: float | None) -> str:
     return _scaled(x, low, high, ((1.0, "×"),), show=True)
 
 
-def rate(x: float | None, unit: str, low: float | None = None, high: float | None = None) -> str:
+def rate(
+    x: float | None,
+    unit: str,
+    low: float | None = None,
+    high: float | None = None,
+    most: int = MOST_DIGITS,
+) -> str:
     """Work per second, in `FLOP/s` or `B/s`, with a decimal prefix: `812 TFLOP/s`."""
-    return _scaled(x, low, high, tuple((size, p + unit) for size, p in PREFIXES), show=False)
+    steps = tuple((size, p + unit) for size, p in PREFIXES)
+    return _scaled(x, low, high, steps, show=False, most=most)
 
 
 def rate_range(x: float | None, unit: str, low: float | None, high: float | None) -> str:
@@ -138,14 +149,16 @@ def inert(value: Any) -> Any:
     return f"'{value}" if formula else value
 
 
-def _scaled(x, low, high, steps: tuple[tuple[float, str], ...], *, show: bool) -> str:
+def _scaled(
+    x, low, high, steps: tuple[tuple[float, str], ...], *, show: bool, most: int = MOST_DIGITS
+) -> str:
     """`x` in the largest of the units in `steps` that it fills, with or without its interval."""
     if missing(x):
         return NOT_MEASURED
     steps = tuple(step for step in steps if step[0] == 1.0) if x == 0 or isinf(x) else steps
     for index, (size, name) in enumerate(steps):  # noqa: B007 - the step that the loop stops at
         ends = (None if missing(end) else end / size for end in (low, high))
-        places = _paid_places(x / size, *ends)
+        places = min(_paid_places(x / size, *ends), _places(x / size, most))
         if index == len(steps) - 1:
             break
         full = steps[index + 1][0] / size * (1 - 1e-9)  # 1000, but for rounding

@@ -2,8 +2,7 @@
 (() => {
   const table = document.querySelector("table.claims-ledger");
   if (!table) return;
-  const body = table.tBodies[0];
-  const rows = [...body.rows];
+  const rows = [...table.querySelectorAll("tbody tr[id]")]; // of both groups
   const by = ["verdict", "topic", "source", "machine"];
 
   const form = document.createElement("form");
@@ -68,7 +67,7 @@
       if (a === null || b === null) return (a === null) - (b === null); // what is missing is last
       return sign * (typeof a === "number" && typeof b === "number" ? a - b : `${a}`.localeCompare(`${b}`));
     });
-    body.append(...keyed.map(([, row]) => row));
+    for (const [, row] of keyed) row.parentElement.append(row); // each within its group
   }
 
   table.parentElement.before(form);

@@ -1,5 +1,21 @@
-// All a page needs works without this. A chart's folded table is opened by a link to it, and
-// before printing, where nothing can be unfolded.
+// All a page needs works without this. Folds are opened before printing, where nothing can be
+// unfolded, and by a link to what is in them, which older browsers do not do by themselves.
 addEventListener("beforeprint", () => {
-  for (const fold of document.querySelectorAll("details.twin")) fold.open = true;
+  for (const fold of document.querySelectorAll("details:is(.twin, .sources)")) fold.open = true;
+});
+
+function reveal() {
+  const named = document.getElementById(location.hash.slice(1));
+  const fold = named?.closest("details:not([open])");
+  if (!fold) return;
+  fold.open = true;
+  named.scrollIntoView();
+}
+
+addEventListener("hashchange", reveal);
+addEventListener("DOMContentLoaded", reveal);
+
+// What stands on hover is shown by a tap where nothing hovers.
+addEventListener("click", ({ target }) => {
+  if (matchMedia("(hover: none)").matches) target.closest("figure [title]:not(a)")?.classList.toggle("told");
 });

@@ -144,7 +144,7 @@ def test_text_of_charts_and_strips_stands_out_from_the_page(opened, setting):
           const found = [];
           for (const e of document.querySelectorAll('.chart svg[data-wide] text'))
             found.push(['chart', ratio(getComputedStyle(e).fill)]);
-          for (const e of document.querySelectorAll('.strip-line, table.figures td, .ci'))
+          for (const e of document.querySelectorAll('p.from, table.figures td, .ci'))
             found.push([e.className || e.tagName, ratio(getComputedStyle(e).color)]);
           return found;
         }"""
@@ -163,26 +163,33 @@ def test_a_folded_table_opens_without_a_script(opened):
     assert table.is_visible()
 
 
-def test_a_raw_recording_can_be_reached_from_a_figure(opened, built):
-    page = opened(CHARTS, "light")
-    href = page.locator("figure.shown a.raw").first.evaluate("a => a.href")
-    answer = page.request.get(href)
+@pytest.mark.parametrize("setting", ["light", "no script"])
+def test_a_figure_leads_to_all_about_its_recording_and_that_to_the_raw_one(opened, setting):
+    page = opened(CHARTS, setting)
+    link = page.locator("figure.shown p.from a").first
+    source = page.locator(f"details.sources {link.get_attribute('href')}")
+    assert not source.is_visible()
+    link.click()
+    assert source.is_visible() and "driver" in page.locator("details.sources").inner_text()
+    answer = page.request.get(source.locator("a.raw").evaluate("a => a.href"))
     assert answer.ok and answer.json()["machine"]["slug"] == RECORDED
 
 
-def test_on_a_phone_the_strip_folds_and_unfolds(opened):
-    page = opened(CHARTS, "phone")
-    fold = page.locator("details.strip-fold").first
-    assert not page.locator(".strip-line").first.is_visible()
-    inside = fold.locator("> div")
-    assert not inside.is_visible()
-    fold.locator("> summary").click()
-    assert inside.is_visible() and "driver" in inside.inner_text()
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_tells_of_each_recording_once(built, path):
+    html = (built.site / path / "index.html").read_text()
+    assert html.count('id="numbers"') <= 1
+    told = html.partition('id="numbers"')[2]
+    links = re.findall(r'class="raw" href="([^"]+)">raw JSON', told)
+    assert len(links) == len(set(links))
+    assert set(re.findall(r'class="from"><a href="#(from-[^"]+)"', html)) <= set(
+        re.findall(r'<li id="(from-[^"]+)"', told)
+    )
 
 
 def test_the_ledger_is_whole_without_a_script_and_filtered_and_sorted_with_one(opened):
     plain = opened("ledger/", "no script")
-    rows, every = "table.claims-ledger tbody tr", len(all_claims())
+    rows, every = "table.claims-ledger tbody tr[id]", len(all_claims())
     assert plain.locator(rows).count() == every
     assert plain.locator(f"{rows}:visible").count() == every
     assert plain.locator(".ledger-filter, table.claims-ledger button").count() == 0
@@ -198,13 +205,26 @@ def test_the_ledger_is_whole_without_a_script_and_filtered_and_sorted_with_one(o
         button.click()
         assert page.locator("th[aria-sort]").get_attribute("aria-sort") == direction
         keys = page.evaluate(
-            """[...document.querySelectorAll('table.claims-ledger tbody tr')]
+            """[...document.querySelectorAll('table.claims-ledger tbody:first-of-type tr')]
                .map(row => row.cells[5].dataset.key).filter(Boolean).map(Number)"""
         )
         assert keys == sorted(keys, key=lambda key: sign * key) and len(keys) > 5
     with page.expect_download() as fetched:
         page.click(".downloads a >> nth=1")
     assert fetched.value.suggested_filename == "ledger.json"
+
+
+def test_a_word_and_a_number_are_explained_by_the_tab_key(opened):
+    page = opened("benchmarks/contiguity_summary/", "light")
+    for each in ("abbr", ".measured"):
+        one = page.locator(f".md-content {each}[tabindex='0']").first
+        said = one.get_attribute("title")
+        one.focus()
+        shown = page.locator(".md-tooltip2--active")
+        shown.wait_for()
+        assert said and shown.inner_text() == said
+        one.blur()
+        shown.wait_for(state="detached")
 
 
 def test_every_link_leads_somewhere(built):

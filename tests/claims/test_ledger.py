@@ -24,6 +24,8 @@ from tests.fakes import synthetic
 from tests.fakes.sites import Project, block
 from tests.site.test_page import Balance
 
+ANALYSIS = "the original suite's guide to tensor semantics, on the analysis of contiguity"
+
 
 @pytest.fixture(scope="module")
 def found() -> list[claims.Result]:
@@ -51,7 +53,8 @@ def shown(part: str, **given) -> str:
 
 
 def test_every_claim_stands_in_it_once_for_each_machine(found, two_machines):
-    assert [each.claim.name for each in found] == list(claims.all_claims())
+    every = claims.all_claims()
+    assert [each.claim.name for each in found] == sorted(every, key=lambda n: every[n].trivia)
     both = ledger.results(synthetic.showing(root=two_machines))
     assert len(both) == 2 * len(found)
     verdicts = {r.machine: r.word for r in both if r.claim.name == "slice-doubles-fp16"}
@@ -65,7 +68,7 @@ def test_csv_and_json_are_the_same_rows(found):
     for row, entry in zip(rows, data, strict=True):
         assert row == {name: "" if v is None else str(v) for name, v in entry.items()}
     one = next(entry for entry in data if entry["claim"] == "slice-doubles-fp16")
-    assert one["row"] == 37 and one["source"] == "seeds/001:324" and one["topic"] == "alignment"
+    assert one["row"] == 37 and one["source"] == ANALYSIS and one["topic"] == "alignment"
     assert one["claimed_low"] == one["claimed_high"] == 1.99 and one["unit"] == "x"
     assert one["measured_low"] < one["measured"] < one["measured_high"]
     assert one["deviation"] == pytest.approx(one["measured"] / 1.99, rel=1e-4)
@@ -100,13 +103,24 @@ def test_the_table_has_a_row_with_marks_for_each_claim(found):
         assert f">{result.word}<" in row, "the verdict stands there in words"
         assert "<script" not in row
     kept = unescape(next(row for row in rows if "slice-doubles-fp16" in row))
-    assert "1.99×" in kept and "seeds/001:324" in kept and "Recordings: <a" in kept
+    assert "1.99×" in kept and ANALYSIS in kept and "Recordings: <a" in kept
+
+
+def test_what_is_about_the_documents_themselves_stands_apart_at_the_end(found):
+    html = shown("table")
+    physics, _, trivia = html.partition('<tr class="apart">')
+    assert html.count("<tbody>") == 2 and 'data-topic="contiguity"' in physics
+    for topic in ("the suite", "learning"):
+        assert f'data-topic="{topic}"' in trivia and f'data-topic="{topic}"' not in physics
+    assert 'data-topic="contiguity"' not in trivia
 
 
 def test_what_was_claimed_and_what_was_measured_stand_in_columns_of_their_own(found):
     rows = re.findall(r"<tr id=.*?</tr>", shown("table"), re.DOTALL)
     for row, result in zip(rows, found, strict=True):
-        cells = dict(re.findall(r'<td[^>]*data-head="(\w+)">(.*?)</td>', unescape(row), re.DOTALL))
+        cells = dict(
+            re.findall(r'<td[^>]*data-label="(\w+)"[^>]*>(.*?)</td>', unescape(row), re.DOTALL)
+        )
         assert (result.claim.number or "—") in cells["claimed"]
         if result.measured is None:
             assert "—" in cells["measured"]
@@ -123,7 +137,7 @@ def test_a_measured_number_says_what_it_is(found):
 
 
 def test_a_deviation_says_in_words_which_way(found):
-    from anatomy.figures.ledger_table import _deviation
+    from anatomy.figures.ledger.table import _deviation
 
     claim = claims.Claim("c", "", "", None, claimed=(2.0, 4.0), unit="x")
 
@@ -158,7 +172,7 @@ def test_every_word_has_a_chip_and_every_verdict_a_mark():
 
 
 def test_the_chart_has_a_row_for_each_claimed_number_with_both_intervals(found):
-    from anatomy.figures.ledger_table import _point
+    from anatomy.figures.ledger.table import _point
 
     off = [each for each in found if each.deviation]
     spec = loglog.claimed([_point(each) for each in off], width=680)
@@ -174,7 +188,7 @@ def test_the_chart_has_a_row_for_each_claimed_number_with_both_intervals(found):
 
 
 def test_an_interval_that_reaches_below_zero_can_be_drawn():
-    from anatomy.figures.ledger_table import _point
+    from anatomy.figures.ledger.table import _point
 
     claim = claims.Claim("c", "", "", None, claimed=(10e-6, 15e-6), unit="s")
     seen = claims.Measured(20e-6, -80e-6, 100e-6, "s")
@@ -228,8 +242,8 @@ def test_what_differs_from_the_committed_verdicts_is_told(found, tmp_path):
     del then["python-3-8"]
     told = ledger.changes(then, found)
     assert len(told) == 3
-    assert told[0].startswith("python-3-8: had no verdict, is 'fails'.")
-    assert told[1].startswith("slice-doubles-fp16: was 'fails', is 'holds'.")
+    assert told[1].startswith("python-3-8: had no verdict, is 'fails'.")
+    assert told[0].startswith("slice-doubles-fp16: was 'fails', is 'holds'.")
     assert told[2] == "a-claim-that-was: was 'holds', and there is no such claim now."
 
 

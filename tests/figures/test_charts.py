@@ -9,6 +9,7 @@ import pytest
 from anatomy.figures.charts import grammar, loglog, plain, svg
 from anatomy.judge import rows
 from anatomy.record import showing
+from anatomy.table import units
 from anatomy.table.errors import UnknownName
 from tests.fakes import synthetic
 
@@ -131,12 +132,12 @@ def test_ids_are_unique_on_a_page_and_references_follow_them(html):
 def test_colours_are_properties_of_the_page(html):
     colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', html))
     fixed = {c for c in colours if not c.startswith("var(--chart-") and not c.startswith("url(")}
-    assert fixed <= {"none", "transparent"}, fixed
+    assert fixed <= {"none", "transparent", grammar.PAPER}, fixed
 
 
 def test_digits_of_figures_are_not_touched_by_the_rounding_of_coordinates(html):
     row = next(row for row in table(**MATMUL) if row["variant"] == "sliced_offset_view")
-    assert f">{rows.printed(row, 'ratio')}</text>" in html
+    assert f">{units.significant(row['ratio'])}×</text>" in html
     assert f"<title>sliced_offset_view: {rows.printed(row, 'ratio')}, 95% interval" in html
     assert not re.search(r' transform="[^"]*\d\.\d{3}', html)
 
@@ -211,3 +212,62 @@ def test_a_legend_that_a_phone_has_no_room_for_is_in_columns(width, columns):
     spec = loglog.growth(points, [], [(1, "1")], ("x", "y"), width=width)
     legends = [each["encoding"]["color"]["legend"] for each in spec["layer"]]
     assert all(legend["columns"] == columns for legend in legends)
+
+
+def test_bars_have_time_and_rate_beside_them_and_the_colour_of_their_verdict():
+    points = {p["label"]: p for p in data(plain.bars(table(**MATMUL), "median_s", width=680))}
+    slow = points["sliced_offset_view"]
+    assert re.fullmatch(r"\d{3} µs · [\d.]+ TFLOP/s", slow["text"]), slow["text"]
+    assert slow["colour"] == grammar.WORSE != points["contiguous"]["colour"]
+
+
+@pytest.mark.parametrize("function", ["bars", "ratios"])
+def test_names_are_whole_beside_bars_and_on_a_phone_above_them(function):
+    name = "torch.nn.functional.pad(A[:, 1:], (0, 1)) @ B0"
+    rows_ = [row | {"variant": name} for row in table(**MATMUL)[1:2]]
+    arguments = ["median_s"] if function == "bars" else []
+    axis = getattr(plain, function)(rows_, *arguments, width=680)["layer"]
+    limits = [
+        layer["encoding"]["y"]["axis"]["labelLimit"] for layer in axis if "y" in layer["encoding"]
+    ]
+    assert min(limits) > 6 * len(name)
+    picture = svg.picture(drawn(function, rows_, *arguments), 330)
+    assert name in re.sub(r"&[a-z]+;", "", picture).replace("\u200b", "")
+
+
+def test_a_noise_band_too_thin_to_see_is_said():
+    thin = [row | {"noise_floor": 0.0005} for row in table(**MATMUL)]
+    assert "noise ±0.05%: thinner than the line" in json.dumps(
+        plain.ratios(thin, width=680), ensure_ascii=False
+    )
+    wide = [row | {"noise_floor": 0.2} for row in thin]
+    assert "band: noise ±20%" in json.dumps(plain.ratios(wide, width=680), ensure_ascii=False)
+
+
+def test_a_logarithmic_axis_says_so():
+    spec = plain.ratios(
+        [
+            row | {"ratio": r, "ratio_low": r, "ratio_high": r}
+            for row, r in zip(table(**MATMUL), (1, 2, 30), strict=False)
+        ],
+        width=680,
+    )
+    titles = [
+        layer["encoding"]["x"]["title"]
+        for layer in spec["layer"]
+        if (layer["encoding"].get("x") or {}).get("scale")
+    ]
+    assert titles and all("log scale" in title[0] for title in titles)
+
+
+def test_a_matrix_with_one_coordinate_is_one_chart():
+    cell = {"series": "fp16", "by": 4096, "value": 2.0, "low": 1.9, "high": 2.1, "hover": ""}
+    cells = [cell | {"variant": name} for name in "abc"]
+    assert "facet" not in plain.matrix(cells, "m", "dtype", 0.01, width=680)
+    assert "facet" in plain.matrix([*cells, cells[0] | {"by": 1}], "m", "dtype", 0.01, width=680)
+
+
+def test_between_alignments_a_sweep_has_steps():
+    spec = plain.sweep(table("alignment.thresholds", op="matmul"), width=680)
+    lines = [e["mark"] for e in spec["layer"] if e["mark"]["type"] == "line"]
+    assert lines and all(line["interpolate"] == "step" for line in lines)

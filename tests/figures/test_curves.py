@@ -7,7 +7,7 @@ import pytest
 
 from anatomy.cli import ceilings as text
 from anatomy.cli.output import show
-from anatomy.figures import curves
+from anatomy.figures.limits import curves
 from anatomy.record import recording
 from anatomy.record.provenance import schema
 from tests.chapters.limits import ceilings_rows as ceilings

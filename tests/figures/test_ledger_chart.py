@@ -8,9 +8,9 @@ import pytest
 
 from anatomy import claims, page
 from anatomy.claims import ledger
-from anatomy.figures import ledger_chart
 from anatomy.figures.charts import diagonals, labels, loglog
 from anatomy.figures.charts.tradeoffs import Scale
+from anatomy.figures.ledger import chart
 from anatomy.record.showing import using
 from tests.fakes import synthetic
 from tests.site.test_page import Balance
@@ -29,7 +29,7 @@ def result(claimed, *ends, word="holds", unit="x", cases=1, name="c", row=1) -> 
 
 def drawn(*results: claims.Result, width=680, unit="x") -> dict:
     words = list(dict.fromkeys(each.word for each in results))
-    points = [ledger_chart.point(each) for each in results]
+    points = [chart.point(each) for each in results]
     return diagonals.against(points, words, unit, [1.25, 2.0], width=width)
 
 
@@ -45,7 +45,7 @@ def marks(spec: dict) -> dict[str, dict]:
 
 
 def said(*results: claims.Result) -> str:
-    return re.sub("<.*?>", "", ledger_chart.accuracy(SHOWING, results))
+    return re.sub("<.*?>", "", chart.accuracy(SHOWING, results))
 
 
 def test_the_sentence_counts_what_is_close_near_and_far():
@@ -59,10 +59,10 @@ def test_the_sentence_counts_what_is_close_near_and_far():
     ]
     told = said(*found)
     assert "Of 6 inherited numbers" in told
-    assert "2 are within a factor of 1.25 of the claim, 1 more within a factor of 2" in told
-    assert "and 3 further off, 1 of these below the claim and 2 above it." in told
+    assert "2 are within a factor of 1.25 of the claim. Within a factor of 2: 1 more." in told
+    assert "Further off: 3, of which 1 below the claim and 2 above it." in told
     assert "several cases" not in told
-    assert "1 more within" not in said(*(each for each in found if each is not found[2]))
+    assert "2: 1 more" not in said(*(each for each in found if each is not found[2]))
 
 
 def test_a_median_that_is_right_does_not_hide_single_cases():
@@ -89,25 +89,25 @@ def test_a_claim_without_a_number_is_left_out_and_counted():
         result((2.0, 2.0), word=claims.NOT_RECORDED, name="e"),
         result((0.0, 0.0), 2.0, 1.9, 2.1, name="f"),  # no place on a logarithmic axis
     ]
-    assert [each.claim.name for each in ledger_chart.comparable(found)] == ["a"]
-    assert list(ledger_chart.left_out(found).values()) == [1, 1, 2, 1]
-    html = ledger_chart.chart(SHOWING, found)
+    assert [each.claim.name for each in chart.comparable(found)] == ["a"]
+    assert list(chart.left_out(found).values()) == [1, 1, 2, 1]
+    html = chart.chart(SHOWING, found)
     assert "1 of 6 inherited statements are drawn" in html
     assert "1 state no number, 1 can't be put to the test on this machine, 2 wait" in html
 
 
 def test_every_inherited_statement_is_drawn_or_counted():
-    found = ledger_chart.inherited(SHOWING, ledger.results(synthetic.showing()))
-    kept = ledger_chart.comparable(found)
+    found = chart.inherited(SHOWING, ledger.results(synthetic.showing()))
+    kept = chart.comparable(found)
     assert kept and len(found) == 158
-    assert len(kept) + sum(ledger_chart.left_out(found).values()) == len(found)
+    assert len(kept) + sum(chart.left_out(found).values()) == len(found)
     with using(synthetic.showing()):
         html = page.ledger("chart")
     Balance(html)
     assert f"{len(kept)} of 158 inherited statements are drawn" in html
     for each in kept:
         assert each.claim.statement.split(" ")[0] in html
-        assert ledger_chart.described(each).rpartition(" Verdict: ")[2] == f"{each.word}."
+        assert chart.described(each).rpartition(" Verdict: ")[2] == f"{each.word}."
 
 
 def test_a_claimed_range_is_a_bar_and_its_mark_stands_at_the_end_that_is_nearest():
@@ -157,7 +157,7 @@ def test_a_verdict_is_told_by_colour_and_by_shape():
 def test_the_words_on_the_diagonal_and_beside_it_stand_there():
     spec = drawn(result((2.0, 2.0), 2.0, 1.9, 2.1))
     texts = [row["text"] for each in layers(spec, "text") for row in each["data"]["values"]]
-    assert {"the seed was right", "more than claimed", "less than claimed"} <= set(texts)
+    assert {"the claim was right", "more than claimed", "less than claimed"} <= set(texts)
 
 
 def test_what_goes_on_beyond_the_chart_ends_in_an_arrow():
@@ -167,7 +167,7 @@ def test_what_goes_on_beyond_the_chart_ends_in_an_arrow():
     arrows = [each for each in layers(spec, "point") if each["mark"]["size"] == 26]
     shapes = {each["data"]["values"][0]["hover"][0]: each["mark"]["shape"] for each in arrows}
     assert shapes == {"1": "triangle-up", "2": "triangle-down"}
-    assert "4000" in ledger_chart.described(far).replace(",", "")
+    assert "4000" in chart.described(far).replace(",", "")
     assert all(point["low"] > 0 for point in marks(spec).values())
 
 
@@ -183,7 +183,7 @@ def test_bars_over_the_same_number_stand_side_by_side_and_near_it():
 
 @pytest.mark.parametrize("width", [680, 330])
 def test_names_cover_neither_marks_nor_each_other(width):
-    found = ledger_chart.comparable(
+    found = chart.comparable(
         [result((1.0 + n / 9,) * 2, 3.0 + n / 3, 1.0, 9.0, cases=5, name=f"a-claim-{n}", row=n)
          for n in range(12)]
     )  # fmt: skip
@@ -221,8 +221,8 @@ def test_numbers_with_a_unit_have_a_panel_of_their_own():
         result((1e-5, 1e-5), 2e-5, 1e-5, 3e-5, unit="s", name="c"),
         result((0.5, 0.5), 0.6, 0.5, 0.7, unit="share", name="d"),
     ]
-    html = ledger_chart.chart(SHOWING, found)
+    html = chart.chart(SHOWING, found)
     assert re.findall(r'<p class="panel">(.*?)</p>', html) == [
         "Ratios and counts", "Times", "Shares of a whole"]  # fmt: skip
     assert "10 µs" in html and "50%" in html
-    assert set(ledger_chart.PLAIN) | set(ledger_chart.TITLES) == set(claims.findings.UNITS)
+    assert set(chart.PLAIN) | set(chart.TITLES) == set(claims.findings.UNITS)

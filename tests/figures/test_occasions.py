@@ -48,8 +48,9 @@ def test_two_occasions_are_drawn_counted_and_told(root):
         again(file, lambda row: 1.25)
     html = shown(root)
     assert "notice gap" not in html and html.count("<svg") == 2
-    assert "In 95 of 100 rows times that the GPU paces came back within 25%" in text(html)
-    (line,) = re.findall(r"<tr[^>]*><t.[^>]*>ratios that the GPU paces.*?</tr>", html)
+    (times,) = re.findall(r"<tr[^>]*><t.[^>]*>GPU-bound times.*?</tr>", html)
+    assert " 25" in text(times), "they came back within 25 %"
+    (line,) = re.findall(r"<tr[^>]*><t.[^>]*>GPU-bound ratios.*?</tr>", html)
     assert " 100% 0 " in text(line), "the same ratios have the same verdicts"
 
 
@@ -62,24 +63,26 @@ def test_ratios_of_two_paces_are_drawn_and_counted_apart(root):
     again(file, lambda row: 1.25, rows=rows, day=23)
     html = shown(root)
     assert 'style="--abreast: 3"' in html
-    for who in ("the GPU paces", "the host paces", "the GPU and the host pace"):
-        (title,) = re.findall(rf"(\d+) ratios that {who}<", html)
-        (line,) = re.findall(rf"<tr[^>]*><t.[^>]*>ratios that {who}<.*?</tr>", html)
+    for who in ("GPU-bound", "host-bound", "GPU-against-host"):
+        (title,) = re.findall(rf"(\d+) {who} ratios<", html)
+        (line,) = re.findall(rf"<tr[^>]*><t.[^>]*>{who} ratios<.*?</tr>", html)
         assert f" {title} " in text(line)
 
 
-def test_the_strip_counts_occasions_and_names_the_host_behind_what_it_paces(root):
+def test_the_sources_count_occasions_and_name_the_host_behind_what_it_paces(root):
     showing = Showing(root=root, machine=synthetic.MACHINE)
     with using(showing):
         found = showing.find("contiguity.bench")
-        line = text(strips.strip(showing, [found]))
+    line = text(strips.sources(showing))
     assert "seen on one occasion" in line and "one launch" not in line
     row = limits.LAUNCH | {"quantity": "host_enqueue", "role": "control", "median_s": 5e-6}
     synthetic.record(root, limits.FLOORS, [row])
     again(found.recording.path, lambda row: 1.1)
     paced = recording.find(root, synthetic.MACHINE, "contiguity.bench")
     paced.rows[0]["paced_by"] = "host"
-    line = text(strips.strip(showing, [type(found)(found.name, {}, paced, found.freshness)]))
+    showing = Showing(root=root, machine=synthetic.MACHINE)
+    showing.cite(type(found)(found.name, {}, paced, found.freshness))
+    line = text(strips.sources(showing))
     assert "seen on 2 occasions" in line
     assert "CPU Toy CPU" in line and "one launch 5.0" in line
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from anatomy.figures import breakeven, payoffs
 from anatomy.figures.charts import svg
+from anatomy.figures.tradeoffs import breakeven, payoffs
 from anatomy.table import units
 from tests.fakes import payoff_rows as made
 from tests.fakes import synthetic

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from anatomy import page
-from anatomy.figures import breakeven, growth
-from anatomy.figures.breakeven import Wanted
 from anatomy.figures.text.inline import render
+from anatomy.figures.tradeoffs import breakeven, growth
+from anatomy.figures.tradeoffs.breakeven import Wanted
 from anatomy.judge import rows
 from anatomy.record.showing import PageError, Showing, using
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
@@ -64,7 +64,7 @@ def test_a_figure_is_balanced_named_and_has_its_provenance_and_a_table(root, nam
     html = call(name, of(root), **options)
     Balance(html)
     told = text(html)
-    assert "Toy GPU" in told and "recorded 2026-11-21" in told and "raw JSON" in told
+    assert "Toy GPU" in told and 'href="#from-' in html
     assert "None" not in told and "nan" not in told.lower() and "<table" in html
     if options.get("chart", True):
         assert re.search(r'<div class="chart" role="img" aria-label="[^"]{40,}"', html)
@@ -125,7 +125,7 @@ def drawn(root, monkeypatch, **options) -> list:
         found.extend(drawing.arguments for _, drawing in panels)
         return json.dumps([[list(d.arguments) for _, d in panels], label])
 
-    monkeypatch.setattr("anatomy.figures.payoffs.svg.chart", keep)
+    monkeypatch.setattr("anatomy.figures.tradeoffs.payoffs.svg.chart", keep)
     call("payoff", of(root), **options)
     return found
 

@@ -1,4 +1,4 @@
-"""Warnings under a figure: each is told once, with the operations that it is about."""
+"""Warnings among the sources: each is told once, with the operations that it is about."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,6 +8,7 @@ from anatomy.figures.charts import strips
 
 def told(warnings: list[str], *operations: str) -> str:
     showing = SimpleNamespace(here=None, raw_link=lambda recording: "raw.json")
+    showing.cited = lambda: [("from-toy", found)]
     data = {
         "rows": [{"op": op} for op in operations],
         "machine": {"slug": "toy", "cpu": "Toy"},
@@ -25,7 +26,8 @@ def told(warnings: list[str], *operations: str) -> str:
         rows=data["rows"],
         noise_floor={},
     )
-    return strips.strip(showing, [SimpleNamespace(recording=recording, instead_of=None)])
+    found = SimpleNamespace(recording=recording, instead_of=None, name="toy", params={})
+    return strips.sources(showing)
 
 
 def test_warnings_that_differ_in_numbers_are_one_line_that_names_the_operations():

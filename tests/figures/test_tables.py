@@ -7,7 +7,6 @@ import pytest
 
 from anatomy.figures import tables
 from anatomy.judge import rows
-from anatomy.table import units
 from anatomy.table.errors import UnknownName
 from tests.fakes import synthetic
 
@@ -30,13 +29,28 @@ def line(html: str, variant: str) -> str:
     return text(found)
 
 
-def test_the_unit_stands_in_the_header_and_the_interval_beside_the_number(bench):
-    html = tables.times(bench)
-    row = next(row for row in bench if row["variant"] == "sliced_offset_view")
-    scaled = (row[name] * 1e6 for name in ("median_s", "low_s", "high_s"))
-    number, interval = units.with_interval(*scaled).split(" ", 1)
+def test_a_number_has_three_digits_and_on_hover_all_that_is_known_of_it(bench):
+    row = bench[0] | {"variant": "a", "median_s": 1.23456e-4, "low_s": 1.2344e-4}
+    row |= {"high_s": 1.2347e-4, "noise_floor": 0.0034}
+    html = tables.times([row, row | {"variant": "b", "low_s": 1.21e-4, "high_s": 1.26e-4}])
     assert "time, µs 95% interval" in text(html)
-    assert f'<td class="n">{number} <span class="ci">{interval}</span></td>' in html
+    title = "123.46 [123.44, 123.47], 95% interval, noise floor 0.34%"
+    assert f'<span title="{title}">123</span>' in html, "its interval is within the last digit"
+    assert '>123 <span class="ci">[121, 126]</span></span>' in html
+
+
+@pytest.mark.parametrize("word", tables.CHIPS)
+def test_each_verdict_tells_its_rule(word):
+    assert word in tables.RULES and tables.RULES[word] in unescape(tables.chip(word))
+
+
+def test_each_cell_says_what_it_is(bench):
+    report = synthetic.showing().find("tensor_layout.report").recording.data["rows"]
+    listed = tables.listed(["a", "#b & c"], [["1", "2"]], "L")
+    assert '<td class="n" data-label="b &amp; c">2</td>' in listed
+    for html in (tables.times(bench), tables.plain(report), listed):
+        cells = re.findall(r"<td[^>]*>", html)
+        assert cells and all("data-label=" in cell for cell in cells)
 
 
 def test_a_row_has_its_ratio_verdict_share_and_kernels(bench):
@@ -50,6 +64,14 @@ def test_what_all_rows_share_stands_once_at_their_head(bench):
     assert html.count("power-limited") == 1
     bench[0]["throttle"] = "none"
     assert tables.times(bench).count("power-limited") == len(bench) - 1
+
+
+def test_what_the_rows_of_all_groups_share_stands_once_over_the_table(bench):
+    html = tables.times([*bench, *(row | {"op": "other"} for row in bench)])
+    assert text(html).startswith("All rows: power-limited")
+    assert html.count("power-limited") == 1
+    one = tables.times(bench[:1])
+    assert "All rows" not in text(one) and one.count("power-limited") == 1
 
 
 def test_a_row_that_could_not_be_measured_says_why_and_shows_no_number(bench):
@@ -66,12 +88,12 @@ def test_several_groups_have_a_body_each_and_one_unit(bench):
     html = tables.times([rows.derived(row, None) for row in every])
     assert html.count("<tbody>") == 6
     assert "layer_norm, GPU time, cold L2" in text(html)
-    assert html.count("time, µs") == 1
+    assert html.count("time, µs <span") == 1
 
 
 def test_columns_can_be_chosen_and_a_wrong_one_is_an_error(bench):
     html = tables.times(bench, ["variant", "rate", "sm_clock_mhz"])
-    assert text(html).startswith("variant rate SM clock")
+    assert "variant rate SM clock" in text(html)
     assert "MHz" in html and "TFLOP/s" in html
     with pytest.raises(UnknownName, match="no column 'ratioo'"):
         tables.times(bench, ["variant", "ratioo"])
@@ -131,4 +153,4 @@ def test_the_control_of_another_variant_is_no_finding(bench):
 
 def test_a_column_of_numbers_is_flush_right_where_one_is_missing_too():
     html = tables.plain([{"variant": "a", "uses": 3.5}, {"variant": "b", "uses": None}])
-    assert html.count('<td class="n">') == 2
+    assert html.count('<td class="n"') == 2

@@ -4,7 +4,7 @@ import pytest
 
 from anatomy import judge
 from anatomy.judge import limits, merging, rows
-from anatomy.table.errors import MeasurementError, UnknownName
+from anatomy.table.errors import BadParameter, MeasurementError, UnknownName
 
 
 def timed(variant, times, control="a", **more):
@@ -170,3 +170,31 @@ def test_rows_may_be_compared_with_each_other_within_one_operation_and_quantity(
         ((None, None), [None]),
     ]
     assert judge.noise_floors(table) == {"sum gpu_cold": 0.03, "sum gpu_warm": 0.02}
+
+
+@pytest.mark.parametrize(
+    ("ratio", "verdict", "said"),
+    [
+        (5.92, "slower", "5.9× slower"),
+        (13.4, "slower", "13× slower"),
+        (1 / 2.06, "faster", "2.1× faster"),
+        (1.034, "slower", "3% slower"),
+        (1.0999, "slower", "1.1× slower"),
+        (1.07, "undecided", "about as fast"),
+        (1.21, "undecided", "1.2× slower (undecided)"),
+        (1 / 1.21, "undecided", "1.2× faster (undecided)"),
+        (1.001, "same", "as fast"),
+        (1.012, "slower", "as fast"),  # its interval lies within 2 %
+    ],
+)
+def test_a_ratio_is_worded_by_its_verdict(ratio, verdict, said):
+    row = {"ratio": ratio, "ratio_low": ratio * 0.995, "ratio_high": ratio * 1.005}
+    assert rows.speed_in_words(row | {"verdict": verdict}) == said
+    over = {"speedup": 1 / ratio, "speedup_low": 0.995 / ratio, "speedup_high": 1.005 / ratio}
+    assert rows.speed_in_words(over | {"verdict": verdict}, "speedup") == said
+
+
+def test_without_an_interval_a_small_difference_is_not_called_none():
+    assert rows.speed_in_words({"ratio": 1.012, "verdict": "slower"}) == "1% slower"
+    with pytest.raises(BadParameter):
+        rows.speed_in_words({"ratio": 1.2, "verdict": None})

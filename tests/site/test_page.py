@@ -8,12 +8,15 @@ import pytest
 
 from anatomy import page
 from anatomy.chapters.memory_layout import figures
-from anatomy.figures.charts.strips import notices, strip
+from anatomy.figures import tables
+from anatomy.figures.charts import strips
+from anatomy.figures.charts.strips import notices, sources
+from anatomy.figures.text import inline
 from anatomy.record import signatures
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.showing import Asked, Showing, record_command, shown_machine, using
 from anatomy.site.collecting import PageProblems, on_page
-from anatomy.table.errors import AnatomyError
+from anatomy.table.errors import AnatomyError, UnknownName
 from tests.fakes import synthetic
 
 SIZES = [2048, 4096, 8192]
@@ -44,6 +47,8 @@ CALLS = [
     ("seed_beside", ("fp32-8192", "layer_norm_chain"), {"dtype": "tf32", "chart": True}),
     ("kernels", ("contiguity.bench",), {"quantity": "gpu_warm"}),
     ("command", ("contiguity.bench",), {}),
+    ("output", ("contiguity.bench",), {"op": "matmul", "quantity": "gpu_warm"}),
+    ("output", ("tensor_layout.report",), {}),
 ]
 IDS = [f"{name} {' '.join(a)} {' '.join(map(str, k))}" for name, a, k in CALLS]
 
@@ -81,7 +86,8 @@ def call(name: str, *arguments, showing: Showing | None = None, **options) -> st
 
 @pytest.mark.parametrize(("name", "arguments", "options"), CALLS, ids=IDS)
 def test_every_function_renders_balanced_markup_with_its_provenance(name, arguments, options):
-    html = call(name, *arguments, **options)
+    showing = synthetic.showing()
+    html = call(name, *arguments, showing=showing, **options) + sources(showing)
     Balance(html)
     told = text(html)
     if name != "command":
@@ -167,21 +173,19 @@ def test_a_row_that_an_outdated_recording_lacks_is_a_badge_and_no_error():
     assert 'class="notice badge"' in html and "<table" not in html
 
 
-def test_the_strip_tells_ranges_warnings_dirt_and_a_card_that_was_accepted(monkeypatch):
+def test_the_sources_tell_ranges_warnings_dirt_and_a_card_that_was_accepted(monkeypatch):
     showing = synthetic.showing(here={"slug": "toy-gpu", "card": "another"})
     found = showing.find("contiguity.bench")
     found.recording.data["warnings"].append("the fan was <loud>")
     found.recording.data["code"]["dirty"] = True
     try:
-        plain = text(strip(showing, [found]))
+        plain = text(sources(showing))
         assert "1700–1730 MHz" in plain and "noise floor 0.17%–0.35%" in plain
         assert "1 warning while recording the fan was <loud>" in plain
         assert "0123456 with uncommitted changes" in plain
         assert "another one of this model" not in plain
         monkeypatch.setenv("ANATOMY_CARD", "any")
-        assert "another one of this model, accepted by ANATOMY_CARD=any" in text(
-            strip(showing, [found])
-        )
+        assert "another one of this model, accepted by ANATOMY_CARD=any" in text(sources(showing))
     finally:
         synthetic.shared.cache_clear()
 
@@ -200,7 +204,8 @@ def test_the_matrix_shows_each_ratio_with_interval_and_verdict_and_gaps_for_the_
     found = showing.find("contiguity.bench").recording.data["rows"]
     row = next(r for r in found if r["variant"] == "sliced_offset_view")
     told = text(html)
-    assert f"▲ {row['ratio']:.3f} [{row['ratio_low']:.3f}, {row['ratio_high']:.3f}] slower" in told
+    assert f"▲ {row['ratio']:.2f} slower" in told
+    assert f"{row['ratio']:.3f} [{row['ratio_low']:.3f}, {row['ratio_high']:.3f}], 95%" in html
     assert html.count("<td") == 4 * 2 * 3  # four findings, two formats, three sizes
     assert html.count('title="not recorded"') == 4 * 5
     assert "5 recordings are missing" in told
@@ -209,7 +214,7 @@ def test_the_matrix_shows_each_ratio_with_interval_and_verdict_and_gaps_for_the_
 def test_the_seeds_figures_stand_beside_ours_and_are_called_cited():
     told = text(call("seed_beside", "fp16-2048", "matmul"))
     assert "RTX 5070 (cited)" in told and "0.6576 ms" in told and "1.99×" in told
-    assert "cited from seeds/001:126" in told
+    assert "cited from the original suite's guide to tensor semantics, on contiguity" in told
     assert "Toy GPU, µs" in told
 
 
@@ -273,17 +278,45 @@ def test_a_long_kernel_keeps_both_ends():
     assert told.startswith("sm90_") and told.endswith("_align8") and len(told) <= LONGEST
 
 
-def test_the_whole_pages_strip_covers_what_its_blocks_and_references_show():
+def test_each_recording_behind_a_page_is_told_of_once():
     showing = synthetic.showing(
         shown=[Asked("contiguity.bench", {}, "a:1"), Asked("tensor_layout.report", {}, "a:2")]
     )
-    assert "2 raw JSON files" in call("strip", showing=showing)
+    figures = [call("show", "contiguity.bench", op="matmul", showing=showing) for _ in range(2)]
+    for figure in figures:
+        assert 'href="#from-contiguity-bench"' in figure and "driver" not in text(figure)
+    inline.replace(showing, "[[tensor_layout.report.variant=contiguous.is_contiguous]]")
+    assert ", 2 recordings" in text(call("strip", showing=showing))
+    html = sources(showing)
+    assert html.count("raw JSON") == 3, "the ceilings that shares are of included"
+    for name in ("contiguity-bench", "tensor-layout-report", "limits-ceilings"):
+        assert html.count(f'id="from-{name}"') == 1
+    assert text(html).count("driver") == 1, "what all have in common is said once"
+
+
+def test_variants_can_be_called_by_the_code_that_they_run():
+    labels = {"transposed_view": "A.t() @ B", "contiguous": "A @ B"}
+    how = {"op": "matmul", "quantity": "gpu_warm", "chart": "times"}
+    told = text(call("show", "contiguity.bench", labels=labels, **how))
+    assert "A.t() @ B" in told and "A @ B (again)" in told and "transposed_view" not in told
+    with pytest.raises(UnknownName, match="transposed"):
+        call("show", "contiguity.bench", labels={"transposed": "A.t()"}, **how)
+
+
+def test_what_the_host_paces_names_its_cpu_under_the_figure():
+    showing = synthetic.showing()
+    found = showing.find("contiguity.bench")
+    assert "Toy CPU" not in strips.under(showing, [found], "a table")
+    assert "host-paced on Toy CPU" in strips.under(
+        showing, [found], tables.times([{"variant": "a", "median_s": 1.0, "paced_by": "host"}])
+    )
 
 
 def test_links_to_raw_files_follow_the_page_they_stand_on():
     for url, up in (("", ""), ("a/b/", "../../"), ("a/b.html", "../")):
-        html = call("strip", "contiguity.bench", showing=synthetic.showing(url=url))
-        assert f'href="{up}recordings/toy-gpu/contiguity.bench/default.json"' in html
+        showing = synthetic.showing(url=url)
+        call("strip", "contiguity.bench", showing=showing)
+        assert f'href="{up}recordings/toy-gpu/contiguity.bench/default.json"' in sources(showing)
 
 
 def test_collecting_lists_each_recording_once_with_its_first_place(tmp_path):

@@ -68,7 +68,9 @@ from anatomy.table.errors import AnatomyError
 ROUNDS = 3
 
 
-@experiment("harnesses.estimates", page="how-we-measure.md", timeout_s=480, on_request=True)
+@experiment(
+    "harnesses.estimates", page="how-good-is-the-stopwatch.md", timeout_s=480, on_request=True
+)
 def estimates(
     process: Number = 0,
     device: str = "cuda:0",
@@ -100,7 +102,7 @@ def estimates(
     return table
 
 
-@experiment("harnesses.reference", page="how-we-measure.md", on_request=True)
+@experiment("harnesses.reference", page="how-good-is-the-stopwatch.md", on_request=True)
 def reference(process: Number = 0, device: str = "cuda:0", scale: Scale = 1.0) -> pd.DataFrame:
     """Take every workload's time from CUPTI's record of its kernels, in one process.
 

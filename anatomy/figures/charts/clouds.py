@@ -9,7 +9,6 @@ from anatomy.figures.charts import grammar
 from anatomy.figures.charts.grammar import (
     BAND,
     BETTER,
-    DESK,
     MUTED,
     TEXT,
     WORSE,
@@ -20,7 +19,7 @@ from anatomy.figures.charts.grammar import (
 from anatomy.figures.charts.loglog import powers_of_ten, steps_of_ten
 
 MARK = 6  # pixels of a small mark
-TALL = 30  # pixels: a row whose marks, one for each series, must stay apart
+TALL = 1.15  # times a row: marks, one for each series, must stay apart in it
 
 
 def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int) -> Spec:
@@ -30,13 +29,13 @@ def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int
     names = grammar.members(points)
     scale = alt.Scale(type="log") if logarithmic else alt.Scale(type="symlog", constant=1)
     x = alt.X("value:Q", scale=scale, title=title, axis=alt.Axis(grid=True, tickCount=6))
-    colour, shape = grammar.series(names, grammar.legend(columns=0 if width >= DESK else 2))
-    rows = grammar.row_names(points, grammar.label_width(points, width))
+    colour, shape = grammar.series(names, grammar.legend(names, width))
+    rows, labels, height = grammar.row_names(points, width, code=False)
     beside = alt.YOffset("series:N", sort=names)
     base = grammar.on(points, y=rows, yOffset=beside, description="hover:N")
     layers = [] if logarithmic else [grammar.dashed([{"value": 0.0}], x="value:Q")]
     layers.append(grammar.dots(base, 62, x=x, color=colour, shape=shape))
-    return grammar.framed(layers, width, len(grammar.members(points, "label")) * TALL)
+    return grammar.framed([*layers, *labels], width, height * TALL)
 
 
 def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:
@@ -44,7 +43,7 @@ def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:
     `block` (from 1), `series`, `value` and `median` (of its block and series); a band of a series
     is the interval of the median over the blocks."""
     names, blocks = grammar.members(points), sorted({point["block"] for point in points})
-    colour, shape = grammar.series(names, grammar.legend())
+    colour, shape = grammar.series(names, grammar.legend(names, width))
     shown = blocks[:: 4 if len(blocks) > 12 else 1]
     x = alt.X("block:O", title="block", axis=alt.Axis(labelAngle=0, values=shown, grid=False))
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False, nice=True))
@@ -72,7 +71,7 @@ def pairs(points: Data, names: Sequence[str], titles: Titles, *, width: int) -> 
     axis, scale = alt.Axis(values=steps, format="~g"), grammar.log_scale(low, high)
     x = alt.X("x:Q", title=titles[0], scale=scale, axis=axis)
     y = alt.Y("value:Q", title=titles[1], scale=scale, axis=axis)
-    where = grammar.legend(columns=3 if width > DESK else 1)
+    where = grammar.legend(names, width)
     colours, shapes = (BETTER, WORSE, MUTED), ("circle", "triangle-down", "square")
     colour, shape = grammar.series(names, where, "series", colours, shapes)
     diagonal = grammar.on([{"x": end, "value": end} for end in (low, high)], x=x, y=y)

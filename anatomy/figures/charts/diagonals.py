@@ -12,7 +12,7 @@ from anatomy.figures.charts.grammar import BAND, DESK, MUTED, TEXT, Data, Spec
 from anatomy.figures.charts.loglog import VERDICTS, powers_of_ten, steps_of_ten
 from anatomy.figures.charts.tradeoffs import RIGHT, Plane, Scale, whiskers
 
-RIGHT_WORDS, MORE, LESS = "the seed was right", "more than claimed", "less than claimed"
+RIGHT_WORDS, MORE, LESS = "the claim was right", "more than claimed", "less than claimed"
 # Pixels left of the plot: the labels of numbers without a unit and with one, and the title.
 BARE, NAMED, TITLE = 30, 46, 24
 # Pixels of height: over the whole width and beside others, on a desk and on a phone.
@@ -92,8 +92,8 @@ def again(points: Data, reach: float, *, width: int) -> Spec:
     steps = [step for step in steps_of_ten(low, high) if low <= step <= high]
     axis = alt.Axis(values=steps, labelExpr=NUMBER, labelOverlap="greedy")
     scale = grammar.log_scale(low, high)
-    x = alt.X("x:Q", title="time / control, one occasion", scale=scale, axis=axis)
-    y = alt.Y("value:Q", title="time / control, the next", scale=scale, axis=axis)
+    x = alt.X("x:Q", title="one occasion", scale=scale, axis=axis)
+    y = alt.Y("value:Q", title="the next", scale=scale, axis=axis)
     ends = [{"x": end, "value": end / reach, "upper": end * reach} for end in (low, high)]
     diagonal = grammar.on([{"x": end, "value": end} for end in (low, high)], x=x, y=y)
     marks = grammar.on(points, x=x, y=y)

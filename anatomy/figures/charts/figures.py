@@ -14,6 +14,7 @@ from anatomy.judge.limits import Ceilings
 from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current
 from anatomy.table import units
+from anatomy.table.errors import UnknownName
 
 # Chart -> the function of `plain` that draws it, and its arguments after the rows.
 CHARTS = {
@@ -24,6 +25,7 @@ CHARTS = {
     "sweep-rates": ("sweep", ("rate",)),
     "sweep-ratios": ("sweep", ("ratio",)),
 }
+AGAIN = " (again)"  # what ends the name of a control's duplicate
 
 
 def rows_of(
@@ -32,6 +34,17 @@ def rows_of(
     """The rows of a recording with the wanted op, quantity and variants, and what follows."""
     chosen = rows.select(rows.meeting(found.recording.rows, where), **wanted)
     return [rows.derived(row, ceilings) for row in chosen]
+
+
+def called(table: Sequence[Row], labels: Mapping[str, str] | None) -> list[Row]:
+    """Rows whose variants and controls are called by their labels, where they have one."""
+    names = dict(labels or {})
+    for name in names:
+        if name not in (known := rows.names(table, "variant")):
+            raise UnknownName("variant", name, known)
+    names |= {name + AGAIN: label + AGAIN for name, label in names.items()}
+    both = ("variant", "control")
+    return [row | {c: names.get(row[c], row[c]) for c in both if row.get(c)} for row in table]
 
 
 def shown(

@@ -13,6 +13,8 @@ from typing import Any, Self
 import altair as alt
 from altair.utils import schemapi
 
+from anatomy.table.units import percent
+
 Spec = dict[str, Any]
 Data = Sequence[dict[str, Any]]  # a mark each
 Titles = tuple[str, str]  # of the horizontal axis and of the vertical one
@@ -20,12 +22,20 @@ Titles = tuple[str, str]  # of the horizontal axis and of the vertical one
 TEXT, MUTED, GRID = "var(--chart-text)", "var(--chart-muted)", "var(--chart-grid)"
 BAND, TONE = "var(--chart-band)", "var(--chart-tone)"
 BETTER, WORSE = "var(--chart-better)", "var(--chart-worse)"
+PAPER = "var(--md-default-bg-color)"  # the page's own colour
 SERIES = [f"var(--chart-{number})" for number in range(1, 7)]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 ROW, CHARACTER, GAP = 26, 6.3, 12  # pixels: a row, a letter of a label, its distance from the axis
+CODE = 6.7  # pixels: a letter of code
+STACKED = 40  # pixels: a row whose name stands above its mark
+# Pixels of a series' mark in the legend, and behind its name: a browser's letters may be wider than
+# those that the picture was drawn with.
+KEY, BEHIND = 32, 20
 DESK = 500  # pixels: a wider picture is a desk's, a narrower one a phone's
 FONT = "system-ui, sans-serif"
+MONOSPACE = "monospace"  # the stylesheet knows it by this name
 LOG_TICKS = [base * 10.0**power for power in range(-3, 4) for base in (1, 1.5, 2, 3, 5, 7)]
+LINE = 2  # pixels: a band that is thinner can't be told from the line at 1
 FAR = 4  # from this factor between them on, ratios are drawn on a logarithmic axis
 
 
@@ -53,9 +63,13 @@ def members(data: Data, field: str = "series") -> list:
     return list(dict.fromkeys(point[field] for point in data))
 
 
-def legend(**how: Any) -> alt.Legend:
-    """A legend above the plot."""
-    return alt.Legend(**{"orient": "top", "title": None, "symbolSize": 70} | how)
+def legend(names: Sequence = (), width: float = 0, **how: Any) -> alt.Legend:
+    """A legend above the plot, in columns where `width` pixels do not hold all names in a row."""
+    sizes = [len(str(name)) * CHARACTER + KEY for name in names]
+    columns = 0 if sum(sizes) <= width or not sizes else max(1, int(width // max(sizes)))
+    usual = {"orient": "top", "title": None, "symbolSize": 70, "columns": columns}
+    usual |= {"columnPadding": BEHIND, "labelLimit": 0}
+    return alt.Legend(**usual | how)
 
 
 def series(
@@ -101,11 +115,20 @@ def words(layer: alt.Chart, field: str = "text", how: Any = None, **channels: An
     return layer.mark_text(**style).encode(text=f"{field}:N", **channels)
 
 
-def ratio_axis(ratios: Sequence[float], before: float, after: float, ticks: int) -> dict[str, Any]:
-    """Scale and axis of ratios, logarithmic where they are far apart; `before` and `after` are free
-    room at the ends, as shares of the span of the data."""
+def ratio_axis(
+    ratios: Sequence[float],
+    before: float,
+    after: float,
+    ticks: int,
+    title: str = "",
+    noise: tuple[float, float] | None = None,
+) -> dict[str, Any]:
+    """Title, scale and axis of ratios, logarithmic where they are far apart; `before` and `after`
+    are free room at the ends, as shares of the span of the data. `noise` is the floor that a band
+    shows, and the pixels that the axis is long."""
     low, high = min(ratios), max(ratios)
-    if high / low > FAR:
+    log = high / low > FAR
+    if log:
         span = log2(high / low)
         domain = [low * 2 ** (-before * span), high * 2 ** (after * span)]
         shown = [tick for tick in LOG_TICKS if domain[0] <= tick <= domain[1]]
@@ -113,7 +136,9 @@ def ratio_axis(ratios: Sequence[float], before: float, after: float, ticks: int)
     else:
         domain = [low - before * (high - low), high + after * (high - low)]
         kind, axis = "linear", alt.Axis(tickCount=ticks)
-    return {"scale": alt.Scale(type=kind, domain=domain, nice=False, zero=False), "axis": axis}
+    said = [noise_said(noise[0], domain, noise[1], log=log)] if noise and noise[0] else []
+    scale = alt.Scale(type=kind, domain=domain, nice=False, zero=False)
+    return {"scale": scale, "axis": axis, "title": [title, *said] if said else title}
 
 
 def log_scale(low: float, high: float, **how: Any) -> alt.Scale:
@@ -132,15 +157,27 @@ def text_width(data: Data, field: str = "text", gap: float = GAP) -> float:
 
 
 def label_width(data: Data, width: int) -> float:
-    """Pixels for the longest name, the same in every panel of a figure of the same variants."""
-    return min(text_width(data, "label"), width * 0.46)
+    """Pixels beside the plot for the longest name; none on a phone, where `row_names` stand above
+    their marks."""
+    return text_width(data, "label", GAP) * CODE / CHARACTER if width > DESK else 0
 
 
-def row_names(data: Data, pixels: float) -> alt.Y:
-    """A row for each `label`, whose names take so many pixels."""
+def row_names(data: Data, width: int, *, code: bool = True) -> tuple[alt.Y, list[alt.Chart], float]:
+    """A row for each `label`: the axis, the layers of names, and the height of all rows."""
+    names, beside = members(data, "label"), width > DESK
     bare = {"title": None, "ticks": False, "domain": False, "grid": False}
-    axis = alt.Axis(**bare, labelPadding=6, minExtent=pixels, maxExtent=pixels)
-    return alt.Y("label:N", sort=members(data, "label"), axis=axis)
+    font = {"labelFont": MONOSPACE} if code else {}
+    pixels = label_width(data, width)
+    limits = {"minExtent": pixels, "maxExtent": pixels, "labelLimit": pixels}
+    axis = alt.Axis(**bare, labelPadding=6, **limits, **font) if beside else None
+    y = alt.Y("label:N", sort=names, title=None, axis=axis)
+    if beside:
+        return y, [], ROW * len(names)
+    # Lines of the plot may pass behind a name: it has an edge in the colour of the page.
+    how = {"align": "left", "baseline": "bottom", "dy": -8, "stroke": PAPER, "strokeWidth": 3}
+    how |= {"font": MONOSPACE} if code else {}
+    above = words(on([{"label": name} for name in names], y=y), "label", how, x=alt.value(0))
+    return y, [above], STACKED * len(names)
 
 
 def middle_axis(names: Sequence[str], **how: Any) -> alt.Axis:
@@ -156,18 +193,41 @@ def framed(layers: Sequence[alt.Chart], width: int, height: float) -> Spec:
     return configured(alt.layer(*layers).properties(width=width, height=height, autosize=fit))
 
 
+def noise_said(floor: float, domain: Sequence[float], pixels: float, *, log: bool) -> str:
+    """What an axis of ratios says of the noise band around 1, which may be too thin to be seen."""
+    high, low, at_most, at_least = 1 + floor, 1 - floor, *reversed(domain)
+    if log:
+        high, low, at_most, at_least = map(log2, (high, low, at_most, at_least))
+    thin = pixels * (high - low) / (at_most - at_least) < LINE
+    text = f"noise ±{percent(floor, 2)}"
+    return f"{text}: thinner than the line" if thin else f"band: {text}"
+
+
 def configured(drawn: alt.TopLevelMixin) -> Spec:
-    """The specification of a chart, in the colours of the page."""
+    """The specification of a chart, in the colours of the page; a logarithmic axis says so."""
     small = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
     axes = {"gridColor": GRID, "domainColor": GRID, "tickColor": GRID, "labelLimit": 200}
     coloured = {"labelColor": TEXT, "titleColor": MUTED}
     # In one call: each copies the chart with all of its data.
-    return drawn.configure(
+    spec = drawn.configure(
         font=FONT,
         background="transparent",
-        padding=2,
+        padding={"left": 2, "right": 8, "top": 2, "bottom": 2},
         view={"stroke": None},
         axis={**coloured, **small, **axes},
-        legend={**coloured, **small, "symbolFillColor": MUTED},
+        legend={**coloured, **small, "symbolFillColor": MUTED, "labelLimit": 0},
         header={"labelFontSize": 11, "labelColor": TEXT},
     ).to_dict(validate=schemapi.DEBUG_MODE)
+    _name_logarithms(spec)
+    return spec
+
+
+def _name_logarithms(spec: Spec) -> None:
+    for part in (*spec.get("layer", []), *([spec["spec"]] if "spec" in spec else [])):
+        _name_logarithms(part)
+    for channel in ("x", "y"):
+        axis = spec.get("encoding", {}).get(channel, {})
+        if (axis.get("scale") or {}).get("type") == "log" and axis.get("title"):
+            first, *others = [axis["title"]] if type(axis["title"]) is str else axis["title"]
+            first += "" if "log" in first else ", log scale"
+            axis["title"] = [first, *others] if others else first

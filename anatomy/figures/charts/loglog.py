@@ -19,7 +19,7 @@ VERDICTS = {
     "not measurable here": (MUTED, "cross"),
 }
 CLAIM = 19  # pixels of a claim's row
-KEY = 24  # pixels of a series' mark in the legend, with the gaps around it
+HEIGHT = 260  # pixels of a plot of ratios
 CLOSE = 1.25  # roofs whose peaks are no farther apart than this share their label
 # Vega names a size in bytes as a power of two.
 BYTES = (
@@ -41,7 +41,8 @@ def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -
     x = alt.X("bytes:Q", scale=scale, title="working set", axis=axis)
     top = max(grammar.ends_of(points, "high") + grammar.ends_of(rules, "value"))
     y = alt.Y("value:Q", title="TB/s (95% interval)", scale=alt.Scale(domain=[0, top * 1.1]))
-    colour, shape = grammar.series(grammar.members(points), grammar.legend())
+    names = grammar.members(points)
+    colour, shape = grammar.series(names, grammar.legend(names, width))
     layers = []
     for rule in rules:
         layers.append(grammar.dashed([rule], y="value:Q"))
@@ -61,14 +62,19 @@ def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -
     return grammar.framed(layers, width, 280)
 
 
-def roofline(roofs: Data, limits: dict[str, Any], *, width: int) -> Spec:
+def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: int) -> Spec:
     """The most that a call can reach over its operations per byte, a roof for each format: with its
     `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
-    `bandwidth` (B/s) of the slope and the `name` under it."""
+    `bandwidth` (B/s) of the slope and the `name` under it. `points` are calls, `at` their FLOP per
+    byte, each with its `number`: their names would lie on the roofs."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
+    lowest = min((point["at"] for point in points), default=left)
+    while left > lowest / 1.5:
+        left /= 10
     # The words over a roof stand between its corner and this end.
     right = 10 ** (int(log10(max(ridges))) + (1.3 if width > DESK else 2))
+    right = max([right, *(2 * point["at"] for point in points)])
     lines = [
         roof | {"at": at, "value": min(roof["peak"], at * slope)}
         for roof in roofs
@@ -76,13 +82,15 @@ def roofline(roofs: Data, limits: dict[str, Any], *, width: int) -> Spec:
     ]
     corners = [roof | {"at": roof["ridge"], "value": roof["peak"]} for roof in roofs]
     bottom, top = slope * left, 2 * max(grammar.ends_of(roofs, "peak"))
+    bottom = min([bottom, *(point["low"] / 2 for point in points)])
     axis = alt.Axis(values=powers_of_ten(left, right), format="~g")
     scale = grammar.log_scale(left, right)
     x = alt.X("at:Q", scale=scale, title="operations per byte, FLOP/B", axis=axis)
     axis = alt.Axis(values=powers_of_ten(bottom, top), format="~s")
     scale = grammar.log_scale(bottom, top)
     y = alt.Y("value:Q", scale=scale, title="the most that a call reaches, FLOP/s", axis=axis)
-    colour, shape = grammar.series(grammar.members(roofs), grammar.legend())
+    names = grammar.members(roofs)
+    colour, shape = grammar.series(names, grammar.legend(names, width))
     roof_lines = grammar.on(lines, x=x, y=y, description="hover:N")
     marks = grammar.on(corners, x=x, y=y, description="hover:N")
     under = grammar.on([{"at": left, "value": bottom, "text": limits["name"]}], x=x, y=y)
@@ -90,13 +98,24 @@ def roofline(roofs: Data, limits: dict[str, Any], *, width: int) -> Spec:
     # At the right end of a roof nothing else is in the way of its words.
     ends = grammar.on(_labels(roofs), x=alt.value("width"), y=y)
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
+    calls = []
+    for side, align, away in (("<", "left", 9), (">=", "right", -9)):
+        some = [p for p in points if (p["at"] >= min(ridges)) == (side == ">=")]
+        if some:  # a name stands where the slope is not
+            layer = grammar.on(some, x=x, y=y, description="hover:N")
+            name = {"align": align, "dx": away, "baseline": "middle", "fontWeight": 600}
+            calls += [
+                grammar.dots(layer, 55, color=alt.value(grammar.TEXT), shape=alt.value("circle")),
+                grammar.words(layer, "number", name),
+            ]
     layers = [
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),
         grammar.words(ends, how=above),
         under.mark_text(**beside).encode(text="text:N"),
+        *calls,
     ]
-    return grammar.framed(layers, width, 320)
+    return grammar.framed(layers, width, 400 if points else 320)
 
 
 def claimed(points: Data, *, width: int) -> Spec:
@@ -107,16 +126,14 @@ def claimed(points: Data, *, width: int) -> Spec:
     ends = grammar.ends_of(data, "claimed_low", "claimed_high", "low", "high")
     low, high = min(ends) / 1.2, max(ends) * 1.2
     there = [word for word in VERDICTS if any(point["verdict"] == word for point in data)]
-    where = grammar.legend(columns=5 if width > DESK else 1)
+    where = grammar.legend(there, width)
     colours, shapes = zip(*(VERDICTS[word] for word in there), strict=True)
     colour, shape = grammar.series(there, where, "verdict", colours, shapes)
     times = "format(datum.value, '~g') + '×'"
     values = [step for step in steps_of_ten(low, high) if low <= step <= high]
     axis = alt.Axis(values=values, labelExpr=times, orient="top")
     x = alt.X("value:Q", scale=grammar.log_scale(low, high), title="measured / claimed", axis=axis)
-    bare = {"labelLimit": 240, "ticks": False, "domain": False}
-    names = alt.Axis(grid=True, labelFontSize=11 if width > DESK else 10.2, **bare)
-    y = alt.Y("label:N", sort=[point["label"] for point in data], title=None, axis=names)
+    y, names, height = grammar.row_names(data, width, code=False)
     base = grammar.on(data, y=y, description="hover:N")
     dash = alt.condition("datum.many", alt.value([2, 3]), alt.value([1, 0]))
     ranges = [point for point in data if point["claimed_low"] < point["claimed_high"]]
@@ -126,8 +143,9 @@ def claimed(points: Data, *, width: int) -> Spec:
         grammar.dashed([{"value": 1.0}], (6, 4), x=x),
         grammar.intervals(base, "x", color=colour, strokeDash=dash),
         grammar.dots(base, x=x, color=colour, shape=shape),
+        *names,
     ]
-    return grammar.framed(layers, width, CLAIM * len(data))
+    return grammar.framed(layers, width, height if width <= DESK else CLAIM * len(data))
 
 
 def payoff(
@@ -136,8 +154,9 @@ def payoff(
     """A ratio over a coordinate, a line for each variant, with the ranges of break-even. The marks
     of points not `shown` to differ from 1 are hollow. A range has the `low` and `high` ends of a
     break-even `at` a coordinate. The largest noise floor is a band around 1."""
-    how = grammar.ratio_axis([1 - floor, 1 + floor, *grammar.ends_of(points)], 0.06, 0.1, 6)
-    x, y = _over_x(ticks, titles[0], width), alt.Y("value:Q", title=titles[1], **how)
+    ends = [1 - floor, 1 + floor, *grammar.ends_of(points)]
+    how = grammar.ratio_axis(ends, 0.06, 0.1, 6, titles[1], (floor, HEIGHT))
+    x, y = _over_x(ticks, titles[0], width), alt.Y("value:Q", **how)
     colour, shape = _series(points, width)
     base = grammar.on(points, x=x, description="hover:N")
     found = grammar.on(ranges, color=colour)
@@ -152,7 +171,7 @@ def payoff(
             layers.append(mark.encode(shape=shape))
     if ranges:
         layers.append(found.mark_rule(strokeWidth=1.4, strokeDash=[2, 2]).encode(x="at:Q"))
-    return grammar.framed(layers, width, 260)
+    return grammar.framed(layers, width, HEIGHT)
 
 
 def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int) -> Spec:
@@ -220,8 +239,7 @@ def _over_x(ticks: Ticks, title: str, width: int) -> alt.X:
 
 
 def _series(points: Data, width: int) -> tuple[alt.Color, alt.Shape]:
-    """Colour and shape of each series; a legend where there are several, in columns if long."""
+    """Colour and shape of each series; a legend where there are several."""
     names = grammar.members(points)
-    long = sum(len(name) * CHARACTER + KEY for name in names) > width
-    several = grammar.legend(symbolOpacity=1, columns=2 if long else 0)
+    several = grammar.legend(names, width, symbolOpacity=1)
     return grammar.series(names, several if len(names) > 1 else None)

@@ -13,6 +13,7 @@ from anatomy.judge.rows import Row
 from anatomy.table import units
 from anatomy.table.errors import UnknownName
 
+PANEL = 170  # pixels: the height of one of several panels
 # Verdict -> colour and shape of its mark in a chart of ratios.
 MARKS = {
     "slower": (grammar.WORSE, "triangle-right"),
@@ -24,34 +25,38 @@ MARKS = {
 
 
 def bars(table: Sequence[Row], column: str, *, width: int) -> Spec:
-    """`median_s` or `rate` from zero, each with its interval, and the value beside it; rates under
-    the machine's ceiling where that is known."""
+    """`median_s` or `rate` from zero, each with its interval, and the value beside it: a time with
+    its rate, where that is known; rates under the machine's ceiling. What is slower than the
+    control has another colour."""
     table = _measured(table, column)
     limited = [row for row in table if column == "rate" and row.get("limit_value")]
     ceilings = list({row.get("share_of"): row for row in limited}.values())
     size, title = _axis_of(table, column, ceilings)
+    unit = title.rpartition(", ")[2] if column == "median_s" else title
     data = [
-        _point(row, column, size) | {"tone": row.get("role") in ("control", "again")}
+        _point(row, column, size) | {"text": _beside(row, column, size, unit), "colour": _tone(row)}
         for row in table
     ]
     rules = [{"value": row["limit_value"] / size, "text": _limit_name(row)} for row in ceilings]
     label, beside = grammar.label_width(data, width), grammar.text_width(data)
     longest = max(grammar.ends_of(data, "high") + grammar.ends_of(rules, "value"))
     domain = [0, longest * (1 + beside / (width - label - beside))]
-    base = grammar.on(data, y=grammar.row_names(data, label), description="hover:N")
+    y, names, height = grammar.row_names(data, width)
+    base = grammar.on(data, y=y, description="hover:N")
     scale, axis = alt.Scale(domain=domain, nice=False), alt.Axis(tickCount=width // 90)
     x = alt.X("value:Q", scale=scale, title=f"{title} ({rows.interval_name(table)})", axis=axis)
-    colour = alt.condition("datum.tone", alt.value(grammar.TONE), alt.value(SERIES[0]))
+    colour = alt.Color("colour:N", scale=None)
     layers = [
-        base.mark_bar(height=12, cornerRadiusEnd=2).encode(x=x, color=colour),
+        base.mark_bar(height=14, cornerRadiusEnd=2).encode(x=x, color=colour),
         base.mark_rule(color=TEXT, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
         grammar.words(base, how={"align": "left", "dx": 6}, x="high:Q"),
+        *names,
     ]
     for rule in rules:
         how = {"align": "right", "dx": -4, "y": -8, "color": MUTED}
         layers.append(grammar.dashed([rule], x="value:Q"))
         layers.append(grammar.words(grammar.on([rule]), how=how, x="value:Q"))
-    return grammar.framed(layers, width, len(data) * grammar.ROW)
+    return grammar.framed(layers, width, height)
 
 
 def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Spec:
@@ -62,26 +67,28 @@ def ratios(table: Sequence[Row], cited: Sequence[Row] = (), *, width: int) -> Sp
     data = []
     for row in table:
         colour, shape = MARKS.get(row.get("verdict"), (MUTED, "circle"))
-        data.append(_point(row, "ratio", 1.0) | {"colour": colour, "shape": shape})
+        text = f"{units.significant(row['ratio'])}×"
+        data.append(_point(row, "ratio", 1.0) | {"text": text, "colour": colour, "shape": shape})
     others = [{"label": c["variant"], "value": c["ratio"], "hover": c["hover"]} for c in cited]
     label, beside = grammar.label_width(data, width), grammar.text_width(data)
     ends = [1 - floor, 1 + floor, *grammar.ends_of(data), *grammar.ends_of(others, "value")]
     after = 0.03 + beside / (width - label - beside)
-    how = grammar.ratio_axis(ends, 0.05, after, width // 90)
-    x = alt.X("value:Q", title=f"time / control ({rows.interval_name(table)})", **how)
-    names, colour = grammar.row_names(data, label), alt.Color("colour:N", scale=None)
-    base = grammar.on(data, y=names, description="hover:N")
+    title, seen = f"time / control ({rows.interval_name(table)})", (floor, width - label)
+    x = alt.X("value:Q", **grammar.ratio_axis(ends, 0.05, after, width // 90, title, seen))
+    (y, names, height), colour = grammar.row_names(data, width), alt.Color("colour:N", scale=None)
+    base = grammar.on(data, y=y, description="hover:N")
     layers = [
         grammar.noise(floor, "x"),
         grammar.one("x"),
         grammar.intervals(base, "x", 2, color=colour),
         grammar.dots(base, x=x, color=colour, shape=alt.Shape("shape:N", scale=None)),
         grammar.words(base, how={"align": "left", "dx": 9}, x="high:Q"),
+        *names,
     ]
     if others:
-        theirs = grammar.on(others, x="value:Q", y=names, description="hover:N")
+        theirs = grammar.on(others, x="value:Q", y=y, description="hover:N")
         layers.append(theirs.mark_point(size=60, color=SERIES[3], strokeWidth=1.6, yOffset=8))
-    return grammar.framed(layers, width, len(data) * grammar.ROW)
+    return grammar.framed(layers, width, height)
 
 
 def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec:
@@ -113,12 +120,13 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
     x = alt.X("bytes:O", sort=steps, title="aligned to at most, bytes", axis=axis)
     scale = alt.Scale(domain=[0, high * 1.08], nice=True) if low > 0 else alt.Scale()
     y = alt.Y("value:Q", title=f"{title} (95% interval)", scale=scale)
-    colour, shape = grammar.series(factors, grammar.legend(), "factor")
+    colour, shape = grammar.series(factors, grammar.legend(factors, width), "factor")
     # Side by side, because factors that cost nothing would cover each other.
     beside = alt.XOffset("factor:N", sort=factors, scale=alt.Scale(paddingOuter=1))
     base = grammar.on(points, x=x, xOffset=beside, description="hover:N")
     layers = [
-        base.mark_line(strokeWidth=1.6).encode(y=y, color=colour),
+        # Between two alignments there is none: the time changes in steps.
+        base.mark_line(strokeWidth=1.6, interpolate="step").encode(y=y, color=colour),
         grammar.intervals(base, color=colour),
         grammar.dots(base, y=y, color=colour, shape=shape),
     ]
@@ -133,14 +141,16 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
 def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Spec:
     """Ratios of several recordings: a panel for each variant, a mark for each of a series. `by` and
     `series` are titles, of axis and legend; the largest noise floor is a band around 1."""
+    if len(grammar.members(cells, "by")) == 1:
+        return _one_place(cells, f"{by} = {cells[0]['by']}", floor, width)
     # The panel's name is over two lines.
     data = [cell | {"panel": cell["variant"].replace("_", "_\n", 1)} for cell in cells]
     panels, kinds = grammar.members(data, "panel"), grammar.members(cells)
     columns = len(panels) if width > grammar.DESK else 2
-    where = grammar.legend(title=series, symbolSize=60, titleOrient="left", offset=12)
+    where = grammar.legend(kinds, width, title=series, symbolSize=60, titleOrient="left", offset=12)
     colour, shape = grammar.series(kinds, where)
-    how = grammar.ratio_axis([1 - floor, 1 + floor, *grammar.ends_of(cells)], 0.06, 0.06, 5)
-    y = alt.Y("value:Q", title="time / control (95% interval)", **how)
+    ends, title = [1 - floor, 1 + floor, *grammar.ends_of(cells)], "time / control (95% interval)"
+    y = alt.Y("value:Q", **grammar.ratio_axis(ends, 0.06, 0.06, 5, title, (floor, PANEL)))
     steps, axis = grammar.members(cells, "by"), alt.Axis(labelAngle=0, grid=False)
     x = alt.X("by:O", sort=steps, title=by, axis=axis)
     beside = alt.XOffset("series:N", sort=kinds)
@@ -152,10 +162,46 @@ def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Sp
         one.encode(y=alt.datum(1.0)),
         grammar.intervals(base, color=colour),
         grammar.dots(base, 45, y=y, color=colour, shape=shape),
-    ).properties(width=(width - 60) / columns - 16, height=170, data=alt.Data(values=data))
+    ).properties(width=(width - 60) / columns - 16, height=PANEL, data=alt.Data(values=data))
     header = alt.Header(labelExpr="split(datum.value, '\\n')", labelColor=TEXT)
     facet = alt.Facet("panel:N", sort=panels, title=None, header=header)
     return grammar.configured(layers.facet(facet=facet, columns=columns, spacing=14))
+
+
+def _one_place(cells: Data, where: str, floor: float, width: int) -> Spec:
+    """`matrix` where there is one coordinate alone: a row for each variant, and in it a mark for
+    each of a series."""
+    data = [cell | {"label": cell["variant"]} for cell in cells]
+    kinds, label = grammar.members(data), grammar.label_width(data, width)
+    colour, shape = grammar.series(kinds, grammar.legend(kinds, width))
+    ends, title = [1 - floor, 1 + floor, *grammar.ends_of(cells)], "time / control (95% interval)"
+    seen = floor, width - label
+    how = grammar.ratio_axis(ends, 0.05, 0.05, width // 90, f"{title}, {where}", seen)
+    y, names, height = grammar.row_names(data, width)
+    beside = alt.YOffset("series:N", sort=kinds, scale=alt.Scale(paddingOuter=0.8))
+    base = grammar.on(data, y=y, yOffset=beside, description="hover:N")
+    layers = [
+        grammar.noise(floor, "x"),
+        grammar.one("x"),
+        grammar.intervals(base, "x", color=colour),
+        grammar.dots(base, 45, x=alt.X("value:Q", **how), color=colour, shape=shape),
+        *names,
+    ]
+    return grammar.framed(layers, width, height * 1.25)
+
+
+def _tone(row: Row) -> str:
+    """The colour of a row's bar by its verdict."""
+    if row.get("role") == "again":
+        return grammar.TONE
+    return grammar.WORSE if row.get("verdict") in ("slower", "more", "impossible") else SERIES[0]
+
+
+def _beside(row: Row, column: str, size: float, unit: str) -> str:
+    """What stands beside a row's bar: a value of three digits, and of a time also the rate."""
+    text = f"{units.significant(row[column] / size)} {unit}"
+    rated = column == "median_s" and not units.missing(row.get("rate"))
+    return f"{text} · {units.rate(row['rate'], row['rate_unit'])}" if rated else text
 
 
 def _measured(table: Sequence[Row], column: str) -> list[Row]:

@@ -1,19 +1,15 @@
-"""Charts of the ladder: what a step's time is made of, and what each rung adds to the speed-up."""
+"""What a step's time is made of, as stacked bars."""
 
 from collections.abc import Sequence
-from math import exp, log
 
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, DESK, LOG_TICKS, ROW, SERIES, TEXT, Data, Spec
+from anatomy.figures.charts.grammar import BAND, PAPER, SERIES, TEXT, Data, Spec
 
-PAPER = "var(--md-default-bg-color)"  # the page's own colour: text on what is coloured
 LEAST = 30  # pixels of a part that has room for its share
 BAR = 15  # pixels
 SHARE = 10.5  # pixels of type; a phone is a little narrower than its picture
-# Verdict of a rung over the one before it -> colour of its bar.
-COLOURS = {"faster": grammar.BETTER, "slower": grammar.WORSE}
 
 
 def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: int) -> Spec:
@@ -27,9 +23,8 @@ def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: in
     longest, room = max(grammar.ends_of(ends, "reach")), width - label - beside
     scale = alt.Scale(domain=[0, longest * (1 + beside / room)], nice=False)
     x = alt.X("start:Q", scale=scale, title=title, axis=alt.Axis(tickCount=width // 90))
-    rows = grammar.row_names(ends, label)
-    columns = len(kinds) if width > DESK else 2
-    where = alt.Legend(orient="top", title=None, symbolType="square", columns=columns)
+    rows, names, height = grammar.row_names(ends, width)
+    where = grammar.legend(kinds, width, symbolType="square")
     colour, _ = grammar.series(kinds, where, "kind", [*SERIES[: len(kinds) - 1], BAND])
     base = grammar.on(bars, x=x, x2="end:Q", y=rows, color=colour, description="hover:N")
     layers = [base.mark_bar(height=BAR, stroke=PAPER, strokeWidth=1)]
@@ -46,30 +41,4 @@ def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: in
     marks = ticks.mark_tick(color=TEXT, thickness=2, size=BAR + 6)
     layers.append(marks.encode(x="value:Q", description="text:N"))
     layers.append(grammar.words(ticks, how={"align": "left", "dx": 7}, x="reach:Q"))
-    return grammar.framed(layers, width, len(ends) * ROW)
-
-
-def climb(steps: Data, title: str, *, width: int) -> Spec:
-    """Each rung's speed-up over the first as a bar that begins where the rung before it ended:
-    `start`, `value`, `low` and `high` are over the first rung, and `verdict` is over the one
-    before. The `text`, for a phone the `short` one, stands behind `reach`."""
-    data = [step | {"colour": COLOURS.get(step["verdict"], grammar.TONE)} for step in steps]
-    text = "text" if width > DESK else "short"
-    label, beside = grammar.label_width(data, width), grammar.text_width(data, text, 16)
-    ends = [1.0, *grammar.ends_of(data, "start", "low", "high")]
-    span = log(max(ends) / min(ends)) or 0.1
-    low, high = min(ends) * exp(-0.03 * span), max(ends)
-    shown = [tick for tick in LOG_TICKS if low <= tick <= high]
-    high *= exp(span * beside / (width - label - beside))
-    axis = alt.Axis(values=shown, format="~g", labelOverlap="greedy", labelSeparation=5)
-    x = alt.X("start:Q", scale=grammar.log_scale(low, high), title=title, axis=axis)
-    base = grammar.on(data, y=grammar.row_names(data, label))
-    colour, bar = alt.Color("colour:N", scale=None), base.mark_bar(height=BAR)
-    layers = [
-        grammar.one("x"),
-        bar.encode(x=x, x2="value:Q", color=colour, description="hover:N"),
-        base.mark_rule(color=TEXT, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
-        base.mark_tick(color=TEXT, thickness=2, size=BAR + 4).encode(x="value:Q"),
-        grammar.words(base, text, {"align": "left", "dx": 8}, x="reach:Q"),
-    ]
-    return grammar.framed(layers, width, len(data) * ROW)
+    return grammar.framed([*layers, *names], width, height)

@@ -1,8 +1,10 @@
-"""The run strip under a figure, and what stands in its place when there is no current recording.
+"""Where figures come from, and what stands in their place when there is no current recording.
 
-A gap says that nothing was recorded, a badge that what was recorded no longer speaks for the code
-or the machine; both name the command that mends it, and so does the strip of a figure that was made
-on another machine than the one shown. None of them ever hides a figure's age or its machine.
+Under a figure stands a short line, which leads to one fold at the end of the page; that says all
+about each recording behind it. A gap says that nothing was recorded, a badge that what was recorded
+no longer speaks for the code or the machine; both name the command that mends it, and so does the
+line of a figure that was made on another machine than the one shown. None of them ever hides a
+figure's age or its machine.
 """
 
 import os
@@ -20,25 +22,62 @@ from anatomy.record.showing import Found, Showing
 from anatomy.table import units
 from anatomy.table.errors import AnatomyError
 
+SOURCES = "numbers"  # id of the fold at the end of a page
+PACED = "host-paced"  # the tag of what the host paces, as `tables.TAGS` has it
+HOW = ("device", "iters")  # parameters that say how it was measured, not what
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16, is none
 
 
-def strip(showing: Showing, found: Sequence[Found]) -> str:
-    """The line that says where figures come from, for one recording or for several together; on a
-    narrow screen all but the GPU and the date folds away."""
-    seen = {each.recording.path: each.recording for each in found if each.recording is not None}
-    there = list(seen.values())
+def under(showing: Showing, found: Iterable[Found], body: str = "") -> str:
+    """The line under a figure: the machine, which leads to all about its recordings, and the CPU
+    behind what the `body` marks as host-paced. What stands in for another machine says so."""
+    there = {each.recording.path: each for each in found if each.recording is not None}
     if not there:
         return ""
-    facts = _facts(there) + _of_hosts(showing, there) + _card_notes(there, showing.here)
-    device = escape(facts[0][1])
-    parts = [f"<b>{device}</b>", *(f"{name} {escape(value)}" for name, value in facts[1:])]
-    line = " · ".join([*(f"<span>{part}</span>" for part in parts), _files(showing, there)])
-    short = f"{device} · {escape(dict(facts)['recorded'])}"
-    whole = elsewhere(showing, found)
-    whole += f'<div class="strip-line">{line}</div><details class="strip-fold">'
-    whole += f"<summary>{short}</summary><div>{line}</div></details>{_warnings(there)}"
-    return f'<div class="strip" data-search-exclude>{whole}</div>'
+    ids = [showing.cite(each) for each in there.values()]
+    recordings = [each.recording for each in there.values()]
+    one = len(ids) == 1
+    title = call(next(iter(there.values()))) if one else "All recordings behind it"
+    where = f'href="#{escape(ids[0] if one else SOURCES)}" title="{escape(title)}"'
+    line = f"<a {where}>{escape(_several(map(gpu_of, recordings)))}</a>"
+    line += "" if one else f", {len(ids)} recordings"
+    if PACED in body and (cpu := _several(each.data["machine"].get("cpu") for each in recordings)):
+        line += f" · {PACED} on {escape(cpu)}"
+    return f'{elsewhere(showing, there.values())}<p class="from">{line}</p>'
+
+
+def sources(showing: Showing) -> str:
+    """What is inside the fold at the end of a page: of each recording behind it, once, the machine,
+    versions, conditions, noise floor and warnings. What all have in common is said above them."""
+    cited = showing.cited()
+    there = [each.recording for _, each in cited]
+    if not there:
+        return ""
+    each_has = [_facts([one]) + _of_hosts(showing, [one]) for one in there]
+    common = [fact for fact in each_has[0] if all(fact in facts for facts in each_has)]
+    common = common if len(there) > 1 else []
+    notes = [*common, *_card_notes(there, showing.here)]
+    head = f'<p class="strip">All: {_line(notes)}</p>' if notes else ""
+    items = []
+    for (name, found), facts in zip(cited, each_has, strict=True):
+        raw = f'<a class="raw" href="{escape(showing.raw_link(found.recording))}">raw JSON</a>'
+        own = [fact for fact in facts if fact not in common]
+        line = " · ".join(filter(None, (_line(own), raw)))
+        said = f"<code>{escape(call(found))}</code> {line}{_warnings(found.recording)}"
+        items.append(f'<li id="{escape(name)}">{said}</li>')
+    return f"<summary>Where these numbers come from</summary>{head}<ul>{''.join(items)}</ul>"
+
+
+def call(found: Found) -> str:
+    """The call as it would be written, with the parameters that say what was measured."""
+    pairs = [f"{name}={value}" for name, value in found.params.items() if name not in HOW]
+    return f"{found.name}({', '.join(pairs)})"
+
+
+def _line(facts: Iterable[tuple[str, str]]) -> str:
+    """Facts with their names; a GPU needs none."""
+    said = (f"<b>{escape(v)}</b>" if n == "GPU" else f"{n} {escape(v)}" for n, v in facts)
+    return " · ".join(f"<span>{each}</span>" for each in said)
 
 
 def elsewhere(showing: Showing, found: Iterable[Found]) -> str:
@@ -201,29 +240,15 @@ def _card_notes(there: Sequence[Recording], here: dict | None) -> list[tuple[str
     return [("card:", note)] if others else []
 
 
-def _files(showing: Showing, there: Sequence[Recording]) -> str:
-    def link(each: Recording, name: str) -> str:
-        return f'<a class="raw" href="{escape(showing.raw_link(each))}">{escape(name)}</a>'
-
-    if len(there) == 1:
-        return link(there[0], "raw JSON")
-    links = [link(each, f"{each.experiment}/{each.path.name}") for each in there]
-    return _folded("files", f"{len(links)} raw JSON files", links)
-
-
-def _warnings(there: Sequence[Recording]) -> str:
-    texts = list(dict.fromkeys(text for each in there for text in each.warnings))
+def _warnings(there: Recording) -> str:
+    texts = list(dict.fromkeys(there.warnings))
     if not texts:
         return ""
-    operations = {row.get("op") for each in there for row in each.rows} - {None}
+    operations = {row.get("op") for row in there.rows} - {None}
     word = "1 warning" if len(texts) == 1 else f"{len(texts)} warnings"
-    return _folded("warnings", f"{word} while recording", map(escape, _grouped(texts, operations)))
-
-
-def _folded(kind: str, summary: str, items: Iterable[str]) -> str:
-    listed = "".join(f"<li>{item}</li>" for item in items)
-    opening = f'<details class="strip-{kind}"><summary>{summary}</summary>'
-    return f"{opening}<ul>{listed}</ul></details>"
+    lines = "".join(f"<li>{escape(line)}</li>" for line in _grouped(texts, operations))
+    summary = f"<summary>{word} while recording</summary>"
+    return f'<details class="strip-warnings">{summary}<ul>{lines}</ul></details>'
 
 
 def _grouped(warnings: Sequence[str], operations: set[str]) -> list[str]:

@@ -126,7 +126,7 @@ def frontier(
     x = alt.X("x:Q", title=titles[0], scale=across.drawn(), axis=across.ticks(inner // 70))
     extent = {"minExtent": EXTENT, "maxExtent": EXTENT}
     y = alt.Y("value:Q", title=titles[1], scale=up.drawn(), axis=up.ticks(6, **extent))
-    where = grammar.legend(symbolOpacity=1) if len(series) > 1 else None
+    where = grammar.legend(series, width, symbolOpacity=1) if len(series) > 1 else None
     colour, shape = grammar.series(series, where)
     by_series = ([point for point in best if point["series"] == name] for name in series)
     lines = [_reaching(line, plane) for line in by_series if line]

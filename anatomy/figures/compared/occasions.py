@@ -5,7 +5,7 @@ from html import escape
 from math import exp, log
 
 from anatomy.figures import framing, tables
-from anatomy.figures.charts import svg
+from anatomy.figures.charts import figures, svg
 from anatomy.judge import again
 from anatomy.judge.again import Agreement
 from anatomy.judge.occasions import Seen, pooled
@@ -15,15 +15,15 @@ from anatomy.record import recording
 from anatomy.record.showing import Showing, current
 from anatomy.table import units
 
-WHO = {GPU: "the GPU paces", HOST: "the host paces", MIXED: "the GPU and the host pace"}
+WHO = {GPU: "GPU-bound", HOST: "host-bound", MIXED: "GPU-against-host"}
 WHAT = {"median_s": "times", "ratio": "ratios"}
 AGAIN = "pytorch-gpu-anatomy record --again"
 
 
 def occasions(*, caption: str | None = None) -> str:
     """How the occasions of the shown machine's recordings agree: each ratio on one occasion against
-    the next, GPU- and host-paced apart, the counts, and what to expect. A gap while each recording
-    has a single one.
+    the next, GPU- and host-bound apart, and the counts. A gap while each recording has a
+    single one.
     """
     showing = current()
 
@@ -33,7 +33,7 @@ def occasions(*, caption: str | None = None) -> str:
         if not counted:
             return gap(showing.machine)
         table = tables.by_columns(COLUMNS, counted, "How occasions agree")
-        return _chart(found) + table + _expected(counted)
+        return _chart(found) + figures.twin(table, unfold=True)
 
     return framing.exhibit([], caption, draw)
 
@@ -68,7 +68,7 @@ def _chart(found: Sequence[Sequence[Seen]]) -> str:
         points = [{"x": before, "value": after} for before, after in pairs]
         if points:
             drawing = svg.Drawing("diagonals.again", (points, reach[pace]["ratio"]))
-            panels.append((f"{len(mine)} ratios that {who}", drawing))
+            panels.append((f"{len(mine)} {who} ratios", drawing))
     label = "Ratios on one occasion against the next, with the diagonal on which they are equal."
     return svg.chart(panels, f"{label} The table beside it counts them.", abreast=len(panels))
 
@@ -83,7 +83,7 @@ def _of(count: int | None, rows: int) -> str:
 
 
 COLUMNS: tuple[tuple[str, Callable[[Agreement], str]], ...] = (
-    ("figures", lambda each: escape(f"{WHAT[each.figure]} that {WHO[each.pace]}")),
+    ("figures", lambda each: escape(f"{WHO[each.pace]} {WHAT[each.figure]}")),
     ("#rows", lambda each: str(each.rows)),
     ("#half within", lambda each: units.percent(each.half)),
     ("#95% within", lambda each: units.percent(each.most)),
@@ -92,11 +92,3 @@ COLUMNS: tuple[tuple[str, Callable[[Agreement], str]], ...] = (
     ("#turned round", lambda each: tables.NONE if each.turned is None else str(each.turned)),
     ("#held by the others' interval", lambda each: _of(each.held, each.asked)),
 )
-
-
-def _expected(counted: Sequence[Agreement]) -> str:
-    said = (
-        f"{WHAT[each.figure]} that {WHO[each.pace]} came back within {units.percent(each.most, 2)}"
-        for each in counted
-    )
-    return f"<p>In 95 of 100 rows {'; '.join(said)}.</p>"

@@ -46,7 +46,7 @@ def compared(
         return ""
     found = _with_another(showing, against)
     if found is None:
-        return ALONE.format(f"`{showing.machine}`") + "\n" if part == "answer" else ""
+        return ALONE.format(f"`{showing.machine}`") + "\n{ .lead }\n" if part == "answer" else ""
     above = f"\n## {heading}\n\n" if heading else ""
     return f"{above}{draw(showing, found, caption)}\n"
 
@@ -76,11 +76,11 @@ def _answer(showing: Showing, found: Compared, caption: str | None) -> str:
     differ = len(found.verdicts)
     machines = " and ".join(f"`{side.machine}`" for side in (found.old, found.new))
     return (
-        f"**Answer.** Of {found.judged} claims with a verdict on {machines}, {differ} "
+        f"Of {found.judged} claims with a verdict on {machines}, {differ} "
         f"{'has' if differ == 1 else 'have'} another one there. Of {len(ratios)} ratios that both "
-        f"have recorded, {same} {'has' if same == 1 else 'have'} the same verdict, {turned} "
+        f"have recorded, {same} {'has' if same == 1 else 'have'} the same verdict. {turned} "
         f"{'is' if turned == 1 else 'are'} turned round from faster to slower or back, and "
-        f"{words[agreement.OTHER]} have another verdict."
+        f"{words[agreement.OTHER]} have another verdict.\n{{ .lead }}\n"
     )
 
 

@@ -152,7 +152,6 @@ REFERENCES: dict[str, Reference] = {
     "limit": limit,
     "seed": seed,
     "machine": machine,
-    "cards": listings.cards,
     "index": listings.index,
 }
 

@@ -3,11 +3,11 @@
     ---
     title: When does torch.compile pay?
     nav: torch.compile
-    section: Axioms
+    section: Techniques
     order: 203
     ---
 
-Navigation, the home page's cards, the tables of a section's pages, the table of techniques and the
+Navigation, the tables of a section's pages, the table of techniques and the
 pages that the browser tests open follow from these lines, so a new page is one new file. A key that
 is not known, a page without its place and two pages in one place are errors with `page.md:line`.
 """
@@ -27,16 +27,6 @@ from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 Page = tuple[str, str]  # source relative to docs/, and its Markdown
 # The same lines that MkDocs takes for front matter.
 _BLOCK = re.compile(r"---[ \t]*\n(?P<yaml>.*?\n)(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Card:
-    """A page's card in one of the home page's groups, `[[cards: GROUP]]`."""
-
-    group: str
-    text: str  # Markdown, its links relative to the page that says it
-    title: str = ""  # of the link; by default the page's
-    order: int = 0  # its place in the group; by default the page's among all pages
 
 
 @dataclass(frozen=True)
@@ -62,7 +52,7 @@ class Front:
     nav: str = ""  # the page's name in the navigation; by default its title
     section: tuple[str, ...] | None = None  # from the outside; empty for one beside the sections
     order: int = 0  # its place among all pages; a section stands where the first of its pages does
-    card: Card | None = None
+    needs: tuple[str, ...] = ()  # what to know before, as the line under the first screen says it
     index: dict[str, str] | None = None  # column -> cell of its line in `[[index: SECTION]]`
     techniques: tuple[Technique, ...] = ()
 
@@ -214,13 +204,11 @@ def _techniques(value: Any) -> tuple[Technique, ...]:
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("title", "description", "nav", "group", "name", "memory"), _text),
+    **dict.fromkeys(("title", "description", "nav", "name", "memory"), _text),
     **dict.fromkeys(("claim", "control", "once"), _text),
-    **dict.fromkeys(("hide", "reads", "variants"), _texts),
-    "text": _markdown,
+    **dict.fromkeys(("hide", "reads", "variants", "needs"), _texts),
     "section": _path,
     "order": _number,
-    "card": lambda value: _record(Card, value, "it"),
     "index": _cells,
     "techniques": _techniques,
 }

@@ -1,7 +1,8 @@
 """References in prose: `[[...]]` becomes a recorded number, a verdict, a limit, or a visible gap.
 
-    [[contiguity.bench(dtype=fp16, m=4096).matmul.gpu_warm.sliced_offset_view.ratio | .2f]]
-    [[contiguity.bench.matmul.gpu_warm.contiguous.median_s | range]]
+    [[contiguity.bench.matmul.gpu_warm.sliced_offset_view.ratio | speed]]   5.9× slower
+    [[contiguity.bench(dtype=fp16, m=4096).matmul.gpu_warm.contiguous.median_s]]   57.6 µs
+    [[contiguity.bench.matmul.gpu_warm.contiguous.median_s | range]]   with its interval: in tables
     [[claim:transposed-view-costs-nothing]]        the sentence, both numbers, verdict, evidence
     [[claim:transposed-view-costs-nothing | verdict]]  its verdict alone, as a chip
     [[claim:transposed-view-costs-nothing | measured]]
@@ -10,14 +11,23 @@
     [[machine:gpu]]  [[machine:torch]]              what the figures were made on
     [[target:power]]  [[target:power | found]]      a target of the harnesses' comparison
     [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
-    [[cards: start]]  [[index: Axioms]]  pages, by what their front matter says
+    [[index: Techniques]]  pages of a section, by what their front matter says
 
 An experiment with its parameters is followed by selectors, each the value of a text column (op,
 quantity, variant, ...) or `column=value` (`width=1024`, `training=yes`), and last by the column
-wanted. The selectors must meet exactly one row. After the bar stands a format: a Python format
-spec, a unit, `range` for the value with its interval, or nothing for the digits that the interval
-pays for. A selector with a dot in it is quoted. Code spans, fences and comments are left alone;
-`\\[[` is an ordinary bracket. Paragraphs bound to a verdict, `[[when ...]]`, are chosen first.
+wanted. The selectors must meet exactly one row. After the bar stands a format:
+
+    nothing   the digits that the interval pays for, three at most
+    speed     of a ratio of times, in one direction: `5.9× slower`, `2.1× faster`, `3% slower`;
+              `as fast` where the verdict is `same` or the interval lies within 2 %; where it is
+              undecided `about as fast`, or beyond a factor of 1.1 `1.2× slower (undecided)`
+    range     the value with its interval, for tables and folds
+    .2f, us   a Python format spec, or a unit
+
+Whatever is shown, the exact value, its interval, noise floor, verdict and machine are one hover,
+tap or tab key away. A selector with a dot in it is quoted. Code spans, fences and comments are
+left alone; `\\[[` is an ordinary bracket. Paragraphs bound to a verdict, `[[when ...]]`, are chosen
+first.
 """
 
 import re
@@ -206,25 +216,39 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
     value = lookup("column", column, row)
     if units.missing(value):
         return spans.gap_because(row.get("note") or "not measured")
-    interval = [row.get(name) for name in rows.INTERVALS.get(column, ())]
     if spec == "range":
-        if not interval:
+        if column not in rows.INTERVALS:
             known = ", ".join(rows.INTERVALS)
             raise BadParameter(f"{column} has no interval; those that do: {known}.")
         text = rows.ranged(row, column)
+    elif spec == "speed":
+        text = rows.speed_in_words(row, column)
     elif spec:
         text = units.format_value(value, spec)
     else:
-        text = rows.printed(row, column)
-    data = found.recording.data  # where the number comes from, as it is said on hover
+        text = rows.printed(row, column, units.PLAIN_DIGITS)
+    return spans.figure("measured", text, _origin(found, row, column)) + spans.marks(found)
+
+
+def _origin(found: Found, row: rows.Row, column: str) -> str:
+    """What is said of a number on hover: exactly what it is, how sure it is, and where from."""
+    interval = [row.get(name) for name in rows.INTERVALS.get(column, ())]
     which = [row.get(name) for name in ("op", "quantity", "variant")]
     row_name = ", ".join(str(each) for each in which if each is not None)
-    origin = f"{rows.heading(column)} of {row_name or found.name}"
+    said = f"{rows.heading(column)} of {row_name or found.name}: {rows.ranged(row, column)}"
     if interval and not any(units.missing(end) for end in interval):
-        origin += f": {rows.ranged(row, column)}, {rows.interval_name([row])}"
+        said += f", {rows.interval_name([row])}"
+    parts = [said]
+    if column in rows.SPEEDS and (verdict := row.get(rows.SPEEDS[column][0])):
+        floor = row.get("noise_floor")
+        near = "" if units.missing(floor) else f", noise floor {units.percent(floor)}"
+        parts.append(f"verdict {verdict}{near}")
+    data = found.recording.data
+    if pace := row.get("paced_by"):
+        cpu = data["machine"].get("cpu") if pace == "host" else None
+        parts.append(f"paced by the {pace}{f' ({cpu})' if cpu else ''}")
     machine = data["machine"].get("gpu") or data["machine"]["slug"]
-    origin += f"; {found.name} on {machine}, {data['started_at'][:10]}"
-    return spans.figure("measured", text, origin) + spans.marks(found)
+    return "; ".join([*parts, f"{found.name} on {machine}, {data['started_at'][:10]}"])
 
 
 def _meets(row: rows.Row, column: str | None, value: str) -> bool:

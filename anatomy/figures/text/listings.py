@@ -1,6 +1,6 @@
-"""Lists of pages, made from their front matter: the navigation, cards, and tables of a section.
+"""Lists of pages, made from their front matter: the navigation, and tables of a section.
 
-`[[cards: GROUP]]` and `[[index: SECTION]]` become Markdown, as if it had been written on the page,
+`[[index: SECTION]]` becomes Markdown, as if it had been written on the page,
 so that MkDocs checks their links.
 """
 
@@ -16,7 +16,7 @@ from anatomy.record.showing import Showing
 from anatomy.table.errors import BadParameter, UnknownName
 
 _LINK = re.compile(r"\]\((?P<source>[^()\s#]+\.md)(?P<part>#[^()\s]*)?\)")
-_ASKED = re.compile(r"\[\[\s*(cards|index):\s*(.+?)\s*\]\]")
+_ASKED = re.compile(r"\[\[\s*index:\s*(.+?)\s*\]\]")
 
 
 def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], list[str]]:
@@ -30,7 +30,7 @@ def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], li
         if lacks := [key for key, value in there.items() if not value]:
             wrong.append(
                 f"{page}:1: the front matter lacks {' and '.join(lacks)}, and so the page has no "
-                "place in the navigation. `section: Axioms` puts it there, `section: /` beside "
+                "place in the navigation. `section: Techniques` puts it there, `section: /` beside "
                 "the sections; `order` is a whole number from 1, no other page's."
             )
             continue
@@ -49,24 +49,11 @@ def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], li
     return groups[()], wrong
 
 
-def cards(showing: Showing, group: str, spec: str) -> str:
-    """`[[cards: start]]`, the cards of a group, in their order."""
-    found = _with("card", showing, spec)
-    mine = [(page, front) for page, front in found.items() if front.card.group == group]
-    if not mine:
-        raise UnknownName("group of cards", group, {each.card.group for each in found.values()})
-    lines = []
-    for page, front in sorted(mine, key=lambda each: each[1].card.order or each[1].order):
-        name = front.card.title or front.title
-        text = f"**[{name}]({posixpath.basename(page)})**\n\n{front.card.text}"
-        text = _rebased(text, page, showing.page)
-        lines.append("-   " + text.replace("\n", "\n    ").replace("\n    \n", "\n\n"))
-    return Markdown("\n\n".join(lines))
-
-
 def index(showing: Showing, section: str, spec: str) -> str:
-    """`[[index: Axioms]]`, a table with a line for each page of a section that has one."""
-    found = _with("index", showing, spec)
+    """`[[index: Techniques]]`, a table with a line for each page of a section that has one."""
+    if spec:
+        raise BadParameter(f"a list of pages has no parts; got {spec!r}.")
+    found = {page: each for page, each in frontmatter.of_site(showing).items() if each.index}
     mine = {page: front for page, front in found.items() if name_of(front) == section}
     if not mine:
         raise UnknownName("section with an index", section, map(name_of, found.values()))
@@ -84,14 +71,12 @@ def index(showing: Showing, section: str, spec: str) -> str:
 
 
 def unlisted(pages: Mapping[str, str], fronts: Fronts) -> list[str]:
-    """One sentence for each card, and each line of an index, that no page shows."""
+    """One sentence for each line of an index that no page shows."""
     shown = {asked for text in pages.values() for asked in _ASKED.findall(text)}
     wrong = []
     for page, front in fronts.items():
-        mine = [("cards", front.card.group)] if front.card else []
-        mine += [("index", name_of(front))] if front.index else []
-        for kind, name in (each for each in mine if each not in shown):
-            line = f"the front matter has a line for [[{kind}: {name}]]"
+        if front.index and (name := name_of(front)) not in shown:
+            line = f"the front matter has a line for [[index: {name}]]"
             wrong.append(f"{page}:1: {line}, which is on no page.")
     return wrong
 
@@ -110,10 +95,3 @@ def _rebased(markdown: str, source: str, page: str) -> str:
         return f"]({address}{found['part'] or ''})"
 
     return _LINK.sub(link, markdown)
-
-
-def _with(key: str, showing: Showing, spec: str) -> dict[str, Front]:
-    """The pages whose front matter has this key."""
-    if spec:
-        raise BadParameter(f"a list of pages has no parts; got {spec!r}.")
-    return {page: each for page, each in frontmatter.of_site(showing).items() if getattr(each, key)}

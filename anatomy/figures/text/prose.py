@@ -42,7 +42,7 @@ _WHOLE_BLOCK = re.compile(
 )
 _LEVEL = re.compile(r"^95\s?%$")  # the level of every interval of this site
 # What is no prose: it becomes blanks, so that every line keeps its number.
-_HIDDEN = re.compile(
+HIDDEN = re.compile(
     r"\]\([^()\s]*\)|<[A-Za-z/][^<>]*>|\{[^{}\n]*\}|https?://\S+|^\[[^\]]+\]:.*$", re.MULTILINE
 )
 
@@ -98,7 +98,7 @@ VERDICT = re.compile(
     rf"(?<=[^.?!:;] )(?:(?:{'|'.join(_VERBS)}) (?:{_DEGREES} ){{0,3}}(?:{'|'.join(_RESULTS)})"
     r"|gains|loses|wins|doubles|halves|(?:always|never) (?:pays?|helps?|costs?|saves?))\b"
 )
-_SENTENCE = re.compile(
+SENTENCE = re.compile(
     r"""(?:(?!\n[ \t]*(?:\n|[-*#|!?=+]|\d+\.)|[.?!][")*_]*\s).)+[.?!]?""", re.DOTALL
 )
 _PREMISE = re.compile(
@@ -107,17 +107,15 @@ _PREMISE = re.compile(
     re.IGNORECASE,
 )
 _NO_RESULT = re.compile(r"\?\W*$|\b(?:above|below|at) 1\b", re.IGNORECASE)
-_DECIDES = re.compile(
-    r"\[\[(?!\s*(?:cited|given|machine|cards|index):)|<!--\s*(?:given|cited):\s*\S"
-)
+_DECIDES = re.compile(r"\[\[(?!\s*(?:cited|given|machine|index):)|<!--\s*(?:given|cited):\s*\S")
 _DECIDED = "\0"
 
 
 def figures(text: str) -> list[tuple[int, str]]:
     """Line and wording of each figure that was typed on a page, front matter included."""
     found = []
-    for first, prose in _seen(text, fences.lines(text)):
-        plain = _HIDDEN.sub(_blank, inline.SKIPPED_OR_REFERENCE.sub(_blank, prose))
+    for first, prose in seen(text, fences.lines(text)):
+        plain = HIDDEN.sub(blank, inline.SKIPPED_OR_REFERENCE.sub(blank, prose))
         found += [
             (first + plain.count("\n", 0, each.start()), " ".join(each[0].split()))
             for each in FIGURE.finditer(plain)
@@ -129,9 +127,9 @@ def figures(text: str) -> list[tuple[int, str]]:
 def verdicts(text: str) -> list[tuple[int, str]]:
     """Line and wording of each verdict whose sentence holds nothing that decides it."""
     found = []
-    for first, prose in _seen(text, fences.lines(text) | paragraphs.lines(text)):
-        plain = _HIDDEN.sub(_blank, inline.SKIPPED_OR_REFERENCE.sub(_decided, prose))
-        for sentence in _SENTENCE.finditer(re.sub(r'"[^"]*"', _blank, plain)):
+    for first, prose in seen(text, fences.lines(text) | paragraphs.lines(text)):
+        plain = HIDDEN.sub(blank, inline.SKIPPED_OR_REFERENCE.sub(_decided, prose))
+        for sentence in SENTENCE.finditer(re.sub(r'"[^"]*"', blank, plain)):
             if _DECIDED in sentence[0] or _NO_RESULT.search(sentence[0]):
                 continue
             said = " ".join(re.sub(r"[*_\[\]]", "", _PREMISE.sub(",", sentence[0])).split())
@@ -163,7 +161,8 @@ def on_pages(docs: Path, names: list[str] | None = None) -> list[str]:
     return [problem for name, text in texts.items() for problem in problems(name, text)]
 
 
-def _blank(found: re.Match) -> str:
+def blank(found: re.Match) -> str:
+    """Blanks in place of a text, so that every line keeps its number."""
     return re.sub(r"[^\n]", " ", found[0])
 
 
@@ -173,10 +172,10 @@ def _decided(found: re.Match) -> str:
     return re.sub(r"[^\n]", mark, found[0])
 
 
-def _seen(text: str, without: set[int]) -> Iterator[tuple[int, str]]:
+def seen(text: str, without: set[int]) -> Iterator[tuple[int, str]]:
     """First line and text of what a reader sees: the page but for some lines, and its captions."""
     lines = ("" if n in without else line for n, line in enumerate(text.split("\n")))
-    yield 1, _WHOLE_BLOCK.sub(_blank, "\n".join(lines))
+    yield 1, _WHOLE_BLOCK.sub(blank, "\n".join(lines))
     for fence in fences.find(text):
         if not fence.executes:
             continue

@@ -26,8 +26,9 @@ def inert(html: str) -> str:
 
 
 def figure(kind: str, text: str, origin: str) -> str:
-    """A figure with its origin on hover; `kind`, its class, is measured, cited or given."""
-    return f'<span class="{kind}" title="{escape(origin)}">{escape(text)}</span>'
+    """A figure with its origin on hover, by tap and by the tab key; `kind`, its class, is measured,
+    cited or given."""
+    return f'<span class="{kind}" tabindex="0" title="{escape(origin)}">{escape(text)}</span>'
 
 
 def marks(*found: Found) -> str:

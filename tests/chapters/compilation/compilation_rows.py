@@ -142,6 +142,7 @@ def breaks(root: Path, **params: Any) -> Path:
             count = int(number) if number.isdigit() else None
             row |= {"chain": chain, "breaks": count, "graphs": None if count is None else count + 1}
             last = count == BREAKS[-1]
+            row["bytes"] = 2**28 if chain == "large elementwise" else None
             row["break_s"] = break_s if last else None
             row["break_low_s"] = 0.9 * break_s if last else None
             row["break_high_s"] = 1.1 * break_s if last else None

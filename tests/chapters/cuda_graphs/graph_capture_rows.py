@@ -35,6 +35,7 @@ def _cell(
         for row in table:
             graphs = row["role"] == "variant"
             row |= {"kernel_s": kernel_s, "kernels": None, "kernels_per_call": count} | told
+            row |= {"enqueue_s": REPLAY_S if graphs else count * LAUNCH_S}
             row |= {"peak_bytes": 0 if graphs else EAGER_BYTES}
             row |= {"reserved_bytes": EAGER_BYTES + (POOL_BYTES if graphs else 0)}
             row |= dict.fromkeys(("replays", "replays_low", "replays_high"))

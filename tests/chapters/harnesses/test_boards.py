@@ -128,12 +128,12 @@ def test_a_target_has_its_figure_its_verdict_and_where_it_stands(board):
 
 
 @pytest.mark.parametrize("part", scoreboard.PARTS)
-def test_every_part_is_a_figure_with_its_run_strip(part, showing):
+def test_every_part_is_a_figure_that_leads_to_its_sources(part, showing):
     with using(showing):
         html = figures.harnesses(part, caption="See `compare`.")
     Balance(html)
     assert "Toy GPU" in html and "See <code>compare</code>." in html
-    assert html.count("<figure") == 1 and "9 raw JSON files" in html
+    assert html.count("<figure") == 1 and ", 9 recordings" in html
     assert ("<svg" in html) is (part in figures.CHARTS)
 
 

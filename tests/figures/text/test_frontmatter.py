@@ -24,8 +24,6 @@ order: 1
 
 # A site
 
-[[cards: start]]
-
 [[index: Days / First week]]
 """
 DAY = """\
@@ -34,16 +32,9 @@ title: "Day {day}: what is new?"
 nav: "{day}"
 section: Days / First week
 order: {order}
-card:
-  group: start
-  title: Day {day}
-  text: |
-    One line, [another page](../index.md#a-site),
-
-    and one more.
 index:
   day: "[{day}](day_{day}.md)"
-  question: What is new, `{day}`?
+  question: What is new, `{day}`, on [another page](../index.md#a-site)?
 ---
 
 # Day {day}
@@ -68,17 +59,14 @@ def wrong_with(**pages: str) -> list[str]:
     return listings.navigation(texts, fronts)[1] + listings.unlisted(texts, fronts)
 
 
-def test_a_new_file_is_in_the_navigation_on_the_home_page_and_in_its_sections_index(project):
+def test_a_new_file_is_in_the_navigation_and_in_its_sections_index(project):
     built = project.write(index=HOME, **{"days/day_2": day(2), "days/day_1": day(1)}).build()
     assert built.status == 0, built.said
     home = built.read()
-    card = re.search(r'<li>\s*<p><strong><a href="days/day_1/">Day 1</a>.*?</li>', home, re.DOTALL)[
-        0
-    ]
-    assert '<a href="./#a-site">another page</a>' in card and "<p>and one more.</p>" in card
     table = re.search(r"<table>.*?</table>", home, re.DOTALL)[0]
     assert re.findall(r'<a href="days/day_(\d)/">\d</a>', table) == ["1", "2"]
-    assert "<th>question</th>" in table and "What is new, <code>2</code>?" in table
+    assert "<th>question</th>" in table and "What is new, <code>2</code>" in table
+    assert '<a href="./#a-site">another page</a>' in table
     sidebar = re.search(r'<nav class="md-nav md-nav--primary.*?</nav>\s*</div>', home, re.DOTALL)[0]
     names = re.findall(r'<span class="md-ellipsis">\s*(.*?)\s*<', sidebar)
     assert names == ["Home", "Days", "First week", "1", "2"]
@@ -98,7 +86,7 @@ def test_a_page_without_its_place_ends_the_build_before_anything_is_written(proj
 
 
 def test_a_preview_takes_up_a_new_page_without_being_started_again(project):
-    project.write(index=HOME.partition("[[cards")[0])
+    project.write(index=HOME.partition("[[index")[0])
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -140,20 +128,23 @@ MISTAKES = {
     "a section without a name": ("section: /", "section: A //B", "index.md:4: ", "without a name"),
     "no section": ("section: /\n", "", "index.md:1: ", "lacks section,"),
     "no order": ("order: 1\n", "", "index.md:1: ", "lacks order,"),
-    "a card that is a text": ("nav: Home", "card: start", "index.md:3: ", "`key: value`"),
-    "half a card": ("nav: Home", "card: {group: a}", "index.md:3: ", "it lacks text"),
-    "a card's mistyped key": ("nav: Home", "card: {txt: a}", "index.md:3: ", "mean 'text'"),
-    "a card of no group": (
+    "a figure in a cell": (
         "nav: Home",
-        "card: {group: strat, text: a}",
-        "index.md:1: ",
-        "[[cards: strat]], which is on no page",
-    ),
-    "a figure on a card": (
-        "nav: Home",
-        'card: {group: start, text: "[[limit:copy]]"}',
+        'index: {a: "[[limit:copy]]"}',
         "index.md:3: ",
         "figures belong on the page itself",
+    ),
+    "a technique that is a text": (
+        "nav: Home",
+        "techniques: [a]",
+        "index.md:3: ",
+        "`key: value`",
+    ),
+    "a technique's mistyped key": (
+        "nav: Home",
+        "techniques: [{nam: a}]",
+        "index.md:3: ",
+        "mean 'name'",
     ),
     "a line of no index": ("nav: Home", "index: {a: b}", "index.md:1: ", "[[index: /]], which is"),
     "a bar in a cell": ("nav: Home", "index: {a: b|c}", "index.md:3: ", "a bar or a second line"),
@@ -210,8 +201,6 @@ def showing(**pages: str):
 
 
 def test_a_list_that_is_asked_for_and_empty_is_an_error():
-    with pytest.raises(UnknownName, match=r"no group of cards 'strat'\. Did you mean 'start'"):
-        listings.cards(showing(a=day(1)), "strat", "")
     with pytest.raises(UnknownName, match="Did you mean 'Days / First week'"):
         listings.index(showing(a=day(1)), "Days / First weak", "")
     with pytest.raises(BadParameter, match="has no parts"):
@@ -222,12 +211,6 @@ def test_lines_of_one_index_have_the_same_columns():
     odd = day(2).replace("  question:", "  asks:")
     with pytest.raises(BadParameter, match=r"b.md gives day, asks .* before it day, question"):
         listings.index(showing(a=day(1), b=odd), "Days / First week", "")
-
-
-def test_cards_stand_in_their_own_order_and_else_in_that_of_the_pages():
-    first = day(3).replace("  group: start", "  group: start\n  order: 1")
-    found = listings.cards(showing(a=day(1), b=day(2), c=first), "start", "")
-    assert re.findall(r"Day (\d)\]", found) == ["3", "1", "2"]
 
 
 @pytest.mark.parametrize(

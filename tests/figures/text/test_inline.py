@@ -41,11 +41,29 @@ def test_a_number_is_the_one_in_the_file_in_the_format_asked_for():
     assert shown(f"{BENCH}.sliced_offset_view.median_s | us.1") == micro
 
 
-def test_without_a_format_the_interval_decides_the_digits():
+def test_without_a_format_the_interval_decides_the_digits_and_three_are_the_most():
     found = row("sliced_offset_view")
     ends = (found["median_s"], found["low_s"], found["high_s"])
-    assert shown(f"{BENCH}.sliced_offset_view.median_s") == units.seconds(*ends)
+    assert shown(f"{BENCH}.sliced_offset_view.median_s") == units.seconds(*ends, 3)
+    digits = shown(f"{BENCH}.sliced_offset_view.median_s").partition(" ")[0]
+    assert len(digits.replace(".", "")) <= 3
     assert shown(f"{BENCH}.sliced_offset_view.median_s | range") == units.seconds_range(*ends)
+
+
+def test_a_ratio_of_times_is_said_in_one_direction_and_the_exact_one_on_hover():
+    found = row("sliced_offset_view")
+    times = units.significant(found["ratio"], 2)
+    assert shown(f"{BENCH}.sliced_offset_view.ratio | speed") == f"{times}× slower"
+    assert shown(f"{BENCH}.sliced_offset_view.speedup | speed") == f"{times}× slower"
+    html = inline.render(synthetic.showing(), f"{BENCH}.sliced_offset_view.ratio | speed")
+    title = unescape(re.search(r'tabindex="0" title="([^"]*)"', html)[1])
+    ends = (found[name] for name in ("ratio", "ratio_low", "ratio_high"))
+    for part in (units.ratio_range(*ends), "verdict slower", "noise floor", "paced by the GPU"):
+        assert part in title
+    with pytest.raises(BadParameter, match="no ratio of times"):
+        shown(f"{BENCH}.sliced_offset_view.median_s | speed")
+    with pytest.raises(BadParameter, match="neither slower nor faster"):
+        shown(f'{BENCH}."contiguous (again)".ratio | speed')
 
 
 def test_selectors_may_be_columns_quoted_and_in_any_order():
@@ -163,7 +181,7 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
         f" · here {number} · ✓holds · evidence"
     )
     html = inline.render(page, "claim:slice-doubles-fp16")
-    assert 'class="chip better"' in html and 'title="seeds/001:324"' in html
+    assert 'class="chip better"' in html and 'title="the original suite&#x27;s guide' in html
     assert 'href="recordings/toy-gpu/contiguity.bench/' in html
     assert shown("claim:slice-doubles-fp16 | measured") == number
     assert shown("claim:slice-doubles-fp16 | claimed") == "1.99×"

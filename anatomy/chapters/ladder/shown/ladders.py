@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from anatomy.chapters.ladder.shown import rungs
+from anatomy.chapters.ladder.shown import climbs, rungs
 from anatomy.chapters.ladder.shown import tables as ladder_tables
 from anatomy.chapters.ladder.shown.tables import View
 from anatomy.figures import framing, tables
@@ -15,6 +15,11 @@ from anatomy.table import units
 from anatomy.table.errors import UnknownName
 
 EXPERIMENT = "ladder.training"
+# One way or two of each rung, for a chart that tells the whole climb.
+SHOWN = (
+    *("0 fp32", "1 amp bf16", "2 amp bf16", "3 default", "4 current", "4 current in a graph"),
+    *("5 bf16", "5 fp8 delayed"),
+)
 FAR = 3.0  # where one step is so many times as long as another, shares are drawn as well
 
 
@@ -34,7 +39,7 @@ def ladder(
 
     Args:
         part: `speed` (a table of times, speed-ups and rates), `costs` (memory, kernels, the first
-            step), `gates` (errors and what is allowed), `climb` (a chart of the speed-ups), `time`
+            step), `gates` (errors and what is allowed), `climb` (a chart of the times), `time`
             (a chart of what a step's time is made of) or `kernels` (the longest ones by name).
         experiment: Whose rows have a `rung`.
         op: The comparison shown; by default the first.
@@ -63,34 +68,10 @@ def ladder(
 
 
 def _climb(view: View) -> str:
-    there = ladder_tables.there(view.table)
-    steps = []
-    for row in there:
-        value, *ends = rows.speedup(row)
-        if value is None:
-            continue
-        low, high = (value if end is None else end for end in ends)
-        below, over = rungs.rung_before(row, view.steps), rungs.over_rung_before(row, view.steps)
-        start, gained = rows.speedup(below)[0] if below else 1.0, rows.speedup(over)
-        total = text = units.ratio(value, *ends)
-        hover = f"{row['variant']}: {units.ratio_range(value, *ends)} over rung 0"
-        if below:
-            name, word = below["variant"], over.get("verdict") or ""
-            hover += f"; {units.ratio_range(*gained)} over {name}, {word}"
-            if below.get("role") != "control":
-                text += f" ({units.ratio(*gained)} over {name})"
-        bar = {"label": str(row["variant"]), "start": start, "value": value, "low": low}
-        bar |= {"high": high, "reach": max(start, high), "verdict": over.get("verdict") or ""}
-        steps.append(bar | {"text": text, "short": total, "hover": hover})
-    if not steps:
+    if not (picture := climbs.climb(view)):
         return ladder_tables.speeds(view)
-    title = f"speed-up over rung 0 ({rows.interval_name(there)})"
-    names = ", ".join(step["label"] for step in steps)
-    label = f"Speed-up over rung 0 of {names}: each bar begins where the rung that it changes "
-    label += "ended. The table has the figures."
-    picture = svg.chart([("", svg.Drawing("stacks.climb", (steps, title)))], label)
     twin = figures.twin(ladder_tables.speeds_alone(view))
-    return picture + CLIMB_KEY + ladder_tables.absent(view.table) + twin
+    return picture + ladder_tables.absent(view.table) + twin
 
 
 def _time(view: View) -> str:
@@ -107,7 +88,7 @@ def _time(view: View) -> str:
         shares = _stacked(drawn.values(), lambda row: row["median_s"] / 100, "% of the step")
         panels.append(("The same as shares of each step", shares))
     label = (
-        f"Bars of {', '.join(map(str, drawn))}, made of the time in "
+        f"Bars of {', '.join(map(rungs.in_words, drawn.values()))}, made of the time in "
         f"{', '.join(rungs.KINDS.values())}. The table under them has the figures."
     )
     return svg.chart(panels, label) + left_out + figures.twin(twin)
@@ -117,14 +98,17 @@ def _stacked(drawn: Iterable[Row], size: Callable[[Row], float], title: str) -> 
     """Bars whose lengths are in units of `size`, a tick at each step's time."""
     bars, ends = [], []
     for row in drawn:
-        reached, one, label = 0.0, size(row), str(row["variant"])
+        reached, one, label = 0.0, size(row), rungs.in_words(row)
         for kind, seconds in rungs.pieces(row):
             share = units.percent(seconds / row["median_s"], 2) if seconds else ""
             hover = f"{label}, {kind}: {units.seconds(seconds)}, {share}"
             bar = {"label": label, "kind": kind, "share": share, "hover": hover}
             bars.append(bar | {"start": reached / one, "end": (reached + seconds) / one})
             reached += seconds
-        reach, text = max(reached, row["median_s"]), rows.printed(row, "median_s")
+        reach, text = (
+            max(reached, row["median_s"]),
+            rows.printed(row, "median_s", units.PLAIN_DIGITS),
+        )
         tick = {"label": label, "value": row["median_s"] / one, "reach": reach / one}
         ends.append(tick | {"text": text})
     return svg.Drawing("stacks.parts", (bars, ends, list(rungs.KINDS.values()), title))
@@ -143,20 +127,14 @@ def _time_table(table: Sequence[Row]) -> str:
         return text
 
     columns = [
-        ("rung", ladder_tables.name),
         (f"#step, {unit}", lambda row: tables.figure(*ladder_tables.ends(row), size)),
         *((f"#{kind}", part(kind)) for kind in rungs.KINDS.values()),
         ("#kernels", lambda row: tables.cell(row, "kernels_per_call")),
     ]
     label = f"Where a step's time goes, {unit} and % of it"
-    return tables.by_columns(columns, table, label, "rungs")
+    return ladder_tables.listed(columns, table, label)
 
 
-CLIMB_KEY = (
-    '<p class="key"><span>a bar begins where the rung that it changes ended</span> '
-    "<span>green, to the right: faster</span> <span>orange, to the left: slower</span> "
-    "<span>grey: no difference shown</span></p>"
-)
 PARTS: dict[str, Callable[[View], str]] = {
     "speed": ladder_tables.speeds,
     "costs": ladder_tables.costs,

@@ -26,12 +26,41 @@ ALLOWED = {
 }
 # Column -> what its kernels do, in the order drawn; the last is the rest, without a kernel.
 KINDS = {
-    "product_s": "matrix products",
+    "product_s": "matmuls",
     "attention_s": "attention",
     "pointwise_s": "pointwise, norms",
     "other_s": "other",
-    "gap_s": "gaps",
+    "gap_s": "no kernel",
 }
+# Way -> what it is, for who does not know the scripts.
+WORDS = {
+    "0 fp32": "fp32, unfused attention",
+    "1 tf32": "TF32",
+    "1 amp bf16": "bf16 autocast",
+    "1 amp fp16": "fp16 autocast",
+    "2 amp bf16": "fused attention",
+    "3 default": "torch.compile",
+    "3 reduce-overhead": "torch.compile, CUDA graph",
+    "3 max-autotune": "torch.compile, autotuned",
+    "4 current": "FP8, Transformer Engine",
+    "4 delayed": "FP8, TE, delayed scales",
+    "4 block": "FP8, TE, block scales",
+    "4 bf16": "Transformer Engine in bf16",
+    "4 current in a graph": "FP8, TE, CUDA graph",
+    "4 delayed in a graph": "FP8, TE, delayed, graph",
+    "5 bf16": "bf16 weights, CUDA graph",
+    "5 fp8": "FP8, own casts, graph",
+    "5 fp8 delayed": "FP8, delayed scales, graph",
+    "5 bf16 without a graph": "bf16 weights, no graph",
+    "5 fp8 without a graph": "FP8, own casts, no graph",
+    "5 fp8 delayed without a graph": "FP8, delayed, no graph",
+}
+
+
+def in_words(row: Mapping[str, Any]) -> str:
+    """A way in words, or its name where it has none."""
+    name = str(row.get("variant"))
+    return WORDS.get(name, name)
 
 
 def of(
@@ -98,16 +127,25 @@ def over_rung_before(row: Row, table: Sequence[Row]) -> Row:
     return rows.against([below, row], below["variant"])[1]
 
 
+def fastest_possible(
+    row: Row, table: Sequence[Row], ceilings: Ceilings | None, products: str = "bf16"
+) -> float | None:
+    """Seconds of a row's matmuls at the rate of the best one of this number format in the same
+    run, or of the machine where that has none, if nothing else took time."""
+    best_of = [e for e in table if e.get("op") == f"{CEILING}{products}" and measured(e)]
+    best = max((each["flops"] / each["median_s"] for each in best_of), default=None)
+    if best is None and ceilings and (known := ceilings.get(f"{MATMUL}{products}")):
+        best = known.value
+    if best is None or units.missing(row.get("flops")):
+        return None
+    return row["flops"] / best
+
+
 def share_of_bf16(row: Row, table: Sequence[Row], ceilings: Ceilings | None) -> float | None:
     """A row's rate over the best bf16 product of the same run, or of the machine where that has
     none, whatever format the row multiplies in."""
-    products = [each for each in table if each.get("op") == f"{CEILING}bf16" and measured(each)]
-    best = max((each["flops"] / each["median_s"] for each in products), default=None)
-    if best is None and ceilings and (known := ceilings.get(f"{MATMUL}bf16")):
-        best = known.value
-    if best is None or not measured(row) or units.missing(row.get("flops")):
-        return None
-    return row["flops"] / row["median_s"] / best
+    least = fastest_possible(row, table, ceilings) if measured(row) else None
+    return least and least / row["median_s"]
 
 
 def format_of(row: Mapping[str, Any]) -> str:

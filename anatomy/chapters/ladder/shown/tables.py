@@ -50,39 +50,36 @@ def speeds_alone(view: View) -> str:
         return _percent(rungs.share_of_bf16(row, view.whole, view.ceilings))
 
     columns = [
-        ("rung", name),
         (f"#step, {unit}", lambda row: tables.figure(*ends(row), size)),
-        ("#over the last rung", climbed),
+        ("#over the rung it changes", climbed),
         ("", lambda row: _verdict(row, view)),
         (f"#over {control}", lambda row: tables.figure(*rows.speedup(row))),
         ("#TB/s" if moved else "#TFLOP/s", rate),
         ("#% of its limit", _limit),
     ]
     columns += [] if moved else [("#% of bf16's", of_bf16)]
-    return _listed(columns, derived, "The rungs: times and speed-ups")
+    return listed(columns, derived, "The rungs: times and speed-ups")
 
 
 def costs(view: View) -> str:
     """Memory, kernels and gaps of a step, and what the first step takes."""
     columns = [
-        ("rung", name),
         ("#peak of a step", _of("peak_bytes")),
         ("#peak with weights", _of("total_peak_bytes")),
-        ("#reserved", _of("reserved_bytes")),
+        ("#reserved, growth", _of("reserved_bytes")),
         ("#kernels a step", _of("kernels_per_call")),
         ("#gaps, % of it", lambda row: _share(row, "gap_s", "median_s")),
         ("#first step", _of("setup_s")),
         ("#paid back after, steps", _uses),
     ]
     label = "The rungs: memory, kernels and the first step"
-    return _listed(columns, there(view.table), label) + absent(view.table)
+    return listed(columns, there(view.table), label) + absent(view.table)
 
 
 def gates(view: View) -> str:
     """Errors against rung 0 beside what is allowed, and what else must be equal."""
     table = [row for row in view.table if rungs.standing(row)]  # void ones with their errors
     columns = [
-        ("rung", name),
         ("products in", lambda row: escape(rungs.format_of(row)) or tables.NONE),
         ("attention by", lambda row: escape(str(row.get("backend") or "")) or tables.NONE),
     ]
@@ -95,7 +92,7 @@ def gates(view: View) -> str:
         ("#FLOPs, of the formula's", lambda row: _share(row, "counted_flops", "flops", "%")),
     ]
     left_out = [row for row in view.table if row not in table]
-    return _listed(columns, table, "The rungs: errors") + absent(left_out)
+    return listed(columns, table, "The rungs: errors") + absent(left_out)
 
 
 def kernels(view: View) -> str:
@@ -116,8 +113,11 @@ def kernels(view: View) -> str:
     return table + absent(view.table)
 
 
-def _listed(columns: Sequence, lines: Sequence[Row], label: str) -> str:
-    return tables.by_columns(columns, lines, label, "rungs", sparse=True)
+def listed(columns: Sequence, lines: Sequence[Row], label: str) -> str:
+    """A line for each way; what must be known of all of them is said once."""
+    said = tables.shared(lines)
+    columns = [("rung", lambda row: name(row, said)), *columns]
+    return tables.by_columns(columns, lines, label, "rungs", sparse=True, tags=said)
 
 
 def _of(column: str) -> Callable[[Row], str]:
@@ -129,10 +129,11 @@ def _share(row: Row, part: str, whole: str, sign: str = "") -> str:
     return _percent(None if unknown else row[part] / row[whole], sign)
 
 
-def name(row: Row) -> str:
-    """A way with what must be known of it."""
-    known = [tables.against(str(row.get("control")))]  # by the columns of speed-ups
-    return tables.code(row.get("variant")) + tables.under(row, known)
+def name(row: Row, said: Sequence[tables.Tag] = ()) -> str:
+    """A way with what it is in words, and what must be known of it and was not `said` of all."""
+    known = [*said, tables.against(str(row.get("control")))]  # by the columns of speed-ups
+    words = f'<span class="remarks ci words">{escape(rungs.in_words(row))}</span>'
+    return tables.code(row.get("variant")) + words + tables.under(row, known)
 
 
 def ends(row: Row) -> tuple[float | None, float | None, float | None]:

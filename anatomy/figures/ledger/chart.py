@@ -70,9 +70,9 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     sentence = (
         f"<p>Of {len(here)} inherited numbers that were measured on "
         f"{tables.code(here[0].machine)}, {close} {'is' if close == 1 else 'are'} "
-        f"within a factor of {NEAR:g} of the claim, {len(here) - close - len(far)} more within a "
-        f"factor of {FAR:g}, and {len(far)} further off, {less} of these below the claim and "
-        f"{len(far) - less} above it."
+        f"within a factor of {NEAR:g} of the claim. Within a factor of {FAR:g}: "
+        f"{len(here) - close - len(far)} more. Further off: {len(far)}, of which {less} below the "
+        f"claim and {len(far) - less} above it."
     )
     if several:
         sentence += (

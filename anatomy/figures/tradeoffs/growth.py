@@ -6,9 +6,9 @@ from html import escape
 from typing import Any
 
 from anatomy.figures import framing, tables
-from anatomy.figures.breakeven import Wanted, axis, is_number, need_columns, too_many
 from anatomy.figures.charts import figures, svg
-from anatomy.figures.payoffs import label
+from anatomy.figures.tradeoffs.breakeven import Wanted, axis, is_number, need_columns, too_many
+from anatomy.figures.tradeoffs.payoffs import label
 from anatomy.judge import rows
 from anatomy.judge.exponents import LEAST_POINTS, PowerFit, power_fit
 from anatomy.judge.rows import Row

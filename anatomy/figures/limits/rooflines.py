@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from html import escape
 
-from anatomy.figures import curves, framing, tables
+from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.limits import curves
 from anatomy.judge import limits as machine
 from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings
@@ -138,22 +139,30 @@ def _curve(best: Sequence[Row]) -> str:
     return tables.listed(head, lines, "Bandwidth by working set")
 
 
-def _roofline(_: Sequence[Row], ceilings: Ceilings) -> str:
+def roofs(ceilings: Ceilings) -> tuple[list[dict], dict, list[list[str]]]:
+    """Roofs by number format and the slope under them, as the chart takes them, and the lines of
+    their table."""
     memory = ceilings.get("copy")
-    roofs, lines = [], []
-    for name in formats(ceilings) if memory else ():
+    found, lines = [], []
+    for name in formats(ceilings):
         peak, ridge = ceilings.get(name), machine.ridge(ceilings, name)
         rate, corner = units.rate(peak.value, "FLOP/s"), units.significant(ridge)
         dtype, at = name.removeprefix(machine.MATMUL), f"{corner} FLOP/B"
         roof = {"series": dtype, "peak": peak.value, "ridge": ridge, "text": corner}
-        roofs.append(roof | {"hover": f"{dtype}: {rate} ({peak.kind}), corner at {at}"})
+        found.append(roof | {"hover": f"{dtype}: {rate} ({peak.kind}), corner at {at}"})
         lines.append([escape(dtype), rate, at, escape(peak.kind)])
-    if not roofs:
-        return ""
     bandwidth = units.rate(memory.value, "B/s")
     slope = {"bandwidth": memory.value, "name": f"slope: copy, {bandwidth} ({memory.kind})"}
-    drawn = svg.Drawing("loglog.roofline", (roofs, slope))
+    return found, slope, lines
+
+
+def _roofline(_: Sequence[Row], ceilings: Ceilings) -> str:
+    if not ceilings.get("copy") or not formats(ceilings):
+        return ""
+    found, slope, lines = roofs(ceilings)
+    drawn = svg.Drawing("loglog.roofline", (found, slope))
     label = "Roofline by number format. The table under it has the peaks and the corners."
+    bandwidth = units.rate(slope["bandwidth"], "B/s")
     head = ("format", "#most operations", f"#corner, with copies at {bandwidth}", "peak is")
     table = tables.listed(head, lines, "Corners of the roofline")
     return svg.chart([("", drawn)], label) + figures.twin(table, unfold=True)

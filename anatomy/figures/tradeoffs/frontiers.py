@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from anatomy.figures import framing, payoffs, tables
-from anatomy.figures.breakeven import Wanted
+from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
-from anatomy.figures.dominance import NO, OPEN, Point, line, points
+from anatomy.figures.tradeoffs import payoffs
+from anatomy.figures.tradeoffs.breakeven import Wanted
+from anatomy.figures.tradeoffs.dominance import NO, OPEN, Point, line, points
 from anatomy.judge import rows
 from anatomy.record.showing import Found, current, selectors
 from anatomy.table import units

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anatomy.figures import breakeven
-from anatomy.figures.breakeven import Cell, Wanted
+from anatomy.figures.tradeoffs import breakeven
+from anatomy.figures.tradeoffs.breakeven import Cell, Wanted
 from anatomy.judge import occasions, replication, rows
 from anatomy.judge.rows import Row
 from anatomy.table.errors import BadParameter, MeasurementError

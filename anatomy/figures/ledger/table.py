@@ -8,14 +8,21 @@ from html import escape
 from anatomy import claims
 from anatomy.claims import Result
 from anatomy.claims import ledger as ledger_rows
-from anatomy.figures import ledger_chart, tables
+from anatomy.figures import tables
 from anatomy.figures.charts import strips, svg
+from anatomy.figures.diagrams.topics import topics
+from anatomy.figures.ledger import chart
 from anatomy.figures.text import inline, spans
 from anatomy.record.showing import Showing, current
 from anatomy.table import units
 from anatomy.table.errors import lookup
 
 HEADS = ("#row", "verdict", "claim", "#claimed", "#measured", "#deviation", "topic", "machine")
+# Over the claims that are about the documents: days counted, versions named, fences of code.
+APART = (
+    f'<tr class="apart"><th colspan="{len(HEADS)}" scope="rowgroup">About the inherited documents '
+    "themselves</th></tr>"
+)
 # Verdict -> what so many claims do.
 SAID = {
     claims.HOLDS: "hold",
@@ -35,12 +42,13 @@ BEYOND = 10
 def ledger(part: str = "table", *, caption: str | None = None) -> str:
     """The ledger of claims, or one part of it, on every machine with recordings.
 
-        ledger("chart", caption="On the diagonal the seed was right.")
+        ledger("chart", caption="On the diagonal a claim was right.")
 
     Args:
-        part: `table`, `answer` (a sentence), `counts` (of verdicts), `accuracy` (how far off the
-            inherited numbers are, in a sentence), `chart` (claimed against measured), `names`
-            (measured over claimed, a row for each claim) or `downloads`.
+        part: `table`, `answer` (in sentences), `topics` (verdicts by topic), `counts` (of
+            verdicts), `accuracy` (how far off the inherited numbers are, in sentences), `chart`
+            (claimed against measured), `names` (measured over claimed, a row for each claim) or
+            `downloads`.
     """
     showing, draw = current(), lookup("part of the ledger", part, PARTS)
     found = ledger_rows.results(showing)
@@ -69,20 +77,27 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
     here = [result for result in found if result.machine == machine]
     counted = ledger_rows.counts(here)
     judged = sum(counted[word] for word in claims.WORDS)
-    parts = [f"{counted[word]} {verb}" for word, verb in SAID.items() if counted[word]]
-    if not parts:
-        answer = f"None of {len(here)} claims has a verdict yet."
-    elif len(parts) == 1:
-        answer = f"Of {len(here)} claims, {parts[0]}."
-    else:
+    waiting = len(here) - judged
+    if judged:
+        said = {word: f"{counted[word]} {verb}" for word, verb in SAID.items()}
+        holding, open_ = list(said.values())[:3], list(said.values())[3:]
         answer = (
-            f"Of {judged} claims that have a verdict on {tables.code(machine)}, "
-            f"{', '.join(parts[:-1])} and {parts[-1]}. "
-            f"Another {len(here) - judged} wait for theirs."
+            f"Of {judged} claims with a verdict on {tables.code(machine)}, {holding[0]}, "
+            f"{holding[1]} and {holding[2]}. Another {' and '.join(open_)}."
         )
+        if waiting:
+            answer += f" {waiting} more wait for a verdict."
+    else:
+        answer = f"None of {len(here)} claims has a verdict yet."
     if machine != showing.machine:
         answer += f" The recordings of {tables.code(showing.machine)} decide none yet."
-    return f"<p><strong>Answer.</strong> {answer}</p>\n"
+    return f'<p class="lead">{answer}</p>\n'
+
+
+def _topics(showing: Showing, found: Sequence[Result]) -> str:
+    """The verdicts of each topic on the machine shown, or the one in its place."""
+    machine = ledger_rows.counted(showing, found)
+    return topics([result for result in found if result.machine == machine])
 
 
 def _counts(showing: Showing, found: Sequence[Result]) -> str:
@@ -99,15 +114,18 @@ def _table(showing: Showing, found: Sequence[Result]) -> str:
         f'<th scope="col"{" class=n" if head.startswith("#") else ""}>{head.lstrip("#")}</th>'
         for head in HEADS
     )
-    body = "".join(_row(showing, result) for result in found)
-    markup = f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
+    bodies = ""
+    for trivia in (False, True):
+        if lines := [_row(showing, each) for each in found if each.claim.trivia == trivia]:
+            bodies += f"<tbody>{APART if trivia else ''}{''.join(lines)}</tbody>"
+    markup = f"<thead><tr>{heads}</tr></thead>{bodies}"
     return tables.wrapped(markup, "The ledger of claims", "claims-ledger")
 
 
 def _row(showing: Showing, result: Result) -> str:
     """A claim on one machine; `data-` attributes are what a script filters and sorts by."""
     claim = result.claim
-    source = claim.place.partition(":")[0] if claim.row else "papers" if claim.place else "ours"
+    source = claim.place.partition(", on ")[0] if claim.row else "papers" if claim.place else "ours"
     marks = {"topic": claim.topic, "verdict": result.word, "machine": result.machine}
     data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
     number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE
@@ -128,13 +146,13 @@ def _row(showing: Showing, result: Result) -> str:
 
 
 def _cell(head: str, key: float | None, text: str) -> str:
-    """A cell; on a phone, where the table's head is not shown, `data-head` says what it is."""
+    """A cell, with what a script sorts it by."""
     kinds = ("n" if head.startswith("#") else "", "none" if text == tables.NONE else "")
     classes, head = " ".join(filter(None, kinds)), head.removeprefix("#")
-    marks = f' class="{classes}"' if classes else ""
-    marks += "" if key is None else f' data-key="{key:.6g}"'
-    marks += f' data-head="{head}"'
-    return f'<th scope="row"{marks}>{text}</th>' if head == "claim" else f"<td{marks}>{text}</td>"
+    sorted_by = "" if key is None else f' data-key="{key:.6g}"'
+    if head == "claim":
+        return f'<th scope="row"{sorted_by}>{text}</th>'
+    return tables.cell_of(head, text, classes, sorted_by)
 
 
 def _seen(result: Result) -> str:
@@ -208,7 +226,7 @@ def _names(showing: Showing, found: Sequence[Result]) -> str:
     several = len({each.machine for each in found}) > 1
     points = [_point(each, several) for each in found if each.deviation]
     if not points:
-        return ledger_chart.NONE_YET
+        return chart.NONE_YET
     label = "Measured numbers over claimed ones; the table has the figures."
     return svg.chart([("", svg.Drawing("loglog.claimed", (points,)))], label)
 
@@ -232,10 +250,11 @@ def _point(result: Result, several: bool = False) -> dict:
 PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
     "table": _table,
     "answer": _answer,
+    "topics": _topics,
     "counts": _counts,
-    "accuracy": ledger_chart.accuracy,
-    "chart": ledger_chart.chart,
+    "accuracy": chart.accuracy,
+    "chart": chart.chart,
     "names": _names,
     "downloads": _downloads,
 }
-FIGURES = ("table", "counts", "chart", "names")
+FIGURES = ("table", "topics", "counts", "chart", "names")

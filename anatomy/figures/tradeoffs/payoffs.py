@@ -5,9 +5,10 @@ from html import escape
 from math import ceil, log2
 from typing import Any
 
-from anatomy.figures import breakeven, framing, tables
-from anatomy.figures.breakeven import Cell, Wanted
+from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.tradeoffs import breakeven
+from anatomy.figures.tradeoffs.breakeven import Cell, Wanted
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors

@@ -1,0 +1,161 @@
+"""What a training step holds from layer to layer: activations that pile up in the forward pass, and
+gradients that replace them in the backward pass, with and without checkpoints."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from anatomy.figures import framing
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, THIRD, Canvas
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
+from anatomy.record.showing import current, selectors
+from anatomy.table import units
+
+CONTROL, CHECKPOINTED = "none", "every layer"
+NEEDED = ("median_s", "peak_bytes", "activation_bytes", "total_peak_bytes")
+TALL = 150.0  # pixels of the highest peak
+BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "tf32": 4}
+
+
+class Moment(NamedTuple):
+    """A part of a step: how long it is drawn, in forward passes of a layer, and what it holds."""
+
+    what: str  # forward, again or backward
+    length: float
+    kept: float  # bytes of activations that wait for their backward
+    again: float  # bytes of activations of the layer that is run again
+    gradients: float  # bytes
+
+
+def step_memory(experiment: str, *, op: str, caption: str | None = None, **params: Any) -> str:
+    """What a step holds over its course, without checkpoints and with one at every layer.
+
+        step_memory("checkpointing.frontier", op="train C=2048 L=8 T=8x1024")
+
+    Peaks and times are recorded, and so is what is held when the forward pass is over. What lies
+    between is counted: layers are alike, and a layer's gradients are as large as its weights.
+    """
+    showing = current()
+    found = showing.find(experiment, **selectors(experiment, params, op, None))
+
+    def draw() -> str:
+        table = rows.select(found.recording.rows, op=op, variants=[CONTROL, CHECKPOINTED])
+        pair = [next(r for r in table if r["variant"] == n) for n in (CONTROL, CHECKPOINTED)]
+        if any(units.missing(row.get(column)) for row in pair for column in NEEDED):
+            # The allocator of a CPU keeps no account of its memory.
+            return '<p class="key">Not shown: no memory was recorded.</p>'
+        label = "; ".join(f"{_title(row)}: {_said(row)}" for row in pair)
+        return canvas.both(lambda sheet: _panels(sheet, pair), f"Memory of a step. {label}.")
+
+    return framing.exhibit(found, caption, draw)
+
+
+def course(control: Row, checkpointed: Row | None = None) -> list[Moment]:
+    """A step from its first layer to its last and back; with checkpoints if they have a row."""
+    layers = control["depth"]
+    full = control["activation_bytes"] / layers
+    kept = (checkpointed or control)["activation_bytes"] / layers
+    gradient = weights(control) / layers
+    # A backward has two matmuls for each of the forward pass: three parts make a step.
+    second = 0.0
+    if checkpointed:
+        second = 3 * (checkpointed["median_s"] / control["median_s"] - 1)
+    moments = [Moment("forward", 1, (at + 1) * kept, 0, 0) for at in range(layers)]
+    for left in range(layers, 0, -1):
+        done = (layers - left) * gradient
+        again = full - kept if checkpointed else 0.0
+        if checkpointed:
+            moments.append(Moment("again", max(second, 0.3), left * kept, again, done))
+        moments.append(Moment("backward", 2, left * kept, again, done))
+    return moments
+
+
+def weights(row: Row) -> float:
+    """Bytes of the weights: what is there besides the peak, less the input."""
+    there = row["total_peak_bytes"] - row["peak_bytes"]
+    return there - row["tokens"] * row["width"] * BYTES[row["dtype"]]
+
+
+def _title(row: Row) -> str:
+    return "keeps everything" if row["variant"] == CONTROL else "checkpoint at every layer"
+
+
+def _said(row: Row) -> str:
+    time = units.seconds(row["median_s"], most=3)
+    more = "" if row["variant"] == CONTROL else f", {rows.speed_in_words(row)}"
+    return f"peak {units.byte_count(row['peak_bytes'])}, {time}{more}"
+
+
+def _panels(sheet: Canvas, pair: Sequence[Row]) -> None:
+    control, checkpointed = pair
+    courses = course(control), course(control, checkpointed)
+    lengths = [sum(each.length for each in moments) for moments in courses]
+    beside = sheet.width > 500
+    gap = 26.0
+    # One scale for both: beside each other they share the width.
+    room = sheet.width - gap if beside else sheet.width - 2
+    unit = room / (sum(lengths) if beside else max(lengths))
+    scale = TALL / max(row["peak_bytes"] for row in pair)
+    x, top = 0.0, 0.0
+    for number, (row, moments) in enumerate(zip(pair, courses, strict=True)):
+        colour = (BAD, GOOD)[number]
+        sheet.words(x + 1, top + 13, _title(row), bold=True)
+        said = _said(row).replace("peak ", "", 1)
+        sheet.words(x + 1, top + 31, f"peak {said}", colour=colour, bold=True)
+        ground = top + 46 + TALL
+        _course(sheet, x + 1, ground, unit, scale, moments)
+        end = x + 1 + unit * lengths[number]
+        peak = ground - scale * row["peak_bytes"]
+        sheet.line((x + 1, peak), (end, peak), colour=colour, thick=1.6, dashed=True)
+        if beside:
+            x = end + gap
+        else:
+            top = sheet.height + 16
+    _key(sheet)
+
+
+def _course(
+    sheet: Canvas, x: float, ground: float, unit: float, scale: float, moments: Sequence[Moment]
+) -> None:
+    turn = x
+    for each in moments:
+        wide, y = each.length * unit, ground
+        for size, fill, see in (
+            (each.gradients, MUTED, 0.4),
+            (each.kept, GOOD, 0.55),
+            (each.again, THIRD, 0.85 if each.what == "again" else 0.4),
+        ):
+            if size:
+                y -= size * scale
+                sheet.box(x, y, wide - 0.8, size * scale, fill=fill, opacity=see, round_=0)
+        x += wide
+        turn = x if each.what == "forward" else turn
+    start = x - unit * sum(each.length for each in moments)
+    sheet.line((start, ground), (x, ground), colour=MUTED)
+    sheet.line((turn, ground - TALL - 4), (turn, ground + 4), colour=MUTED, dashed=True)
+    sheet.words((start + turn) / 2, ground + 15, "forward", size=11, colour=MUTED, anchor="middle")
+    sheet.words((turn + x) / 2, ground + 15, "backward", size=11, colour=MUTED, anchor="middle")
+
+
+KEY: Mapping[str, str] = {
+    "activations kept": GOOD,
+    "run again for one layer": THIRD,
+    "gradients of weights": MUTED,
+}
+
+
+def _key(sheet: Canvas) -> None:
+    x, y = 1.0, sheet.height + 18
+    for words, fill in KEY.items():
+        long = 18 + canvas.wide(words, 11.5) + 18
+        if x + long > sheet.width and x > 1:
+            x, y = 1.0, y + 18
+        sheet.box(x, y - 9, 11, 11, fill=fill, opacity=0.7, edge=LINE, round_=1)
+        sheet.words(x + 17, y, words, size=11.5, colour=INK)
+        x += long
+    words = "recorded peak"
+    if x + 26 + canvas.wide(words, 11.5) > sheet.width:
+        x, y = 1.0, y + 18
+    sheet.line((x, y - 4), (x + 18, y - 4), colour=MUTED, thick=1.6, dashed=True)
+    sheet.words(x + 24, y, words, size=11.5, colour=INK)

@@ -1,0 +1,162 @@
+"""What a compiler fuses: trips of a tensor between HBM and the SMs, eager and in one kernel."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from anatomy.figures import framing
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, QUIET, Canvas
+from anatomy.judge import rows
+from anatomy.judge.limits import Ceilings
+from anatomy.record.showing import current, selectors
+from anatomy.table import units
+from anatomy.table.errors import BadParameter
+
+FUSED, EAGER = "0 breaks", "eager"
+LEAST_TRIPS = 2  # of one kernel for all: it reads the tensor once, and writes it once
+BOX, DROP, GAP = 26.0, 30.0, 46.0  # pixels: a kernel, the way to HBM, between two panels
+
+
+class Kernel(NamedTuple):
+    """One eager operation: what it does, and what it reads and writes of the tensor's size."""
+
+    does: str
+    reads: tuple[str, ...]
+    writes: str
+
+    @property
+    def trips(self) -> int:
+        """How often a tensor goes between HBM and the SMs."""
+        return len(self.reads) + 1
+
+
+# The layer of `compilation.breaks`, relu(x) * weight + x, as eager PyTorch runs it.
+LAYER = (
+    Kernel("relu(x)", ("x",), "r"),
+    Kernel("r * w", ("r",), "p"),
+    Kernel("p + x", ("p", "x"), "x"),
+)
+
+
+def fusion(
+    experiment: str,
+    *,
+    op: str,
+    layers: int,
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """The trips through HBM of one elementwise layer, eager and compiled, with the bytes of the
+    whole chain, the least time that they take, and the time recorded.
+
+        fusion("compilation.breaks", op="large elementwise", layers=17)
+
+    Args:
+        op: A chain of such layers; its rows tell the bytes of one read and one write.
+        layers: How many layers the chain has.
+    """
+    showing = current()
+    found = showing.find(experiment, **selectors(experiment, params, op, None))
+    ceilings = showing.ceilings_of(found)
+
+    def draw() -> str:
+        table = rows.select(found.recording.rows, op=op, variants=[EAGER, FUSED])
+        eager, fused = (_one(table, name) for name in (EAGER, FUSED))
+        told = {EAGER: Told(eager, trips(layers), ceilings), FUSED: Told(fused, 2, ceilings)}
+        label = (
+            f"One layer as three eager kernels makes {trips(1)} trips to HBM; {layers} layers as "
+            f"one compiled kernel make {LEAST_TRIPS}. Eager: {told[EAGER]}. Compiled: "
+            f"{told[FUSED]}."
+        )
+        return canvas.both(lambda sheet: _panels(sheet, told, layers), label)
+
+    return framing.exhibit(found, caption, draw)
+
+
+def trips(layers: int) -> int:
+    """Trips of eager layers."""
+    return layers * sum(kernel.trips for kernel in LAYER)
+
+
+class Told(NamedTuple):
+    """What is said beside a panel."""
+
+    row: Mapping[str, Any]
+    trips: int
+    ceilings: Ceilings | None
+
+    @property
+    def moved(self) -> str:
+        """The bytes of all trips, and the time that they take at the bandwidth of a copy."""
+        count = self.row["bytes"] / LEAST_TRIPS * self.trips
+        copy = self.ceilings.get("copy") if self.ceilings else None
+        least = f": at least {units.seconds(count / copy.value)}" if copy else ""
+        return f"{units.byte_count(count)}{least}"
+
+    @property
+    def time(self) -> str:
+        """The time of a step, and who paces it where that is the host."""
+        host = " (host-bound)" if self.row.get("paced_by") == "host" else ""
+        return f"{units.seconds(self.row['median_s'])}{host}"
+
+    def __str__(self) -> str:
+        return f"{self.trips} trips, {self.moved}, measured {self.time}"
+
+
+def _one(table: list[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+    found = next(row for row in table if row["variant"] == name)
+    if units.missing(found.get("bytes")) or units.missing(found.get("median_s")):
+        raise BadParameter(f"the row {name!r} has no bytes or no time to draw.")
+    return found
+
+
+def _panels(sheet: Canvas, told: Mapping[str, Told], layers: int) -> None:
+    desk = sheet.width > 500
+    across = sheet.width - 215 if desk else sheet.width
+    top = _panel(sheet, 16, across, "Eager: three kernels for each layer", LAYER, BAD)
+    _said(sheet, told[EAGER], f"{trips(1)} trips × {layers} layers", top, across, BAD)
+    down = GAP if desk else GAP + 62
+    whole = (Kernel(f"all {layers} layers", ("x",), "x"),)
+    top = _panel(sheet, top + down, across, "Compiled: one kernel for all layers", whole, GOOD)
+    _said(sheet, told[FUSED], "1 read + 1 write", top, across, GOOD)
+
+
+def _panel(
+    sheet: Canvas, top: float, across: float, title: str, kernels: tuple[Kernel, ...], colour: str
+) -> float:
+    """Kernels on the SMs above, HBM below, an arrow for each trip; returns where HBM begins."""
+    sheet.words(1, top, title, bold=True)
+    left, y = 40.0, top + 12
+    hbm = y + BOX + DROP
+    sheet.words(1, y + 17, "SMs", colour=MUTED)
+    sheet.words(1, hbm + 13, "HBM", colour=MUTED)
+    sheet.box(left, hbm, across - left - 1, 18, fill=LINE)
+    each = (across - left) / len(LAYER)
+    for at, kernel in enumerate(kernels):
+        x, width = left + at * each, (each if len(kernels) > 1 else 1.5 * each) - 12
+        sheet.box(x, y, width, BOX, fill=colour, opacity=0.22, edge=colour)
+        sheet.words(x + width / 2, y + 17, kernel.does, anchor="middle", code=True, size=11.5)
+        _trips(sheet, kernel, x, width, y + BOX, hbm, colour)
+    return hbm
+
+
+def _trips(sheet: Canvas, kernel: Kernel, x: float, width: float, sm: float, hbm: float, colour):
+    """Reads go up and writes come down; each has the name of its tensor beside it."""
+    step = width / (kernel.trips + 1)
+    for number, name in enumerate((*kernel.reads, kernel.writes), start=1):
+        at = x + number * step
+        write = number == kernel.trips
+        ends = ((at, sm + 2), (at, hbm - 2)) if write else ((at, hbm - 2), (at, sm + 2))
+        sheet.line(*ends, colour=colour, thick=1.6, arrow=True)
+        sheet.words(at + 6, (sm + hbm) / 2 + 4, name, code=True, size=10.5, colour=MUTED)
+
+
+def _said(sheet: Canvas, told: Told, how: str, hbm: float, across: float, colour: str) -> None:
+    """The sums of a panel: at its right on a desk, under it on a phone."""
+    desk = sheet.width > 500
+    x, y = (across + 14, hbm - DROP - BOX + 4) if desk else (40.0, hbm + 36)
+    if desk:
+        sheet.box(across + 4, y - 12, 1.5, 74, fill=QUIET)
+    sheet.words(x, y, how, size=12)
+    sheet.words(x, y + 18, told.moved, colour=MUTED, size=11.5)
+    sheet.words(x, y + 40, told.time, colour=colour, bold=True, size=15 if desk else 13)

@@ -1,0 +1,203 @@
+"""How a number is made, as a diagram: interleaved blocks, the control twice, interval, verdict."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from anatomy.figures import framing
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, PAPER, QUIET, Canvas
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
+from anatomy.measure import blocks
+from anatomy.record.showing import current, selectors
+from anatomy.table import units
+from anatomy.table.errors import BadParameter
+
+STEP = 0.01  # of the axis of ratios
+PLOT = 120.0  # pixels: height of the plot of ratios
+
+
+class Trio(NamedTuple):
+    """Control, variant and the control again, of one comparison; in the order they are sampled."""
+
+    control: Row
+    variant: Row
+    again: Row
+
+    @property
+    def count(self) -> int:
+        """Blocks of the first process."""
+        found = self.control.get("run_blocks")
+        return found[0] if found else len(self.control["blocks_s"])
+
+    @property
+    def processes(self) -> int:
+        """Fresh processes that measured it."""
+        return self.control.get("runs") or 1
+
+    def ratios(self, row: Row) -> list[float]:
+        """A row's median over the control's in each block of the first process."""
+        pairs = zip(row["blocks_s"], self.control["blocks_s"], strict=True)
+        return [above / below for above, below in pairs][: self.count]
+
+
+def recorded(table: Sequence[Row]) -> Trio:
+    """The rows of one operation and quantity that the diagram draws."""
+    by_role = {row["role"]: row for row in table}
+    if len(table) != len(Trio._fields) or set(by_role) != {"control", "variant", "again"}:
+        raise BadParameter(
+            "the diagram draws a control, its duplicate and one variant beside them."
+        )
+    return Trio(by_role["control"], by_role["variant"], by_role["again"])
+
+
+def interleaved(
+    experiment: str,
+    *,
+    op: str | None = None,
+    quantity: str | None = None,
+    caption: str | None = None,
+) -> str:
+    """The blocks of one process in the order that `compare` takes them, each block's ratios to the
+    control, and over all processes their interval and the verdict.
+
+        interleaved("worked_example.kernel", quantity="gpu_cold")
+
+    Args:
+        experiment: One that holds a single variant against the control, by its defaults.
+    """
+    found = current().find(experiment, **selectors(experiment, {}, op, quantity))
+
+    def draw() -> str:
+        trio = recorded(rows.select(found.recording.rows, op=op, quantity=quantity))
+        variant = trio.variant["variant"]
+        label = (
+            f"{trio.count} blocks, each with the control, {variant} and the control again in a "
+            f"changing order. In each block both are divided by the control. The control again: "
+            f"{_interval(trio.again)}. {variant}: {_interval(trio.variant)}, "
+            f"{trio.variant['verdict']}."
+        )
+        return canvas.both(lambda sheet: _drawn(sheet, trio), label)
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _interval(row: Row) -> str:
+    return f"{row['ratio']:.3f} [{row['ratio_low']:.3f}, {row['ratio_high']:.3f}]"
+
+
+def _drawn(sheet: Canvas, trio: Trio) -> None:
+    desk = sheet.width > 500
+    left, right = 44.0, 470.0 if desk else 268.0
+    sheet.words(1, 12, "1. Time them in turn, in short blocks", bold=True)
+    top = _legend(sheet, trio, 30) + (8 if desk else 6)
+    _blocks(sheet, trio, left, right, top)
+    heading = top + 56
+    said = "2. Divide by the control, block by block" if desk else "2. Divide by the control"
+    sheet.words(1, heading, said, bold=True)
+    if desk:
+        sheet.words(right + 14, heading, "3. Interval and verdict", bold=True)
+    bottom = _plot(sheet, trio, left, right, heading + 14)
+    if not desk:
+        sheet.words(1, bottom + 22, "3. Interval and verdict", bold=True)
+        bottom += 26
+        for row, colour in ((trio.variant, BAD), (trio.again, GOOD)):
+            for text, bold in _verdict(trio, row):
+                bottom += 16
+                sheet.words(12, bottom, text, size=11, colour=colour if bold else INK, bold=bold)
+            bottom += 4
+
+
+def _legend(sheet: Canvas, trio: Trio, y: float) -> float:
+    """What the colours are; returns the line under them."""
+    x = 1.0
+    called = f"the control, {trio.control['variant']}", trio.variant["variant"], "the control again"
+    for row, words in zip(trio, called, strict=True):
+        if x + 18 + canvas.wide(words, 11) > sheet.width:
+            x, y = 1.0, y + 18
+        _cell(sheet, x, y - 10, 13, row["role"])
+        x += 18 + sheet.words(x + 18, y, words, size=11, colour=MUTED) + 20
+    return y
+
+
+def _cell(sheet: Canvas, x: float, y: float, width: float, role: str) -> None:
+    """One variant's part of a block; the control's duplicate is hollow."""
+    colour = BAD if role == "variant" else GOOD
+    fill = PAPER if role == "again" else colour
+    sheet.box(x, y, width, 14, fill=fill, edge=colour, round_=1.5)
+
+
+def _blocks(sheet: Canvas, trio: Trio, left: float, right: float, y: float) -> None:
+    """Each block's parts in the order that they are asked in, with the block's number."""
+    orders = blocks.balanced_orders(len(trio), seed=0)  # as `compare` has it by default
+    each = (right - left) / trio.count
+    wide = (each - 5) / len(trio)
+    sheet.words(1, y + 12, "block", size=11, colour=MUTED)
+    for number in range(trio.count):
+        for place, index in enumerate(orders[number % len(orders)]):
+            x = left + number * each + 2.5 + place * wide
+            _cell(sheet, x + 0.5, y, wide - 1, trio[index]["role"])
+        middle = left + (number + 0.5) * each
+        sheet.words(middle, y + 29, str(number + 1), size=10, anchor="middle", colour=MUTED)
+    more = trio.processes - 1
+    if more and sheet.width > 500:
+        sheet.words(right + 14, y + 9, "and so again in", size=11, colour=MUTED)
+        word = "process" if more == 1 else "processes"
+        sheet.words(right + 14, y + 23, f"{more} more fresh {word}", size=11, colour=MUTED)
+
+
+def _plot(sheet: Canvas, trio: Trio, left: float, right: float, top: float) -> float:
+    """Ratios by block, the noise floor behind them, and intervals to the right; its lower edge."""
+    series = [(trio.again, GOOD), (trio.variant, BAD)]
+    spans = [[*trio.ratios(row), row["ratio_low"], row["ratio_high"]] for row, _ in series]
+    low, high = (end(end(span) for span in spans) for end in (min, max))
+    floor = trio.again["noise_floor"]
+    low, high = min(low, 1 - floor) - 0.002, max(high, 1 + floor) + 0.002
+
+    def at(ratio: float) -> float:
+        return top + (high - ratio) / (high - low) * PLOT
+
+    end = sheet.width - 1 if sheet.width < 500 else right + 52
+    sheet.box(
+        left, at(1 + floor), end - left, at(1 - floor) - at(1 + floor), fill=QUIET, opacity=0.3
+    )
+    for step in range(-50, 51):
+        tick = 1 + step * STEP
+        if low < tick < high:
+            bold = 1.6 if step == 0 else 1
+            sheet.line(
+                (left, at(tick)), (end, at(tick)), colour=MUTED if not step else LINE, thick=bold
+            )
+            sheet.words(
+                left - 6, at(tick) + 4, f"{tick:.2f}", size=10.5, anchor="end", colour=MUTED
+            )
+    each = (right - left) / trio.count
+    for (row, colour), shift in zip(series, (-3, 3), strict=True):
+        for number, ratio in enumerate(trio.ratios(row)):
+            x = left + (number + 0.5) * each + shift
+            fill = PAPER if row is trio.again else colour
+            sheet.box(x - 3, at(ratio) - 3, 6, 6, fill=fill, edge=colour, round_=3)
+    for (row, colour), x in zip(series, (right + 18, right + 38), strict=True):
+        sheet.line((x, at(row["ratio_low"])), (x, at(row["ratio_high"])), colour=colour, thick=3)
+        fill = PAPER if row is trio.again else colour
+        sheet.box(x - 4.5, at(row["ratio"]) - 4.5, 9, 9, fill=fill, edge=colour, round_=4.5)
+        if sheet.width > 500:
+            middle = sum(at(row[name]) for name in ("ratio_low", "ratio_high")) / 2
+            for line, (text, bold) in enumerate(_verdict(trio, row)):
+                ink = colour if bold else INK
+                sheet.words(
+                    right + 60, middle - 6 + 15 * line, text, size=11, colour=ink, bold=bold
+                )
+    return top + PLOT
+
+
+def _verdict(trio: Trio, row: Row) -> list[tuple[str, bool]]:
+    """What is said of an interval, in lines, and whether each is bold."""
+    if row is trio.again:
+        floor = units.percent(row["noise_floor"], 2)
+        return [
+            ("control / control", True),
+            (_interval(row), False),
+            (f"noise floor {floor}", False),
+        ]
+    return [(row["variant"] + ":", True), (_interval(row), False), (row["verdict"], True)]

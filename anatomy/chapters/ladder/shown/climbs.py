@@ -1,0 +1,202 @@
+"""The climb: the time of a step from rung to rung, and how near each comes to its limit."""
+
+from collections.abc import Mapping, Sequence
+from math import log
+from typing import NamedTuple
+
+from anatomy.chapters.ladder.shown import rungs
+from anatomy.chapters.ladder.shown.tables import View, there
+from anatomy.figures import tables
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, PAPER, Canvas
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
+from anatomy.table import units
+
+DESK, ROW, TALL = 500, 31.0, 46.0  # pixels: a wider sheet is a desk's; a row on it, and on a phone
+LABELS, SHARES, SPEED = 202.0, 46.0, 84.0  # pixels beside the plot of a desk
+BOLD = 1.15  # how much wider bold figures are
+TOLD = ("faster", "slower", "same", "undecided")
+TICKS = [base * 10.0**power for power in range(-3, 5) for base in (1, 2, 5)]
+
+
+class Step(NamedTuple):
+    """A rung in one way, times in the chart's unit."""
+
+    digit: str
+    words: str
+    time: float
+    text: str  # the time, without its unit
+    start: float | None  # of the rung that it changes
+    speed: str
+    verdict: str
+    host_bound: bool
+    share: str  # of the limit of its number format
+
+
+class Axis(NamedTuple):
+    """Times to pixels, on a log scale."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+
+    def at(self, time: float) -> float:
+        """Where a time lies."""
+        share = log(time / self.low) / log(self.high / self.low)
+        return self.left + share * (self.right - self.left)
+
+
+def climb(view: View) -> str:
+    """Each way's time as a mark, with a bar from where the rung that it changes ended; "" where no
+    way has a time."""
+    table = there(view.table)
+    if not table:
+        return ""
+    size, unit = tables.time_unit([row["median_s"] for row in table])
+    steps = [_step(row, view, size) for row in table]
+    limits = _limits(table, view, size)
+    told = "; ".join(
+        f"{step.words} {units.significant(step.time)} {unit}"
+        f"{f', {step.speed}' if step.speed else ''}{', host-paced' if step.host_bound else ''}"
+        for step in steps
+    )
+    label = f"Time of one step from rung to rung. {told}. The table has the figures."
+    return canvas.both(lambda sheet: _draw(sheet, steps, limits, unit), label)
+
+
+def _step(row: Row, view: View, size: float) -> Step:
+    below = rungs.rung_before(row, view.steps)
+    over = rungs.over_rung_before(row, view.steps)
+    share = row.get("share_of_ceiling")
+    return Step(
+        digit=str(row["variant"])[:1],
+        words=rungs.in_words(row),
+        time=row["median_s"] / size,
+        text=_digits(row, size),
+        start=below["median_s"] / size if below else None,
+        speed=rows.speed_in_words(over) if below and over.get("verdict") in TOLD else "",
+        verdict=str(over.get("verdict") or "") if below else "",
+        host_bound=row.get("paced_by") == "host",
+        share="" if units.missing(share) else units.percent(share, 2),
+    )
+
+
+def _digits(row: Row, size: float) -> str:
+    """A time in units of `size`, with the digits that its interval pays for, three at most."""
+    ends = (row[name] / size for name in ("median_s", "low_s", "high_s"))
+    return units.ratio(*ends, most=units.PLAIN_DIGITS).removesuffix("×")
+
+
+def _limits(table: Sequence[Row], view: View, size: float) -> Mapping[str, float]:
+    """The fastest possible time by number format, of those that the ways multiply in."""
+    found = {}
+    for products in ("bf16", "fp8"):
+        of_format = [row for row in table if rungs.format_of(row) == products]
+        if of_format and not units.missing(of_format[0].get("share_of_ceiling")):
+            least = rungs.fastest_possible(of_format[0], view.whole, view.ceilings, products)
+            if least:
+                found[products] = least / size
+    return found
+
+
+def _draw(sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], unit: str) -> None:
+    desk = sheet.width > DESK
+    ends = [*(step.time for step in steps), *limits.values()]
+    shares = SHARES if any(step.share for step in steps) else 0.0
+    left, right = (LABELS + 36, sheet.width - shares - SPEED) if desk else (42, sheet.width - 10)
+    span = 1.06
+    axis = Axis(left, right, min(ends) / span, max(ends) * span)
+    top = _key(sheet, steps, desk)
+    if shares:
+        head = "% of its format's limit" if not desk else "% of limit"
+        sheet.words(sheet.width, top + 6, head, colour=MUTED, size=11, anchor="end")
+    top += 16 + (14 if limits else 0)
+    height = ROW if desk else TALL
+    bottom = top + height * len(steps)
+    _grid(sheet, axis, limits, top, bottom, unit)
+    for at, step in enumerate(steps):
+        _one(sheet, step, axis, top + at * height, desk)
+
+
+def _key(sheet: Canvas, steps: Sequence[Step], desk: bool) -> float:
+    x, y = 7.0, 8.0
+    pairs = [("GPU-bound", False), ("host-bound: the GPU waits for launches", True)]
+    for text, host in pairs:
+        if host and not any(step.host_bound for step in steps):
+            continue
+        _mark(sheet, x, y, host)
+        x += 30 + sheet.words(x + 11, y + 4, text, colour=MUTED, size=11)
+    if not desk:
+        x, y = 7.0, y + 18
+    sheet.line((x, y - 7), (x, y + 7), colour=MUTED, thick=1.5)
+    sheet.words(x + 8, y + 4, "where the rung began", colour=MUTED, size=11)
+    return y + 18
+
+
+def _grid(
+    sheet: Canvas, axis: Axis, limits: Mapping[str, float], top: float, bottom: float, unit: str
+) -> None:
+    for tick in TICKS:
+        if axis.low <= tick <= axis.high:
+            x = axis.at(tick)
+            sheet.line((x, top), (x, bottom), colour=LINE, thick=1)
+            sheet.words(x, bottom + 15, f"{tick:g}", colour=MUTED, size=11, anchor="middle")
+    for at, (name, least) in enumerate(sorted(limits.items(), key=lambda each: each[1])):
+        x, last = axis.at(least), at == len(limits) - 1
+        sheet.line((x, top - 2), (x, bottom), colour=MUTED, thick=1.4, dashed=True)
+        text = f"{'FP8' if name == 'fp8' else name} limit {units.significant(least, 2)} {unit}"
+        text = text if last or len(limits) == 1 else f"{'FP8' if name == 'fp8' else name}"
+        anchor = "start" if last else "middle"
+        sheet.words(x - (4 if last else 0), top - 6, text, colour=MUTED, size=11, anchor=anchor)
+    text = f"{unit} of one step (log scale): left is faster"
+    middle = (axis.left + axis.right) / 2
+    sheet.words(middle, bottom + 32, text, colour=MUTED, size=11, anchor="middle")
+
+
+def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
+    y = top + (ROW / 2 if desk else 30)
+    line = y + 4 if desk else top + 13
+    if not desk:
+        _paper(sheet, 0, top + 1, sheet.width)
+    sheet.words(0, line, step.digit, colour=MUTED)
+    sheet.words(14, line, step.words, bold=not desk)
+    if step.share:
+        sheet.words(sheet.width, line, step.share, anchor="end", colour=MUTED)
+    x, start = axis.at(step.time), axis.at(step.start) if step.start else None
+    slower = step.verdict == "slower"
+    if start is not None:
+        colour = BAD if slower else GOOD if step.verdict == "faster" else MUTED
+        sheet.box(min(x, start), y - 8, abs(x - start), 16, fill=colour, opacity=0.24, round_=0)
+        sheet.line((start, y - 9), (start, y + 9), colour=MUTED, thick=1.5)
+    value, wide = step.text, BOLD * canvas.wide(step.text) + 4
+    if slower:
+        _paper(sheet, x + 9, y - 9, wide)
+        sheet.words(x + 11, y + 4, value, bold=True)
+    else:
+        _paper(sheet, x - 9 - wide, y - 9, wide)
+        sheet.words(x - 10, y + 4, value, bold=True, anchor="end")
+    _mark(sheet, x, y, step.host_bound)
+    if step.speed:
+        after = x + 9 + wide + 4 if slower else (start or x) + 7
+        room = canvas.wide(step.speed, 11)
+        colour = BAD if slower else MUTED
+        if not desk and after + room > sheet.width:
+            ink = BAD if slower else INK  # it stands on the bar
+            sheet.words((start or x) - 8, y + 4, step.speed, colour=ink, size=11, anchor="end")
+        else:
+            _paper(sheet, after - 1, y - 9, room)
+            sheet.words(after, y + 4, step.speed, colour=colour, size=11)
+
+
+def _paper(sheet: Canvas, x: float, y: float, width: float) -> None:
+    """What hides a line of the grid behind words."""
+    sheet.box(x, y, width, 18, fill=PAPER, round_=0)
+
+
+def _mark(sheet: Canvas, x: float, y: float, host_bound: bool) -> None:
+    if host_bound:
+        sheet.shape((x, y - 6.5), (x + 6.5, y), (x, y + 6.5), (x - 6.5, y), fill=BAD)
+    else:
+        sheet.box(x - 5, y - 5, 10, 10, fill=GOOD, round_=5)

@@ -1,0 +1,164 @@
+"""What a habit costs each time, on a logarithmic axis; and a trip to the CPU and back, in lanes."""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, floor, log10
+from typing import Any, NamedTuple
+
+from anatomy.figures import framing
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, QUIET, Canvas
+from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, WAIT, Lanes
+from anatomy.judge import rows
+from anatomy.record.showing import current, selectors
+from anatomy.table import units
+from anatomy.table.errors import BadParameter
+
+HABIT = 30.0  # pixels: a habit with its mark
+
+
+class Habit(NamedTuple):
+    """What is called what, and the row and column that have its price in seconds."""
+
+    words: str
+    op: str
+    variant: str
+    column: str = "use_s"
+
+
+def prices(
+    experiment: str,
+    habits: Sequence[Sequence[str]],
+    *,
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """Times of single uses as marks on one logarithmic axis.
+
+        prices("never.costs", [("x.cpu() and back, 4 KiB", "ping-pong 1024", "by way of the CPU")])
+
+    Args:
+        habits: For each mark its words, op and variant, and the column if it is not `use_s`.
+    """
+    showing = current()
+    found = showing.find(experiment, **params)
+    wanted = [Habit(*each) for each in habits]
+
+    def draw() -> str:
+        bars = [(each.words, _price(found.recording.rows, each)) for each in wanted]
+        label = "; ".join(f"{words}: {units.seconds(time, most=2)}" for words, time in bars)
+        return canvas.both(lambda sheet: _bars(sheet, bars), f"The price of one use. {label}.")
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _price(table: Sequence[Mapping[str, Any]], habit: Habit) -> float:
+    row = rows.select(table, op=habit.op, variants=[habit.variant])[0]
+    value = row.get(habit.column)
+    if units.missing(value) or value <= 0:
+        raise BadParameter(f"{habit.op}, {habit.variant} has no positive {habit.column} to draw.")
+    return value
+
+
+def _bars(sheet: Canvas, bars: Sequence[tuple[str, float]]) -> None:
+    desk = sheet.width > 500
+    lane = HABIT if desk else HABIT + 14
+    left = 12 + max(canvas.wide(words) for words, _ in bars) if desk else 1.0
+    right = sheet.width - 56
+    low = floor(min(log10(time) for _, time in bars))
+    high = ceil(max(log10(time) for _, time in bars))
+
+    def at(time: float) -> float:
+        return left + (log10(time) - low) / (high - low) * (right - left)
+
+    bottom = len(bars) * lane + 2
+    for power in range(low, high + 1):
+        x = at(10.0**power)
+        sheet.line((x, 0), (x, bottom), colour=LINE, thick=1)
+        tick = units.seconds(10.0**power, most=1)
+        sheet.words(
+            x, bottom + 14, tick, size=11, anchor="middle" if x > 20 else "start", colour=MUTED
+        )
+    for number, (words, time) in enumerate(bars):
+        top = number * lane + (6 if desk else 18)
+        if desk:
+            sheet.words(left - 8, top + 14, words, anchor="end")
+        else:
+            sheet.words(left, top - 4, words)
+        sheet.line((left, top + 10), (at(time), top + 10), colour=QUIET, thick=1.5)
+        sheet.box(at(time) - 6, top + 4, 12, 12, fill=BAD, round_=6)
+        sheet.words(at(time) + 11, top + 14, units.seconds(time, most=2), bold=True)
+    sheet.words(
+        (left + right) / 2,
+        bottom + 30,
+        "time of one use, log axis",
+        size=11,
+        anchor="middle",
+        colour=MUTED,
+    )
+
+
+# Lane, begin and end in parts of the whole, words; the GPU's are the lower lane.
+STAYS = (
+    (("launch", 0.0, 0.11), ("launch", 0.115, 0.225), ("launch", 0.23, 0.34)),
+    (("x * 2", 0.13, 0.24), ("+ 1", 0.245, 0.355), ("abs", 0.36, 0.47)),
+)
+TRAVELS = (
+    (
+        ("launch", 0.0, 0.11),
+        ("wait, copy", 0.115, 0.37),
+        ("+ 1", 0.375, 0.575),
+        ("copy", 0.58, 0.76),
+        ("launch", 0.765, 0.875),
+    ),
+    (
+        ("x * 2", 0.13, 0.24),
+        ("to host", 0.245, 0.37),
+        ("idle", 0.375, 0.6),
+        ("to GPU", 0.605, 0.76),
+        ("abs", 0.885, 0.995),
+    ),
+)
+# What the trip adds: nothing is computed there, and in the first two nothing at all is done.
+STANDS, COPIES = ("wait, copy", "idle"), ("copy", "to host", "to GPU")
+# What stands in a box that is too narrow for its words.
+SHORT = {"launch": "call", "wait, copy": "wait", "to host": "D2H", "to GPU": "H2D", "x * 2": "× 2"}
+
+
+def trip(experiment: str, *, op: str, caption: str | None = None, **params: Any) -> str:
+    """Three operations that stay on the GPU, and the same with the middle one on the CPU: what
+    host and GPU do, not to scale, and the recorded times.
+
+        trip("never.costs", op="ping-pong 1024")
+    """
+    showing = current()
+    found = showing.find(experiment, **selectors(experiment, params, op, None))
+
+    def draw() -> str:
+        names = ["stay on the GPU", "by way of the CPU"]
+        stay, travel = rows.select(found.recording.rows, op=op, variants=names)
+        times = [units.seconds(row["median_s"], most=3) for row in (stay, travel)]
+        label = (
+            f"Three small operations on the GPU: {times[0]}; the host runs ahead. With the middle "
+            f"one on the CPU: {times[1]}; the host waits, copies, computes and copies back, and "
+            "the GPU is idle meanwhile."
+        )
+        return canvas.both(lambda sheet: _lanes(sheet, times), label)
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _lanes(sheet: Canvas, times: Sequence[str]) -> None:
+    named = ("(x * 2 + 1).abs()", STAYS, GOOD), ("x.cpu() ... .to(device)", TRAVELS, BAD)
+    lanes = Lanes(sheet, until_s=1.0)  # parts of the whole in place of seconds
+    for (code, both, colour), time in zip(named, times, strict=True):
+        top = sheet.height + 13
+        sheet.words(1, top, code, bold=True, code=True)
+        sheet.words(sheet.width - 1, top, time, bold=True, anchor="end", colour=colour)
+        lanes.pair(top + 9)
+        for y, boxes, tone in zip((top + 9, top + 9 + LANE), both, (LAUNCH, KERNEL), strict=True):
+            for words, start, end in boxes:
+                said = words if lanes.fits(words, start, end) else SHORT.get(words, words)
+                stands, fill = words in STANDS, WAIT if words in STANDS + COPIES else tone
+                lanes.box(y, start, end, fill, said, frame=stands)
+        sheet.space(8)
+    sheet.words(lanes.left, sheet.height + 8, "time →, not to scale", size=11, colour=MUTED)

@@ -1,0 +1,102 @@
+"""The parts of a GPU that a kernel meets: multiprocessors, warps, caches, memory."""
+
+from typing import Any
+
+from anatomy.figures import framing
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, MUTED, QUIET, THIRD, Canvas
+from anatomy.judge import limits
+from anatomy.record.showing import current
+from anatomy.table import units
+from anatomy.table.errors import BadParameter
+
+# Threads of a warp, and warps that an SM of this capability keeps ready (NVIDIA, CUDA C++
+# Programming Guide, technical specifications per compute capability).
+THREADS, WARPS = 32, {"7.5": 32, "8.0": 64, "8.6": 48, "8.9": 48, "9.0": 64, "10.0": 64, "12.0": 48}
+
+
+def chip(*, caption: str | None = None) -> str:
+    """The shown machine's multiprocessors around its L2 cache and HBM, one of them enlarged.
+
+    chip(caption="What a kernel meets.")
+    """
+    found = current().find(limits.EXPERIMENT)
+
+    def draw() -> str:
+        machine = found.recording.data["machine"]
+        if not machine.get("sm_count"):
+            raise BadParameter("the recording is not of a GPU.")
+        l2, hbm = (units.byte_count(machine[name]) for name in ("l2_bytes", "memory_bytes"))
+        label = (
+            f"{machine['gpu']}: {machine['sm_count']} multiprocessors share an L2 cache of {l2} "
+            f"and {hbm} of HBM; the CPU launches kernels over a link."
+        )
+        return canvas.both(lambda sheet: _drawn(sheet, machine), label)
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _drawn(sheet: Canvas, machine: dict[str, Any]) -> None:
+    desk = sheet.width > 500
+    left = 92.0 if desk else 0.0
+    if desk:
+        sheet.box(0, 40, 70, 70, edge=MUTED)
+        sheet.words(35, 72, "CPU", anchor="middle", bold=True)
+        sheet.words(35, 88, "launches", anchor="middle", size=10, colour=MUTED)
+        sheet.line((72, 75), (90, 75), colour=BAD, thick=2, arrow=True)
+    right = sheet.width * (0.62 if desk else 1.0)
+    bottom = _multiprocessors(sheet, machine, left, right)
+    l2, hbm = (units.byte_count(machine[name]) for name in ("l2_bytes", "memory_bytes"))
+    for name, fits, colour in (("L2 cache", l2, THIRD), ("HBM", hbm, GOOD)):
+        sheet.box(left, bottom + 8, right - left, 24, fill=colour, opacity=0.28, edge=colour)
+        sheet.words((left + right) / 2, bottom + 24, f"{name}, {fits}", anchor="middle", bold=True)
+        bottom += 32
+    sheet.space(4)
+    _enlarged(sheet, machine, *((right + 24, 14) if desk else (0, sheet.height + 22)))
+
+
+def _multiprocessors(sheet: Canvas, machine: dict[str, Any], left: float, right: float) -> float:
+    count, across = machine["sm_count"], 22 if sheet.width > 500 else 20
+    sheet.words(left, 12, f"{count} SMs", bold=True)
+    sheet.words(
+        left + canvas.wide(f"{count} SMs") + 12,
+        12,
+        "(streaming multiprocessors)",
+        colour=MUTED,
+        size=11,
+    )
+    each = (right - left) / across
+    for at in range(count):
+        x, y = left + (at % across) * each, 20 + (at // across) * each
+        first = at == across - 1
+        sheet.box(x + 1, y + 1, each - 2, each - 2, fill=INK if first else QUIET, opacity=0.7)
+    return 20 + -(-count // across) * each
+
+
+def _enlarged(sheet: Canvas, machine: dict[str, Any], x: float, y: float) -> None:
+    """One multiprocessor: what lies in it, and the warps that wait for their turn."""
+    width = sheet.width - x
+    warps = WARPS.get(machine["capability"])
+    sheet.words(x, y, "One SM", bold=True)
+    y += 8
+    sheet.box(x, y, width - 1, 148, edge=INK)
+    parts = (
+        ("registers", "nearest, private to a thread"),
+        ("shared memory, L1", "shared by the SM's threads"),
+        ("tensor cores", "multiply small tiles of matrices"),
+    )
+    for at, (name, what) in enumerate(parts):
+        top = y + 8 + 26 * at
+        sheet.box(x + 8, top, width - 17, 21, fill=QUIET, opacity=0.3)
+        used = sheet.words(x + 14, top + 14.5, name, bold=True, size=11)
+        if used + canvas.wide(what, 10) + 26 < width:
+            sheet.words(x + used + 24, top + 14.5, what, size=10, colour=MUTED)
+    top = y + 8 + 26 * len(parts) + 6
+    step = (width - 18) / 16
+    for at in range(32):
+        fill = GOOD if at in (3, 9, 17, 28) else QUIET
+        box = x + 8 + (at % 16) * step, top + (at // 16) * 13
+        sheet.box(*box, step - 2, 10, fill=fill, opacity=0.9 if fill == GOOD else 0.45)
+    many = f"up to {warps} warps of {THREADS} threads" if warps else f"warps of {THREADS} threads"
+    said = f"{many}; blue ones issue, the rest wait" if width > 260 else many
+    sheet.words(x + 8, top + 42, said, size=10, colour=MUTED)

@@ -1,0 +1,127 @@
+"""Rows of a matrix in memory, with the marks that a wide load begins on."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from anatomy.figures import framing
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, Canvas
+from anatomy.judge import rows
+from anatomy.record.showing import current, selectors
+from anatomy.table import units
+from anatomy.table.errors import BadParameter
+
+# A load of the widest kind takes so many bytes of a thread, from an address divisible by as many.
+LOAD_BYTES = 16
+# Elements that are drawn, on a desk and on a phone.
+DRAWN = {True: 34, False: 20}
+CELL, LANE = 17.0, 62.0  # pixels: the height of a cell, and of a view with its brackets
+
+
+class View(NamedTuple):
+    """A view of a matrix: how it is written, and where its elements lie, in elements."""
+
+    code: str
+    strides: tuple[int, int]
+    offset: int = 0
+    columns: int = 16  # elements of a row that belong to the view
+
+
+def strides(
+    experiment: str,
+    views: Mapping[str, tuple],
+    *,
+    itemsize: int = 2,
+    op: str | None = None,
+    quantity: str | None = None,
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """Row 0 of each view of a matrix as it lies in memory, a dashed mark every 16 bytes, the loads
+    that fetch it, and how fast the recorded operation is on a large matrix of that layout.
+
+        strides("contiguity.bench", op="matmul", quantity="gpu_warm", views={
+            "contiguous": ("A", (16, 1)), "sliced_offset_view": ("A[:, 1:]", (16, 1), 1, 15)})
+
+    Args:
+        views: Variant of the recording -> its code, its strides of rows and columns, the offset of
+            its first element and the elements of a row, all of a matrix of 16 columns.
+        itemsize: Bytes of an element.
+    """
+    showing = current()
+    found = showing.find(experiment, **selectors(experiment, params, op, quantity))
+    drawn = {name: View(*view) for name, view in views.items()}
+
+    def draw() -> str:
+        table = rows.select(found.recording.rows, op=op, quantity=quantity, variants=list(drawn))
+        said = {row["variant"]: _said(row) for row in table}
+        if missing := [name for name in drawn if name not in said]:
+            raise BadParameter(f"no row of {experiment} is of {', '.join(missing)}.")
+        label = "Row 0 of each view in memory, with 16-byte marks: " + "; ".join(
+            f"{view.code} {said[name]}" for name, view in drawn.items()
+        )
+        return canvas.both(lambda sheet: _rows(sheet, drawn, said, itemsize), f"{label}.")
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    """The time, and how fast that is beside the control."""
+    time = rows.printed(row, "median_s", units.PLAIN_DIGITS)
+    if row["role"] == "control":
+        return time
+    return f"{time}, {rows.speed_in_words(row)}"
+
+
+def _rows(sheet: Canvas, views: Mapping[str, View], said: Mapping[str, str], size: int) -> None:
+    count = DRAWN[sheet.width > 500]
+    cell = (sheet.width - 2) / count
+    for at, (name, view) in enumerate(views.items()):
+        top = at * LANE + 16
+        late = (view.offset * size) % LOAD_BYTES != 0
+        colour = BAD if late else GOOD
+        used = sheet.words(1, top - 3, view.code, bold=True, code=True)
+        rule = f"strides {view.strides}, offset {view.offset}"
+        if sheet.width > 500:
+            sheet.words(used + 12, top - 3, rule, colour=MUTED, size=11)
+        sheet.words(sheet.width - 2, top - 3, said[name], colour=colour, anchor="end", bold=True)
+        _cells(sheet, view, top, cell, count, colour)
+        _marks(sheet, top, cell, count, size)
+        _loads(sheet, view, top + CELL + 9, cell, size, colour)
+
+
+def _cells(sheet: Canvas, view: View, top: float, cell: float, count: int, colour: str) -> None:
+    """Cells of memory; those of the view's row 0 have the number of their column."""
+    step, start = view.strides[1], view.offset
+    of_row = {start + step * column: column for column in range(view.columns)}
+    for address in range(count):
+        x = 1 + address * cell
+        column = of_row.get(address)
+        fill = LINE if column is None else colour
+        sheet.box(x + 0.7, top, cell - 1.4, CELL, fill=fill, opacity=1 if column is None else 0.28)
+        if column is not None and cell > 10:
+            middle = x + cell / 2
+            sheet.words(middle, top + 12.5, str(column), size=9, anchor="middle", colour=INK)
+
+
+def _marks(sheet: Canvas, top: float, cell: float, count: int, size: int) -> None:
+    each = LOAD_BYTES // size
+    for address in range(0, count + 1, each):
+        x = 1 + address * cell
+        sheet.line((x, top - 1), (x, top + CELL + 7), colour=INK, thick=1, dashed=True)
+
+
+def _loads(sheet: Canvas, view: View, y: float, cell: float, size: int, colour: str) -> None:
+    """Under each wide load of the first row of memory what it fetches, if it can be made."""
+    each = LOAD_BYTES // size
+    first = view.offset if view.strides[1] == 1 else 0
+    for number in range(2):
+        start, end = first + number * each, min(first + (number + 1) * each, 16)
+        x0, x1 = 1 + start * cell + 1.5, 1 + end * cell - 1.5
+        sheet.bracket(x0, x1, y + 5, colour)
+        if first % each == 0:
+            text = "16-byte load"
+        else:
+            text = f"begins {first * size} bytes late" if not number else f"{end - start} left"
+        text = text if canvas.wide(text, 10) < x1 - x0 + 8 else ("late" if first % each else "16 B")
+        sheet.words((x0 + x1) / 2, y + 17, text, size=10, anchor="middle", colour=MUTED)

@@ -1,0 +1,1 @@
+"""The ledger of inherited numbers on a page: table and chart."""

@@ -1,0 +1,1 @@
+"""What a machine can do at most, on a page: ceilings, rooflines, curves, machines compared."""

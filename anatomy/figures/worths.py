@@ -1,0 +1,172 @@
+"""What each technique was worth, case by case: a mark for every model or size that was measured."""
+
+import re
+from collections.abc import Iterable, Sequence
+from math import ceil, floor, log2
+from typing import NamedTuple
+
+from anatomy.claims import Result
+from anatomy.figures import framing, techniques
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, PAPER, QUIET, Canvas
+from anatomy.figures.text import frontmatter
+from anatomy.judge.pace import HOST
+from anatomy.record.showing import Found, current
+from anatomy.table import units
+
+ROW, RADIUS = 48.0, 3.6  # pixels
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+class Case(NamedTuple):
+    """The speed-up of one case, whether it was host-bound before, and whether it is decided."""
+
+    speed: float
+    host_bound: bool
+    decided: bool
+
+
+class Worth(NamedTuple):
+    """A technique with its cases, and the gain that was promised, if it was."""
+
+    name: str
+    cases: Sequence[Case]
+    promised: tuple[float, float] | None
+
+
+def worths(*, caption: str | None = None) -> str:
+    """Speed-ups of all techniques of the site on one logarithmic axis: every case a mark, of those
+    that were host-bound before diamonds, and what was promised as a grey bar behind them.
+
+        worths(caption="Each mark is one model or size.")
+    """
+    showing = current()
+    asked = [
+        (each, *techniques.looked_up(showing, page, each))
+        for page, front in frontmatter.of_site(showing).items()
+        for each in front.techniques
+    ]
+
+    def draw() -> str:
+        every = [_worth(each, result, found) for each, result, found in asked]
+        every = [each for each in every if each.cases]
+        if not every:
+            return ""
+        said = "; ".join(
+            f"{each.name} from {units.ratio(min(c.speed for c in each.cases), most=2)} "
+            f"to {units.ratio(max(c.speed for c in each.cases), most=2)}"
+            for each in every
+        )
+        return canvas.both(lambda sheet: _drawn(sheet, every), f"Speed-ups: {said}.")
+
+    recordings = {id(one): one for *_, several in asked for one in several}
+    return framing.exhibit(list(recordings.values()), caption, draw)
+
+
+def _worth(each: frontmatter.Technique, result: Result | None, found: Iterable[Found]) -> Worth:
+    cases = [
+        Case(1 / row["ratio"], base.get("paced_by") == HOST, row["verdict"] in ("faster", "slower"))
+        for row, base in techniques.cases(each, found)
+    ]
+    return Worth(each.name, sorted(cases), _promised(result))
+
+
+def _promised(result: Result | None) -> tuple[float, float] | None:
+    """The least and the most that a claim promises, read from its number, such as `1.2-2×`."""
+    numbers = [float(n) for n in _NUMBER.findall(result.claim.number or "")] if result else []
+    return (
+        (min(numbers), max(numbers)) if len(numbers) == 2 and "×" in result.claim.number else None
+    )
+
+
+def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
+    desk = sheet.width > 500
+    speeds = [case.speed for each in every for case in each.cases]
+    first, last = floor(2 * log2(min(speeds))) / 2, ceil(2 * log2(max(speeds))) / 2
+    names = 190.0 if desk else 0.0
+    left, right = names + 30, sheet.width - 34
+
+    def at(speed: float) -> float:
+        return left + (log2(speed) - first) / (last - first) * (right - left)
+
+    top = _legend(sheet) + 34
+    step = ROW if desk else ROW + 16
+    bottom = top + step * len(every)
+    for power in range(ceil(first), floor(last) + 1, 1 if desk or last - first < 5 else 2):
+        x, one = at(2.0**power), power == 0
+        sheet.line(
+            (x, top - 6), (x, bottom), colour=MUTED if one else LINE, thick=1.2 if one else 1
+        )
+        sheet.words(x, bottom + 14, f"{2.0**power:g}×", colour=MUTED, size=11, anchor="middle")
+    sheet.words(at(1) - 8, top - 10, "slower", colour=MUTED, size=11, anchor="end")
+    sheet.words(at(1) + 8, top - 10, "faster", colour=MUTED, size=11)
+    for number, each in enumerate(every):
+        _row(sheet, top + step * number, step, each, at, names)
+    sheet.words(
+        (left + right) / 2,
+        bottom + 32,
+        "speed-up, log scale",
+        colour=MUTED,
+        size=11,
+        anchor="middle",
+    )
+
+
+def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) -> None:
+    middle = top + step - ROW / 2
+    if names:
+        sheet.paragraph(
+            0, middle - (6 if canvas.wide(each.name) > names else -4), names, each.name, bold=True
+        )
+    else:
+        sheet.words(0, top + 14, each.name, bold=True)
+    if each.promised:
+        x0, x1 = (at(end) for end in each.promised)
+        sheet.box(x0, middle - 9, x1 - x0, 18, fill=QUIET, opacity=0.35)
+    low, high = each.cases[0].speed, each.cases[-1].speed
+    sheet.line((at(low), middle), (at(high), middle), colour=MUTED)
+    taken: list[tuple[float, float]] = []
+    for case in each.cases:
+        x, level = at(case.speed), 0
+        while any(abs(x - other) < 2 * RADIUS and where == level for other, where in taken):
+            level += 1
+        taken.append((x, level))
+        away = (2 * RADIUS - 0.6) * ((level + 1) // 2) * (-1 if level % 2 else 1)
+        _mark(sheet, x, middle + away, case)
+    sheet.words(at(low) - 9, middle + 4, _short(low), colour=MUTED, size=11, anchor="end")
+    sheet.words(at(high) + 9, middle + 4, _short(high), colour=MUTED, size=11)
+
+
+def _mark(sheet: Canvas, x: float, y: float, case: Case) -> None:
+    colour = BAD if case.host_bound else GOOD
+    fill = colour if case.decided else PAPER
+    if case.host_bound:
+        corners = ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0))
+        points = [(x + RADIUS * dx, y + RADIUS * dy) for dx, dy in corners]
+        sheet.shape(*points, fill=fill, edge=colour)
+    else:
+        sheet.box(
+            x - RADIUS, y - RADIUS, 2 * RADIUS, 2 * RADIUS, fill=fill, edge=colour, round_=RADIUS
+        )
+
+
+def _legend(sheet: Canvas) -> float:
+    x, y = 4.0, 8.0
+    for name, case in (
+        ("host-bound before", Case(1, True, True)),
+        ("GPU-bound before", Case(1, False, True)),
+        ("hollow: undecided", Case(1, False, False)),
+    ):
+        if x + canvas.wide(name, 11) + 20 > sheet.width:
+            x, y = 4.0, y + 18
+        _mark(sheet, x, y, case)
+        x += 10 + sheet.words(x + 10, y + 4, name, colour=MUTED, size=11) + 16
+    if x + 110 > sheet.width:
+        x, y = 4.0, y + 18
+    sheet.box(x - 4, y - 6, 14, 12, fill=QUIET, opacity=0.35)
+    sheet.words(x + 16, y + 4, "what was promised", colour=MUTED, size=11)
+    return y
+
+
+def _short(speed: float) -> str:
+    return units.significant(speed, 2)

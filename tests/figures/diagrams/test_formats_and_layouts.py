@@ -1,0 +1,107 @@
+"""Diagrams of mechanisms: drawn for desk and phone, words within the sheet, figures of the rows."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from anatomy import page
+from anatomy.chapters.attention import tiles
+from anatomy.chapters.channels_last import pixels
+from anatomy.chapters.never import trips
+from anatomy.chapters.precision import formats, underflow
+from anatomy.figures.charts.svg import WIDTHS
+from anatomy.figures.diagrams import kernel_rows
+from anatomy.judge import rows
+from anatomy.record import recording
+from anatomy.record.showing import Showing, using
+from anatomy.table import units
+from anatomy.table.errors import BadParameter
+
+ROOT, MACHINE = Path(__file__).parents[3] / "recordings", "nvidia-h200"
+CONVERT = {"convolution": "*fprop*", "convert": "*ToN*Kernel*"}
+LAYOUTS = {"NCHW": "NCHW", "channels_last": "channels_last"}
+ONE = "C=64 inference bf16 N=64"
+PRICES = [("a trip", "ping-pong 1024", "by way of the CPU")]
+# Function of a page, its arguments, and rows whose times stand in it: (experiment, op, variant).
+DRAWN = [
+    (
+        tiles.tiles,
+        {"experiment": "attention.backends", "op": "forward N=8192"},
+        [("attention.backends", "forward N=8192", name) for name in ("manual", "default")],
+    ),
+    (
+        formats.formats,
+        {"experiment": "limits.ceilings", "size": "8192 x 8192 x 8192"},
+        [("limits.ceilings", f"matmul {f}", "8192 x 8192 x 8192") for f in ("fp32", "bf16")],
+    ),
+    (underflow.gradients, {"experiment": "precision.gradients"}, []),
+    (
+        page.kernel_rows,
+        {"experiment": "channels_last.map", "op": ONE, "names": LAYOUTS, "work": "convolution"}
+        | {"kinds": CONVERT},
+        [("channels_last.map", ONE, name) for name in LAYOUTS],
+    ),
+    (
+        pixels.pixels,
+        {"experiment": "channels_last.map", "op": ONE},
+        [("channels_last.map", ONE, name) for name in LAYOUTS],
+    ),
+    (trips.prices, {"experiment": "never.costs", "habits": PRICES}, []),
+    (
+        trips.trip,
+        {"experiment": "never.costs", "op": "ping-pong 1024"},
+        [("never.costs", "ping-pong 1024", "by way of the CPU")],
+    ),
+]
+
+
+def row_of(experiment: str, op: str, variant: str) -> dict:
+    there = recording.find(ROOT, MACHINE, experiment).rows
+    return rows.select(there, op=op, variants=[variant])[0]
+
+
+def drawn(function, options) -> str:
+    with using(Showing(ROOT, MACHINE)):
+        return function(**options)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "shown"), DRAWN, ids=[each[0].__name__ for each in DRAWN]
+)
+def test_it_is_drawn_for_desk_and_phone_with_the_recorded_times(function, options, shown):
+    html = drawn(function, options)
+    sheets = re.findall(r'<svg [^>]*data-(\w+)=""[^>]*viewBox="0 0 (\d+) (\d+)"(.*?)</svg>', html)
+    assert {kind: float(width) for kind, width, _, _ in sheets} == WIDTHS
+    assert re.search(r'role="img" aria-label="[^"]{30,}"', html)
+    times = [units.seconds(row_of(*each)["median_s"], most=3) for each in shown]
+    for _, width, height, inside in sheets:
+        for x, y, size, rest, said in re.findall(
+            r'<text x="([-\d.]+)" y="([-\d.]+)" font-size="([\d.]+)"([^>]*)>([^<]*)<', inside
+        ):
+            room = {"end": (1, 0), "middle": (0.5, 0.5)}.get(
+                (re.search(r'text-anchor="(\w+)"', rest) or [0, ""])[1], (0, 1)
+            )
+            wide = len(said) * float(size) * 0.5
+            assert float(x) - room[0] * wide > -6 and float(x) + room[1] * wide < float(width) + 6
+            assert float(y) <= float(height) and float(size) >= 10, said
+        assert all(time in inside for time in times)
+
+
+def test_scores_are_heads_times_n_squared_in_the_format_of_q():
+    q_bytes = 8 * 1024 * 64 * 2  # heads × N × width in 16 bits
+    assert tiles.score_bytes({"bytes": 4 * q_bytes, "sequence": 1024}, 64) == 8 * 1024**2 * 2
+
+
+def test_kernels_of_a_kind_that_follow_one_another_share_a_box():
+    names = ["nchwToNhwcKernel", "nchwToNhwcKernel", "Memset (Device)", "xmma_fprop", "strange"]
+    kinds = {"convolution": "*fprop*", "convert": "*ToNhwc*|*ToNchw*"}
+    assert kernel_rows.runs(names, kinds) == [("convert", 2), ("convolution", 1), ("other", 1)]
+
+
+def test_what_was_asked_for_must_be_a_kind_and_a_price_must_be_positive():
+    with pytest.raises(BadParameter, match="none of the kinds"):
+        drawn(page.kernel_rows, DRAWN[3][1] | {"work": "matmul"})
+    with pytest.raises(BadParameter, match="no positive"):
+        free = [("none", "ping-pong 1024", "stay on the GPU")]
+        drawn(trips.prices, {"experiment": "never.costs", "habits": free})

@@ -1,0 +1,148 @@
+"""Fusion, launches and causes: both widths are drawn, words stay on the sheet, figures are the
+rows' own."""
+
+import re
+from itertools import pairwise
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from anatomy import page
+from anatomy.chapters.bottlenecks import causes
+from anatomy.chapters.compilation import fusion
+from anatomy.chapters.compilation.chains import elementwise_layer
+from anatomy.chapters.compilation.requirements import LAYERS
+from anatomy.figures.diagrams import lanes, queues
+from anatomy.judge.limits import Ceiling, Ceilings
+from anatomy.record.showing import using
+from anatomy.table import units
+from anatomy.table.errors import AnatomyError, UnknownName
+from tests.chapters.bottlenecks import bottlenecks_rows
+from tests.chapters.compilation import compilation_rows
+from tests.chapters.cuda_graphs import graph_capture_rows
+from tests.fakes import synthetic
+
+CHAIN = {"op": "large elementwise", "layers": LAYERS}
+OPS = {"pointwise 1024": "Short kernels", "pointwise 536870912": "Long kernels"}
+SHOWN = {"copy": "memory", "item in every round": "sync"}
+CALLS = {
+    "fusion": lambda: fusion.fusion("compilation.breaks", **CHAIN),
+    "queues": lambda: page.queues("graph_capture.map", OPS),
+    "graph": lambda: page.queues("graph_capture.map", OPS, graph=True),
+    "causes": lambda: causes.causes(shown=SHOWN),
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    made = tmp_path_factory.mktemp("recordings")
+    for make in (compilation_rows.breaks, graph_capture_rows.chains, bottlenecks_rows.confusion):
+        make(made)
+    synthetic.MAKERS["limits.ceilings"](made)
+    return made
+
+
+def drawn(root, name: str) -> str:
+    with using(synthetic.showing(root=root)):
+        return CALLS[name]()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_it_is_drawn_for_a_desk_and_for_a_phone_with_all_words_on_the_sheet(root, name):
+    html = drawn(root, name)
+    for kind in ("wide", "narrow"):
+        found = re.search(rf'<svg[^>]*data-{kind}=""[^>]*viewBox="0 0 (\d+) (\d+)"', html)
+        width, height = map(int, found.groups())
+        svg = html[found.start() : html.index("</svg>", found.start())]
+        texts = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" font-size="([\d.]+)"', svg)
+        assert texts
+        for x, y, size in texts:
+            assert 0 <= float(x) <= width and 0 < float(y) <= height and float(size) >= 10
+    assert re.search(r'role="img" aria-label="[^"]{40,}"', html)
+
+
+class Counting(TorchDispatchMode):
+    """Counts what eager operations read and write, in tensors of one size."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size, self.kernels, self.trips = size, 0, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        self.kernels += 1
+        self.trips += sum(
+            isinstance(each, torch.Tensor) and each.numel() == self.size for each in (*args, out)
+        )
+        return out
+
+
+def test_the_kernels_drawn_are_those_of_the_layer_that_was_measured():
+    x, weight = torch.randn(64), torch.ones(1)
+    with Counting(64) as counted:
+        elementwise_layer(x, weight)
+    assert counted.kernels == len(fusion.LAYER)
+    assert counted.trips == fusion.trips(1)
+
+
+def test_the_bytes_of_all_trips_and_their_least_time_are_said():
+    row = {"bytes": 2 * 10**9, "median_s": 0.25, "paced_by": "GPU"}
+    copy = Ceiling("copy", 10**12, "B/s", "measured", "here")
+    told = fusion.Told(row, fusion.trips(LAYERS), Ceilings("toy", {"copy": copy}))
+    assert told.moved.endswith(": at least 119 ms")
+    assert told.time == "250 ms"
+    assert fusion.Told(row | {"paced_by": "host"}, 2, None).time == "250 ms (host-bound)"
+
+
+def test_a_chain_without_bytes_is_no_picture(root):
+    with using(synthetic.showing(root=root)), pytest.raises(AnatomyError, match="no bytes"):
+        fusion.fusion("compilation.breaks", op="small products", layers=LAYERS)
+
+
+def desk(html: str) -> str:
+    return html[html.index("data-wide") : html.index("</svg>")]
+
+
+def test_as_many_launches_are_drawn_as_kernels_and_one_for_the_graph(root):
+    wide = desk(drawn(root, "graph"))
+    assert wide.count(f'fill="{lanes.LAUNCH}"') == len(OPS) * (20 + 1)
+    assert wide.count(f'fill="{lanes.KERNEL}"') == len(OPS) * (20 + 20)
+
+
+def test_the_gpu_is_idle_only_where_the_host_paces_and_else_the_cpu_is_free(root):
+    wide = desk(drawn(root, "graph"))
+    assert wide.count("GPU idle: ") == 1 and wide.count("stroke-dasharray") == 3
+
+
+CHAINS = {
+    "host-bound": queues.Chain(20, 20, 9.0, 2.0, 182.0, True),
+    "GPU-bound": queues.Chain(20, 20, 9.0, 64.0, 1300.0, False),
+    "graph": queues.Chain(20, 1, 9.0, 1.0, 22.0, False),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_kernels_follow_their_launches_and_end_when_the_chain_does(name):
+    chain = CHAINS[name]
+    queued, ran = chain.queued(), chain.ran()
+    assert len(ran) == chain.kernels and len(queued) == chain.launches
+    assert ran[-1][1] <= chain.total_s * (1 + 1e-9)
+    assert ran[-1][1] > 0.95 * chain.total_s
+    assert all(end <= start * (1 + 1e-9) for (_, end), (start, _) in pairwise(ran))
+    if chain.launches > 1:
+        assert all(ran[at][0] >= queued[at][1] for at in range(chain.kernels))
+
+
+def test_a_name_has_the_share_of_its_workload_and_others_say_so(root):
+    html = drawn(root, "causes")
+    assert f"item in every round: GPU idle {units.percent(0.4)}" in html
+    assert f"copy: {units.percent(0.1)} of the bandwidth" in html
+    names = [leaf.name for branch in causes.BRANCHES for leaf in branch.leaves]
+    left = [name for name in names if name not in SHOWN.values()]
+    assert html.count("no workload was built for it") == 2 * len(left)
+
+
+def test_a_workload_that_was_not_recorded_is_an_error(root):
+    with using(synthetic.showing(root=root)), pytest.raises(UnknownName, match="workload"):
+        causes.causes(shown={"a guess": "memory"})
