@@ -119,7 +119,9 @@ anything = st.one_of(
 
 
 @seed(SEED)
-@settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 @given(asked=st.sampled_from(ALL), value=anything)
 def test_anything_at_all_is_taken_as_declared_or_refused_in_a_sentence(asked, value):
     print(f"SEED = {SEED}")
