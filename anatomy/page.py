@@ -132,6 +132,7 @@ def kernels(
     quantity: str | None = None,
     rows: Sequence[str] | None = None,
     caption: str | None = None,
+    labels: Mapping[str, str] | None = None,
     **params: Any,
 ) -> str:
     """The GPU kernels that one call of each variant launches, by short name.
@@ -141,13 +142,17 @@ def kernels(
     Args:
         quantity: Kernels do not depend on it, so by default the first.
         rows: Variants shown, in this order.
+        labels: What variants are called, as in `show`.
     """
     params = selectors(experiment, params, op, quantity)
     found = current().find(experiment, **params)
     chosen = {"op": op, "quantity": quantity, "variants": rows}
-    return framing.exhibit(
-        found, caption, lambda: figures.kernels(figures.rows_of(found, None, **chosen))
-    )
+
+    def draw() -> str:
+        table = figures.rows_of(found, None, **chosen)
+        return figures.kernels(figures.called(table, labels))
+
+    return framing.exhibit(found, caption, draw)
 
 
 def command(experiment: str, *, options: Iterable[str] | None = None, **params: Any) -> str:

@@ -6,6 +6,7 @@ Cells of fewer blocks than an interval of 95 % takes are left out, and so is wha
 
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from html import escape
 
 from anatomy.claims import Result, evaluate
@@ -120,7 +121,8 @@ def _memory(each: Technique, found: Iterable[Found]) -> str:
                 shares.append(row[column] / base[column])
     if not shares:
         return tables.NONE
-    return f'{_from_to(shares, units.ratio)} <span class="spot">{MEMORY[column]}</span>'
+    span = _from_to(shares, partial(units.ratio, most=2))
+    return f'{span} <span class="spot">{MEMORY[column]}</span>'
 
 
 def _once(each: Technique, found: Iterable[Found]) -> str:
@@ -135,5 +137,6 @@ def _once(each: Technique, found: Iterable[Found]) -> str:
 
 
 def _from_to(values: Sequence[float], printed) -> str:
-    low, high = printed(min(values)), printed(max(values))
+    # A number stays on one line with its unit, however narrow the column.
+    low, high = (printed(end(values)).replace(" ", "\N{NO-BREAK SPACE}") for end in (min, max))
     return low if low == high else f"{low} to {high}"

@@ -260,7 +260,7 @@ def test_a_page_that_is_not_there_leads_to_those_that_are(opened, built):
 def test_the_stylesheets_name_every_colour_in_both_schemes():
     from anatomy.figures.charts import grammar, loglog, plain
 
-    css = (DOCS / "assets" / "figures.css").read_text()
+    css = (DOCS / "assets" / "charts.css").read_text()
     used = {*grammar.SERIES, grammar.TEXT, grammar.MUTED, grammar.GRID, grammar.BAND}
     used |= {grammar.TONE}
     used |= {colour for colour, _ in (*plain.MARKS.values(), *loglog.VERDICTS.values())}

@@ -106,7 +106,7 @@ def _samples(call: Found, table: Sequence[Row]) -> str:
             bands.append(series | ends | {"hover": f"median over the blocks {span}"})
     label = "Raw samples by block, with the median of each block and the interval of their median."
     drawn = svg.Drawing("clouds.samples", (points, bands, f"time, {unit}"))
-    return svg.chart([("", drawn)], label) + figures.twin(tables.times(shown), unfold=True)
+    return svg.chart([("", drawn)], label) + figures.twin(tables.times(shown))
 
 
 def _table(sheet: Sheet) -> str:

@@ -138,7 +138,11 @@ def ratio_axis(
         kind, axis = "linear", alt.Axis(tickCount=ticks)
     said = [noise_said(noise[0], domain, noise[1], log=log)] if noise and noise[0] else []
     scale = alt.Scale(type=kind, domain=domain, nice=False, zero=False)
-    return {"scale": scale, "axis": axis, "title": [title, *said] if said else title}
+    lines = [title, *said]
+    if noise and len(f"{title}, log scale") * CHARACTER > noise[1]:  # an axis too short for it
+        name, opened, interval = title.partition(" (")
+        lines = [name, f"{opened.strip()}{interval}", *said] if opened else lines
+    return {"scale": scale, "axis": axis, "title": lines if len(lines) > 1 else title}
 
 
 def log_scale(low: float, high: float, **how: Any) -> alt.Scale:

@@ -96,7 +96,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     under = grammar.on([{"at": left, "value": bottom, "text": limits["name"]}], x=x, y=y)
     beside = {"align": "left", "baseline": "middle", "dx": 44, "dy": -8, "color": MUTED}
     # At the right end of a roof nothing else is in the way of its words.
-    ends = grammar.on(_labels(roofs), x=alt.value("width"), y=y)
+    ends = grammar.on(_labels(roofs, short=width <= DESK), x=alt.value("width"), y=y)
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
     calls = []
     for side, align, away in (("<", "left", 9), (">=", "right", -9)):
@@ -206,11 +206,12 @@ def powers_of_ten(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(first, last + 1)]
 
 
-def _labels(roofs: Data) -> list[dict[str, Any]]:
-    """What stands over each roof; roofs too close for two lines of text share one."""
+def _labels(roofs: Data, *, short: bool) -> list[dict[str, Any]]:
+    """What stands over each roof, in `short` its name alone; roofs too close for two lines of text
+    share one."""
     labels: list[dict[str, Any]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
-        text = f"{roof['series']} {roof['text']}"
+        text = roof["series"] if short else f"{roof['series']} {roof['text']}"
         if labels and labels[-1]["value"] < CLOSE * roof["peak"]:
             labels[-1]["text"] += f", {text}"
         else:

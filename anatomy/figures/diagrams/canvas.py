@@ -18,6 +18,7 @@ PAPER = "var(--md-default-bg-color)"
 FONT, CODE_FONT = "system-ui, sans-serif", "ui-monospace, SFMono-Regular, Menlo, monospace"
 # Size of the words, and how wide a letter of them is.
 WORDS, LETTER, CODE_LETTER = 12.0, 0.53, 0.602
+BOLD, CAPITAL = 0.08, 0.2  # what a bold letter takes beyond that, and a bold capital beyond both
 
 
 class Canvas:
@@ -91,7 +92,7 @@ class Canvas:
         look |= {"font_family": CODE_FONT} if code else {}
         look |= {"text_anchor": anchor} if anchor != "start" else {}
         self._add(_tag("text", text, x=x, y=y, **look), y + 4)
-        return wide(text, size, code=code)
+        return wide(text, size, code=code, bold=bold)
 
     def paragraph(
         self, x: float, y: float, width: float, text: str, *, size: float = WORDS, **how
@@ -100,7 +101,7 @@ class Canvas:
         lines, current = [], ""
         for word in text.split():
             longer = f"{current} {word}".strip()
-            if current and wide(longer, size) > width:
+            if current and wide(longer, size, bold=how.get("bold", False)) > width:
                 lines.append(current)
                 longer = word
             current = longer
@@ -150,9 +151,12 @@ def _path(points: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def wide(text: str, size: float = WORDS, *, code: bool = False) -> float:
+def wide(text: str, size: float = WORDS, *, code: bool = False, bold: bool = False) -> float:
     """About how many pixels a text takes."""
-    return len(text) * size * (CODE_LETTER if code else LETTER)
+    if code:  # letters of one width, bold or not
+        return len(text) * size * CODE_LETTER
+    beyond = BOLD * len(text) + CAPITAL * sum(map(str.isupper, text)) if bold else 0.0
+    return (len(text) * LETTER + beyond) * size
 
 
 def both(draw: Callable[[Canvas], None], label: str) -> str:

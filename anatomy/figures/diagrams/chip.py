@@ -57,14 +57,8 @@ def _drawn(sheet: Canvas, machine: dict[str, Any]) -> None:
 
 def _multiprocessors(sheet: Canvas, machine: dict[str, Any], left: float, right: float) -> float:
     count, across = machine["sm_count"], 22 if sheet.width > 500 else 20
-    sheet.words(left, 12, f"{count} SMs", bold=True)
-    sheet.words(
-        left + canvas.wide(f"{count} SMs") + 12,
-        12,
-        "(streaming multiprocessors)",
-        colour=MUTED,
-        size=11,
-    )
+    used = sheet.words(left, 12, f"{count} SMs", bold=True)
+    sheet.words(left + used + 12, 12, "(streaming multiprocessors)", colour=MUTED, size=11)
     each = (right - left) / across
     for at in range(count):
         x, y = left + (at % across) * each, 20 + (at // across) * each
@@ -79,7 +73,7 @@ def _enlarged(sheet: Canvas, machine: dict[str, Any], x: float, y: float) -> Non
     warps = WARPS.get(machine["capability"])
     sheet.words(x, y, "One SM", bold=True)
     y += 8
-    sheet.box(x, y, width - 1, 148, edge=INK)
+    frame = y
     parts = (
         ("registers", "nearest, private to a thread"),
         ("shared memory, L1", "shared by the SM's threads"),
@@ -98,5 +92,6 @@ def _enlarged(sheet: Canvas, machine: dict[str, Any], x: float, y: float) -> Non
         box = x + 8 + (at % 16) * step, top + (at // 16) * 13
         sheet.box(*box, step - 2, 10, fill=fill, opacity=0.9 if fill == GOOD else 0.45)
     many = f"up to {warps} warps of {THREADS} threads" if warps else f"warps of {THREADS} threads"
-    said = f"{many}; blue ones issue, the rest wait" if width > 260 else many
-    sheet.words(x + 8, top + 42, said, size=10, colour=MUTED)
+    said = f"{many}; blue ones issue, the rest wait"
+    below = sheet.paragraph(x + 8, top + 42, width - 17, said, size=10, colour=MUTED)
+    sheet.box(x, frame, width - 1, below - frame - 2, edge=INK)

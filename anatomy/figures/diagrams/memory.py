@@ -84,7 +84,7 @@ def _rate(level: Level) -> str:
 
 def _bars(sheet: Canvas, levels: list[Level]) -> None:
     most = max(each.bytes_per_s for each in levels)
-    beside = canvas.wide("00.0 TB/s") + 10
+    beside = canvas.wide("00.0 TB/s", bold=True) + 10
     for level in levels:
         top = sheet.height + (20 if sheet.height else 12)
         used = sheet.words(0, top, level.name, bold=True)

@@ -15,7 +15,8 @@ from anatomy.table.errors import BadParameter
 LOAD_BYTES = 16
 # Elements that are drawn, on a desk and on a phone.
 DRAWN = {True: 34, False: 20}
-CELL, LANE = 17.0, 62.0  # pixels: the height of a cell, and of a view with its brackets
+# Pixels: the height of a cell, and of a view with its brackets; on a phone its speed has a line.
+CELL, LANE, SAID = 17.0, 74.0, 17.0
 
 
 class View(NamedTuple):
@@ -74,17 +75,21 @@ def _said(row: Mapping[str, Any]) -> str:
 
 
 def _rows(sheet: Canvas, views: Mapping[str, View], said: Mapping[str, str], size: int) -> None:
-    count = DRAWN[sheet.width > 500]
+    desk = sheet.width > 500
+    count, lane = DRAWN[desk], LANE if desk else LANE + SAID
     cell = (sheet.width - 2) / count
     for at, (name, view) in enumerate(views.items()):
-        top = at * LANE + 16
+        top = at * lane + (16 if desk else 16 + SAID)
+        title = top - 3 if desk else top - 3 - SAID
         late = (view.offset * size) % LOAD_BYTES != 0
         colour = BAD if late else GOOD
-        used = sheet.words(1, top - 3, view.code, bold=True, code=True)
+        used = sheet.words(1, title, view.code, bold=True, code=True)
         rule = f"strides {view.strides}, offset {view.offset}"
-        if sheet.width > 500:
-            sheet.words(used + 12, top - 3, rule, colour=MUTED, size=11)
-        sheet.words(sheet.width - 2, top - 3, said[name], colour=colour, anchor="end", bold=True)
+        if desk:
+            sheet.words(used + 12, title, rule, colour=MUTED, size=11)
+            sheet.words(sheet.width - 2, title, said[name], colour=colour, anchor="end", bold=True)
+        else:
+            sheet.words(1, top - 3, said[name], colour=colour, bold=True)
         _cells(sheet, view, top, cell, count, colour)
         _marks(sheet, top, cell, count, size)
         _loads(sheet, view, top + CELL + 9, cell, size, colour)

@@ -5,15 +5,14 @@ from collections.abc import Sequence
 
 from anatomy import claims
 from anatomy.claims import Result
-from anatomy.figures.charts import grammar
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import INK, MUTED, PAPER, QUIET, Canvas
 
 # Verdicts from left to right, and their colours.
 TONES = {
-    claims.HOLDS: grammar.BETTER,
+    claims.HOLDS: "var(--chart-better)",
     claims.ONLY_WHERE: "var(--mixed)",
-    claims.FAILS: grammar.WORSE,
+    claims.FAILS: "var(--chart-worse)",
     claims.INCONCLUSIVE: QUIET,
 }
 LANE, BAR = 20.0, 14.0  # pixels: a topic's line, and its bar

@@ -5,7 +5,7 @@ import pytest
 from anatomy.chapters.ladder.claims import goals
 from anatomy.claims import evaluate
 from tests.chapters.ladder import ladder_rows
-from tests.chapters.ladder.test_pages import changed, root
+from tests.chapters.ladder.shown.test_pages import changed, root
 from tests.fakes import synthetic
 
 __all__ = ["root"]  # the recordings of all three widths

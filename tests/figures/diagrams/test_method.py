@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import pytest
-from tests.figures.diagrams.test_waits import drawn
 
 from anatomy import claims
 from anatomy.chapters.harnesses import interleaved
@@ -11,6 +10,7 @@ from anatomy.figures.diagrams.topics import OTHERS, topics
 from anatomy.record.showing import using
 from anatomy.table.errors import BadParameter
 from tests.chapters.harnesses import contests
+from tests.chapters.sync_points.test_drawings import drawn
 from tests.fakes import synthetic
 
 

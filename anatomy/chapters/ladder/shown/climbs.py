@@ -15,6 +15,7 @@ from anatomy.table import units
 
 DESK, ROW, TALL = 500, 31.0, 46.0  # pixels: a wider sheet is a desk's; a row on it, and on a phone
 LABELS, SHARES, SPEED = 202.0, 46.0, 84.0  # pixels beside the plot of a desk
+VALUE = 34.0  # pixels of a time, which stands right of the mark of a slower way
 BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
 TICKS = [base * 10.0**power for power in range(-3, 5) for base in (1, 2, 5)]
@@ -105,7 +106,9 @@ def _draw(sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], uni
     desk = sheet.width > DESK
     ends = [*(step.time for step in steps), *limits.values()]
     shares = SHARES if any(step.share for step in steps) else 0.0
-    left, right = (LABELS + 36, sheet.width - shares - SPEED) if desk else (42, sheet.width - 10)
+    left, right = (LABELS + 36, sheet.width - shares - SPEED) if desk else (54, sheet.width - 10)
+    if any(step.verdict == "slower" for step in steps):
+        right -= VALUE
     span = 1.06
     axis = Axis(left, right, min(ends) / span, max(ends) * span)
     top = _key(sheet, steps, desk)

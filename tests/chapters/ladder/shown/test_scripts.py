@@ -8,7 +8,7 @@ import pytest
 import anatomy
 from anatomy.chapters.ladder import rungs
 
-FOLDER = Path(__file__).parents[3] / "snippets" / "ladder"
+FOLDER = Path(__file__).parents[4] / "snippets" / "ladder"
 # Transformer Engine is not installed here.
 ALONE = ("0_baseline", "1_cublas", "2_sdpa", "3_compile", "5_fastest")
 
