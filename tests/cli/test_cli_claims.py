@@ -89,5 +89,5 @@ def test_typed_figures_are_status_1_with_their_places(run, monkeypatch):
     assert run("prose", "ledger.md")[0] == 0
     monkeypatch.setattr(prose, "on_pages", lambda docs, pages: ["a.md:3: the figure"])
     status, out, _ = run("prose")
-    assert status == 1 and out.endswith("\na.md:3: the figure\n")
+    assert status == 1 and out.endswith("a.md:3: the figure\n")
     assert run("prose", "nope.md")[0] == 2

@@ -31,7 +31,7 @@ MISSING = (None, nan, pd.NA, pd.NaT, np.float64("nan"))
         (2e-6, 1e-6, inf, "2.00 µs [1.00, ∞]"),
         (inf, 3.0, inf, "∞ s [3, ∞]"),
         (inf, inf, inf, "∞ s [∞, ∞]"),
-        (0.0, -0.004, 0.004, "0.000 s [-0.004, 0.004]"),
+        (0.0, -0.004, 0.004, "0 s [-0.004, 0.004]"),
     ],
 )
 def test_a_time_has_the_digits_its_interval_pays_for(x, low, high, text):

@@ -21,6 +21,10 @@ WORDS, LETTER, CODE_LETTER = 12.0, 0.53, 0.602
 BOLD, CAPITAL = 0.08, 0.2  # what a bold letter takes beyond that, and a bold capital beyond both
 
 
+# Smaller letters are not read on a phone, where a sheet is drawn a little smaller than it is.
+LEAST = 10.5
+
+
 class Canvas:
     """What is drawn, `width` pixels wide and as high as what is on it."""
 
@@ -87,6 +91,7 @@ class Canvas:
     ) -> float:
         """Text on the line `y`; returns about how wide it is. `anchor` is `start`, `middle` or
         `end`."""
+        size = max(size, LEAST)
         look = {"font_size": size, "fill": colour}
         look |= {"font_weight": 600} if bold else {}
         look |= {"font_family": CODE_FONT} if code else {}
