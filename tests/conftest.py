@@ -8,6 +8,8 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,11 +23,21 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for each in (signal.SIGHUP, signal.SIGQUIT):
     signal.signal(each, signal.SIG_DFL)
 # Files that take longest, which two processes are to begin with.
-FIRST = ("record/test_experiments", "measure/method/test_edits", "browser/test_browser")
-FIRST += ("test_contributing", "diagnosis/test_script_diagnosis", "record/test_recorder")
-FIRST += ("site/test_hooks", "test_wheel")
+FIRST = ("record/test_experiments", "browser/test_browser", "measure/method/test_edits")
+FIRST += ("test_contributing", "chapters/harnesses/test_harnesses", "chapters/ladder/test_fp8")
+FIRST += ("measure/method/test_method", "site/test_hooks", "test_house", "test_wheel")
 MANY = 1000  # tests: some of them compile
-LONG_S = 0.2
+LONG_S = 0.2  # what a test that takes as long has loaded is worth putting aside
+
+
+def pytest_configure(config):
+    """The package does not change: its files are read once a process, and who edits them does so on
+    a copy."""
+    from anatomy.record import signatures
+
+    kept = ExitStack()
+    kept.enter_context(signatures.unchanging())
+    config.add_cleanup(kept.close)
 
 
 def pytest_collection_modifyitems(items):
@@ -136,9 +148,10 @@ def warm(_warm, monkeypatch):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def the_package_does_not_change():
-    """Its files are read once a process; who edits them does so on a copy."""
-    from anatomy.record import signatures
+def commands_are_built_once():
+    """For each package, whose commands follow from its sources."""
+    from typer import main
 
-    with signatures.unchanging():
-        yield
+    from anatomy.cli import app
+
+    app.build, main.get_command = cache(app.build), cache(main.get_command)

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer.main
 from typer.main import get_command
 
 from anatomy import cli
@@ -28,9 +27,7 @@ EVERY = dict(commands(APP))
 
 @pytest.fixture
 def run(monkeypatch, capfd):
-    """Run a command in this process, with the application that was built above."""
-    monkeypatch.setattr(typer.main, "get_command", lambda _: APP)
-    monkeypatch.setattr("anatomy.cli.app.build", lambda _: None)
+    """Run a command in this process."""
 
     def call(*words, stdout=None):
         with monkeypatch.context() as changed:

@@ -4,6 +4,7 @@ Nothing is listed here by name: what to ask follows from what each experiment de
 """
 
 import math
+import os
 import random
 import re
 import subprocess
@@ -21,6 +22,7 @@ from anatomy.record.signatures import FLAGS, Parameter, Signature
 from anatomy.table.errors import BadParameter
 
 SEED = random.SystemRandom().randrange(2**32)  # in the report of a failure, to be set here
+EXAMPLES = 2000 if os.environ.get("THOROUGH") else 500
 EXPERIMENTS = signatures.experiments()
 ALL = [(each, p) for each in EXPERIMENTS.values() for p in each.parameters]
 NUMBERS = [(each, p) for each, p in ALL if p.type in (int, float) and p.choices is None]
@@ -117,7 +119,9 @@ anything = st.one_of(
 
 
 @seed(SEED)
-@settings(max_examples=2000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 @given(asked=st.sampled_from(ALL), value=anything)
 def test_anything_at_all_is_taken_as_declared_or_refused_in_a_sentence(asked, value):
     print(f"SEED = {SEED}")

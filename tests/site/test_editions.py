@@ -9,6 +9,8 @@ import pytest
 
 from anatomy import claims, page
 from anatomy.claims import ledger
+from anatomy.figures.charts import svg
+from anatomy.figures.text import frontmatter
 from anatomy.record import failures, recording
 from anatomy.record.showing import Asked, Showing, using
 from anatomy.site import building, editions
@@ -143,6 +145,42 @@ def test_the_root_shows_this_gpu_host_and_the_published_ones_follow(root, monkey
     assert '<span class="tag elsewhere"' in drawn.text
     assert f"{BENCH}: missing. It has not been measured." in "\n".join(drawn.gaps)
     assert "not measured" not in "".join(made.draw(f"{SLUG}/a.md", block(SHOW), 0).pictures)
+
+
+def test_every_page_of_the_site_has_an_edition_of_a_machine_that_lacks_most_of_it(
+    tmp_path, monkeypatch
+):
+    """A figure of the published machine stands in for each that the other lacks."""
+    first = "nvidia-h200"
+    root = copytree(CHECKOUT / "recordings", tmp_path / "recordings")
+    own = ("limits.", "contiguity.", "tensor_layout.", "alignment.")
+    second_machine.copied(root, first, root, lambda name: name.startswith(own), 1.5)
+    monkeypatch.setenv("ANATOMY_RECORDINGS", str(root))
+    monkeypatch.setenv("ANATOMY_MODE", "replay")
+    monkeypatch.setattr(svg, "picture", lambda *_: "<svg></svg>")  # drawn by other tests
+    pages = list(frontmatter.pages_in(CHECKOUT / "docs"))
+    made = building.prepare(
+        pages,
+        addresses={name: f"{name.removesuffix('.md')}/" for name, _ in pages},
+        checkout=CHECKOUT,
+        shown_machine=first,
+        published=[SLUG],
+        here=lambda: None,
+        record=lambda *_: None,
+    )
+    drawn = {name: made.draw(f"{SLUG}/{name}", text, 0) for name, text in pages}
+    assert [told for each in drawn.values() for told in each.wrong] == []
+    limits, precision = (
+        each.text + "".join([*each.printed.values(), *each.pictures])
+        for each in (drawn["limits.md"], drawn["axioms/precision.md"])
+    )
+    here, there = (
+        float(re.search(r'title="copy, measured[^>]*>([\d.]+) TB', html)[1])
+        for html in (made.draw("limits.md", dict(pages)["limits.md"], 0).text, limits)
+    )
+    assert here == pytest.approx(1.5 * there, rel=0.01) and "strip-elsewhere" not in limits
+    assert "<b>NVIDIA H200</b>: not measured on this machine yet" in precision
+    assert 'class="notice gap"' not in precision and 'class="gap-inline"' not in precision
 
 
 def test_a_machine_is_called_what_its_recordings_say(root, tmp_path):

@@ -129,7 +129,7 @@ def derived() -> set[str]:
 
     row = {"median_s": 1.0, "low_s": 0.9, "high_s": 1.1, "bytes": 1, "limit": "copy"}
     row |= {f"ratio{over}{end}": 1.0 for over in ("", "_before") for end in ("", "_low", "_high")}
-    return {*rows.derived(row, None), *judge.STANDING} - set(row)
+    return {*rows.derived(row, None), *judge.PROCESSES, *judge.STANDING} - set(row)
 
 
 def texts_of(folder: str) -> set[str]:

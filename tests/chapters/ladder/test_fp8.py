@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 
 FOLDER = Path(__file__).parents[3] / "snippets" / "ladder"
-WIDTH, LAYERS, B, T = 128, 3, 2, 32
+WIDTH, LAYERS, B, T = 128, 2, 2, 32
 
 
 def script(name: str) -> ModuleType:
@@ -64,7 +64,8 @@ def strays(found: torch.Tensor, exact: torch.Tensor) -> float:
 ALLOWED = {"bf16": 2**-6, "fp8": 2**-3}
 
 
-@pytest.mark.parametrize("way", script("5_fastest").WAYS)
+# On a CPU no way has a graph.
+@pytest.mark.parametrize("way", [w for w in script("5_fastest").WAYS if "without a graph" not in w])
 def test_every_way_of_rung_5_has_the_gradients_of_rung_0(way, problem, wanted, quick):
     fastest = script("5_fastest")
     model = fastest.build(WIDTH, LAYERS, "cpu")
@@ -158,13 +159,8 @@ print("equal")
 def test_the_kernel_casts_as_the_operators_do():
     pytest.importorskip("triton")
     code = CASTS.format(path=str(FOLDER / "5_fastest.py"))
-    ran = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    told = {"env": os.environ | {"TRITON_INTERPRET": "1"}, "capture_output": True, "text": True}
+    ran = subprocess.run([sys.executable, "-c", code], check=False, **told)
     assert ran.stdout.strip() == "equal", ran.stderr[-2000:]
 
 
@@ -335,7 +331,7 @@ def test_each_weight_of_rung_4_goes_where_it_belongs(engine, problem, wanted):
     assert float(loss) == pytest.approx(float(wanted[0]), rel=2**-8)
     assert strays(gradients(model), wanted[1]) < ALLOWED["bf16"]
     assert engine.recipes == [None]
-    assert [layer.given["layer_number"] for layer in model] == [1, 2, 3]
+    assert [layer.given["layer_number"] for layer in model] == [1, 2]
 
 
 def test_each_way_of_rung_4_asks_for_its_recipe(engine, problem):
