@@ -114,7 +114,7 @@ def _tools() -> str:
 def _told(part: Any) -> Iterator[str]:
     """What a specification has its marks tell a reader who points at them."""
     if isinstance(part, dict):
-        yield from [part["hover"]] if isinstance(part.get("hover"), str) else []
+        yield from filter(None, [part.get("hover")])
         part = list(part.values())
     if isinstance(part, list | tuple):
         for each in part:
