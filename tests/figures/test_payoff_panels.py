@@ -116,9 +116,10 @@ def test_panels_side_by_side_keep_their_order_and_one_key(root):
     html = call("payoff", of(root), **narrow)
     Balance(html)
     assert 'class="chart abreast" style="--abreast: 2"' in html
-    titles = re.findall(r'<div><p class="panel">(\w+)</p><svg[^>]*data-wide', html)
+    titles = re.findall(r'<div><p class="panel">(\w+)</p><svg[^>]*data-both', html)
     assert titles == ["compiled", "graphed"] and html.count('<p class="key">') == 1
-    widths = re.findall(r'<svg[^>]*data-wide[^>]*? width="(\d+)', html)
+    widths = re.findall(r'<svg[^>]*data-both[^>]*? width="(\d+)', html)
+    assert "data-narrow" not in html, "a phone shows the same pictures"
     assert len(widths) == 2 and all(int(width) <= svg.share(2) for width in widths)
     assert "abreast" not in call("payoff", of(root), **MAP | TWO)
     assert "abreast" not in call("payoff", of(root), **narrow | {"variant": "compiled"})

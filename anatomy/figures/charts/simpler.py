@@ -22,6 +22,7 @@ HANDED_DOWN = (
     *("stroke-linecap", "text-anchor", "font-family", "font-size", "font-weight", "font-style"),
 )
 MARKS = ("path", "rect", "line", "circle")
+FEW = 3  # neighbours of one look from which a group of their own pays
 LABEL = "aria-label"  # of a mark: what a reader is told who points at it
 NUMBER = r"(-?[\d.]+)"
 _SHIFT = re.compile(rf"translate\({NUMBER},{NUMBER}\)")
@@ -33,13 +34,12 @@ def simpler(svg: str, told: Collection[str]) -> str:
     """The same picture, without the namespaces that a page's markup does not need. Of the labels
     of marks only those that are to be `told` stay: the converter gives others words of its own."""
     root = ElementTree.fromstring(re.sub(r' xmlns(?::\w+)?="[^"]*"', "", svg))
-    for part in root.iter():
+    for part in root.iterfind(".//*"):
         for name in [name for name in part.attrib if name == "role" or name.startswith("aria-")]:
             if part.tag not in MARKS or name != LABEL or part.get(LABEL) not in told:
                 del part.attrib[name]
-    root[:] = [each for part in root for each in _kept(part, painted=False)]
     _bare(root)
-    _hand_up(root)
+    _settle(root, [each for part in root for each in _kept(part, painted=False)])
     return ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
 
 
@@ -55,8 +55,7 @@ def _kept(part: Element, *, painted: bool) -> Iterator[Element]:
         if _drawn(part, painted):
             yield _placed(part)
         return
-    part[:] = _merged([each for child in part for each in _kept(child, painted=painted)])
-    _hand_up(part)
+    _settle(part, [each for child in part for each in _kept(child, painted=painted)])
     if not len(part):
         return
     alone = part[0] if len(part) == 1 and part[0].tag == "g" else None
@@ -143,6 +142,23 @@ def _join(outer: Element, inner: Element) -> bool:
     x, y = (float(first[n]) + float(second[n]) for n in (1, 2))
     inner.set("transform", f"translate({x:.6g},{y:.6g})")
     return True
+
+
+def _settle(group: Element, parts: list[Element]) -> None:
+    """Give a group its children: what all have in common is the group's, and what several beside
+    each other have in common that of a group of their own."""
+    group[:] = _merged(parts)
+    _hand_up(group)
+    found: list[Element] = []
+    for look, some in groupby(group, lambda part: [part.get(name) for name in HANDED_DOWN]):
+        same = list(some)
+        if len(same) < FEW or not any(look):
+            found += same
+            continue
+        found.append(Element("g"))
+        found[-1].extend(same)
+        _hand_up(found[-1])
+    group[:] = found
 
 
 def _hand_up(group: Element) -> None:
