@@ -63,11 +63,10 @@ def chart(
         wide, narrow = share(abreast), WIDTHS["narrow"]
         first = picture(drawing, wide, folder)
         if narrow - wide in range(NEARLY):  # of several abreast a phone shows the same
-            part += _picture(showing, first, "both", [])
+            part += _picture(showing, telling(first, "")[0], "both")
         else:
-            told = list(dict.fromkeys(_MARK.findall(first)))
-            part += _picture(showing, first, "wide", [])
-            part += _picture(showing, picture(drawing, narrow, folder), "narrow", told)
+            both = telling(first, picture(drawing, narrow, folder))
+            part += "".join(_picture(showing, *each) for each in zip(both, WIDTHS, strict=True))
         parts.append(f"<div>{part}</div>" if abreast > 1 else part)
     side_by_side = f' abreast" style="--abreast: {abreast}' if abreast > 1 else ""
     start = f'<div class="chart{side_by_side}" role="img" aria-label="{escape(label)}">'
@@ -121,18 +120,24 @@ def _told(part: Any) -> Iterator[str]:
             yield from _told(each)
 
 
-def _picture(showing: Showing, svg: str, kind: str, told: Sequence[str]) -> str:
-    """One picture with ids of its own on this page. Its marks say what they tell, which a browser
-    shows on hover, or where among what the marks of the other picture have `told` that is: so it
-    stands on the page once."""
+def telling(wide: str, narrow: str) -> tuple[str, str]:
+    """Both pictures, whose marks say what they tell: on a desk in a title, which a browser shows on
+    hover; on a phone by the number of the same text there, so that it stands on the page once."""
+    number = {text: at for at, text in enumerate(dict.fromkeys(_MARK.findall(wide)))}
+    narrow = _MARK.sub(
+        lambda at: f' data-m="{number[at[1]]}"' if at[1] in number else at[0], narrow
+    )
+    titled = r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>"
+    wide, narrow = (_MARK.sub("", _LABELLED.sub(titled, each)) for each in (wide, narrow))
+    return wide, narrow
+
+
+def _picture(showing: Showing, svg: str, kind: str) -> str:
+    """One picture with ids of its own on this page."""
     mine = showing.unique("c" + sha256(svg.encode()).hexdigest()[:8])
     for name in set(re.findall(r'\bid="([^"]+)"', svg)):
         used = rf'(\bid="|url\(#|href="#){re.escape(name)}(?=[")])'
         svg = re.sub(used, rf"\g<1>{mine}-{name}", svg)
-    number = {text: at for at, text in enumerate(told)}
-    svg = _MARK.sub(lambda at: f' data-m="{number[at[1]]}"' if at[1] in number else at[0], svg)
-    svg = _LABELLED.sub(r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>", svg)
-    svg = _MARK.sub("", svg)
     return svg.replace("<svg ", f'<svg aria-hidden="true" focusable="false" data-{kind}="" ', 1)
 
 
