@@ -123,10 +123,9 @@ def _told(part: Any) -> Iterator[str]:
 def telling(wide: str, narrow: str) -> tuple[str, str]:
     """Both pictures, whose marks say what they tell: on a desk in a title, which a browser shows on
     hover; on a phone by the number of the same text there, so that it stands on the page once."""
-    number = {text: at for at, text in enumerate(dict.fromkeys(_MARK.findall(wide)))}
-    narrow = _MARK.sub(
-        lambda at: f' data-m="{number[at[1]]}"' if at[1] in number else at[0], narrow
-    )
+    texts = dict.fromkeys(_MARK.findall(wide))
+    numbers = {text: f' data-m="{at}"' for at, text in enumerate(texts)}
+    narrow = _MARK.sub(lambda found: numbers.get(found[1], found[0]), narrow)
     titled = r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>"
     wide, narrow = (_MARK.sub("", _LABELLED.sub(titled, each)) for each in (wide, narrow))
     return wide, narrow
