@@ -35,7 +35,7 @@ RECORDED = "nvidia-h200"
 # but for THOROUGH=1.
 FEW = PAGES if os.environ.get("THOROUGH") else ("", CHARTS, "ledger/")
 # What can be seen of an open page: its heading, how often it has each id, of each chart the
-# pictures that show, and how wide it is.
+# pictures that show, how wide it is, and which words of pictures are cut or on one another.
 SEEN = """() => {
   const shows = e => e.checkVisibility({visibilityProperty: true})
     && e.getBoundingClientRect().height > 0;
@@ -47,7 +47,7 @@ SEEN = """() => {
     ids,
     charts: [...document.querySelectorAll(charts)].map(chart =>
       [...chart.querySelectorAll('svg')].filter(shows)
-        .map(svg => [svg.dataset.wide !== undefined, svg.getBoundingClientRect().height])),
+        .map(svg => ['both' in svg.dataset ? null : 'wide' in svg.dataset, svg.getBoundingClientRect().height])),
     width: document.documentElement.scrollWidth,
     small: [...document.querySelectorAll('.chart svg[data-narrow] text')]
       .filter(t => t.getBoundingClientRect().width > 0)
@@ -55,6 +55,22 @@ SEEN = """() => {
                 * t.ownerSVGElement.getBoundingClientRect().width
                 / t.ownerSVGElement.viewBox.baseVal.width)
       .filter(size => size < 10),
+    words: [...document.querySelectorAll('.chart svg')].flatMap(svg => {
+      const all = svg.getBoundingClientRect();
+      if (!all.width) return [];
+      const texts = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim())
+        .map(t => [t.textContent, t.getBoundingClientRect(), t.getScreenCTM().b !== 0]);
+      const cut = texts.filter(([, box]) => box.left < all.left - 2 || box.right > all.right + 2
+        || box.top < all.top - 2 || box.bottom > all.bottom + 2).map(([text]) => `cut: ${text}`);
+      // The box of slanted words is larger than they are.
+      const upright = texts.filter(([, , slanted]) => !slanted);
+      const shared = (a, b, low, high) => Math.min(a[high], b[high]) - Math.max(a[low], b[low]);
+      const covered = upright.flatMap(([text, box], at) => upright.slice(at + 1)
+        .filter(([, other]) => shared(box, other, 'left', 'right') > 4
+                               && shared(box, other, 'top', 'bottom') > 5)
+        .map(([other]) => `${text} on ${other}`));
+      return [...cut, ...covered];
+    }),
   };
 }"""
 
@@ -130,9 +146,10 @@ def looked_at(page, *, wide: bool) -> dict:
     seen = page.evaluate(SEEN)
     assert seen["heading"], "no heading shows"
     assert [i for i, count in seen["ids"].items() if count > 1] == []
+    assert seen["words"] == [], "words of a picture that nobody can read"
     for chart in seen["charts"]:
         assert chart, "neither the wide nor the narrow picture shows"
-        assert {kind for kind, _ in chart} == {wide}
+        assert {kind for kind, _ in chart} <= {wide, None}
         assert chart[0][1] > 60, "the height of a chart"
     return seen
 

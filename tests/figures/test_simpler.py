@@ -71,6 +71,13 @@ def test_groups_within_groups_keep_their_place():
     assert "rotate(9)" in turned and "translate(3,4.5)" in turned
 
 
+def test_a_text_has_its_place_and_its_lines_have_theirs_within_it():
+    place = 'transform="translate(7,8.5)" fill="r"'
+    assert 'x="7" y="8.5"' in drawn(f"<text {place}>a</text>")
+    lines = f'<text {place}><tspan x="0">a</tspan><tspan x="0" dy="12">b</tspan></text>'
+    assert 'transform="translate(7,8.5)"' in drawn(lines) and drawn(lines).count('x="0"') == 2
+
+
 def test_a_circle_is_one_and_an_ellipse_or_a_part_of_one_is_not():
     found = drawn(f'<path transform="translate(7,8.5)" d="{DOT}" fill="red"/>')
     assert found == '<g fill="none"><circle fill="red" cx="7" cy="8.5" r="4.18"/></g>'

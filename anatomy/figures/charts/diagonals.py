@@ -52,7 +52,7 @@ def against(
     extent = {"minExtent": beside, "maxExtent": beside}
     y = alt.Y("value:Q", title="measured", scale=up.drawn(), axis=_axis(up, unit, **extent))
     colours, shapes = zip(*VERDICTS.values(), strict=True)
-    how = {"symbolOpacity": 1, "columnPadding": 14, "columns": 5 if wide else 2}
+    how = {"symbolOpacity": 1, "columnPadding": 24, "columns": 5 if wide else 2}
     where = grammar.legend(**how, values=words) if words else None
     colour, shape = grammar.series(list(VERDICTS), where, "verdict", colours, shapes)
     layers = []

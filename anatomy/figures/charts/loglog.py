@@ -127,7 +127,7 @@ def claimed(points: Data, *, width: int) -> Spec:
     ends = grammar.ends_of(data, "claimed_low", "claimed_high", "low", "high")
     low, high = min(ends) / 1.2, max(ends) * 1.2
     there = [word for word in VERDICTS if any(point["verdict"] == word for point in data)]
-    where = grammar.legend(there, width)
+    where = grammar.legend(there, width - grammar.label_width(data, width))
     colours, shapes = zip(*(VERDICTS[word] for word in there), strict=True)
     colour, shape = grammar.series(there, where, "verdict", colours, shapes)
     times = "format(datum.value, '~g') + '×'"

@@ -86,7 +86,8 @@ def _bare(part: Element) -> None:
 def _placed(part: Element) -> Element:
     """A circle as one, and a text at its place."""
     place = _SHIFT.fullmatch(part.get("transform", ""))
-    if part.tag == "text" and place and not {"x", "y"} & part.attrib.keys():
+    # Lines of a text have their places within it.
+    if part.tag == "text" and place and not len(part) and not {"x", "y"} & part.attrib.keys():
         del part.attrib["transform"]
         part.attrib |= {n: at for n, at in zip("xy", place.groups(), strict=True) if at != "0"}
     round_ = _CIRCLE.fullmatch(part.get("d", "")) if part.tag == "path" else None
