@@ -47,7 +47,8 @@ SEEN = """() => {
     ids,
     charts: [...document.querySelectorAll(charts)].map(chart =>
       [...chart.querySelectorAll('svg')].filter(shows)
-        .map(svg => ['both' in svg.dataset ? null : 'wide' in svg.dataset, svg.getBoundingClientRect().height])),
+        .map(svg => ['both' in svg.dataset ? null : 'wide' in svg.dataset,
+                     svg.getBoundingClientRect().height])),
     width: document.documentElement.scrollWidth,
     small: [...document.querySelectorAll('.chart svg[data-narrow] text')]
       .filter(t => t.getBoundingClientRect().width > 0)
