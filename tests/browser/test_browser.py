@@ -179,6 +179,24 @@ def test_text_of_charts_and_strips_stands_out_from_the_page(opened, setting):
     assert [each for each in contrasts if each[1] < 4.5] == []  # WCAG 2.1, 1.4.3
 
 
+def test_letters_of_pictures_are_the_pages_own_and_code_is_set_as_code(opened):
+    page = opened(CHARTS, "light")
+    found = page.evaluate(
+        """() => [...document.querySelectorAll('.chart svg text')].map(text => {
+          const style = getComputedStyle(text);
+          return [style.fontFamily, style.paintOrder, text.textContent];
+        })"""
+    )
+    body, code = (
+        page.evaluate("name => getComputedStyle(document.body).getPropertyValue(name)", name)
+        for name in ("--md-text-font-family", "--md-code-font-family")
+    )
+    families = {family.replace(" ", "") for family, *_ in found}
+    assert families == {re.sub(r"\s", "", each) for each in (body, code)}
+    assert {order.partition(" ")[0] for _, order, _ in found} == {"stroke"}
+    assert any("sliced" in text for family, _, text in found if "mono" in family)
+
+
 def test_a_folded_table_opens_without_a_script(opened):
     page = opened(CHARTS, "no script")
     fold = page.locator("details.twin").first
