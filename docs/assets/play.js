@@ -39,7 +39,7 @@
     }
     if (!pictures.some(([[, marks]]) => marks.size)) return;
     const ring = make("div", chart, { className: "ring", hidden: true });
-    const told = make("div", chart, { className: "told", role: "status", hidden: true });
+    const told = make("div", chart, { className: "told", role: "status" });
     const table = chart.parentElement.querySelector("details.twin table");
     let at = null;
     chart.setAttribute("role", "group");
@@ -70,11 +70,11 @@
       if (at?.text === mark?.text && at?.panel === mark?.panel) return;
       for (const row of at ? rowsOf(at.text) : []) row.classList.remove("at");
       at = mark;
-      ring.hidden = told.hidden = !mark;
+      ring.hidden = !mark;
+      told.replaceChildren(); // it stays, or a screen reader would not read out what comes next
       if (!mark) return;
       for (const row of rowsOf(mark.text)) row.classList.add("at");
       const [name, ...rest] = mark.text.split(": ");
-      told.replaceChildren();
       make("b", told, { textContent: name });
       if (rest.length) told.append(` ${rest.join(": ")}`);
       const frame = chart.getBoundingClientRect(), { left, top, right, bottom } = mark.box;
