@@ -105,7 +105,8 @@ def _roof(row: Row, share: float | None, ceilings: Ceilings) -> str:
     own = rows.derived(row, ceilings)
     if units.missing(own.get("share")):
         return ""
-    return f"{units.percent(own['share'])} of {own['share_of']}"
+    name = own["share_of"].removeprefix(machine.MATMUL)
+    return f"{units.percent(own['share'])} of the {name} peak"
 
 
 def _peak(ceilings: Ceilings) -> float:
