@@ -95,19 +95,15 @@ def _of_ceiling(table: Table, least: float) -> Finding:
         case(share.at_least(least), share)
     return cases.finding(
         f"{best['variant']} reaches {share.text} of the best product: {reached} of {top} "
-        f"({product['variant']}).{_masked(best, share.value)}"
+        f"({product['variant']}).{_masked(best)}"
     )
 
 
-def _masked(best: Row, share: float) -> str:
+def _masked(best: Row) -> str:
     """The same share without the half of attention that the causal mask hides."""
-    width, sequence = best.get("width"), best.get("sequence")
-    if not width or not sequence:
+    if units.missing(share := best.get("executed_share")):
         return ""
-    # 24 C^2 + 4 C T for each token and layer, of which 2 C T are masked.
-    left = 1 - 2 * sequence / (24 * width + 4 * sequence)
-    percent = units.percent(left * share)
-    return f" Without the half of attention that the mask hides it is {percent}."
+    return f" Without the half of attention that the mask hides it is {units.percent(share)}."
 
 
 def _besides_attention(ours: Row, theirs: Row) -> str:
