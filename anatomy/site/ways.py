@@ -10,7 +10,7 @@ _SET = re.compile(
 )
 _NAME = re.compile(r"<label\b[^>]*>(.*?)</label>", re.DOTALL)
 _BLOCK = '<div class="tabbed-block">'
-_CODE = '<div class="highlight">'
+_CODE = re.compile(r'\s*<div class="(?:[\w-]+ )*highlight">')
 
 
 def in_sight(html: str) -> str:
@@ -20,7 +20,7 @@ def in_sight(html: str) -> str:
     for found in _SET.finditer(html):
         names = _NAME.findall(found["labels"])
         begins = _blocks(html, found.end(), len(names))
-        code = all(html[begin:].lstrip().startswith(_CODE) for begin in begins)
+        code = all(_CODE.match(html, begin) for begin in begins)
         if len(begins) != len(names) or len(names) > MOST or not code:
             continue
         parts += [

@@ -15,6 +15,7 @@ def page(*tabs: tuple[str, str]) -> str:
         for name, inside in tabs
     )
     settings = {"pymdownx.tabbed": {"alternate_style": True}}
+    settings["pymdownx.highlight"] = {"pygments_lang_class": True}
     return markdown.markdown(text, extensions=EXTENSIONS, extension_configs=settings)
 
 
@@ -26,7 +27,8 @@ def test_each_way_is_named_over_its_own_code():
     html = ways.in_sight(page(code("Careless"), code("Careful, and quick")))
     assert 'class="tabbed-set ways tabbed-alternate"' in html
     named = re.findall(
-        r'<p class="way"[^>]*>(.*?)</p><div class="highlight">', html.replace("\n", "")
+        r'<p class="way"[^>]*>(.*?)</p><div class="language-python highlight">',
+        html.replace("\n", ""),
     )
     assert [re.sub("<[^>]*>", "", name) for name in named] == ["Careless", "Careful, and quick"]
     assert re.sub(r'\n<p class="way".*?</p>| ways', "", html) == page(
