@@ -189,8 +189,8 @@ def seen(text: str, without: set[int]) -> Iterator[tuple[int, str]]:
 
 
 def _words(node: ast.AST) -> Iterator[ast.Constant]:
-    """The texts in a block's code that a reader sees. Others name what is shown: an experiment, a
-    row, a column; they are what a call is given in place, or under a keyword that holds no words."""
+    """The texts in a block's code that a reader sees. Others name what is shown, an experiment, a
+    row or a column: they are what a call is given in place, or under a keyword without words."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node
     elif isinstance(node, ast.keyword) and node.arg == LABELS and isinstance(node.value, ast.Dict):
