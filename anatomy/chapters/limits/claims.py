@@ -17,7 +17,7 @@ WAYS = ("t.item()", "print(t)", "t.cpu()")
 
 
 def _faster(table: Table, dtype: str, than: str) -> tuple[Measured, str]:
-    """Best rate of products in one format over another's, and both in words."""
+    """Best rate of matmuls in one format over another's, and both in words."""
     rates = [best(table, f"matmul {each}", "flops") for each in (dtype, than)]
     texts = [units.rate(r.value, "FLOP/s", r.low, r.high) for r in rates]
     return quotient(*rates), f"{dtype} {texts[0]}, {than} {texts[1]}"
@@ -25,20 +25,20 @@ def _faster(table: Table, dtype: str, than: str) -> tuple[Measured, str]:
 
 @claim(CEILINGS)
 def half_precision_beats_fp32(ceilings: Table) -> Finding:
-    """Best rate of fp16 and bf16 products over that of fp32, TF32 or not, is at least 2."""
+    """Best rate of fp16 and bf16 matmuls over that of fp32, TF32 or not, is at least 2."""
     cases = Cases()
     for dtype, than in product(("fp16", "bf16"), ("fp32", "tf32")):
         with cases.at(format=dtype, over=than) as case:
             ratio, _ = _faster(ceilings, dtype, than)
             case(ratio.at_least(2.0), ratio, f"{dtype} over {than} {ratio.text}")
-    return cases.finding(f"Products at their best: {cases.said()}. {cases.tally(2.0, 4.0)}")
+    return cases.finding(f"Matmuls at their best: {cases.said()}. {cases.tally(2.0, 4.0)}")
 
 
 @claim(CEILINGS)
 def fp8_doubles_fp16(ceilings: Table) -> Finding:
-    """Best rate of fp8 products is twice that of fp16 or more, within 10 %, quantizing apart."""
+    """Best rate of fp8 matmuls is twice that of fp16 or more, within 10 %, quantizing apart."""
     ratio, rates = _faster(ceilings, "fp8", "fp16")
-    seen = f"Products at their best: {rates}, which is {ratio.text}."
+    seen = f"Matmuls at their best: {rates}, which is {ratio.text}."
     return answer(ratio.at_least(2 * (1 - NEAR)), seen, ratio)
 
 
