@@ -125,7 +125,7 @@ def test_on_a_machine_without_fp8_a_claim_about_it_says_why(tmp_path):
 def test_a_figure_of_another_card_is_judged_on_that_card_alone(tmp_path):
     synthetic.MAKERS["limits.ceilings"](tmp_path)
     here = verdict("hbm-bandwidth", root=tmp_path)
-    assert here.word == claims.NOT_MEASURABLE and "That is an A100." in here.evidence
+    assert here.word == claims.NOT_MEASURABLE and "of an A100" in here.evidence
     (file,) = (tmp_path / synthetic.MACHINE / "limits.ceilings").glob("*.json")
     data = json.loads(file.read_text())
     data["machine"]["gpu"] = "NVIDIA A100-SXM4-80GB"

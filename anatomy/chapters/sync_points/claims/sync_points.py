@@ -281,10 +281,12 @@ def readback_share_falls(bench: Table) -> Finding:
     )
     shortest, share = loops[0][0], share_of(loops[0][1])
     if shortest is not first and share.high < most.low:
-        evidence += " Behind shorter ones, which are host-bound, it takes less: "
+        evidence += " Behind shorter ones, where the host is the bottleneck, it takes less: "
         evidence += f"{_told(share)} at {_time_and_side(shortest)}."
     elif shortest is not first:
-        evidence += f" Behind the shortest, which are host-bound, it takes {_told(share)}."
+        evidence += (
+            f" Behind the shortest, where the host is the bottleneck, it takes {_told(share)}."
+        )
     ends = [most.within(LEVELS[0], 1.0), least.at_most(LEVELS[-1])]
     outcome = False if False in ends else None if None in ends else True
     if outcome is None and ends[1] is None:
