@@ -29,7 +29,7 @@ def exponentials(showing: Showing, op: str, spec: str) -> str:
     machine = found.recording.data["machine"]
     row = rows.select(found.recording.rows, op=op)[0]
     if (seconds := least_s(row, found.params["head_width"], machine)) is None:
-        return spans.gap_because(f"not known of capability {machine.get('capability')}")
+        return spans.gap_because(f"the rate of exponentials of {machine.get('gpu')} is not known")
     origin = f"one exponential for each score at {EXPONENTIALS[machine['capability']]} a clock of "
     origin += f"each SM, at {machine['max_sm_clock_mhz']} MHz; {op} of {BACKENDS}"
     return spans.figure("measured", units.seconds(seconds, most=2), origin) + spans.marks(found)
@@ -39,7 +39,8 @@ def least_s(row: Row, head_width: int, machine: Mapping[str, Any]) -> float | No
     """Seconds of a row's exponentials, by the units for them alone; None where their rate on this
     machine is not known. Each score has 4 D FLOPs in the two matmuls, and one exponential."""
     per_clock = EXPONENTIALS.get(str(machine.get("capability")))
-    if per_clock is None:
+    clock = machine.get("max_sm_clock_mhz")
+    if per_clock is None or units.missing(clock):
         return None
-    a_second = per_clock * machine["sm_count"] * machine["max_sm_clock_mhz"] * 1e6
+    a_second = per_clock * machine["sm_count"] * clock * 1e6
     return row["flops"] / (4 * head_width) / a_second

@@ -10,6 +10,7 @@
     [[seed:fp16-2048.matmul.sliced_offset_view | ratio]]  a figure that the seed published
     [[machine:gpu]]  [[machine:torch]]              what the figures were made on
     [[target:power]]  [[target:power | found]]      a target of the harnesses' comparison
+    [[l2:copy]]  [[exponentials:forward N=8192]]    what chapters reckon (their references.py)
     [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
     [[index: Techniques]]  pages of a section, by what their front matter says
 
