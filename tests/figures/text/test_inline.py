@@ -191,7 +191,7 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
     text = shown("claim:slice-doubles-fp16")
     number = claims.evaluate(page, "slice-doubles-fp16").measured.text
     assert unescape(text) == (
-        "In fp16 at 2048 the sliced view takes 1.99 times as long in a product. · claimed 1.99×"
+        "In fp16 at 2048 the sliced view takes 1.99 times as long in a matmul. · claimed 1.99×"
         f" · here {number} · ✓holds · evidence"
     )
     html = inline.render(page, "claim:slice-doubles-fp16")
