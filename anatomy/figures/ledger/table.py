@@ -157,15 +157,9 @@ def _cell(head: str, key: float | None, text: str) -> str:
 
 
 def _seen(result: Result) -> str:
-    """The measured number with its interval, or the span of its cases; and what it is."""
-    seen = result.measured
-    if seen is None:
-        return tables.NONE
-    text = tables.lighter(seen.text)
-    if seen.cases > 1:
-        ends = text.rpartition(" in ")[0]
-        text = f'{escape(seen.middle)} <span class="ci">median of {seen.cases}: {ends}</span>'
-    return text + _remark(result.claim.measures)
+    """The measured number, and what it is."""
+    number = tables.measured(result.measured)
+    return number if number == tables.NONE else number + _remark(result.claim.measures)
 
 
 def _remark(text: str) -> str:
