@@ -38,10 +38,23 @@ BRANCHES = (
         "There are gaps without a kernel: what is done in them?",
         (
             Leaf(
-                bottleneck.INPUT, "the CPU prepares the next batch, or it is copied", "idle_share", "GPU idle {}"
+                bottleneck.INPUT,
+                "the CPU prepares a batch, or it is copied",
+                "idle_share",
+                "GPU idle {}",
             ),
-            Leaf(bottleneck.SYNC, "the CPU waits for a result of the GPU", "idle_share", "GPU idle {}"),
-            Leaf(bottleneck.LAUNCH, "the CPU launches kernels, one by one", "idle_share", "GPU idle {}"),
+            Leaf(
+                bottleneck.SYNC,
+                "the CPU waits for a result of the GPU",
+                "idle_share",
+                "GPU idle {}",
+            ),
+            Leaf(
+                bottleneck.LAUNCH,
+                "the CPU launches kernels, one by one",
+                "idle_share",
+                "GPU idle {}",
+            ),
         ),
         BAD,
     ),
