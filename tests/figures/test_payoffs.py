@@ -249,7 +249,14 @@ def test_a_coordinate_that_is_zero_somewhere_has_no_logarithm_and_no_interpolati
 
 @pytest.mark.parametrize(
     ("pays", "last"),
-    [("yyyyn", 3), ("yyyynn", 3), ("yyyyy", None), ("yyynn", None), ("yyyyny", None), ("nyyyy", None)],
+    [
+        ("yyyyn", 3),
+        ("yyyynn", 3),
+        ("yyyyy", None),
+        ("yyynn", None),
+        ("yyyyny", None),
+        ("nyyyy", None),
+    ],
 )
 def test_a_row_of_coordinates_that_pay_is_told_by_its_end(pays, last):
     line = [SimpleNamespace(x=2.0**at, pays=each == "y") for at, each in enumerate(pays)]

@@ -35,7 +35,7 @@ class Branch(NamedTuple):
 
 BRANCHES = (
     Branch(
-        "There are gaps without a kernel: what is done in them?",
+        "Gaps without a kernel: what fills them?",
         (
             Leaf(
                 bottleneck.INPUT,
@@ -59,7 +59,7 @@ BRANCHES = (
         BAD,
     ),
     Branch(
-        "There are none: which limit are the kernels near?",
+        "No gaps: which limit are the kernels near?",
         (
             Leaf(bottleneck.COMPUTE, "FLOP/s of the tensor cores", "flop_share", "{} of the peak"),
             Leaf(bottleneck.MEMORY, "bandwidth of HBM", "byte_share", "{} of the bandwidth"),
