@@ -11,12 +11,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 Batches = list[tuple[Tensor, Tensor]]
+Epoch = tuple[float, float]  # the mean of the loss, and the number of wrong answers
 
 BATCHES = 8
 
 
 # --8<-- [start:careless]
-def careless(model: nn.Module, batches: Batches, device: str) -> tuple[float, float]:
+def careless(model: nn.Module, batches: Batches, device: str) -> Epoch:
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     losses, wrong = [], 0
     for x, y in batches:
@@ -37,7 +38,7 @@ def careless(model: nn.Module, batches: Batches, device: str) -> tuple[float, fl
 
 
 # --8<-- [start:careful]
-def careful(model: nn.Module, batches: Batches, device: str) -> tuple[float, float]:
+def careful(model: nn.Module, batches: Batches, device: str) -> Epoch:
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     total, wrong = torch.zeros(2, device=device)
     for step, (x, y) in enumerate(batches, start=1):  # pinned memory
