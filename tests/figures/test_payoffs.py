@@ -2,12 +2,13 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from anatomy import page
 from anatomy.figures.text.inline import render
-from anatomy.figures.tradeoffs import breakeven, growth
+from anatomy.figures.tradeoffs import breakeven, growth, payoffs
 from anatomy.figures.tradeoffs.breakeven import Wanted
 from anatomy.judge import rows
 from anatomy.record.showing import PageError, Showing, using
@@ -244,6 +245,25 @@ def test_a_coordinate_that_is_zero_somewhere_has_no_logarithm_and_no_interpolati
     made.recorded(tmp_path, table)
     told = text(call("payoff", of(tmp_path), **LINE | {"x": "error"}))
     assert "compiled is shown to pay at error 0, 0.0625, 0.188; not at" in told
+
+
+@pytest.mark.parametrize(
+    ("pays", "last"),
+    [
+        ("yyyyn", 3),
+        ("yyyynn", 3),
+        ("yyyyy", None),
+        ("yyynn", None),
+        ("yyyyny", None),
+        ("nyyyy", None),
+    ],
+)
+def test_a_row_of_coordinates_that_pay_is_told_by_its_end(pays, last):
+    line = [SimpleNamespace(x=2.0**at, pays=each == "y") for at, each in enumerate(pays)]
+    assert payoffs._last_paying(line) == last
+    for cell in line:
+        cell.x = str(cell.x)
+    assert payoffs._last_paying(line) is None, "texts have no order"
 
 
 def test_where_nothing_was_measured_the_figure_says_why_in_each_cell(tmp_path):

@@ -283,6 +283,9 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
         said += f"{' and '.join(each)}."
     elif known and counted:
         said = _needs(known, wanted)
+    elif few != no and (last := _last_paying(known)) is not None:
+        upto, first = (label(wanted.x, known[at].x) for at in (last, last + 1))
+        said = f"is shown to pay up to {name} {upto}; not from {first} on."
     elif yes and no:
         said = f"is shown to pay at {name} {yes}; not at {no}"
         said += ", where blocks are too few for a verdict." if few == no else "."
@@ -294,6 +297,14 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     said += f" Too few blocks for a verdict at {few}." if few and not (yes and few == no) else ""
     how = "counted" if counted else "measured"
     return escape(said + (f" Not {how} at {never}; the table says why." if never else ""))
+
+
+def _last_paying(known: Sequence[Cell]) -> int | None:
+    """Where a row of more than three paying numbers ends, if it is the first and the only one."""
+    count = sum(cell.pays for cell in known)
+    numbers = all(breakeven.is_number(cell.x) for cell in known)
+    one = all(cell.pays for cell in known[:count])
+    return count - 1 if numbers and one and 3 < count < len(known) else None
 
 
 def _needs(known: Sequence[Cell], wanted: Wanted) -> str:
