@@ -139,6 +139,10 @@ def _drawn(lanes: Lanes, y: float, chain: Chain, count: int) -> float:
         return y + 2 * LANE + 22
     done = queued[-1][1]
     waiting = sum(start >= done for start, _ in ran)
-    said = f"{waiting} wait in the queue; CPU free" if chain.launches > 1 else "CPU free"
-    lanes.box(y, done, min(ran[-1][1], lanes.until_s), QUIET, said, frame=True)
+    end = min(ran[-1][1], lanes.until_s)
+    said = "CPU free"
+    if chain.launches > 1:
+        said = f"{waiting} wait in the queue; CPU free"
+        said = said if lanes.fits(said, done, end) else f"{waiting} wait"
+    lanes.box(y, done, end, QUIET, said, frame=True)
     return y + 2 * LANE + 2
