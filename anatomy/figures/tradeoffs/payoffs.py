@@ -221,8 +221,7 @@ def _key(words: Sequence[str], edges: int, wanted: Wanted, *, few: bool) -> str:
         parts += [] if counted else ["no break-even between neighbours"]
     elif shown_at:
         every = "every" if all(shown_at) else "no"
-        line = "" if counted else "no break-even: "
-        parts.append(f"{line}{gain} in {every} cell {'counted' if counted else 'measured'}")
+        parts.append(f"{gain} in {every} cell {'counted' if counted else 'measured'}")
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 
