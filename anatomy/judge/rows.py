@@ -204,8 +204,9 @@ NEARLY = 1.1  # up to this factor an undecided ratio reads `about as fast`
 def speed_in_words(row: Mapping[str, Any], column: str = "ratio") -> str:
     """A ratio of times as a sentence says it, in one direction: `5.9× slower`, `2.1× faster`.
 
-    Two digits, and below a factor of 1.1 `3% slower`. `as fast` where the verdict is `same` or the
-    interval lies within 2 %; what is undecided says so, or reads `about as fast`. A column that is
+    Two digits, and below a factor of 1.1 `3% slower`. `as fast` where the verdict is `same`, or
+    undecided and the interval within 2 %; else what is undecided says so, or reads `about as fast`.
+    A column that is
     no ratio of times, or a row without a verdict on it, is a BadParameter.
     """
     if column not in SPEEDS:
@@ -218,13 +219,13 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio") -> str:
     factors = [each if units.missing(each) or not is_speed else 1 / each for each in factors]
     ratio, *ends = factors
     size = max(ratio, 1 / ratio)
-    within = ends and not any(units.missing(end) for end in ends)
+    within = word == "undecided" and ends and not any(units.missing(end) for end in ends)
     if word == "same" or (within and max(max(end, 1 / end) for end in ends) <= 1 + AS_FAST):
         return "as fast"
     if word == "undecided" and size <= NEARLY:
         return "about as fast"
     times = units.significant(size, 2)
-    factor = f"{times}×" if float(times) >= NEARLY else f"{round((size - 1) * 100) or 1}%"
+    factor = f"{times}×" if float(times) >= NEARLY else f"{units.significant(100 * (size - 1), 1)}%"
     said = f"{factor} {'slower' if ratio > 1 else 'faster'}"
     return f"{said} (undecided)" if word == "undecided" else said
 

@@ -184,7 +184,9 @@ def test_rows_may_be_compared_with_each_other_within_one_operation_and_quantity(
         (1.21, "undecided", "1.2× slower (undecided)"),
         (1 / 1.21, "undecided", "1.2× faster (undecided)"),
         (1.001, "same", "as fast"),
-        (1.012, "slower", "as fast"),  # its interval lies within 2 %
+        (1.012, "undecided", "as fast"),  # its interval lies within 2 %
+        (1.012, "slower", "1% slower"),  # a verdict is never worded as its opposite
+        (1.0034, "slower", "0.3% slower"),
     ],
 )
 def test_a_ratio_is_worded_by_its_verdict(ratio, verdict, said):

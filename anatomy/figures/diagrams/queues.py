@@ -16,8 +16,8 @@ from anatomy.table.errors import BadParameter
 LOOP, GRAPH = "eager", "graph"
 NEEDED = ("links", "kernel_s", "enqueue_s", "median_s")
 # How many kernels are drawn where not all are, on a desk and on a phone; and of kernels that pace
-# the chain how many, so that its launches are still to be seen.
-FIRST, PACING = {True: 8, False: 5}, 3.2
+# the chain how many, so that its launches are still to be seen, and who waits once they are done.
+FIRST, PACING = {True: 8, False: 5}, 5.5
 
 
 class Chain(NamedTuple):
@@ -125,7 +125,9 @@ def _panels(sheet: Canvas, shown: Mapping[str, Sequence[Chain]], whole: bool) ->
 
 def _drawn(lanes: Lanes, y: float, chain: Chain, count: int) -> float:
     """Both lanes of a chain, and who waits; returns where they end."""
-    queued, ran = chain.queued()[:count], chain.ran()[:count]
+    queued, ran = chain.queued(), chain.ran()
+    if chain.host_bound:
+        queued, ran = queued[:count], ran[:count]
     lanes.pair(y)
     for number, (start, end) in enumerate(queued, start=1):
         lanes.box(y, start, end, LAUNCH, str(number))
@@ -137,6 +139,10 @@ def _drawn(lanes: Lanes, y: float, chain: Chain, count: int) -> float:
         return y + 2 * LANE + 22
     done = queued[-1][1]
     waiting = sum(start >= done for start, _ in ran)
-    said = f"{waiting} wait in the queue; CPU free" if chain.launches > 1 else "CPU free"
-    lanes.box(y, done, min(ran[-1][1], lanes.until_s), QUIET, said, frame=True)
+    end = min(ran[-1][1], lanes.until_s)
+    said = "CPU free"
+    if chain.launches > 1:
+        said = f"{waiting} wait in the queue; CPU free"
+        said = said if lanes.fits(said, done, end) else f"{waiting} wait"
+    lanes.box(y, done, end, QUIET, said, frame=True)
     return y + 2 * LANE + 2

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import groupby
 from math import ceil, log2
 from typing import Any
 
@@ -220,8 +221,7 @@ def _key(words: Sequence[str], edges: int, wanted: Wanted, *, few: bool) -> str:
         parts += [] if counted else ["no break-even between neighbours"]
     elif shown_at:
         every = "every" if all(shown_at) else "no"
-        line = "" if counted else "no break-even: "
-        parts.append(f"{line}{gain} in {every} cell {'counted' if counted else 'measured'}")
+        parts.append(f"{gain} in {every} cell {'counted' if counted else 'measured'}")
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 
@@ -269,8 +269,8 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     """What is shown of one variant's break-even, in words."""
     name, counted = rows.heading(wanted.x), wanted.counted
     known = [cell for cell in line if cell.value is not None]
-    yes = _coordinates((cell for cell in known if cell.pays), wanted)
-    no = _coordinates((cell for cell in known if not cell.pays), wanted)
+    yes = _stretches(known, (cell for cell in known if cell.pays), wanted)
+    no = _stretches(known, (cell for cell in known if not cell.pays), wanted)
     few = _coordinates((cell for cell in known if cell.few), wanted)
     never = _coordinates((cell for cell in line if cell.value is None), wanted)
     if found:
@@ -320,6 +320,17 @@ def _needs(known: Sequence[Cell], wanted: Wanted) -> str:
 
 def _coordinates(cells: Iterable[Cell], wanted: Wanted) -> str:
     return ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in cells))
+
+
+def _stretches(known: Sequence[Cell], cells: Iterable[Cell], wanted: Wanted) -> str:
+    """Coordinates of some of the known cells; three or more neighbours as `837 ns to 64.5 µs`."""
+    axis, there = breakeven.axis(cell.x for cell in known), {cell.x for cell in cells}
+    said = []
+    for inside, stretch in groupby(axis, there.__contains__):
+        named = [label(wanted.x, x) for x in stretch]
+        if inside:
+            said += [f"{named[0]} to {named[-1]}"] if len(named) > 2 else named
+    return ", ".join(said)
 
 
 def _near(column: str, at: float) -> str:
