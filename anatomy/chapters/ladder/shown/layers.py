@@ -17,7 +17,13 @@ from anatomy.table import units
 MATMUL, ATTENTION, POINTWISE, CAST = "matmul", "attention", "pointwise", "cast"
 # The colours of the stacked bars, so that one colour is one thing on all pages of the ladder.
 COLOURS = {MATMUL: GOOD, ATTENTION: BAD, POINTWISE: THIRD, CAST: QUIET}
-PIECES = {"product_s": GOOD, "attention_s": BAD, "pointwise_s": THIRD, "other_s": QUIET, "gap_s": LINE}
+PIECES = {
+    "product_s": GOOD,
+    "attention_s": BAD,
+    "pointwise_s": THIRD,
+    "other_s": QUIET,
+    "gap_s": LINE,
+}
 TENSOR_CORES = ("TF32", "bf16", "FP8")
 HEIGHT, GAP, INSET = 28.0, 4.0, 6.0  # pixels: of a kernel, between two, and beside the first
 BAR = 11.0  # pixels: how high the bar of times is
