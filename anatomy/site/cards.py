@@ -1,4 +1,4 @@
-"""A page's written tables: each names its columns once, so that on a phone its rows can be cards."""
+"""A page's written tables: each names its columns, so that on a phone its rows can be cards."""
 
 import json
 import re
