@@ -17,8 +17,8 @@ def exhibit(
     in a page's markup, and a line that leads to its sources at the end of the page. The body that
     `draw` gives is left out where the one recording that it is made of is missing, and where one
     that is not current lacks what is asked for: then a badge stands alone. If all are current, what
-    is asked for is wrong, and `draw`'s error is raised. `kind` is a further class of the frame around
-    a body.
+    is asked for is wrong, and `draw`'s error is raised. `kind` is a further class of the frame
+    around a body.
     """
     showing = current()
     says = inline.render_text(showing, caption) if caption else ""

@@ -121,12 +121,14 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
         if rungs.as_graph(row):
             sheet.box(0.5, top - 5, sheet.width - 1, 2 * (HEIGHT + 8) + 2, edge=INK, dashed=True)
             where = sheet.width - 10, top + HEIGHT + 26
-            sheet.words(*where, "one launch", size=11, anchor="end")
+            apart = row["variant"] == rungs.COMPILED_GRAPHS["variant"]  # both passes are graphs
+            said = "one launch a pass" if apart else "one launch"
+            sheet.words(*where, said, size=11, anchor="end")
         for half in halves(row):
             _kernels(sheet, half, top)
             top += HEIGHT + 8
-        _times(sheet, row, top, sheet.width / longest)
-        top += BAR + 22
+        _times(sheet, row, top + 2, sheet.width / longest)
+        top += BAR + 24
     sheet.paragraph(0, top - 2, sheet.width, NOTE, colour=MUTED, size=11)
     sheet.space(2)  # the edge of the last
 
