@@ -90,6 +90,12 @@ def test_without_a_recording_there_is_a_gap_with_the_command(name, options, tmp_
     assert f"pytorch-gpu-anatomy record {NAME}" in html
 
 
+def test_variants_are_called_by_their_labels_in_chart_and_table(root):
+    name = MAP["variant"] if isinstance(MAP["variant"], str) else MAP["variant"][0]
+    html = call("payoff", of(root), **MAP, labels={name: "The label"})
+    assert "The label" in html and f"{name}, " not in html
+
+
 def test_what_is_not_current_has_a_badge_and_a_missing_column_is_no_error_there(root):
     html = call("payoff", stale(of(root), NAME), **MAP)
     assert 'class="notice badge"' in html and "The reason." in html and "faster" in html

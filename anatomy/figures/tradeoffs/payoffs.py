@@ -1,6 +1,7 @@
 """Where a technique pays, on a page: a heat map with its break-even line, or a line over a size."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from itertools import groupby
 from math import ceil, log2
@@ -51,6 +52,7 @@ def payoff(
     op: str | None = None,
     caption: str | None = None,
     chart: bool = True,
+    labels: Mapping[str, str] | None = None,
     **params: Any,
 ) -> str:
     """Where a variant pays, over one or two coordinates of a recording of several comparisons.
@@ -73,6 +75,7 @@ def payoff(
             such as `peak_bytes`, shown over the control's.
         quantity: There must be one: give it where there are several.
         chart: Whether it is drawn, with the table folded under it; otherwise the table alone.
+        labels: What variants are called in chart and table; those without one keep their names.
 
     Raises:
         BadParameter: Several rows are in one cell.
@@ -86,8 +89,11 @@ def payoff(
 
     def draw() -> str:
         cells = breakeven.cells(found.recording.rows, wanted)
-        drawn = (_map if y else _over)(cells, wanted) if chart else ""
-        table = _table(cells, wanted)
+        names = dict(labels or {})
+        cells = [replace(cell, variant=names.get(cell.variant, cell.variant)) for cell in cells]
+        called = replace(wanted, variants=[names.get(each, each) for each in variants])
+        drawn = (_map if y else _over)(cells, called) if chart else ""
+        table = _table(cells, called)
         return drawn + figures.twin(table) if drawn else table
 
     return framing.exhibit(found, caption, draw, kind="payoff")

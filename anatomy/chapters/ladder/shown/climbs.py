@@ -125,7 +125,7 @@ def _draw(sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], uni
 
 def _key(sheet: Canvas, steps: Sequence[Step], desk: bool) -> float:
     x, y = 7.0, 8.0
-    pairs = [("GPU-bound", False), ("host-bound: the GPU waits for launches", True)]
+    pairs = [("GPU-bound", False), ("host-bound: launches take longer", True)]
     for text, host in pairs:
         if host and not any(step.host_bound for step in steps):
             continue
