@@ -20,8 +20,8 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
 
     nothing   the digits that the interval pays for, three at most
     speed     of a ratio of times, in one direction: `5.9× slower`, `2.1× faster`, `3% slower`;
-              `as fast` where the verdict is `same` or the interval lies within 2 %; where it is
-              undecided `about as fast`, or beyond a factor of 1.1 `1.2× slower (undecided)`
+              `as fast` where the verdict is `same` alone; where it is undecided what the interval
+              leaves open, `not clearly faster or slower (within 4%)`
     speed over VARIANT   the same over another row of its operation and quantity, block by block
     range     the value with its interval, for tables and folds
     .2f, us   a Python format spec, or a unit

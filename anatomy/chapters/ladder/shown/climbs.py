@@ -77,7 +77,7 @@ def _step(row: Row, view: View, size: float) -> Step:
         time=row["median_s"] / size,
         text=_digits(row, size),
         start=below["median_s"] / size if below else None,
-        speed=rows.speed_in_words(over) if below and over.get("verdict") in TOLD else "",
+        speed=rows.speed_in_words(over, short=True) if below and over.get("verdict") in TOLD else "",
         verdict=str(over.get("verdict") or "") if below else "",
         host_bound=row.get("paced_by") == "host",
         share="" if units.missing(share) else units.percent(share, 2),
