@@ -4,6 +4,7 @@ from html import escape
 
 from anatomy.chapters.harnesses import figures
 from anatomy.chapters.harnesses.contest import scoreboard
+from anatomy.figures.charts import strips
 from anatomy.figures.text import spans
 from anatomy.figures.text.facts import reference
 from anatomy.record.showing import Showing
@@ -25,3 +26,18 @@ def target(showing: Showing, name: str, spec: str) -> str:
     texts = {"found": scoreboard.found_text(one), "detail": one.detail or ""}
     told = escape(texts[spec]) if spec in texts else figures.chip(one)
     return told + spans.marks(*calls)
+
+
+@reference("contest")
+def contest(showing: Showing, name: str, spec: str) -> str:
+    """`[[contest:power_w | W]]`, from where to where a reading of the driver was seen in the
+    comparison of harnesses, with its unit."""
+    calls = figures.recordings(showing)
+    if showing.collecting:
+        return ""
+    there = [each.recording for each in calls if each.recording]
+    if not (text := strips.seen(there, name, spec)):
+        return spans.gap(*calls)
+    return spans.figure("measured", text, "read by the driver before, while and after") + (
+        spans.marks(*calls)
+    )
