@@ -13,9 +13,10 @@ from anatomy.table.errors import BadParameter
 
 @reference("target")
 def target(showing: Showing, name: str, spec: str) -> str:
-    """`[[target:power]]`, whether one of the harnesses' targets is met; `| found`, its figure."""
-    if spec not in ("", "verdict", "found", "detail"):
-        raise BadParameter(f"a target has verdict, found and detail; got {spec!r}.")
+    """`[[target:power]]`, whether one of the harnesses' targets is met; `| found`, its figure;
+    `| count`, the same with of how many."""
+    if spec not in ("", "verdict", "found", "detail", "count"):
+        raise BadParameter(f"a target has verdict, found, count and detail; got {spec!r}.")
     calls = figures.recordings(showing)
     if showing.collecting:
         return ""
@@ -23,7 +24,9 @@ def target(showing: Showing, name: str, spec: str) -> str:
     if board.empty:
         return spans.gap(*calls)
     one = board.target(name)
-    texts = {"found": scoreboard.found_text(one), "detail": one.detail or ""}
+    found, detail = scoreboard.found_text(one), one.detail or ""
+    of = detail.partition(";")[0]
+    texts = {"found": found, "detail": detail, "count": f"{found} {of}".strip()}
     told = escape(texts[spec]) if spec in texts else figures.chip(one)
     return told + spans.marks(*calls)
 
