@@ -206,11 +206,11 @@ UNDECIDED = "not clearly faster or slower"  # where no direction was shown
 def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool = False) -> str:
     """A ratio of times as a sentence says it, by its verdict.
 
-    Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`. `as fast` of
-    `same` alone. Of `undecided` no direction, but what the interval leaves open: `not clearly faster
-    or slower (within 4%)`, or `(0.8× to 1.3× the time)`; `short`, for a label of a drawing, begins it
-    with `undecided`. A column that is no ratio of times, or a row without a verdict on it, is a
-    BadParameter.
+    Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`. `as fast`
+    of `same` alone. Of `undecided` no direction, but what the interval leaves open: `not clearly
+    faster or slower (within 4%)`, or `(0.8× to 1.3× the time)`; `short`, for a label of a drawing,
+    begins it with `undecided`. A column that is no ratio of times, or a row without a verdict on
+    it, is a BadParameter.
     """
     if column not in SPEEDS:
         raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")

@@ -65,8 +65,8 @@ def queues(
     caption: str | None = None,
     **params: object,
 ) -> str:
-    """How recorded chains begin, as the host launches their kernels and the GPU runs them; or all of
-    each chain, and the same replayed as a CUDA graph, on one scale.
+    """How recorded chains begin, as the host launches their kernels and the GPU runs them; or all
+    of each chain, and the same replayed as a CUDA graph, on one scale.
 
         queues("graph_capture.map", {"pointwise 1024": "tiny", "pointwise 67108864": "large"})
 

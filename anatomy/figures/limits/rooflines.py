@@ -63,7 +63,7 @@ def formats(ceilings: Ceilings) -> list[str]:
 
 
 def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
-    """Each ceiling beside the maker's figure, and its share of that at the clock read after the calls."""
+    """Each ceiling beside the maker's figure, and its share of that at the clock read after."""
     sheet = _datasheet()
     theirs = machine.from_datasheet(sheet.slug) if sheet else {}
     refused = {row["limit"]: row["note"] for row in table if row.get("note")}
