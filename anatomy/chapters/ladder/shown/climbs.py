@@ -146,10 +146,11 @@ def _key(sheet: Canvas, steps: Sequence[Step], desk: bool) -> float:
             x, y = 7.0, y + 18
         _mark(sheet, x, y, bound)
         x += 30 + sheet.words(x + 11, y + 4, text, colour=MUTED, size=11)
-    if not desk:
+    began = "where the rung began"
+    if not desk or x + 8 + canvas.wide(began, 11) > sheet.width:
         x, y = 7.0, y + 18
     sheet.line((x, y - 7), (x, y + 7), colour=MUTED, thick=1.5)
-    sheet.words(x + 8, y + 4, "where the rung began", colour=MUTED, size=11)
+    sheet.words(x + 8, y + 4, began, colour=MUTED, size=11)
     return y + 18
 
 
