@@ -106,7 +106,7 @@ def _misfit(drawn: Iterable[Row]) -> str:
     return (
         '<p class="why">Kernels are timed in a profile, steps without one, each at a clock of its '
         f"own. In the profile of {escape(name)} they take {longer} ({share}) longer than the step. "
-        f"So read <em>{rungs.KINDS['gap_s']}</em> of any step no finer than that.</p>\n"
+        f"So the part called <em>{rungs.KINDS['gap_s']}</em> is known no finer than that.</p>\n"
     )
 
 
