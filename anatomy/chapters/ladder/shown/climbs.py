@@ -21,8 +21,8 @@ TOLD = ("faster", "slower", "same", "undecided")
 # What a step is bound by -> how the key says it.
 BOUND = {
     "GPU-bound": "GPU-bound",
-    "gap-bound": "gap-bound: idle between kernels",
-    "host-bound": "host-bound: the GPU waits for launches",
+    "gap-bound": "gap-bound: idle in between",
+    "host-bound": "host-bound: waits for launches",
 }
 TICKS = [base * 10.0**power for power in range(-3, 5) for base in (1, 2, 5)]
 
