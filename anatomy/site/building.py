@@ -277,10 +277,11 @@ def prepare(
         raise BadParameter(f"ANATOMY_MODE={mode!r}: it must be one of {', '.join(MODES)}.")
     given = os.environ.get("ANATOMY_RECORDINGS")
     root = Path(given).absolute() if given else checkout / "recordings"
-    navigation, texts = [], dict(pages)
+    navigation: list[dict] = []
+    texts = dict(pages)
     fronts, wrong = frontmatter.read_all(texts.items())
     if navigate and not wrong:
-        navigation, wrong = listings.navigation(texts, fronts)
+        _, wrong = listings.navigation(texts, fronts)
         wrong += listings.unlisted(texts, fronts)
     if wrong:  # what follows would only repeat it
         raise collecting.PageProblems(wrong)
@@ -316,6 +317,8 @@ def prepare(
         recording.known_machine(root, machine)
     published = tuple(dict.fromkeys(filter(None, (shown_machine, *published))))
     shown = {"editions": editions.of_site(root, machine, published), "stand_in": published}
+    if navigate:  # some pages are in the menu only where there are several machines
+        navigation = listings.navigation(texts, fronts, len(shown["editions"]))[0]
     site = asked, addresses, fronts, navigation
     building = Building(root, machine, this, *site, texts=texts, **shown)
     building.unpublished = set(edited)

@@ -88,9 +88,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     x = alt.X("at:Q", scale=scale, title="operations per byte, FLOP/B", axis=axis)
     axis = alt.Axis(values=powers_of_ten(bottom, top), format="~s")
     scale = grammar.log_scale(bottom, top)
-    # A call can lie above its roof, which was measured at another clock.
-    title = "FLOP/s" if points else "measured ceiling, FLOP/s"
-    y = alt.Y("value:Q", scale=scale, title=title, axis=axis)
+    y = alt.Y("value:Q", scale=scale, title="measured ceiling, FLOP/s", axis=axis)
     names = grammar.members(roofs)
     colour, shape = grammar.series(names, grammar.legend(names, width))
     roof_lines = grammar.on(lines, x=x, y=y, description="hover:N")

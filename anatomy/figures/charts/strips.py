@@ -26,6 +26,7 @@ from anatomy.table.errors import AnatomyError
 
 SOURCES = "numbers"  # id of the fold at the end of a page
 AGED = "out-of-date"  # id of a page's one badge
+MOST_COMMANDS = 2  # that stand open above a figure; more are in a fold
 PACED = "host-paced"  # the tag of what the host paces, as `tables.TAGS` has it
 HOW = ("device", "iters")  # parameters that say how it was measured, not what
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16, is none
@@ -169,7 +170,10 @@ def _notice(showing: Showing, state: str, found: list[Found]) -> str:
     showing.commands_named.update(commands)
     where = "" if all(each.on_cpu for each in found) else " on the GPU host"
     said = f"<p><b>{what}.</b>{why} Record {'them' if several else 'it'}{where}:</p>"
-    said += f"<pre><code>{escape(chr(10).join(commands))}</code></pre>"
+    lines = f"<pre><code>{escape(chr(10).join(commands))}</code></pre>"
+    if len(commands) > MOST_COMMANDS:
+        lines = f"<details><summary>{len(commands)} commands</summary>{lines}</details>"
+    said += lines
     return f'<div class="notice {kind}" role="note" data-search-exclude>{said}</div>'
 
 
@@ -182,9 +186,9 @@ def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
         ("torch", _several(each["software"].get("torch") for each in data)),
         ("CUDA", _several(each["software"].get("cuda") for each in data)),
         ("driver", _several(m.get("driver") for m in machines)),
-        ("SM clock", _seen(there, "sm_clock_mhz", "MHz")),
-        ("power", _seen(there, "power_w", "W")),
-        ("temperature", _seen(there, "temperature_c", "°C")),
+        ("SM clock", seen(there, "sm_clock_mhz", "MHz")),
+        ("power", seen(there, "power_w", "W")),
+        ("temperature", seen(there, "temperature_c", "°C")),
         ("noise floor", _range(floors, lambda floor: units.percent(floor, 2))),
         ("measured in", _processes(data)),
         ("seen on", _occasions(there)),
@@ -198,7 +202,7 @@ def _several(values: Iterable[str | None]) -> str:
     return " / ".join(dict.fromkeys(value for value in values if value))
 
 
-def _seen(there: Sequence[Recording], name: str, unit: str) -> str:
+def seen(there: Sequence[Recording], name: str, unit: str) -> str:
     """What was seen while measuring, or before and after where the rows do not say."""
     conditions = [each.data.get("conditions") or {} for each in there]
     around = [each.get(when) or {} for each in conditions for when in ("before", "after")]
