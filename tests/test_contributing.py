@@ -158,7 +158,7 @@ def test_the_page_shows_its_table_chart_number_and_verdict(copy):
     assert '<table class="figures" ' in page and "<code>by rows (again)</code>" in page
     assert re.search(r'<div class="chart" role="img"[^>]*><svg', page)
     assert re.search(r'it takes <span class="measured" tabindex="0" title="[^"]*">[\d.]+×', page)
-    claimed = page.partition('<table class="figures claims">')[2].partition("</table>")[0]
+    claimed = page.partition('<table class="figures claims" ')[2].partition("</table>")[0]
     assert "the seed says" not in claimed
     assert row["statement"] in claimed and row["verdict"] in claimed
     assert "Record it:" not in page
