@@ -47,7 +47,7 @@ def map(
         A comparison for each cell, in step_wall, for the host's dispatch is what compiling saves in
         small layers: `eager`, the control; `compiled`, with defaults; in some cells
         `reduce-overhead`, with CUDA graphs, whose memory is in `reserved_bytes` alone. Rows of op
-        `first call` hold `setup_s`, one sample each; `compiler, first call` pays the imports.
+        `first call` hold `setup_s`, one sample each; `compiler, first call` is its start.
     """
     where = formats.torch_device(device)
     required = requirements.map(memory.capacity(where), task, dtype, scale, full)

@@ -199,7 +199,7 @@ def compiled(
         One row per `layout` of A and `way`: `eager`, the control; `compiled`; `compiled, no
         padding`, with the option shape_padding off. Rows of op `first call`, as step_wall: the
         first compiled call without the compiler's caches, one sample each; `compiler` is an
-        addition compiled before all others, which pays the imports.
+        addition compiled before all others, which starts the compiler.
     """
     where = formats.torch_device(device)
     return grid.measure_cells(
