@@ -10,10 +10,12 @@ from torch.nn import functional as F
 from anatomy.chapters.memory_layout import requirements
 from anatomy.chapters.memory_layout.tensor_layout import LAYOUTS, layouts
 from anatomy.comparison import Comparison, compare
+from anatomy.measure import stopwatch_for
 from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
 from anatomy.parts import grid, memory
+from anatomy.parts.repeats import least_calls
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
@@ -40,6 +42,9 @@ def bench(
 ) -> pd.DataFrame:
     """Time a matrix product, layer_norm and a hand-written layer norm on each layout of A.
 
+    Args:
+        iters: Least number of timed samples of each; a dozen where one lasts over 2 ms.
+
     Returns:
         One row per operation, quantity (gpu_warm, gpu_cold) and variant. `as_strided_view` has
         `contiguous_half` as its control, which does the same work; all others have `contiguous`.
@@ -54,8 +59,9 @@ def bench(
         tables = []
         rings = {name: [_bind(call, a[name], weights) for a, weights in inputs] for name in LAYOUTS}
         kernels = True  # the same ones, cold or warm: they are listed once
+        calls = least_calls(iters, [ring[0] for ring in rings.values()], stopwatch_for(where))
         for quantity in QUANTITIES:
-            found = _compare(op, quantity, rings, inputs[0], dtype, n, where, iters, kernels)
+            found = _compare(op, quantity, rings, inputs[0], dtype, n, where, calls, kernels)
             tables.append(found.table)
             kernels = found.census
         return pd.concat(tables, ignore_index=True)
