@@ -131,7 +131,7 @@ def breaks(
 def recompiles(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
-    lengths: Annotated[int, Between(2, 1_000)] = 20,
+    lengths: Annotated[int, Between(2, 1_000)] = 12,
     width: Length = 1024,
 ) -> pd.DataFrame:
     """Call one compiled function with many sequence lengths, and count what it compiles.

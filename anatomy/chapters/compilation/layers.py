@@ -138,7 +138,8 @@ def _cell(cell: Cell, watch: Stopwatch, backend: str, iters, budget_s, modes) ->
         limit="matmul bf16",
         device=where,
         iters=iters,
-        budget_s=budget_s,
+        # What comes before the blocks counts: checks and kernels, of every layer.
+        budget_s=budget_s * cell.layers,
         settle_cap_s=min(SETTLE_S, budget_s),
         profile=True,
     ).table
