@@ -33,6 +33,9 @@ GROUP_S = 3.0  # seconds of 48 blocks of the 16 variants of sizes timed together
 def ceilings(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 60) -> pd.DataFrame:
     """Measure the ceilings: copy, read and write bandwidth, and products by number format.
 
+    Args:
+        iters: Least number of timed samples of each; a dozen where one lasts over 2 ms.
+
     Returns:
         One row per size and way; a ceiling is the largest rate among the rows of one `limit`:
         `copy`, `read`, `write`, `matmul fp16`, and so on.

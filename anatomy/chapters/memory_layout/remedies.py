@@ -1,7 +1,6 @@
 """What it costs to make a badly laid out matrix a good one, and when that pays: by `.contiguous()`,
 which keeps odd rows at odd distances, a padded copy, or a K made even with zeros in B."""
 
-import os
 from collections.abc import Callable
 from typing import Literal
 
@@ -18,6 +17,7 @@ from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
 from anatomy.parts import grid, memory
+from anatomy.parts.compiled import without_caches
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas, intervals
@@ -199,7 +199,7 @@ def compiled(
         One row per `layout` of A and `way`: `eager`, the control; `compiled`; `compiled, no
         padding`, with the option shape_padding off. Rows of op `first call`, as step_wall: the
         first compiled call without the compiler's caches, one sample each; `compiler` is an
-        addition compiled before all others, which pays the imports.
+        addition compiled before all others, which starts the compiler.
     """
     where = formats.torch_device(device)
     return grid.measure_cells(
@@ -226,9 +226,7 @@ def _compiled_layouts(where, dtype, m, n, k, iters) -> pd.DataFrame:
     }
     watch = stopwatch_for(where)
     first_calls, variants, against = [], {}, {}
-    # Read when the compiler is imported, by the first compilation of this process.
-    os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
-    with formats.products_in(dtype), torch.inference_mode():
+    with formats.products_in(dtype), torch.inference_mode(), without_caches():
         warm_up = _compiled(torch.add, b, b, {})
         first_calls.append(_first_call("compiler", "any", "compiled", watch.wall([warm_up])))
         for layout, (a, cut) in operands.items():
