@@ -4,11 +4,12 @@ from collections.abc import Iterable
 
 from anatomy.measure.blocks import LOOKS
 from anatomy.measure.clock import Call
+from anatomy.measure.sampling import BATCH_S
 from anatomy.measure.stopwatch import Stopwatch
 
-# Of a call longer than this, repeats take longer than all else, and one differs little from the
-# next: a figure that is narrow at the first look is not timed any further.
-LONG_S = 2e-3
+# A call longer than this is a sample by itself. Repeats of it take longer than all else, and one
+# differs little from the next: a figure that is narrow at the first look is not timed any further.
+LONG_S = BATCH_S
 
 
 def least_calls(iters: int, calls: Iterable[Call], watch: Stopwatch) -> int:

@@ -34,7 +34,7 @@ def ceilings(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 60) -> p
     """Measure the ceilings: copy, read and write bandwidth, and products by number format.
 
     Args:
-        iters: Least number of timed samples of each; a dozen where one lasts over 2 ms.
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms.
 
     Returns:
         One row per size and way; a ceiling is the largest rate among the rows of one `limit`:
@@ -86,7 +86,7 @@ def bandwidth(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> 
 
 
 @experiment("limits.floors", page="limits.md", command="limits-floors", timeout_s=200)
-def floors(device: str = "cuda:0", iters: Count = 100) -> pd.DataFrame:
+def floors(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
     """Measure the floors: a launch, a wait, a readback, and each kernel of a CUDA graph.
 
     Args:

@@ -40,7 +40,7 @@ def factorial(
     Args:
         n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 128 bytes; where K is not aligned, it is one less.
-        iters: Least number of timed samples of each; a dozen where one lasts over 2 ms.
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms.
 
     Returns:
         One row per combination. The control, `aligned`, is contiguous; `base+K` is the seed's
@@ -89,7 +89,7 @@ def thresholds(
     Args:
         n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 256 bytes; less by up to 128 bytes where K is swept.
-        iters: Least number of timed samples of each; a dozen where one lasts over 2 ms.
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms.
 
     Returns:
         One row per `factor` and alignment; the control, `aligned`, is contiguous. Where K is swept,

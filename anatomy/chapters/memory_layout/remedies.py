@@ -41,7 +41,7 @@ def payback(
     m: Length = 4096,
     n: Length = 4096,
     k: Length = 4096,
-    iters: Count = 100,
+    iters: Count = 12,
 ) -> pd.DataFrame:
     """Count the uses after which a copy into a better layout has paid for itself.
 
