@@ -86,11 +86,12 @@ def bandwidth(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> 
 
 
 @experiment("limits.floors", page="limits.md", command="limits-floors", timeout_s=200)
-def floors(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
+def floors(device: str = "cuda:0", iters: Count = 100) -> pd.DataFrame:
     """Measure the floors: a launch, a wait, a readback, and each kernel of a CUDA graph.
 
     Args:
         device: A GPU, such as cuda:0; a CPU has none of these costs.
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms.
 
     Returns:
         One row per operation (`launch`, `wait`, `graph`), quantity and variant; `host_enqueue` is

@@ -18,6 +18,7 @@ from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
 from anatomy.parts import grid, memory
 from anatomy.parts.compiled import without_caches
+from anatomy.parts.repeats import least_calls
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas, intervals
@@ -41,12 +42,13 @@ def payback(
     m: Length = 4096,
     n: Length = 4096,
     k: Length = 4096,
-    iters: Count = 12,
+    iters: Count = 100,
 ) -> pd.DataFrame:
     """Count the uses after which a copy into a better layout has paid for itself.
 
     Args:
         k: Columns K of A, the reduction; the sliced view has one less.
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms.
 
     Returns:
         One row per layout (`case`), `remedy` and `step`. A `use` row with a remedy has `uses`:
@@ -78,6 +80,7 @@ def _payback(where, dtype, m, n, k, iters) -> pd.DataFrame:
     used = [label for label in labels if label[2] == "use"]
     names = {label: " ".join(word for word in label if word != NONE) for label in labels}
     with formats.products_in(dtype), torch.inference_mode():
+        first = [made[0][label]["call"] for label in labels]
         result = compare(
             {names[label]: [steps[label]["call"] for steps in made] for label in labels},
             reference={names[label]: made[0][label]["exact"] for label in labels},
@@ -95,7 +98,7 @@ def _payback(where, dtype, m, n, k, iters) -> pd.DataFrame:
                 n_: "copy" if key[2] == "copy" else f"matmul {dtype}" for key, n_ in names.items()
             },
             device=where,
-            iters=iters,
+            iters=least_calls(iters, first, stopwatch_for(where)),
         )
     return _with_break_even(result.table, {name: label for label, name in names.items()})
 

@@ -53,7 +53,7 @@ BEHIND = {lines.SYNC: "queue, synchronize", lines.ITEM: "queue, item"}
 def bench(
     device: str = "cuda:0",
     dtype: Literal["fp16", "bf16", "tf32", "fp32"] = "fp16",
-    iters: Count = 12,
+    iters: Count = 50,
     largest: Length = 21504,
     full: bool = False,
 ) -> pd.DataFrame:
