@@ -34,6 +34,7 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "limits.ceilings": {"device": "cpu", "scale": 0.005, "iters": 6},
     "limits.bandwidth": {"device": "cpu", "scale": 0.001, "iters": 6},
     "limits.floors": {"device": "cpu", "iters": 6},
+    "limits.sustained": {"device": "cpu", "side": 32, "seconds": 0.2},
     "harnesses.estimates": {"device": "cpu", "scale": 0.005, "replicates": 1, "budget_s": 0.01},
     "worked_example.kernel": {"device": "cpu", "dtype": "fp32", "m": 64, "k": 64},
     "harnesses.reference": {"device": "cpu", "scale": 0.005},
@@ -91,6 +92,7 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
 TOY = {name: {"device": "cpu"} for name in signatures.experiments()} | SIZES
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = (
+    "limits.sustained",
     "tensor_layout.",
     "harnesses.",
     "precision.gradients",

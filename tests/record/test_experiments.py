@@ -226,6 +226,16 @@ def test_a_cpu_has_no_floors_and_says_so(table):
     assert set(found.op) == {"launch", "wait", "graph"} and found.note.notna().all()
 
 
+def test_products_in_a_row_go_on_for_as_long_as_they_are_asked_to(table):
+    found = table("limits.sustained")
+    alone, *in_a_row = found.itertuples()
+    assert (alone.variant, alone.after_s, alone.samples) == ("after a rest", 0.0, 12)
+    assert {row.variant for row in in_a_row} == {"in a row"}
+    ends = [row.after_s for row in in_a_row]
+    assert ends == sorted(ends) and ends[-2] < 0.2 <= ends[-1]
+    assert (found.median_s > 0).all() and set(found.flops) == {2 * 32**3}
+
+
 @pytest.mark.parametrize("op", WAYS)
 def test_every_way_of_moving_bytes_does_what_its_reference_says(op):
     for way, (call, exact) in WAYS[op](
