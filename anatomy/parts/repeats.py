@@ -12,8 +12,8 @@ from anatomy.measure.stopwatch import Stopwatch
 LONG_S = BATCH_S
 
 
-def least_calls(iters: int, calls: Iterable[Call], watch: Stopwatch) -> int:
+def least_calls(iters: int, calls: Iterable[Call], watch: Stopwatch, long_s: float = LONG_S) -> int:
     """`iters`, but one for each block up to the first look where the slowest of the calls takes
-    over `LONG_S` seconds. Each is called twice, the first time to set itself up."""
+    over `long_s` seconds. Each is called twice, the first time to set itself up."""
     slowest_s = max(min(watch.wall([call]) for _ in range(2)) for call in calls)
-    return min(iters, LOOKS[0]) if slowest_s > LONG_S else iters
+    return min(iters, LOOKS[0]) if slowest_s > long_s else iters
