@@ -85,7 +85,7 @@ def claims(results: Sequence[Result]) -> str:
         said = f"{text} {source} {row}"
         lines.append([said, f"<span{how}>{seen}</span>", tables.chip(result.word)])
     inherited = any(result.claim.row is not None for result in results)
-    head = ("the seed says" if inherited else "the claim", "here", "verdict")
+    head = ("the inherited advice" if inherited else "the claim", "here", "verdict")
     return tables.listed(head, lines, "Claims", "claims")
 
 
@@ -116,7 +116,7 @@ def beside(
         lines.append([tables.code(figure.variant), their_time, their_ratio, *measured])
     over = f"#/ {control}"
     head = ("variant", f"#{there} (cited)", over, f"#{here}, {unit}", over, "verdict")
-    body = tables.listed(head, lines, "The seed's figures beside ours", "beside")
+    body = tables.listed(head, lines, "The original suite's figures beside ours", "beside")
     if chart and ours:
         body = _beside_chart(list(ours.values()), cited) + twin(body, unfold=True)
     note = f"cited from {escape(source)} and on, one run without intervals; not measured by us."
