@@ -25,7 +25,7 @@ def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) ->
 
 
 def shown(showing: Showing, declared: Signature, found: Found, command: str) -> str:
-    """The command to copy, the table of its flags, and the seconds it took when recorded."""
+    """The command to copy, the seconds it took when recorded, and a fold with its options."""
     ident = showing.unique("command-" + declared.name.replace(".", "-").replace("_", "-"))
     block = f'<div class="language-sh highlight"><pre id="{ident}"><span></span>'
     block += f"<code>{escape(_broken(command))}\n</code></pre></div>"
@@ -37,7 +37,8 @@ def shown(showing: Showing, declared: Signature, found: Found, command: str) -> 
     ]
     label = f"Options of {declared.command or declared.commands[0]}"
     table = tables.by_columns(flags, declared.parameters, label, "flags")
-    return f'<div class="command">{block}{_took(showing, found)}{table}</div>'
+    options = f'<details class="twin"><summary>Options</summary>{table}</details>'
+    return f'<div class="command">{block}{_took(showing, found)}{options}</div>'
 
 
 def printed(showing: Showing, declared: Signature, command: str, *parts: str) -> str:
@@ -67,7 +68,9 @@ def _took(showing: Showing, found: Found) -> str:
         return strips.notices(showing, [found])
     data = found.recording.data
     where = data["machine"].get("gpu") or data["machine"]["slug"]
-    peaks = [row["peak_bytes"] for row in found.recording.rows if row.get("peak_bytes")]
+    # With the weights where a row says so: its peak alone is of a step, beside them.
+    peaks = [row.get("total_peak_bytes") or row.get("peak_bytes") for row in found.recording.rows]
+    peaks = [peak for peak in peaks if peak]
     memory = f" and at most {units.byte_count(max(peaks))} of GPU memory" if peaks else ""
     took = f'Took <span class="measured">{units.seconds(data["seconds"])}</span>{memory}'
     return f'<p class="took">{took} on {escape(where)}, start of the process included.</p>'

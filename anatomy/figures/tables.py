@@ -7,6 +7,7 @@ from itertools import compress
 from math import isfinite
 from typing import Any
 
+from anatomy.claims import Measured
 from anatomy.figures.verdicts import CHIPS, RULES, TAGS
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
@@ -95,6 +96,17 @@ def lighter(text: str) -> str:
     """A printed number with its interval, if it has one, in a lighter tone."""
     number, bracket, rest = text.partition(" [")
     return escape(number) + (f' <span class="ci">[{escape(rest)}</span>' if bracket else "")
+
+
+def measured(seen: Measured | None) -> str:
+    """A claim's measured number with its interval, or the span of its cases."""
+    if seen is None:
+        return NONE
+    text = lighter(seen.text)
+    if seen.cases == 1:
+        return text
+    ends = text.rpartition(" in ")[0]
+    return f'{escape(seen.middle)} <span class="ci">median of {seen.cases}: {ends}</span>'
 
 
 def time(row: Mapping[str, Any] | None) -> str:

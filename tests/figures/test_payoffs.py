@@ -2,12 +2,13 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from anatomy import page
 from anatomy.figures.text.inline import render
-from anatomy.figures.tradeoffs import breakeven, growth
+from anatomy.figures.tradeoffs import breakeven, payoffs
 from anatomy.figures.tradeoffs.breakeven import Wanted
 from anatomy.judge import rows
 from anatomy.record.showing import PageError, Showing, using
@@ -87,6 +88,12 @@ def test_without_a_recording_there_is_a_gap_with_the_command(name, options, tmp_
     html = call(name, of(tmp_path), **options)
     Balance(html)
     assert f"pytorch-gpu-anatomy record {NAME}" in html
+
+
+def test_variants_are_called_by_their_labels_in_chart_and_table(root):
+    name = MAP["variant"] if isinstance(MAP["variant"], str) else MAP["variant"][0]
+    html = call("payoff", of(root), **MAP, labels={name: "The label"})
+    assert "The label" in html and f"{name}, " not in html
 
 
 def test_what_is_not_current_has_a_badge_and_a_missing_column_is_no_error_there(root):
@@ -234,7 +241,7 @@ def test_break_even_is_told_in_words(root):
     assert re.search(
         r"compiled breaks even at width ≈ 2[01]00|≈ 2000, between 1024 \(faster\)", told
     )
-    assert "graphed is not shown to pay at any width measured (256, 512, 1024, 2048, 4096)" in told
+    assert "graphed is not shown to pay at any width measured (256 to 4096)" in told
     failing = text(call("payoff", of(root), **LINE | {"where": {"tokens": 16384}}))
     assert "Not measured at 4096; the table says why." in failing and made.WHY in failing
 
@@ -243,7 +250,26 @@ def test_a_coordinate_that_is_zero_somewhere_has_no_logarithm_and_no_interpolati
     table = [row | {"error": (row["width"] - 256) / 4096} for row in made.table()]
     made.recorded(tmp_path, table)
     told = text(call("payoff", of(tmp_path), **LINE | {"x": "error"}))
-    assert "compiled is shown to pay at error 0, 0.0625, 0.188; not at" in told
+    assert "compiled is shown to pay at error 0 to 0.188; not at" in told
+
+
+@pytest.mark.parametrize(
+    ("pays", "last"),
+    [
+        ("yyyyn", 3),
+        ("yyyynn", 3),
+        ("yyyyy", None),
+        ("yyynn", None),
+        ("yyyyny", None),
+        ("nyyyy", None),
+    ],
+)
+def test_a_row_of_coordinates_that_pay_is_told_by_its_end(pays, last):
+    line = [SimpleNamespace(x=2.0**at, pays=each == "y") for at, each in enumerate(pays)]
+    assert payoffs._last_paying(line) == last
+    for cell in line:
+        cell.x = str(cell.x)
+    assert payoffs._last_paying(line) is None, "texts have no order"
 
 
 def test_where_nothing_was_measured_the_figure_says_why_in_each_cell(tmp_path):
@@ -369,26 +395,3 @@ def test_references_select_rows_by_numbers_and_flags(root):
         told("compiled.widht=1024")
     with pytest.raises(BadParameter, match=r"Add one of .*width: 256, 512, 1024, 2048, 4096"):
         told("compiled.tokens=256.quantity=step_wall.samples=240")
-
-
-def test_an_exponent_is_fitted_to_the_times_and_counts_of_one_series():
-    by_series = growth.lines(
-        made.table(), Wanted("tokens", "peak_bytes", "variant",
-                             where={"width": 1024, "op": "train *"})
-    )  # fmt: skip
-    assert list(by_series) == ["eager", "compiled", "graphed"]
-    fit = growth.fitted(by_series["eager"], "tokens", "peak_bytes")
-    assert fit.median == pytest.approx(1.0) and fit.points == 4
-    assert growth.fitted(by_series["eager"][:1], "tokens", "peak_bytes") is None
-    times = growth.fitted(by_series["eager"], "tokens", "median_s")
-    assert times.low < times.median < times.high and times.median < 1
-
-
-def test_the_table_of_exponents_says_what_is_exact_and_what_has_no_interval(root):
-    counted = text(call("curve", of(root), **CURVE | {"y": "peak_bytes"}))
-    assert "exact: a straight line" in counted and "Counts have no noise" in counted
-    two = CURVE | {"where": CURVE["where"] | {"tokens": [256, 1024]}}
-    assert "no interval: it takes 3 sizes" in text(call("curve", of(root), **two))
-    assert "fewer than two sizes" in text(call("curve", of(root), **CURVE | {"beyond": 16384}))
-    failed = text(call("curve", of(root), **CURVE | {"where": {"width": 4096, "op": "train *"}}))
-    assert made.WHY in failed

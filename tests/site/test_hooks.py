@@ -1,6 +1,5 @@
 """Builds of small projects with the site's own settings: what passes, what fails, and how."""
 
-import importlib.util
 import json
 import os
 import re
@@ -194,7 +193,11 @@ def test_missing_and_stale_recordings_are_gaps_and_the_build_passes(project, tmp
     html = built.read()
     assert html.count("pytorch-gpu-anatomy record contiguity.bench --m 512") >= 1
     assert 'class="gap-inline"' in html and 'class="notice gap"' in html
-    assert 'class="notice badge"' in html and "The code that measures it has changed" in html
+    assert html.count('class="notice badge"') == 1, "once, and a mark at the figure"
+    badge, figure = html.split('class="notice badge"')[1].split("<figure", 1)
+    assert "The code that measures it has changed" in badge and "1 of the " in badge
+    assert "record tensor_layout.report" in badge and stale["started_at"][:10] in badge
+    assert "The code that measures it has changed" in figure.split('class="stale"')[1]
     assert "contiguity.bench: missing." in built.said
 
 
@@ -388,13 +391,3 @@ def test_an_interrupt_waits_for_the_recorder_to_clean_up(recorder, tmp_path):
     with pytest.raises(AnatomyError, match="What was finished is kept"):
         recorder(code)
     assert (tmp_path / "cleaned").exists()
-
-
-def test_the_hooks_are_what_mkdocs_calls():
-    spec = importlib.util.spec_from_file_location("events", CHECKOUT / "hooks" / "events.py")
-    events = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(events)
-    from mkdocs.plugins import EVENTS
-
-    named = {name for name in vars(events) if name.startswith("on_")}
-    assert named <= {f"on_{event}" for event in EVENTS}, "MkDocs passes over a mistyped event"

@@ -25,6 +25,7 @@ CHARTS = {
     "sweep-rates": ("sweep", ("rate",)),
     "sweep-ratios": ("sweep", ("ratio",)),
 }
+FEW = 140  # characters of a claim's evidence; more stand in a fold
 AGAIN = " (again)"  # what ends the name of a control's duplicate
 
 
@@ -37,14 +38,15 @@ def rows_of(
 
 
 def called(table: Sequence[Row], labels: Mapping[str, str] | None) -> list[Row]:
-    """Rows whose variants and controls are called by their labels, where they have one."""
+    """Rows whose variants, controls and cases are called by their labels, where they have one."""
     names = dict(labels or {})
+    known = [name for column in ("variant", "case") for name in rows.names(table, column)]
     for name in names:
-        if name not in (known := rows.names(table, "variant")):
+        if name not in known:
             raise UnknownName("variant", name, known)
     names |= {name + AGAIN: label + AGAIN for name, label in names.items()}
-    both = ("variant", "control")
-    return [row | {c: names.get(row[c], row[c]) for c in both if row.get(c)} for row in table]
+    told = ("variant", "control", "case")
+    return [row | {c: names.get(row[c], row[c]) for c in told if row.get(c)} for row in table]
 
 
 def shown(
@@ -76,7 +78,7 @@ def claims(results: Sequence[Result]) -> str:
             row = f'<a href="{escape(address)}">{row}</a>'
         row = row and f'<span class="source">{row}</span>'
         how = f' title="{escape(claim.test)}"' if claim.test else ""
-        seen = escape(result.evidence)
+        seen = _evidence(result)
         if claim.number:
             seen = f'<span class="cited">{escape(claim.number)}</span> was claimed. {seen}'
         if result.word == NOT_RECORDED:
@@ -87,6 +89,17 @@ def claims(results: Sequence[Result]) -> str:
     inherited = any(result.claim.row is not None for result in results)
     head = ("the inherited advice" if inherited else "the claim", "here", "verdict")
     return tables.listed(head, lines, "Claims", "claims")
+
+
+def _evidence(result: Result) -> str:
+    """What was seen: in words if they are few, else the number, and the words in a fold."""
+    text = escape(result.evidence)
+    if len(result.evidence) <= FEW or result.word == NOT_RECORDED:
+        return text
+    number = tables.measured(result.measured) if result.measured else ""
+    if number and result.claim.measures:
+        number += f' <span class="ci">({escape(result.claim.measures)})</span>'
+    return f'{number}<details class="twin seen"><summary>Evidence</summary><p>{text}</p></details>'
 
 
 def beside(

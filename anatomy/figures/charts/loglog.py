@@ -74,7 +74,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         left /= 10
     # The words over a roof stand between its corner and this end.
     right = 10 ** (int(log10(max(ridges))) + (1.3 if width > DESK else 2))
-    right = max([right, *(2 * point["at"] for point in points)])
+    right = max([right, *(25 * point["at"] for point in points)])
     lines = [
         roof | {"at": at, "value": min(roof["peak"], at * slope)}
         for roof in roofs
@@ -88,7 +88,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     x = alt.X("at:Q", scale=scale, title="operations per byte, FLOP/B", axis=axis)
     axis = alt.Axis(values=powers_of_ten(bottom, top), format="~s")
     scale = grammar.log_scale(bottom, top)
-    y = alt.Y("value:Q", scale=scale, title="the most that a call reaches, FLOP/s", axis=axis)
+    y = alt.Y("value:Q", scale=scale, title="measured ceiling, FLOP/s", axis=axis)
     names = grammar.members(roofs)
     colour, shape = grammar.series(names, grammar.legend(names, width))
     roof_lines = grammar.on(lines, x=x, y=y, description="hover:N")

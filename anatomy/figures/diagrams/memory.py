@@ -6,6 +6,7 @@ from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, THIRD, Canvas
 from anatomy.figures.limits import curves
+from anatomy.judge import limits as machine
 from anatomy.judge import rows
 from anatomy.record.recording import Recording
 from anatomy.record.showing import current
@@ -18,7 +19,8 @@ BAR = 22.0  # pixels
 
 class Level(NamedTuple):
     """One place for data: bytes per second that a copy there reaches, and bytes that fit; `more` is
-    the rate of a byte more, without what a call takes to start and to end."""
+    the rate of a byte more, without what a call takes to start and to end. It is the bar's rate
+    where there is one."""
 
     name: str
     what: str
@@ -36,32 +38,38 @@ def memory_ladder(*, caption: str | None = None) -> str:
     """
     showing = current()
     found = [showing.find(BANDWIDTH), showing.find(TRANSFERS)]
+    limits = showing.find(machine.EXPERIMENT)
 
     def draw() -> str:
         if any(each.recording is None for each in found):
             return ""
-        levels = _levels(*(each.recording for each in found))
+        copy = showing.ceilings_of(limits).get("copy")
+        levels = _levels(*(each.recording for each in found), hbm=copy.value if copy else None)
         label = "Bandwidth to scale: " + "; ".join(_said(each) for each in levels)
         return canvas.both(lambda sheet: _bars(sheet, levels), f"{label}.")
 
-    return framing.exhibit(found, caption, draw)
+    return framing.exhibit([*found, limits], caption, draw)
 
 
-def _levels(bandwidth: Recording, transfers: Recording) -> list[Level]:
-    machine = bandwidth.data["machine"]
+def _levels(bandwidth: Recording, transfers: Recording, *, hbm: float | None) -> list[Level]:
+    """`hbm` is the limit of copies in bytes per second; without it the fastest copy of the curve of
+    bandwidths stands for it."""
+    card = bandwidth.data["machine"]
     copy = next((s for s in curves.steps(bandwidth.rows) if s.op == "copy"), None)
     pinned = _pinned(transfers)
     if not copy or not copy.cache or not copy.memory or not pinned:
         raise BadParameter("no copies within the cache, in memory and from the host are recorded.")
     link = pinned["bytes"] / pinned["median_s"]
-    l2, hbm = "a whole copy; pale: each byte more", "copies larger than the cache"
+    whole = units.rate(curves.rate(copy.cache), "B/s", most=2)
+    l2 = f"each byte more; dark: a whole copy, {whole}"
     slope = curves.marginals(bandwidth.rows).get("copy")
     more = slope.rate.median if slope else None
     if more is None:
         l2 = "copies that stay in the cache"
+    outside = hbm or curves.rate(copy.memory)
     return [
-        Level("L2 cache", l2, curves.rate(copy.cache), machine.get("l2_bytes"), THIRD, more),
-        Level("HBM", hbm, curves.rate(copy.memory), machine.get("memory_bytes"), GOOD),
+        Level("L2 cache", l2, curves.rate(copy.cache), card.get("l2_bytes"), THIRD, more),
+        Level("HBM", "copies larger than the cache", outside, card.get("memory_bytes"), GOOD),
         Level("link to the CPU", "copies from pinned memory", link, None, BAD),
     ]
 
@@ -85,10 +93,9 @@ def _said(level: Level) -> str:
 
 
 def _rate(level: Level) -> str:
-    whole = units.rate(level.bytes_per_s, "B/s", most=2)
-    if level.more is None:
-        return whole
-    return f"{whole.split()[0]} and {units.rate(level.more, 'B/s', most=2)}"
+    if level.more:  # a slope is worth two digits
+        return units.rate(level.more, "B/s", most=2)
+    return units.rate(level.bytes_per_s, "B/s")
 
 
 def _bars(sheet: Canvas, levels: list[Level]) -> None:
