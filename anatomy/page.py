@@ -23,7 +23,7 @@ from typing import Any
 
 from anatomy.claims import evaluate
 from anatomy.figures import commands, framing
-from anatomy.figures.charts import figures, strips
+from anatomy.figures.charts import figures
 from anatomy.figures.compared.occasions import occasions as occasions
 from anatomy.figures.compared.two_machines import compared as compared
 from anatomy.figures.diagrams.chip import chip as chip
@@ -92,22 +92,6 @@ def show(
         return figures.shown(figures.called(table, labels), columns, chart, unfold=unfold)
 
     return framing.exhibit(found, caption, draw)
-
-
-def strip(experiment: str | None = None, **params: Any) -> str:
-    """A line that names the machine and leads to all about the recordings at the end of the page.
-
-    strip()
-    strip("contiguity.bench", dtype="bf16")
-    """
-    showing = current()
-    asked = [each[:2] for each in showing.shown] if experiment is None else [(experiment, params)]
-    found = [showing.find(name, **given) for name, given in asked]
-    if showing.collecting:
-        return ""
-    # An element of its own kind: the search leaves out all up to the first end tag of that kind.
-    inside = strips.notices(showing, found) + strips.under(showing, found)
-    return f'<aside class="run" data-search-exclude>{inside}</aside>'
 
 
 def claims(*ids: str, caption: str | None = None) -> str:

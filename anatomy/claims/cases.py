@@ -73,7 +73,7 @@ class Cases(list[Case]):
             why = absent[0].why if absent else "There is no such case."
             return Finding(findings.NOT_MEASURABLE, why)
         undecided = len(there) - self.true - self.false
-        beside = f" {undecided} of {len(there)} cases are undecided." if undecided else ""
+        beside = f" Undecided: {undecided} of {len(there)} cases." if undecided else ""
         if absent:
             why = absent[0].why.rstrip(".")
             beside += f" {len(absent)} of {len(self)} cases can't be measured: {why}."
@@ -154,15 +154,15 @@ class Cases(list[Case]):
         """
         gains = self.numbers
         met = sum(gain.at_least(low) is True for gain in gains)
-        text = f"At least {units.ratio(low)} in {met} of {len(gains)} cases"
+        text = f"{units.ratio(low)} or more is reached in {met} of {len(gains)} cases"
         if met and high > low:
             inside = sum(gain.within(low, high) is True for gain in gains)
             more = sum(gain.at_most(high) is False for gain in gains)
-            text += f", from there to {units.ratio(high)} in {inside}, more in {more}"
+            text += f" (up to {units.ratio(high)} in {inside}, beyond it in {more})"
         if low > 1:
             faster = sum(gain.at_most(1.0) is False for gain in gains)
             slower = sum(gain.at_most(1.0) is True for gain in gains)
-            text += f"; faster at all in {faster}, slower in {slower}"
+            text += f"; {faster} are faster at all, {slower} slower"
         return f"{text}."
 
 
@@ -211,15 +211,15 @@ def _where(cases: Sequence[Case]) -> str:
 
 def _kinds(outcomes: dict[str, list[bool | None]]) -> dict[str, list[str]]:
     """The keys under which a claim is always true, never, sometimes, and not known to be."""
-    kinds: dict[str, list[str]] = {"always": [], "never": [], "partly": [], "undecided": []}
+    kinds: dict[str, list[str]] = {"always": [], "never": [], "in part": [], "undecided": []}
     for key, each in outcomes.items():
-        some = "partly" if any(each) else "never" if set(each) == {False} else "undecided"
+        some = "in part" if any(each) else "never" if set(each) == {False} else "undecided"
         kinds["always" if all(each) else some].append(key)
     return kinds
 
 
 def _always_never_partly(kinds: dict[str, list[str]]) -> str:
-    """`always for a, never for b, partly for c, undecided for d`; of too many only their count."""
+    """`always for a, never for b, in part for c, undecided for d`; of too many only their count."""
     said = []
     for kind, keys in kinds.items():
         if keys:

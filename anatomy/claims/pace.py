@@ -7,7 +7,7 @@ from anatomy.claims.findings import Measured
 from anatomy.judge.pace import paced_by
 from anatomy.judge.rows import Row
 
-GPU, HOST = "where the GPU sets the pace", "where the host sets the pace"
+GPU, HOST = "where the GPU is the bottleneck", "where the host is the bottleneck"
 UNKNOWN = "where the pace is not known"
 
 
@@ -17,7 +17,7 @@ def pace(row: Row) -> str:
 
 
 def listed(seen: Mapping[tuple[str, ...], Sequence[Measured]]) -> str:
-    """Numbers by heading and name: `where the GPU sets the pace: every layer 0.81× to 0.83×`."""
+    """Numbers by heading and name: `where the host is the bottleneck: selective 0.34×`."""
     parts: dict[str, list[str]] = {}
     for (heading, *name), each in sorted(seen.items()):
         many = f" in {len(each)} cells" if len(each) > 1 else ""

@@ -25,7 +25,7 @@ def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) ->
 
 
 def shown(showing: Showing, declared: Signature, found: Found, command: str) -> str:
-    """The command to copy, the table of its flags, and the seconds it took when recorded."""
+    """The command to copy, the seconds it took when recorded, and a fold with its options."""
     ident = showing.unique("command-" + declared.name.replace(".", "-").replace("_", "-"))
     block = f'<div class="language-sh highlight"><pre id="{ident}"><span></span>'
     block += f"<code>{escape(_broken(command))}\n</code></pre></div>"
@@ -37,7 +37,8 @@ def shown(showing: Showing, declared: Signature, found: Found, command: str) -> 
     ]
     label = f"Options of {declared.command or declared.commands[0]}"
     table = tables.by_columns(flags, declared.parameters, label, "flags")
-    return f'<div class="command">{block}{_took(showing, found)}{table}</div>'
+    options = f'<details class="twin"><summary>Options</summary>{table}</details>'
+    return f'<div class="command">{block}{_took(showing, found)}{options}</div>'
 
 
 def printed(showing: Showing, declared: Signature, command: str, *parts: str) -> str:

@@ -135,28 +135,27 @@ def _grid(found: list[Spot], cells: dict[Key, Row], value: str, down: str, along
         for variant in variants:
             lines.append(tables.across("group", tables.code(variant), width))
             for at in downs:
-                row = [
-                    _cell(cells.get((op, variant, at, each)), value, size, f"{along} = {each}")
-                    for each in alongs
-                ]
+                row = [_cell(cells.get((op, variant, at, each)), value, size) for each in alongs]
                 lines.append(f'<tr><th scope="row">{escape(str(at))}</th>{"".join(row)}</tr>')
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
-    return tables.wrapped(top + "".join(bodies), f"{label} by {down} and {along}", "matrix")
+    columns = [str(down), *(f"{along} = {each}" for each in alongs)]
+    named = f"{label} by {down} and {along}"
+    return tables.wrapped(top + "".join(bodies), named, columns, "matrix")
 
 
-def _cell(row: Row | None, value: str, size: float, label: str) -> str:
+def _cell(row: Row | None, value: str, size: float) -> str:
     if row is None or units.missing(row.get(value)):
         reason = escape((row or {}).get("note") or "not recorded")
-        return tables.cell_of(label, "—", "n none", f' title="{reason}"')
+        return tables.cell_of("—", "n none", f' title="{reason}"')
     if value not in rows.INTERVALS or value == "rate":
-        return tables.cell_of(label, escape(rows.printed(row, value)), "n")
+        return tables.cell_of(escape(rows.printed(row, value)), "n")
     text, word = tables.interval(row, value, size), escape(row.get("verdict") or "")
     if value != "ratio" or not word:
-        return tables.cell_of(label, text, "n")
+        return tables.cell_of(text, "n")
     mark, kind = tables.CHIPS[word]
     rule = escape(f"{word}: {tables.RULES[word]}")
     seen = f'<span class="mark" aria-hidden="true" title="{rule}">{mark}</span>'
-    return tables.cell_of(label, f'{seen}{text}<span class="said">{word}</span>', f"n {kind}")
+    return tables.cell_of(f'{seen}{text}<span class="said">{word}</span>', f"n {kind}")
 
 
 def _chart(cells: dict[Key, Row], down: str, along: str) -> str:

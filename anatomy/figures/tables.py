@@ -1,11 +1,13 @@
 """Tables as HTML: rows of a recording, with units in the header and intervals in a lighter tone."""
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
 from itertools import compress
 from math import isfinite
 from typing import Any
 
+from anatomy.claims import Measured
 from anatomy.figures.verdicts import CHIPS, RULES, TAGS
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
@@ -96,6 +98,17 @@ def lighter(text: str) -> str:
     return escape(number) + (f' <span class="ci">[{escape(rest)}</span>' if bracket else "")
 
 
+def measured(seen: Measured | None) -> str:
+    """A claim's measured number with its interval, or the span of its cases."""
+    if seen is None:
+        return NONE
+    text = lighter(seen.text)
+    if seen.cases == 1:
+        return text
+    ends = text.rpartition(" in ")[0]
+    return f'{escape(seen.middle)} <span class="ci">median of {seen.cases}: {ends}</span>'
+
+
 def time(row: Mapping[str, Any] | None) -> str:
     """A row's time with its interval, in the unit that suits it."""
     value = (row or {}).get("median_s")
@@ -178,10 +191,10 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
             }
             if "remarks" not in wanted:
                 cells["variant"] = (code(row.get("variant")) + under(row, known), "")
-            lines.append(_line([cells[name] for name in wanted], labels, row.get("role")))
+            lines.append(_line([cells[name] for name in wanted], row.get("role")))
         bodies.append(f"<tbody>{''.join(lines)}</tbody>")
     markup = f"<thead><tr>{''.join(heads)}</tr></thead>{''.join(bodies)}"
-    return wrapped(of_all(everywhere) + markup, "Measured times")
+    return wrapped(of_all(everywhere) + markup, "Measured times", labels)
 
 
 def plain(table: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
@@ -237,12 +250,16 @@ def across(kind: str, text: str, width: int) -> str:
     return f'<tr class="{kind}"><th colspan="{width}" scope="rowgroup">{text}</th></tr>'
 
 
-def wrapped(markup: str, label: str, kind: str = "") -> str:
+def wrapped(markup: str, label: str, columns: Sequence[str], kind: str = "") -> str:
     """A table's parts in a table: it scrolls by itself where it is too wide, and on a phone each
-    row is a card, whose cells say what they are by their `data-label`."""
+    row is a card. What the cells of a card are the stylesheet takes from the table, which names
+    its `columns` once."""
     kinds = " ".join(filter(None, ("figures", kind)))
     opening = f'<div class="table-scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
-    return f'{opening}<table class="{kinds}">{markup}</table></div>'
+    # A string of JSON is one of CSS.
+    named = ((at, json.dumps(name, ensure_ascii=False)) for at, name in enumerate(columns, 1))
+    style = escape(";".join(f"--c{at}:{name}" for at, name in named if at > 1 and len(name) > 2))
+    return f'{opening}<table class="{kinds}" style="{style}">{markup}</table></div>'
 
 
 def remarks(row: Row, shared: Sequence[Tag] = ()) -> str:
@@ -281,12 +298,10 @@ def of_all(tags: Sequence[Tag]) -> str:
     return f"<caption>All rows: {' '.join(map(_tag, tags))}</caption>" if tags else ""
 
 
-def cell_of(label: str, text: str, kind: str = "", more: str = "") -> str:
-    """A cell, with what it is in the `label`, for where the table's head does not show; `more` is
-    ready markup of its attributes."""
+def cell_of(text: str, kind: str = "", more: str = "") -> str:
+    """A cell; `more` is ready markup of its attributes."""
     classes = f' class="{escape(kind)}"' if kind else ""
-    named = f' data-label="{escape(label)}"' if label else ""
-    return f"<td{classes}{named}{more}>{text}</td>"
+    return f"<td{classes}{more}>{text}</td>"
 
 
 def under(row: Row, shared: Sequence[Tag] = ()) -> str:
@@ -326,14 +341,14 @@ def _whole(
     tags: Sequence[Tag] = (),
 ) -> str:
     top = f"{of_all(tags)}<thead><tr>{''.join(heads)}</tr></thead>"
-    body = "".join(_line(line, labels) for line in lines)
-    return wrapped(f"{top}<tbody>{body}</tbody>", label, kind)
+    body = "".join(map(_line, lines))
+    return wrapped(f"{top}<tbody>{body}</tbody>", label, labels, kind)
 
 
-def _line(cells: Sequence[Cell], labels: Sequence[str], role: str | None = None) -> str:
+def _line(cells: Sequence[Cell], role: str | None = None) -> str:
     """A row whose first cell is its header, and on a phone the head of a card."""
     (name, _), *others = cells
-    inside = "".join(cell_of(label, *each) for label, each in zip(labels[1:], others, strict=True))
+    inside = "".join(cell_of(*each) for each in others)
     opened = f'<tr class="{escape(role)}">' if role else "<tr>"
     return f'{opened}<th scope="row">{name}</th>{inside}</tr>'
 

@@ -23,7 +23,7 @@ from anatomy.figures.charts import strips
 from anatomy.figures.text import fences, frontmatter, glossary, inline, listings
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
-from anatomy.site import collecting, editions, reading
+from anatomy.site import collecting, editions, reading, ways
 from anatomy.site.drawing import Ahead, Heard
 from anatomy.site.editions import Edition
 from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
@@ -172,9 +172,9 @@ class Building:
         ]
 
     def finished(self, page: str, html: str) -> str:
-        """A page's HTML with the words of the field explained where a section first uses them, and
-        with what it takes to read it."""
-        name = self.edition(page)[1]
+        """A page's HTML with the words of the field explained where a section first uses them, its
+        ways to write one thing in sight, and with what it takes to read it."""
+        name, html = self.edition(page)[1], ways.in_sight(html)
         if name != glossary.PAGE:
             html = glossary.of(self.texts.get(glossary.PAGE, "")).explained(html)
         front = self.fronts.get(name)

@@ -19,3 +19,13 @@ addEventListener("DOMContentLoaded", reveal);
 addEventListener("click", ({ target }) => {
   if (matchMedia("(hover: none)").matches) target.closest("figure [title]:not(a)")?.classList.toggle("told");
 });
+
+// What readers play on charts with is fetched when the first one comes near.
+const assets = document.currentScript.src;
+const playable = [...document.querySelectorAll(".chart")].filter((chart) => chart.querySelector("svg title"));
+const near = new IntersectionObserver((seen) => {
+  if (!seen.some((each) => each.isIntersecting)) return;
+  near.disconnect();
+  document.head.append(Object.assign(document.createElement("script"), { src: new URL("play.js", assets) }));
+}, { rootMargin: "100%" });
+for (const chart of playable) near.observe(chart);

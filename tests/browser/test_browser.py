@@ -35,7 +35,7 @@ RECORDED = "nvidia-h200"
 # but for THOROUGH=1.
 FEW = PAGES if os.environ.get("THOROUGH") else ("", CHARTS, "ledger/")
 # What can be seen of an open page: its heading, how often it has each id, of each chart the
-# pictures that show, and how wide it is.
+# pictures that show, how wide it is, and which words of pictures are cut or on one another.
 SEEN = """() => {
   const shows = e => e.checkVisibility({visibilityProperty: true})
     && e.getBoundingClientRect().height > 0;
@@ -47,7 +47,8 @@ SEEN = """() => {
     ids,
     charts: [...document.querySelectorAll(charts)].map(chart =>
       [...chart.querySelectorAll('svg')].filter(shows)
-        .map(svg => [svg.dataset.wide !== undefined, svg.getBoundingClientRect().height])),
+        .map(svg => ['both' in svg.dataset ? null : 'wide' in svg.dataset,
+                     svg.getBoundingClientRect().height])),
     width: document.documentElement.scrollWidth,
     small: [...document.querySelectorAll('.chart svg[data-narrow] text')]
       .filter(t => t.getBoundingClientRect().width > 0)
@@ -55,6 +56,22 @@ SEEN = """() => {
                 * t.ownerSVGElement.getBoundingClientRect().width
                 / t.ownerSVGElement.viewBox.baseVal.width)
       .filter(size => size < 10),
+    words: [...document.querySelectorAll('.chart svg')].flatMap(svg => {
+      const all = svg.getBoundingClientRect();
+      if (!all.width) return [];
+      const texts = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim())
+        .map(t => [t.textContent, t.getBoundingClientRect(), t.getScreenCTM().b !== 0]);
+      const cut = texts.filter(([, box]) => box.left < all.left - 2 || box.right > all.right + 2
+        || box.top < all.top - 2 || box.bottom > all.bottom + 2).map(([text]) => `cut: ${text}`);
+      // The box of slanted words is larger than they are.
+      const upright = texts.filter(([, , slanted]) => !slanted);
+      const shared = (a, b, low, high) => Math.min(a[high], b[high]) - Math.max(a[low], b[low]);
+      const covered = upright.flatMap(([text, box], at) => upright.slice(at + 1)
+        .filter(([, other]) => shared(box, other, 'left', 'right') > 4
+                               && shared(box, other, 'top', 'bottom') > 5)
+        .map(([other]) => `${text} on ${other}`));
+      return [...cut, ...covered];
+    }),
   };
 }"""
 
@@ -130,9 +147,10 @@ def looked_at(page, *, wide: bool) -> dict:
     seen = page.evaluate(SEEN)
     assert seen["heading"], "no heading shows"
     assert [i for i, count in seen["ids"].items() if count > 1] == []
+    assert seen["words"] == [], "words of a picture that nobody can read"
     for chart in seen["charts"]:
         assert chart, "neither the wide nor the narrow picture shows"
-        assert {kind for kind, _ in chart} == {wide}
+        assert {kind for kind, _ in chart} <= {wide, None}
         assert chart[0][1] > 60, "the height of a chart"
     return seen
 
@@ -159,6 +177,24 @@ def test_text_of_charts_and_strips_stands_out_from_the_page(opened, setting):
     )
     assert len(contrasts) > 50
     assert [each for each in contrasts if each[1] < 4.5] == []  # WCAG 2.1, 1.4.3
+
+
+def test_letters_of_pictures_are_the_pages_own_and_code_is_set_as_code(opened):
+    page = opened(CHARTS, "light")
+    found = page.evaluate(
+        """() => [...document.querySelectorAll('.chart svg text')].map(text => {
+          const style = getComputedStyle(text);
+          return [style.fontFamily, style.paintOrder, text.textContent];
+        })"""
+    )
+    body, code = (
+        page.evaluate("name => getComputedStyle(document.body).getPropertyValue(name)", name)
+        for name in ("--md-text-font-family", "--md-code-font-family")
+    )
+    families = {family.replace(" ", "") for family, *_ in found}
+    assert families == {re.sub(r"\s", "", each) for each in (body, code)}
+    assert {order.partition(" ")[0] for _, order, _ in found} == {"stroke"}
+    assert any("sliced" in text for family, _, text in found if "mono" in family)
 
 
 def test_a_folded_table_opens_without_a_script(opened):

@@ -54,29 +54,29 @@ SIX = dict.fromkeys("bcdefg", "+-")
         ({"a": "++++++", "b": "------"}, "for a, 6 of 12 cases"),
         (
             {"a": "+++", "b": "---", "c": "+-+-+-+"},
-            "always for a; never for b; partly for c; 7 of 13 cases in all",
+            "always for a; never for b; in part for c; 7 of 13 cases in all",
         ),
         (
             {"a": "++++++", "b": "?", "c": "-----", "d": "+-"},
-            "always for a; never for c; partly for d; undecided for b; 7 of 14 cases in all",
+            "always for a; never for c; in part for d; undecided for b; 7 of 14 cases in all",
         ),
         (
             {"a": "++++++", "b": "?-", "c": "-----", "d": "?+"},
-            "always for a; never for c; partly for d; undecided for b; 7 of 15 cases in all",
+            "always for a; never for c; in part for d; undecided for b; 7 of 15 cases in all",
         ),
-        ({"a": "+"} | SIX, "always for a; partly for 6 combinations; 7 of 13 cases in all"),
-        ({"a": "-"} | SIX, "never for a; partly for 6 combinations; 6 of 13 cases in all"),
+        ({"a": "+"} | SIX, "always for a; in part for 6 combinations; 7 of 13 cases in all"),
+        ({"a": "-"} | SIX, "never for a; in part for 6 combinations; 6 of 13 cases in all"),
         (
             {"a": "+++"} | dict.fromkeys("bcdef", "+--"),
-            "always for a; partly for b, c, d, e, f; 8 of 18 cases in all",
+            "always for a; in part for b, c, d, e, f; 8 of 18 cases in all",
         ),
         (
             dict.fromkeys("bcdef", "++") | {"g": "------+"},
-            "always for b, c, d, e, f; partly for g; 11 of 17 cases in all",
+            "always for b, c, d, e, f; in part for g; 11 of 17 cases in all",
         ),
         (
             dict.fromkeys("bcdef", "--") | {"g": "++++++-"},
-            "never for b, c, d, e, f; partly for g; 6 of 17 cases in all",
+            "never for b, c, d, e, f; in part for g; 6 of 17 cases in all",
         ),
         # No list of five or fewer says it.
         (dict.fromkeys("abcdef", "++") | {"g": "------+"}, "in 13 of 19 cases"),
@@ -90,9 +90,9 @@ def test_of_many_cases_it_is_said_where_always_never_and_partly(outcomes, said):
 @pytest.mark.parametrize(
     ("more", "said"),
     [  # of the cases with size 2; to tell them apart takes three more places to name
-        (2, "always for a; never for c; partly for b; 12 of 22 cases in all"),
-        (3, "always for a; never for c; partly for b; 13 of 23 cases in all"),
-        (4, "always for a 1, a 2, b 2; never for c 1, c 2; partly for b 1; 14 of 24 cases in all"),
+        (2, "always for a; never for c; in part for b; 12 of 22 cases in all"),
+        (3, "always for a; never for c; in part for b; 13 of 23 cases in all"),
+        (4, "always for a 1, a 2, b 2; never for c 1, c 2; in part for b 1; 14 of 24 cases in all"),
     ],
 )
 def test_a_second_column_is_named_where_it_tells_apart_more_than_it_adds(more, said):
@@ -184,7 +184,7 @@ def test_an_end_has_the_digits_that_its_interval_pays_for():
 def test_of_a_promise_of_nothing_it_is_not_counted_what_is_a_gain():
     gains = Cases(Case({}, True, Measured.counted(value)) for value in (0.9, 1.5, 3.0))
     assert gains.tally(1.0, 2.0) == (
-        "At least 1.00× in 2 of 3 cases, from there to 2.00× in 1, more in 1."
+        "1.00× or more is reached in 2 of 3 cases (up to 2.00× in 1, beyond it in 1)."
     )
     none = gains.tally(4.0, 5.0)
-    assert none == "At least 4.00× in 0 of 3 cases; faster at all in 2, slower in 1."
+    assert none == "4.00× or more is reached in 0 of 3 cases; 2 are faster at all, 1 slower."

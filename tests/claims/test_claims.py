@@ -125,7 +125,7 @@ def test_on_a_machine_without_fp8_a_claim_about_it_says_why(tmp_path):
 def test_a_figure_of_another_card_is_judged_on_that_card_alone(tmp_path):
     synthetic.MAKERS["limits.ceilings"](tmp_path)
     here = verdict("hbm-bandwidth", root=tmp_path)
-    assert here.word == claims.NOT_MEASURABLE and "That is an A100." in here.evidence
+    assert here.word == claims.NOT_MEASURABLE and "of an A100" in here.evidence
     (file,) = (tmp_path / synthetic.MACHINE / "limits.ceilings").glob("*.json")
     data = json.loads(file.read_text())
     data["machine"]["gpu"] = "NVIDIA A100-SXM4-80GB"
@@ -224,11 +224,11 @@ def cases(**outcomes) -> list[Case]:
     [
         ({"a_1": True, "a_2": True}, claims.HOLDS, "Seen."),
         ({"a_1": False, "a_2": False}, claims.FAILS, "Seen."),
-        ({"a_1": None, "a_2": None}, claims.INCONCLUSIVE, "2 of 2 cases are undecided"),
+        ({"a_1": None, "a_2": None}, claims.INCONCLUSIVE, "Undecided: 2 of 2 cases"),
         # What is undecided counts for no verdict.
-        ({"a_1": True, "a_2": None}, claims.INCONCLUSIVE, "1 of 2 cases are undecided"),
-        ({"a_1": False, "a_2": None}, claims.INCONCLUSIVE, "1 of 2 cases are undecided"),
-        ({"a_1": False, "a_2": False, "b_1": None}, claims.FAILS, "1 of 3 cases are undecided"),
+        ({"a_1": True, "a_2": None}, claims.INCONCLUSIVE, "Undecided: 1 of 2 cases"),
+        ({"a_1": False, "a_2": None}, claims.INCONCLUSIVE, "Undecided: 1 of 2 cases"),
+        ({"a_1": False, "a_2": False, "b_1": None}, claims.FAILS, "Undecided: 1 of 3 cases"),
         ({"a_1": True, "a_2": False, "b_1": None}, claims.ONLY_WHERE, "for a 1, 1 of 3 cases."),
         (
             {"a_1": True, "a_2": True, "b_1": None, "b_2": False, "c_1": False, "c_2": False},
@@ -267,7 +267,7 @@ def test_where_no_column_decides_few_cases_are_named_and_many_are_grouped():
     assert Cases(few).finding("").condition == "for a 1, a 2, b 2, 3 of 6 cases"
     many = [Case(case.where | {"n": n}, case.outcome) for n in range(4) for case in few]
     many.append(Case({"op": "b", "size": "1", "n": 0}, True))
-    said = "always for a 1, a 2, b 2; never for c 1, c 2; partly for b 1; 13 of 25 cases in all"
+    said = "always for a 1, a 2, b 2; never for c 1, c 2; in part for b 1; 13 of 25 cases in all"
     assert Cases(many).finding("").condition == said
 
 
@@ -355,10 +355,10 @@ def test_a_tally_counts_what_is_certain():
     gains = [Measured(low, low, high) for low, high in ends]
     cases = [Case({}, gain.at_least(1.5), gain) for gain in gains]
     assert Cases([*cases, Case({}, None, why="no")]).tally(1.5, 2.0) == (
-        "At least 1.50× in 2 of 5 cases, from there to 2.00× in 1, more in 1; faster at all in 3, "
-        "slower in 1."
+        "1.50× or more is reached in 2 of 5 cases (up to 2.00× in 1, beyond it in 1); 3 are faster "
+        "at all, 1 slower."
     )
-    assert Cases(cases[:1]).tally(0.7, 0.7) == "At least 0.700× in 1 of 1 cases."
+    assert Cases(cases[:1]).tally(0.7, 0.7) == "0.700× or more is reached in 1 of 1 cases."
 
 
 def test_a_cost_that_is_spared_more_than_promised_keeps_the_promise():

@@ -16,6 +16,7 @@ from anatomy import claims, page
 from anatomy.claims import ledger
 from anatomy.figures import tables
 from anatomy.figures.charts import loglog
+from anatomy.figures.ledger.table import HEADS
 from anatomy.record import recording
 from anatomy.record.showing import using
 from anatomy.site.collecting import on_page
@@ -118,9 +119,8 @@ def test_what_is_about_the_documents_themselves_stands_apart_at_the_end(found):
 def test_what_was_claimed_and_what_was_measured_stand_in_columns_of_their_own(found):
     rows = re.findall(r"<tr id=.*?</tr>", shown("table"), re.DOTALL)
     for row, result in zip(rows, found, strict=True):
-        cells = dict(
-            re.findall(r'<td[^>]*data-label="(\w+)"[^>]*>(.*?)</td>', unescape(row), re.DOTALL)
-        )
+        inside = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", unescape(row), re.DOTALL)
+        cells = dict(zip((head.removeprefix("#") for head in HEADS), inside, strict=True))
         assert (result.claim.number or "—") in cells["claimed"]
         if result.measured is None:
             assert "—" in cells["measured"]

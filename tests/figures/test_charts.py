@@ -271,3 +271,48 @@ def test_between_alignments_a_sweep_has_steps():
     spec = plain.sweep(table("alignment.thresholds", op="matmul"), width=680)
     lines = [e["mark"] for e in spec["layer"] if e["mark"]["type"] == "line"]
     assert lines and all(line["interpolate"] == "step" for line in lines)
+
+
+def pictures(html: str) -> list[str]:
+    """Those of a chart of one panel: for a desk and for a phone."""
+    return re.findall(r"<svg .*?</svg>", html, re.DOTALL)
+
+
+def test_what_marks_tell_stands_on_a_page_once_and_both_pictures_have_it(tmp_path):
+    found = table(**MATMUL)
+    with showing.using(synthetic.showing()):
+        wide, narrow = pictures(svg.chart([("", drawn("ratios", found))], "a", folder=tmp_path))
+    told = list(dict.fromkeys(re.findall(r"<title>([^<]*)</title>", wide)))
+    assert len(told) > 4 and "<title>" not in narrow
+    numbers = {int(number) for number in re.findall(r' data-m="(\d+)"', narrow)}
+    assert numbers == set(range(len(told))) and "data-m" not in wide
+
+
+def test_marks_tell_what_we_have_them_tell_and_nothing_of_the_converters(html):
+    hovers = {point["hover"] for point in data(plain.ratios(table(**MATMUL), width=680))
+              if point.get("hover")}  # fmt: skip
+    titles = set(re.findall(r"<title>([^<]*)</title>", html.partition('class="panel">two')[0]))
+    assert titles == hovers and "aria-roledescription" not in html
+
+
+def test_a_line_through_points_tells_nothing_of_the_first_of_them():
+    ends = {"low": 1.0, "high": 1.2, "shown": True, "series": "a"}
+    points = [ends | {"x": x, "value": 1.1, "hover": f"at {x}: 1.1×"} for x in (1, 2)]
+    ticks = [(1, "1"), (2, "2")]
+    specs = [
+        loglog.payoff(points, [], ticks, 0.0, ("x", "y"), width=680),
+        loglog.growth(points, [], ticks, ("x", "y"), width=680),
+        plain.sweep(table("alignment.thresholds"), width=680),
+    ]
+    for spec in specs:
+        layers = [layer for layer in spec["layer"] if layer["mark"]["type"] == "line"]
+        assert layers and not any("description" in layer["encoding"] for layer in layers)
+
+
+def test_panels_as_wide_as_a_phone_are_drawn_once_for_both(tmp_path):
+    panels = [(name, drawn("ratios", table(**MATMUL))) for name in ("one", "two")]
+    with showing.using(synthetic.showing()):
+        html = svg.chart(panels, "a", abreast=2, folder=tmp_path)
+        single = svg.chart(panels, "a", folder=tmp_path)
+    assert len(pictures(html)) == 2 and html.count('data-both=""') == 2
+    assert "<title>" in html and len(pictures(single)) == 4

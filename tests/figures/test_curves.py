@@ -64,6 +64,34 @@ def test_operations_stand_apart_and_sizes_rise():
     assert sizes == sorted(sizes)
 
 
+def inside(rate, fixed, way="a way", bend=1.0):
+    """Rows of one way over sizes within the cache; `bend` times as long at the largest."""
+    sizes = [CACHE // 8, CACHE // 4, 3 * CACHE // 8, CACHE // 2]
+    times = [fixed + size / rate for size in sizes]
+    times[-1] *= bend
+    return [
+        row("read", size, size / seconds, way, blocks_s=[seconds] * 12)
+        for size, seconds in zip(sizes, times, strict=True)
+    ]
+
+
+def test_a_byte_more_costs_what_the_cache_needs_and_a_call_its_start_besides():
+    small = row("read", 64, 1e9, blocks_s=[1.0] * 12)  # over before it is under way
+    found = curves.marginals([small, *inside(6e12, 2e-6), *inside(3e12, 1e-6, "slower")])
+    assert found["read"].rate.median == pytest.approx(6e12) and found["read"].way == "a way"
+    assert found["read"].fixed.median == pytest.approx(2e-6)
+
+
+def test_the_rate_of_a_byte_more_spans_what_any_one_size_makes_of_it():
+    (found,) = curves.marginals(inside(6e12, 2e-6, bend=1.02)).values()
+    assert found.rate.low < found.rate.median < 6e12 and found.rate.high == pytest.approx(6e12)
+
+
+def test_times_on_no_line_and_too_few_sizes_have_no_rate():
+    assert not curves.marginals(inside(6e12, 2e-6, bend=1.5))
+    assert not curves.marginals(inside(6e12, 2e-6)[1:])
+
+
 def test_a_line_gives_back_its_fixed_part_and_its_slope():
     fixed, each, lengths = 6e-6, 9e-7, (1, 10, 100, 1000)
     noise = 1 + 0.002 * np.random.default_rng(0).standard_normal((4, 24))

@@ -74,7 +74,7 @@ def test_the_sources_count_occasions_and_name_the_host_behind_what_it_paces(root
     with using(showing):
         found = showing.find("contiguity.bench")
     line = text(strips.sources(showing))
-    assert "seen on one occasion" in line and "one launch" not in line
+    assert "seen on one occasion" in line and "one operation called" not in line
     row = limits.LAUNCH | {"quantity": "host_enqueue", "role": "control", "median_s": 5e-6}
     synthetic.record(root, limits.FLOORS, [row])
     again(found.recording.path, lambda row: 1.1)
@@ -84,7 +84,7 @@ def test_the_sources_count_occasions_and_name_the_host_behind_what_it_paces(root
     showing.cite(type(found)(found.name, {}, paced, found.freshness))
     line = text(strips.sources(showing))
     assert "seen on 2 occasions" in line
-    assert "CPU Toy CPU" in line and "one launch 5.0" in line
+    assert "CPU Toy CPU" in line and "one operation called 5.0" in line
 
 
 def test_what_the_host_paces_says_so_beside_its_name():

@@ -1,6 +1,8 @@
 """Pay-off maps of counts and of several variants: what they say, and how their panels stand."""
 
+import json
 import re
+from html import unescape
 
 import pytest
 
@@ -116,9 +118,10 @@ def test_panels_side_by_side_keep_their_order_and_one_key(root):
     html = call("payoff", of(root), **narrow)
     Balance(html)
     assert 'class="chart abreast" style="--abreast: 2"' in html
-    titles = re.findall(r'<div><p class="panel">(\w+)</p><svg[^>]*data-wide', html)
+    titles = re.findall(r'<div><p class="panel">(\w+)</p><svg[^>]*data-both', html)
     assert titles == ["compiled", "graphed"] and html.count('<p class="key">') == 1
-    widths = re.findall(r'<svg[^>]*data-wide[^>]*? width="(\d+)', html)
+    widths = re.findall(r'<svg[^>]*data-both[^>]*? width="(\d+)', html)
+    assert "data-narrow" not in html, "a phone shows the same pictures"
     assert len(widths) == 2 and all(int(width) <= svg.share(2) for width in widths)
     assert "abreast" not in call("payoff", of(root), **MAP | TWO)
     assert "abreast" not in call("payoff", of(root), **narrow | {"variant": "compiled"})
@@ -184,3 +187,32 @@ def test_the_band_around_one_is_told_with_its_size(root):
     largest = units.percent(max(floors))
     assert f"Band: the largest noise floor, {largest};" in text(call("payoff", of(root), **LINE))
     assert "Band" not in text(call("payoff", of(root), **LINE | {"value": "peak_bytes"}))
+
+
+def test_a_shape_to_choose_counts_cells_as_the_picture_does(root):
+    html = call("payoff", of(root), **MAP | TWO)
+    given = json.loads(unescape(re.search(r'data-cells="([^"]*)"', html)[1]))
+    (x, widths), (y, tokens) = given["axes"]
+    assert (x, y) == ("width", "tokens") and len(widths) == 5
+    assert f"--lines: {len(given['panels'])}" in html
+    pictures = re.findall(r"<svg[^>]*data-wide.*?</svg>", html, re.DOTALL)
+    for (variant, across, up), picture in zip(given["panels"], pictures, strict=True):
+        assert across == widths and up == tokens
+        told = re.findall(r"<title>([^<]*)</title>", picture)
+        cells = [f"{variant}, width {a}, tokens {b}: " for b in up for a in across]
+        assert [text[: len(cell)] for text, cell in zip(told, cells, strict=True)] == cells
+    failed = next(text for text in told if "width 4096, tokens 16384" in text)
+    assert "not shown: out of memory" in failed
+    assert all(" against " in text for text in told if text != failed)
+
+
+def test_a_cell_that_was_never_tried_says_so_in_its_place(root):
+    table = [row for row in made.table() if (row.get("width"), row.get("tokens")) != (256, 1024)]
+    wanted = breakeven.Wanted("width", "tokens", variants=["compiled"])
+    html = payoffs._map(breakeven.cells(table, wanted), wanted)
+    assert "compiled, width 256, tokens 1024: not shown: not in the recording<" in html
+
+
+def test_without_a_map_there_is_no_shape_to_choose(root):
+    for options in (LINE, MAP | {"chart": False}):
+        assert "choose" not in call("payoff", of(root), **options)

@@ -7,6 +7,7 @@ import pytest
 
 from anatomy.figures import tables
 from anatomy.judge import rows
+from anatomy.record import signatures
 from anatomy.table.errors import UnknownName
 from tests.fakes import synthetic
 
@@ -44,13 +45,19 @@ def test_each_verdict_tells_its_rule(word):
     assert word in tables.RULES and tables.RULES[word] in unescape(tables.chip(word))
 
 
-def test_each_cell_says_what_it_is(bench):
+def test_each_table_names_its_columns_once_for_the_cards_of_a_phone(bench):
     report = synthetic.showing().find("tensor_layout.report").recording.data["rows"]
-    listed = tables.listed(["a", "#b & c"], [["1", "2"]], "L")
-    assert '<td class="n" data-label="b &amp; c">2</td>' in listed
+    listed = tables.listed(["a", '#b & "c"'], [["1", "2"]], "L")
+    assert unescape(re.search(r'style="([^"]*)"', listed)[1]) == '--c2:"b & \\"c\\""'
+    css = (signatures.PACKAGE.parent / "docs" / "assets" / "tables.css").read_text()
     for html in (tables.times(bench), tables.plain(report), listed):
-        cells = re.findall(r"<td[^>]*>", html)
-        assert cells and all("data-label=" in cell for cell in cells)
+        named = re.findall(
+            r'--c(\d+):"', unescape(re.search(r'<table[^>]*style="([^"]*)"', html)[1])
+        )
+        widest = max(len(re.findall("<t[dh]", row)) for row in re.findall("<tr.*?</tr>", html))
+        assert list(map(int, named)) == list(range(2, widest + 1))
+        for number in named:
+            assert f"td:nth-child({number}) {{\n    --is: var(--c{number});" in css
 
 
 def test_a_row_has_its_ratio_verdict_share_and_kernels(bench):

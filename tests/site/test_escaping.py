@@ -32,6 +32,7 @@ REFERENCES = [
 # wherever it lies.
 OURS = {
     "building": {"strips.SOURCES"},
+    "chooser": {"len(panels)"},
     "commands": {"ident"},
     "fences": {"fence.line + offset", "name", "own", "page", "value"},
     "framing": {"f' {kind}' if kind and body else ''"},
@@ -41,7 +42,7 @@ OURS = {
     "printing": {"side"},
     "spans": {"kind"},
     "strips": {"kind"},
-    "svg": {"abreast", "re.escape(name)", "side_by_side"},
+    "svg": {"abreast", "at", "re.escape(name)", "side_by_side"},
     "table": {"len(HEADS)", "of", "title"},
     "tables": {"hover", "kind", "kinds", "width"},
     "timelines": {"address"},

@@ -39,7 +39,6 @@ CALLS = [
     ("matrix", ("contiguity.bench", "ratio"), GRID),
     ("matrix", ("contiguity.bench", "median_s"), GRID | {"op": "matmul"}),
     ("matrix", ("contiguity.bench", "rate"), GRID | {"variants": ["contiguous"]}),
-    ("strip", ("contiguity.bench",), {}),
     ("limits", (), {}),
     *(("limits", (part,), {}) for part in ("roofline", "bandwidth", "floors", "graphs")),
     ("claims", ("slice-doubles-fp16", "split-transactions"), {}),
@@ -286,7 +285,6 @@ def test_each_recording_behind_a_page_is_told_of_once():
     for figure in figures:
         assert 'href="#from-contiguity-bench"' in figure and "driver" not in text(figure)
     inline.replace(showing, "[[tensor_layout.report.variant=contiguous.is_contiguous]]")
-    assert ", 2 recordings" in text(call("strip", showing=showing))
     html = sources(showing)
     assert html.count("raw JSON") == 3, "the ceilings that shares are of included"
     for name in ("contiguity-bench", "tensor-layout-report", "limits-ceilings"):
@@ -315,7 +313,7 @@ def test_what_the_host_paces_names_its_cpu_under_the_figure():
 def test_links_to_raw_files_follow_the_page_they_stand_on():
     for url, up in (("", ""), ("a/b/", "../../"), ("a/b.html", "../")):
         showing = synthetic.showing(url=url)
-        call("strip", "contiguity.bench", showing=showing)
+        call("show", "contiguity.bench", op="matmul", showing=showing)
         assert f'href="{up}recordings/toy-gpu/contiguity.bench/default.json"' in sources(showing)
 
 

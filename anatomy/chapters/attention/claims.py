@@ -27,7 +27,7 @@ def _lengths(table: Table, **columns: str) -> list[Row]:
 
 @claim(OVER_LENGTH)
 def flash_attention_is_faster(table: Table) -> Finding:
-    """Time of attention written out, by hand and by `math`, over that of `flash` is at least 2."""
+    """Time of unfused attention, by hand and by `math`, over that of `flash` is at least 2."""
     cases = Cases()
     for at, over in product(_lengths(table), WRITTEN_OUT):
         with cases.at(over=over, direction=at["direction"], N=f"N={at['sequence']}") as case:

@@ -40,10 +40,10 @@ def _by_count(counts: Iterable[tuple[object, str]], between: str = ", ") -> str:
 
 @claim(CENSUS)
 def attention_nodes_become_one(census: Table) -> Finding:
-    """Attention written out has 20 nodes or more and with each backend one, alone and with its
+    """Unfused attention has 20 nodes or more and with each backend one, alone and with its
     projections.
 
-    The number is how many nodes written-out attention has for each of fused attention's. Nodes that
+    The number is how many nodes unfused attention has for each of fused attention's. Nodes that
     collect the gradients of weights and inputs are not counted; with them fused attention has more
     than one in any case.
     """
@@ -63,13 +63,13 @@ def attention_nodes_become_one(census: Table) -> Finding:
                 case(many and count == 1, ratio if row["variant"] in FUSED else None)
                 counts.append((count, row["variant"]))
         if counts:
-            seen.append(f"{part} {written['nodes']} and {_by_count(counts)}")
-    return cases.finding(f"Nodes written out, and fused: {'; '.join(seen)}.")
+            seen.append(f"{part}: {written['nodes']} unfused, {_by_count(counts)}")
+    return cases.finding(f"Backward nodes of {'; '.join(seen)}.")
 
 
 @claim(COSTS)
 def fused_attention_is_faster(costs: Table) -> Finding:
-    """Forward and backward pass: attention written out takes at least twice the time of fused.
+    """Forward and backward pass: unfused attention takes at least twice the time of fused.
 
     For attention alone and for the layer that it is a part of, for each length of the sequence.
     """

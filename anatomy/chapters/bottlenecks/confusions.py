@@ -15,7 +15,7 @@ from anatomy.table.errors import UnknownName
 
 EXPERIMENT = "bottlenecks.confusion"
 # Who names the bottleneck: column of the table, and what it is called.
-JUDGES = {"found": "diagnose", "seed_says": "the seed's three kinds"}
+JUDGES = {"found": "diagnose", "seed_says": "the inherited three kinds"}
 NAMEABLE = {"seed_says": (COMPUTE, MEMORY, LAUNCH)}  # kinds that a judge can name, if not all
 SHARES = {
     "idle_share": "GPU idle",

@@ -29,7 +29,7 @@ BREAKS, MODES = Need("compilation.breaks"), Need("compilation.modes")
 DETECTION, RECOMPILES = Need("compilation.detection"), Need("compilation.recompiles")
 # What `compilation_layers` calls a layer -> what a reader is told; the map has the first.
 MAPPED = "few kernels"
-LAYER = {MAPPED: "layers of few kernels", "written out": "layers that are written out"}
+LAYER = {MAPPED: "layers of fused modules", "written out": "unfused layers"}
 EAGER, COMPILED, GRAPHS, TUNED = "eager", "compiled", "reduce-overhead", "max-autotune"
 
 SAME_MEMORY = 0.05  # less than a twentieth decides for nobody whether a model fits

@@ -90,7 +90,7 @@ class Told(NamedTuple):
         """The bytes of all trips, and the time that they take at the bandwidth of a copy."""
         count = self.row["bytes"] / LEAST_TRIPS * self.trips
         copy = self.ceilings.get("copy") if self.ceilings else None
-        least = f": at least {units.seconds(count / copy.value)}" if copy else ""
+        least = f": {units.seconds(count / copy.value)} at a copy's rate" if copy else ""
         return f"{units.byte_count(count)}{least}"
 
     @property

@@ -7,6 +7,7 @@ from anatomy.judge.rules import rule
 
 BEFORE = ("ratio_before", "ratio_before_low", "ratio_before_high", "verdict_before")
 SHARE = ("share_of_ceiling", "share_of_ceiling_low", "share_of_ceiling_high")
+EXECUTED = "executed_share"
 CEILING = "ceiling "
 
 
@@ -30,7 +31,11 @@ def gap(rows, known):
         yield place, {"gap_s": max(0.0, row["median_s"] - busy) if busy else None}
 
 
-@rule("ladder.training", columns=SHARE, source="flops over time, over the run's own ceiling")
+@rule(
+    "ladder.training",
+    columns=(*SHARE, EXECUTED),
+    source="flops over time, over the run's own ceiling; of executed flops by width and sequence",
+)
 def share_of_ceiling(rows, known):
     """What a step reaches of what the card multiplied at best in its number format, in that run."""
     best = {}
@@ -45,7 +50,18 @@ def share_of_ceiling(rows, known):
         if row["products"] in best and row["verdict"] != "impossible":
             (value, low, high), (rate, least, most) = best[row["products"]], _rates(row)
             ends = (rate / value, least / high, most / low)
-        yield place, dict(zip(SHARE, ends, strict=True))
+        executed = _executed(row) if ends[0] and row.get("backend") else None
+        found = {EXECUTED: executed and executed * ends[0]}
+        yield place, dict(zip(SHARE, ends, strict=True)) | found
+
+
+def _executed(row):
+    """FLOPs that a step executes over those of its formula, which counts attention whole. A fused
+    kernel leaves out the half that the causal mask hides; unfused, both matmuls compute it."""
+    if row["backend"] == "written out":
+        return 1.0
+    # 24 C^2 + 4 C T for each token and layer, of which 2 C T are masked.
+    return 1 - 2 * row["sequence"] / (24 * row["width"] + 4 * row["sequence"])
 
 
 def _rates(row):

@@ -1,11 +1,13 @@
 """What the seeds say of a machine as a whole, put to its measured limits: rates and waits."""
 
+from dataclasses import replace
 from itertools import product
 
 from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, answer, claim
 from anatomy.claims.findings import NEAR
 from anatomy.claims.needs import CEILINGS, best
 from anatomy.claims.table import Table, quotient, time_of
+from anatomy.figures.limits import curves
 from anatomy.table import units
 
 # Card that the figures of the seed's Day 14 are of; the page calls it by its name elsewhere.
@@ -15,7 +17,7 @@ WAYS = ("t.item()", "print(t)", "t.cpu()")
 
 
 def _faster(table: Table, dtype: str, than: str) -> tuple[Measured, str]:
-    """Best rate of products in one format over another's, and both in words."""
+    """Best rate of matmuls in one format over another's, and both in words."""
     rates = [best(table, f"matmul {each}", "flops") for each in (dtype, than)]
     texts = [units.rate(r.value, "FLOP/s", r.low, r.high) for r in rates]
     return quotient(*rates), f"{dtype} {texts[0]}, {than} {texts[1]}"
@@ -23,27 +25,28 @@ def _faster(table: Table, dtype: str, than: str) -> tuple[Measured, str]:
 
 @claim(CEILINGS)
 def half_precision_beats_fp32(ceilings: Table) -> Finding:
-    """Best rate of fp16 and bf16 products over that of fp32, TF32 or not, is at least 2."""
+    """Best rate of fp16 and bf16 matmuls over that of fp32, TF32 or not, is at least 2."""
     cases = Cases()
     for dtype, than in product(("fp16", "bf16"), ("fp32", "tf32")):
         with cases.at(format=dtype, over=than) as case:
             ratio, _ = _faster(ceilings, dtype, than)
             case(ratio.at_least(2.0), ratio, f"{dtype} over {than} {ratio.text}")
-    return cases.finding(f"Products at their best: {cases.said()}. {cases.tally(2.0, 4.0)}")
+    return cases.finding(f"Matmuls at their best: {cases.said()}. {cases.tally(2.0, 4.0)}")
 
 
 @claim(CEILINGS)
 def fp8_doubles_fp16(ceilings: Table) -> Finding:
-    """Best rate of fp8 products is twice that of fp16 or more, within 10 %, quantizing apart."""
+    """Best rate of fp8 matmuls is twice that of fp16 or more, within 10 %, quantizing apart."""
     ratio, rates = _faster(ceilings, "fp8", "fp16")
-    seen = f"Products at their best: {rates}, which is {ratio.text}."
+    seen = f"Matmuls at their best: {rates}, which is {ratio.text}."
     return answer(ratio.at_least(2 * (1 - NEAR)), seen, ratio)
 
 
 def _bandwidth(table: Table, rate: Measured, claimed: float) -> Finding:
     here = f"Here it is {rate.text}."
     if REFLECTION_GPU not in table.machine.get("gpu", ""):
-        return Finding(NOT_MEASURABLE, f"That is an {REFLECTION_GPU}. {here}", rate)
+        card = f"The figure is of an {REFLECTION_GPU}, which is another card."
+        return Finding(NOT_MEASURABLE, f"{card} {here}", rate)
     return answer(rate.near(claimed), here, rate)
 
 
@@ -55,12 +58,20 @@ def hbm_bandwidth(ceilings: Table) -> Finding:
 
 @claim(Need("limits.bandwidth"))
 def l2_bandwidth(bandwidth: Table) -> Finding:
-    """The best read of a set that fits the cache lies within 10 % of it, on the card meant."""
+    """The best read of a set that fits the cache lies within 10 % of it, on the card meant.
+
+    The rate of a whole call has its start and end in it; that of a byte more has not.
+    """
     cache = bandwidth.machine.get("l2_bytes") or 0
     sizes = ((row, row.get("working_set_bytes") or row.get("bytes") or 0) for row in bandwidth)
     fits = [row for row, size in sizes if 0 < size <= cache]
     inside = Table(fits or bandwidth.rows, bandwidth.params)
-    return _bandwidth(bandwidth, best(inside, "read", "bytes"), 6e12)
+    found = _bandwidth(bandwidth, best(inside, "read", "bytes"), 6e12)
+    if not (more := curves.marginals(bandwidth.rows).get("read")):
+        return found
+    slope = units.rate_range(more.rate.median, "B/s", more.rate.low, more.rate.high)
+    said = f"{found.evidence} That is a whole call; by the slope from size to size it is {slope}."
+    return replace(found, evidence=said)
 
 
 @claim(Need("limits.floors"), Need("sync_points.bench"))

@@ -13,18 +13,20 @@ SWEEPS = tuple(
     for op in ("matmul", "layer_norm", "pointwise")
 )
 PAYBACK = Need("remedies.payback")
+# What the factorial moves -> in words.
+MOVED = {"base": "the base address", "ld": "the leading dimension", "K": "K"}
 
 
 def _alone(table: Table) -> tuple[Row, str]:
     """The row in which the base pointer alone is not aligned; in words also those of ld and K."""
     rows = {name: table.measured(name) for name in ("base", "ld", "K")}
-    texts = (f"{name} alone {with_verdict(row)}" for name, row in rows.items())
-    return rows["base"], f"{'; '.join(texts)}."
+    texts = (f"{MOVED[name]} {with_verdict(row)}" for name, row in rows.items())
+    return rows["base"], f"Time with one thing moved off its mark, over none: {'; '.join(texts)}."
 
 
 @claim(FACTORIAL)
 def slice_has_alignment_issues(factorial: Table) -> Finding:
-    """The base pointer alone, off by one element, slows the product down."""
+    """The base pointer alone, off by one element, slows the matmul down."""
     base, seen = _alone(factorial)
     slower = over_control(base).says("slower")
     return answer(slower, seen, None if slower is None else over_control(base))
@@ -47,7 +49,7 @@ def offset_mod_128_predicts(*tables: Table) -> Finding:
 
 @claim(FACTORIAL, *EVERY)
 def alignment_decides_gemm(factorial: Table, *tables: Table) -> Finding:
-    """The base pointer alone slows a product down; other strides of an aligned matrix, transposed,
+    """The base pointer alone slows a matmul down; other strides of an aligned matrix, transposed,
     change its time by no tenth, in any format and size."""
     base, seen = _alone(factorial)
     cases = Cases()
@@ -70,20 +72,19 @@ def copy_may_win(payback: Table) -> Finding:
             uses = units.format_value(row.get("uses"), ".1f") if pays else "no number of"
             when = "not known" if pays is None else f"after {uses} uses"
             case(pays, said=f"{row['case']}: {when}")
-    return cases.possible(f"Paid back: {cases.said()}.")
+    return cases.possible(f"When a contiguous copy has paid: {cases.said()}.")
 
 
 @claim(PAYBACK)
 def cannot_be_optimised_away(payback: Table) -> Finding:
-    """No copy of the sliced view, however laid out, makes its product faster."""
+    """No copy of the sliced view, however laid out, makes its matmul faster."""
     uses = payback.select(case="sliced_offset_view", step="use", role="variant")
     found = [row for row in uses if row.get("remedy") != "none" and not why_not(row)]
     if not found:
         return Finding(INCONCLUSIVE, "No remedy was measured.")
     best = min(found, key=lambda row: row["ratio"])
-    taken, ratio = f"{with_verdict(best)} of the sliced view's time", over_control(best)
-    seen, stands = (
-        f"The best remedy, a {best['remedy']}, takes {taken}.",
-        ratio.says("slower", "same"),
-    )
+    seen = f"Time with the best remedy, a {best['remedy']}, over the sliced view's: "
+    seen += f"{with_verdict(best)}."
+    ratio = over_control(best)
+    stands = ratio.says("slower", "same")
     return answer(stands, seen, None if stands is None else ratio)

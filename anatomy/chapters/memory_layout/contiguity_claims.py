@@ -104,20 +104,20 @@ def _time_here(table: Table, run: str, also: str = "") -> Finding:
 
 @claim(FP16)
 def fp16_2048_time(fp16: Table) -> Finding:
-    """The same product here; only on the seed's own card is the statement true or false."""
+    """The same matmul here; only on the original card is the statement true or false."""
     return _time_here(fp16, "fp16-2048")
 
 
 @claim(TF32, FP32)
 def fp32_8192_time(tf32: Table, fp32: Table) -> Finding:
-    """The same product here, with TF32 allowed and without: the seed's label does not say which."""
+    """The same matmul here, with TF32 and without: the original suite does not say which."""
     plain = time_of(fp32.measured("contiguous", op="matmul", **WARM))
     return _time_here(tf32, "fp32-8192", f" Without TF32 it takes {plain.text} here.")
 
 
 @claim(bench("bf16", 4096))
 def bf16_4096_time(bf16: Table) -> Finding:
-    """The same product here; only on the seed's own card is the statement true or false."""
+    """The same matmul here; only on the original card is the statement true or false."""
     return _time_here(bf16, "bf16-4096")
 
 
@@ -159,7 +159,7 @@ def transposed_and_strided_slower(*tables: Table) -> Finding:
 
 @claim(FP16)
 def transpose_costs_2_percent(fp16: Table) -> Finding:
-    """The transposed view is slower in this very product, beyond the noise floor."""
+    """The transposed view is slower in this very matmul, beyond the noise floor."""
     row = fp16.measured("transposed_view", op="matmul", **WARM)
     floor, ratio = units.percent(row["noise_floor"], 2), over_control(row)
     seen = f"Here it is {with_verdict(row)}; noise floor {floor}."
@@ -171,7 +171,7 @@ def _as_in_seed(tables: Iterable[Table], variant: str, run: str, op: str = "matm
     cases, theirs = Cases(), seeds.figure(run, op, variant).ratio
     for table in tables:
         row = table.measured(variant, op=op, **WARM)
-        seen = f"{with_verdict(row)} ({table.label}; the seed {units.ratio(theirs)})"
+        seen = f"{with_verdict(row)} ({table.label}; the original suite has {units.ratio(theirs)})"
         with cases.at(**table.where) as case:
             case(over_control(row).near(theirs), over_control(row), seen)
     return cases
@@ -179,7 +179,7 @@ def _as_in_seed(tables: Iterable[Table], variant: str, run: str, op: str = "matm
 
 @claim(FP16)
 def slice_doubles_fp16(fp16: Table) -> Finding:
-    """The sliced view's ratio in this very product lies within 10 % of the seed's."""
+    """The sliced view's ratio in this very matmul lies within 10 % of the original suite's."""
     cases = _as_in_seed([fp16], "sliced_offset_view", "fp16-2048")
     return cases.finding(f"Here it is {cases.said()}.")
 
@@ -190,14 +190,14 @@ def as_strided_no_overhead(*tables: Table) -> Finding:
     rows = _rows(tables, ("as_strided_view",), OPS)
     cases = judged(rows, lambda ratio: ratio.says("same", "faster"))
     kernels = tables[0].row("as_strided_view", op="matmul", **WARM).get("kernels_per_call")
-    copied = f" Kernels in a call of its product: {kernels}." if kernels else ""
+    copied = f" Kernels in a call of its matmul: {kernels}." if kernels else ""
     taken = f"It takes {cases.range} of the time of as much contiguous work."
     return cases.finding(f"{taken}{copied}")
 
 
 @claim(FP16)
 def layer_norm_transposed(fp16: Table) -> Finding:
-    """The chain's ratio here lies within 10 % of the seed's; layer_norm's is beside it."""
+    """The chain's ratio here lies within 10 % of the original one; layer_norm's is beside it."""
     cases = _as_in_seed([fp16], "transposed_view", "fp16-2048", "layer_norm_chain")
     real = with_verdict(fp16.measured("transposed_view", op="layer_norm", **WARM))
     return cases.finding(f"The chain takes {cases.said()}; F.layer_norm {real}.")
@@ -228,7 +228,7 @@ def chain_is_layer_norm(fp16: Table) -> Finding:
 
 @claim(TF32, FP32)
 def tn_kernel_is_better(*tables: Table) -> Finding:
-    """The transposed product is faster than the contiguous one, beyond the noise floor."""
+    """The transposed matmul is faster than the contiguous one, beyond the noise floor."""
     found = [(t.where, t.measured("transposed_view", op="matmul", **WARM)) for t in tables]
     cases = judged(found, lambda ratio: ratio.says("faster"))
     texts = (f"{' '.join(map(str, where.values()))}: {with_verdict(row)}" for where, row in found)
@@ -237,14 +237,14 @@ def tn_kernel_is_better(*tables: Table) -> Finding:
 
 @claim(TF32, FP32)
 def slice_costs_6_percent(*tables: Table) -> Finding:
-    """The sliced view's ratio lies within 10 % of the seed's, with TF32 and without."""
+    """The sliced view's ratio lies within 10 % of the original suite's, with TF32 and without."""
     cases = _as_in_seed(tables, "sliced_offset_view", "fp32-8192")
     return cases.finding(f"{cases.said()}.")
 
 
 @claim(*EVERY)
 def slice_always_doubles(*tables: Table) -> Finding:
-    """The sliced view's ratio in a product lies within 10 % of 2 in every format and size."""
+    """The sliced view's ratio in a matmul lies within 10 % of 2 in every format and size."""
     rows = _rows(tables, ("sliced_offset_view",), ("matmul",))
     cases = judged(rows, lambda ratio: ratio.near(2.0))
     return cases.finding(f"It takes {cases.range}.")
@@ -252,7 +252,7 @@ def slice_always_doubles(*tables: Table) -> Finding:
 
 @claim(*EVERY)
 def cublas_repacks(*tables: Table) -> Finding:
-    """A product of the transposed view launches more kernels than one of the contiguous matrix."""
+    """A matmul of the transposed view launches more kernels than one of the contiguous matrix."""
     cases, counted = Cases(), set()
     for table in tables:
         with cases.at(**table.where) as case:
@@ -261,7 +261,7 @@ def cublas_repacks(*tables: Table) -> Finding:
             case(None if None in (view, plain) else view > plain)
             counted.add(view)
     seen = " or ".join(str(count) for count in sorted(counted - {None}))
-    return cases.finding(f"Kernels in a call of the transposed product: {seen or 'unknown'}.")
+    return cases.finding(f"Kernels in a call of the transposed matmul: {seen or 'unknown'}.")
 
 
 @claim(*EVERY)

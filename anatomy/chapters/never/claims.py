@@ -92,7 +92,7 @@ def never_without_warm_up(costs: Table) -> Finding:
 def hardware_admits_no_interpretation(ceilings: Table) -> Finding:
     """What shares one figure of the datasheet reaches one rate, within 2 %: else it needs reading.
 
-    Copying, reading and writing share the memory's bandwidth; fp16 and bf16 products one peak.
+    Copying, reading and writing share the memory's bandwidth; fp16 and bf16 matmuls one peak.
     """
     ratios, seen = [], []
     for figure, (names, work) in SHARED.items():

@@ -182,7 +182,7 @@ def fp8_pays_with_quantisation(fp8: Table) -> Finding:
 
 @claim(
     FP8,
-    statement="With its factors ready, an FP8 product takes half the time of a bf16 one.",
+    statement="With its factors ready, an FP8 matmul takes half the time of a bf16 one.",
     topic="precision",
     measures="time in bf16 / in FP8",
     number="2×",
@@ -194,4 +194,4 @@ def fp8_halves_a_product(fp8: Table) -> Finding:
     found = fp8.select(variant="fp8, factors ready", quantity="gpu_warm")
     rows = [({"size": _size(row)}, row) for row in found]
     cases = judged(rows, lambda gain: gain.near(2.0), speed_up)
-    return cases.finding(f"Speed-up of an FP8 product over bf16: {cases.spans('size')}.")
+    return cases.finding(f"Speed-up of an FP8 matmul over bf16: {cases.spans('size')}.")

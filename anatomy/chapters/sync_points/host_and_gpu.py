@@ -13,6 +13,7 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 TURNS = 4  # iterations of the loop with a wait that are drawn
+APART = 12  # pixels between a line of code and its time
 SHORT = 500  # pixels: a narrower sheet has room for short words
 LEAST = 4.0  # pixels of a launch; shorter ones are one box
 
@@ -103,9 +104,8 @@ def _drawn(sheet: Canvas, loop: Loop, line: str, pause: str) -> None:
     iteration = " an iteration" if desk else ""
     y = _head(sheet, 12, "c = a @ b", f"{_time(loop.free)}{iteration}", KERNEL)
     _free(lanes, loop, y)
-    y = _head(sheet, y + 2 * LANE + 22, "c = a @ b; t.item()".replace("t.item()", line), "", WAIT)
     said = f"{_time(loop.waiting)}, {loop.speed}"
-    sheet.words(sheet.width - 2, y - 9, said, colour=WAIT, anchor="end", bold=True)
+    y = _head(sheet, y + 2 * LANE + 22, f"c = a @ b; {line}", said, WAIT)
     _waiting(lanes, loop, y, line)
     y += LANE
     idle = (loop.launch + loop.kernel, loop.waiting + loop.launch)
@@ -114,10 +114,11 @@ def _drawn(sheet: Canvas, loop: Loop, line: str, pause: str) -> None:
 
 
 def _head(sheet: Canvas, y: float, code: str, said: str, colour: str) -> float:
-    """The loop's code with its time; returns where its lanes begin."""
-    sheet.words(1, y, code, bold=True, code=True)
-    if said:
-        sheet.words(sheet.width - 2, y, said, colour=colour, anchor="end", bold=True)
+    """The loop's code and its time, on a line if that has room; returns where its lanes begin."""
+    taken = sheet.words(1, y, code, bold=True, code=True)
+    if taken + APART + canvas.wide(said, bold=True) > sheet.width:
+        y += 16
+    sheet.words(sheet.width - 2, y, said, colour=colour, anchor="end", bold=True)
     return y + 9
 
 

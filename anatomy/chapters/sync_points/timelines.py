@@ -5,10 +5,14 @@ import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import chain
 from typing import Any
 
 from anatomy.figures import framing, tables
-from anatomy.figures.charts import figures, svg
+from anatomy.figures.charts import figures
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import Canvas
+from anatomy.figures.diagrams.lanes import COPY, KERNEL, LANE, LAUNCH, WAIT, Lanes
 from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current
 from anatomy.table import kernel_names, units
@@ -17,7 +21,13 @@ from anatomy.table.errors import BadParameter, UnknownName
 DRAWN = ("CPU", "GPU")  # lanes that are drawn, from above; others are in the download alone
 GPU = "GPU"
 LARGEST_BYTES = 300_000  # of a trace to download, compressed
-KINDS = ("launch", "wait", "kernel", "copy")
+# Kind of event -> its colour, and how its box looks beside that: never colour alone.
+KINDS = {
+    "launch": (LAUNCH, {"tall": 0.55}),
+    "wait": (WAIT, {"frame": True}),
+    "kernel": (KERNEL, {}),
+    "copy": (COPY, {"tall": 0.55}),
+}
 
 
 def timeline(
@@ -96,27 +106,44 @@ def _shown(found: Found, wanted: Sequence[str] | None) -> str:
 
 
 def _chart(runs: Mapping[str, Sequence[Row]], drawn: Mapping[str, Sequence[Row]]) -> str:
-    longest = max(row["end_s"] for events in runs.values() for row in events)
-    size, unit = tables.time_unit([longest])
-    panels = []
-    for run, events in drawn.items():
-        boxes = [
-            {"lane": row["lane"], "kind": row["kind"]}
-            | {"start": row["start_s"] / size, "end": row["end_s"] / size}
-            | {"hover": f"{row['kind']} {_name(row)}: {_lasts(row)}"}
-            for row in events
-        ]
-        arguments = (boxes, list(DRAWN), longest / size, unit)
-        panels.append((run, svg.Drawing("lanes.timeline", arguments)))
+    until = max(row["end_s"] for events in runs.values() for row in events)
     label = (
         f"Lanes of the host and of the GPU over time, in the runs {', '.join(runs)}. The table "
         "under them has the sums, and the one folded under that each event."
     )
-    return svg.chart(panels, label)
+    return canvas.both(lambda sheet: _lanes(sheet, drawn, until), label)
+
+
+def _lanes(sheet: Canvas, drawn: Mapping[str, Sequence[Row]], until_s: float) -> None:
+    """The events of each run, all on one scale, under what their boxes mean."""
+    there = [kind for kind in KINDS if any(row["kind"] == kind for row in chain(*drawn.values()))]
+    x = 0.0
+    for kind in there:
+        colour, look = KINDS[kind]
+        frame = {"edge": colour, "dashed": True, "opacity": 0.12} if look.get("frame") else {}
+        tall = 11 * look.get("tall", 1.0)
+        sheet.box(x, 14 - tall, 11, tall, fill=colour, **frame)
+        x += 16 + sheet.words(x + 16, 13, kind, size=11) + 16
+    lanes = Lanes(sheet, until_s)
+    for run, events in drawn.items():
+        y = sheet.height + 26
+        sheet.words(0, y, run, bold=True)
+        y += 8
+        lanes.pair(y)
+        for row in events:
+            colour, look = KINDS[row["kind"]]
+            level = y + LANE * DRAWN.index(row["lane"])
+            told = f"{row['kind']} {_name(row)}, {_start(row)} into {run}: {_lasts(row)}"
+            lanes.box(level, row["start_s"], row["end_s"], colour, told=told, **look)
+        lanes.axis(y + 2 * LANE)
 
 
 def _name(row: Row) -> str:
     return kernel_names.short(row["variant"]) if row["lane"] == GPU else str(row["variant"])
+
+
+def _start(row: Row) -> str:
+    return units.seconds(row["start_s"]) if row["start_s"] > 0 else "0"
 
 
 def _lasts(row: Row) -> str:
@@ -143,7 +170,7 @@ def _events(drawn: Mapping[str, Sequence[Row]]) -> str:
         ("lane", lambda row: escape(str(row["lane"]))),
         ("kind", lambda row: escape(str(row["kind"]))),
         ("name", lambda row: tables.code(_name(row))),
-        ("#start", lambda row: units.seconds(row["start_s"]) if row["start_s"] > 0 else "0"),
+        ("#start", _start),
         ("#duration", _lasts),
     ]
     events = [row for each in drawn.values() for row in each]

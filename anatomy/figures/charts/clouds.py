@@ -29,7 +29,8 @@ def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int
     names = grammar.members(points)
     scale = alt.Scale(type="log") if logarithmic else alt.Scale(type="symlog", constant=1)
     x = alt.X("value:Q", scale=scale, title=title, axis=alt.Axis(grid=True, tickCount=6))
-    colour, shape = grammar.series(names, grammar.legend(names, width))
+    room = width - grammar.label_width(points, width)  # the legend begins where the plot does
+    colour, shape = grammar.series(names, grammar.legend(names, room))
     rows, labels, height = grammar.row_names(points, width, code=False)
     beside = alt.YOffset("series:N", sort=names)
     base = grammar.on(points, y=rows, yOffset=beside, description="hover:N")

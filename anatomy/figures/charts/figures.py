@@ -25,6 +25,7 @@ CHARTS = {
     "sweep-rates": ("sweep", ("rate",)),
     "sweep-ratios": ("sweep", ("ratio",)),
 }
+FEW = 140  # characters of a claim's evidence; more stand in a fold
 AGAIN = " (again)"  # what ends the name of a control's duplicate
 
 
@@ -76,7 +77,7 @@ def claims(results: Sequence[Result]) -> str:
             row = f'<a href="{escape(address)}">{row}</a>'
         row = row and f'<span class="source">{row}</span>'
         how = f' title="{escape(claim.test)}"' if claim.test else ""
-        seen = escape(result.evidence)
+        seen = _evidence(result)
         if claim.number:
             seen = f'<span class="cited">{escape(claim.number)}</span> was claimed. {seen}'
         if result.word == NOT_RECORDED:
@@ -85,8 +86,19 @@ def claims(results: Sequence[Result]) -> str:
         said = f"{text} {source} {row}"
         lines.append([said, f"<span{how}>{seen}</span>", tables.chip(result.word)])
     inherited = any(result.claim.row is not None for result in results)
-    head = ("the seed says" if inherited else "the claim", "here", "verdict")
+    head = ("the inherited advice" if inherited else "the claim", "here", "verdict")
     return tables.listed(head, lines, "Claims", "claims")
+
+
+def _evidence(result: Result) -> str:
+    """What was seen: in words if they are few, else the number, and the words in a fold."""
+    text = escape(result.evidence)
+    if len(result.evidence) <= FEW or result.word == NOT_RECORDED:
+        return text
+    number = tables.measured(result.measured) if result.measured else ""
+    if number and result.claim.measures:
+        number += f' <span class="ci">({escape(result.claim.measures)})</span>'
+    return f'{number}<details class="twin seen"><summary>Evidence</summary><p>{text}</p></details>'
 
 
 def beside(
@@ -116,7 +128,7 @@ def beside(
         lines.append([tables.code(figure.variant), their_time, their_ratio, *measured])
     over = f"#/ {control}"
     head = ("variant", f"#{there} (cited)", over, f"#{here}, {unit}", over, "verdict")
-    body = tables.listed(head, lines, "The seed's figures beside ours", "beside")
+    body = tables.listed(head, lines, "The original suite's figures beside ours", "beside")
     if chart and ours:
         body = _beside_chart(list(ours.values()), cited) + twin(body, unfold=True)
     note = f"cited from {escape(source)} and on, one run without intervals; not measured by us."

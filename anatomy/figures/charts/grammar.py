@@ -32,6 +32,7 @@ STACKED = 40  # pixels: a row whose name stands above its mark
 # those that the picture was drawn with.
 KEY, BEHIND = 32, 20
 DESK = 500  # pixels: a wider picture is a desk's, a narrower one a phone's
+APART = 6  # pixels between two labels of an axis, at least: some browsers' letters are wider
 FONT = "system-ui, sans-serif"
 MONOSPACE = "monospace"  # the stylesheet knows it by this name
 LOG_TICKS = [base * 10.0**power for power in range(-3, 4) for base in (1, 1.5, 2, 3, 5, 7)]
@@ -102,6 +103,12 @@ def intervals(layer: alt.Chart, axis: str = "y", thick: float = 1.6, **channels:
     """A line from `low` to `high` of each point, along axis `x` or `y`."""
     ends = {axis: "low:Q", f"{axis}2": "high:Q"}
     return layer.mark_rule(strokeWidth=thick).encode(**ends, **channels)
+
+
+def through(points: Data, thick: float, shape: str = "linear", **channels: Any) -> alt.Chart:
+    """A line through the points of each series. It tells nothing: it would say of all of it what
+    holds at its first point."""
+    return on(points, **channels).mark_line(strokeWidth=thick, interpolate=shape)
 
 
 def dots(layer: alt.Chart, size: int = 70, **channels: Any) -> alt.Chart:
@@ -211,6 +218,7 @@ def configured(drawn: alt.TopLevelMixin) -> Spec:
     """The specification of a chart, in the colours of the page; a logarithmic axis says so."""
     small = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
     axes = {"gridColor": GRID, "domainColor": GRID, "tickColor": GRID, "labelLimit": 200}
+    axes |= {"labelSeparation": APART}
     coloured = {"labelColor": TEXT, "titleColor": MUTED}
     # In one call: each copies the chart with all of its data.
     spec = drawn.configure(

@@ -12,7 +12,8 @@ from anatomy.figures.charts.grammar import CHARACTER, MUTED, TEXT, Data, Spec
 TONES = {"better": grammar.BETTER, "worse": grammar.WORSE, "even": grammar.BAND}
 FAINTEST, DEEPEST = 0.06, 0.42  # opacity of a tone: text over the deepest must still stand out
 LARGEST = 118  # pixels that a cell is wide at most
-WORDED = 66  # pixels from which a cell has its verdict in a word beside the mark
+WORDED = 66  # pixels from which a cell has its verdict in a word beside the mark, if that fits
+EDGES = 4  # pixels of a cell that a word leaves free
 TALL = {True: 50, False: 44}  # pixels, with the verdict in a word and without
 SMALLEST = 10.5  # pixels of type, which a narrow phone shrinks a little more, and not below 10
 DIGIT = 0.6  # width of a digit in heights of its type
@@ -33,7 +34,8 @@ def heat(
     # Beside the cells are the rows' names and the axis' title.
     beside = max(map(len, lines)) * CHARACTER + 2.5 * grammar.GAP
     cell = min((width - beside) / len(columns), LARGEST)
-    worded = cell >= WORDED
+    said = max(len(f"{each['mark']} {each['word']}") for each in squares)
+    worded = cell >= max(WORDED, said * CHARACTER + EDGES)
     size = 13 if cell > WORDED else 11 if cell > 46 else SMALLEST
     cells = []
     for each in squares:

@@ -55,7 +55,7 @@ def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -
     layers += [
         edge.mark_rule(color=MUTED, strokeWidth=1.2),
         name.encode(y=alt.value("height"), text="name:N"),
-        base.mark_line(strokeWidth=1.6).encode(y=y, color=colour),
+        grammar.through(points, 1.6, x=x, y=y, color=colour),
         grammar.intervals(base, thick=1.4, color=colour),
         grammar.dots(base, 42, y=y, color=colour, shape=shape),
     ]
@@ -104,6 +104,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         if some:  # a name stands where the slope is not
             layer = grammar.on(some, x=x, y=y, description="hover:N")
             name = {"align": align, "dx": away, "baseline": "middle", "fontWeight": 600}
+            name |= {"stroke": grammar.PAPER, "strokeWidth": 3}  # roofs pass behind it
             calls += [
                 grammar.dots(layer, 55, color=alt.value(grammar.TEXT), shape=alt.value("circle")),
                 grammar.words(layer, "number", name),
@@ -126,7 +127,7 @@ def claimed(points: Data, *, width: int) -> Spec:
     ends = grammar.ends_of(data, "claimed_low", "claimed_high", "low", "high")
     low, high = min(ends) / 1.2, max(ends) * 1.2
     there = [word for word in VERDICTS if any(point["verdict"] == word for point in data)]
-    where = grammar.legend(there, width)
+    where = grammar.legend(there, width - grammar.label_width(data, width))
     colours, shapes = zip(*(VERDICTS[word] for word in there), strict=True)
     colour, shape = grammar.series(there, where, "verdict", colours, shapes)
     times = "format(datum.value, '~g') + '×'"
@@ -163,7 +164,7 @@ def payoff(
     layers = [found.mark_rect(opacity=0.13).encode(x="low:Q", x2="high:Q")] if ranges else []
     layers += [grammar.noise(floor, "y"), grammar.one("y"), grammar.intervals(base, color=colour)]
     if _numeric(ticks):  # between texts there is nothing for a line to pass
-        layers.append(base.mark_line(strokeWidth=1.8).encode(y=y, color=colour))
+        layers.append(grammar.through(points, 1.8, x=x, y=y, color=colour))
     for shown in (True, False):
         if some := [point for point in points if point["shown"] == shown]:
             marks = grammar.on(some, x=x, y=y, color=colour, description="hover:N")
@@ -182,11 +183,12 @@ def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int
     axis = alt.Axis(values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g")
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)
     colour, shape = _series(points, width)
-    base = grammar.on(points, x=_over_x(ticks, titles[0], width), description="hover:N")
+    x = _over_x(ticks, titles[0], width)
+    base = grammar.on(points, x=x, description="hover:N")
     line = grammar.on(fits, x="x:Q", y="value:Q", color=colour)
     layers = [line.mark_line(strokeWidth=1.2, strokeDash=[5, 4], opacity=0.8)] if fits else []
     layers += [
-        base.mark_line(strokeWidth=1.8).encode(y=y, color=colour),
+        grammar.through(points, 1.8, x=x, y=y, color=colour),
         grammar.intervals(base, color=colour),
         grammar.dots(base, 62, y=y, color=colour, shape=shape),
     ]

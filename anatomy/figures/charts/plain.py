@@ -126,7 +126,7 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
     base = grammar.on(points, x=x, xOffset=beside, description="hover:N")
     layers = [
         # Between two alignments there is none: the time changes in steps.
-        base.mark_line(strokeWidth=1.6, interpolate="step").encode(y=y, color=colour),
+        grammar.through(points, 1.6, "step", x=x, xOffset=beside, y=y, color=colour),
         grammar.intervals(base, color=colour),
         grammar.dots(base, y=y, color=colour, shape=shape),
     ]

@@ -201,18 +201,18 @@ def _occasions(there: Sequence[Recording]) -> str:
 
 
 def _of_hosts(showing: Showing, there: Sequence[Recording]) -> list[tuple[str, str]]:
-    """The host behind figures that it paces, and what one launch costs there."""
+    """The host behind figures that it paces, and what calling one operation costs there."""
     paced = [each for each in there if any(row.get("paced_by") == HOST for row in each.rows)]
     costs = {each.machine: _launch(showing, each.machine) for each in paced}
     facts = [
         ("CPU", _several(each.data["machine"].get("cpu") for each in paced)),
-        ("one launch", _several(costs.values())),
+        ("one operation called", _several(costs.values())),
     ]
     return [(name, value) for name, value in facts if value]
 
 
 def _launch(showing: Showing, machine: str) -> str | None:
-    """The host's time for one launch on a machine, where that is recorded."""
+    """The host's time to call one operation on a machine, where that is recorded."""
 
     def read() -> str | None:
         with suppress(AnatomyError):

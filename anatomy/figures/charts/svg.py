@@ -8,7 +8,7 @@ build whose charts were drawn before loads neither Altair nor the converter.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from anatomy.figures.charts.simpler import simpler
 from anatomy.record import recording, signatures
 from anatomy.record.showing import Showing, current
 
@@ -27,6 +28,7 @@ WIDTHS = {"wide": 680, "narrow": 330}
 # Whether Altair holds each of its objects against the schema, which takes a third of the time of
 # drawing: the tests do, and a build repeats nothing that they have seen.
 VALIDATED = False
+NEARLY = 8  # pixels: pictures whose widths differ by less are one
 BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
 CACHE = Path(".cache") / "anatomy" / "svg"  # of the checkout, where no other folder is named
 _LABELLED = re.compile(
@@ -35,9 +37,7 @@ _LABELLED = re.compile(
 )
 # What is a whole number but for its last bits, which follow Python and its C library, is one.
 _LONG = re.compile(r"-?\d+(?:\.\d{3,}(?:e-\d+)?|(?:\.\d+)?e-\d+)")
-# The picture as a whole is one image with a label and has a table beside it: single marks are not
-# announced.
-_ROLES = re.compile(r' (?:role|aria-roledescription|aria-label|aria-hidden)="[^"]*"')
+_MARK = re.compile(r' aria-label="([^"]*)"')
 
 
 class Drawing(NamedTuple):
@@ -60,9 +60,13 @@ def chart(
     showing, parts = current(), []
     for title, drawing in panels:
         part = f'<p class="panel">{escape(title)}</p>' if title else ""
-        for kind, width in WIDTHS.items():
-            mine = share(abreast) if kind == "wide" else width
-            part += _picture(showing, picture(drawing, mine, folder), kind)
+        wide, narrow = share(abreast), WIDTHS["narrow"]
+        first = picture(drawing, wide, folder)
+        if narrow - wide in range(NEARLY):  # of several abreast a phone shows the same
+            part += _picture(showing, telling(first, "")[0], "both")
+        else:
+            both = telling(first, picture(drawing, narrow, folder))
+            part += "".join(_picture(showing, *each) for each in zip(both, WIDTHS, strict=True))
         parts.append(f"<div>{part}</div>" if abreast > 1 else part)
     side_by_side = f' abreast" style="--abreast: {abreast}' if abreast > 1 else ""
     start = f'<div class="chart{side_by_side}" role="img" aria-label="{escape(label)}">'
@@ -87,8 +91,10 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
     module, _, name = drawing.function.rpartition(".")
     draw = getattr(import_module(f"anatomy.figures.charts.{module or 'plain'}"), name)
     with debug_mode(VALIDATED):
-        text = json.dumps(draw(*drawing.arguments, width=width), sort_keys=True)
+        spec = draw(*drawing.arguments, width=width)
+    text = json.dumps(spec, sort_keys=True)
     svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
+    svg = simpler(svg, set(_told(spec)))
     with suppress(OSError):  # a cache that can't be written costs time and nothing else
         recording.write_whole(kept, svg)  # two builds may draw the same chart at once
     return svg
@@ -104,15 +110,33 @@ def _tools() -> str:
     return f"{versions} {sha256(b''.join(sources)).hexdigest()}"
 
 
+def _told(part: Any) -> Iterator[str]:
+    """What a specification has its marks tell a reader who points at them."""
+    if isinstance(part, dict):
+        yield from filter(None, [part.get("hover")])
+        part = list(part.values())
+    if isinstance(part, list | tuple):
+        for each in part:
+            yield from _told(each)
+
+
+def telling(wide: str, narrow: str) -> tuple[str, str]:
+    """Both pictures, whose marks say what they tell: on a desk in a title, which a browser shows on
+    hover; on a phone by the number of the same text there, so that it stands on the page once."""
+    texts = dict.fromkeys(_MARK.findall(wide))
+    numbers = {text: f' data-m="{at}"' for at, text in enumerate(texts)}
+    narrow = _MARK.sub(lambda found: numbers.get(found[1], found[0]), narrow)
+    titled = r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>"
+    wide, narrow = (_MARK.sub("", _LABELLED.sub(titled, each)) for each in (wide, narrow))
+    return wide, narrow
+
+
 def _picture(showing: Showing, svg: str, kind: str) -> str:
     """One picture with ids of its own on this page."""
     mine = showing.unique("c" + sha256(svg.encode()).hexdigest()[:8])
     for name in set(re.findall(r'\bid="([^"]+)"', svg)):
         used = rf'(\bid="|url\(#|href="#){re.escape(name)}(?=[")])'
         svg = re.sub(used, rf"\g<1>{mine}-{name}", svg)
-    if kind == "wide":  # a browser shows a title on hover
-        svg = _LABELLED.sub(r"<\g<tag>\g<attributes>><title>\g<label></title></\g<tag>>", svg)
-    svg = _ROLES.sub("", svg)
     return svg.replace("<svg ", f'<svg aria-hidden="true" focusable="false" data-{kind}="" ', 1)
 
 

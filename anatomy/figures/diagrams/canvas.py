@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from html import escape
 from math import ceil
 
-from anatomy.figures.charts.svg import WIDTHS
+from anatomy.figures.charts.svg import WIDTHS, telling
 
 INK, MUTED, LINE = "var(--chart-text)", "var(--chart-muted)", "var(--chart-grid)"
 QUIET, GOOD, BAD = "var(--chart-tone)", "var(--chart-1)", "var(--chart-2)"
@@ -45,12 +45,15 @@ class Canvas:
         edge: str = "none",
         dashed: bool = False,
         round_: float = 2.0,
+        told: str = "",
     ) -> None:
-        """A rectangle with rounded corners; `opacity` is its filling's."""
+        """A rectangle with rounded corners; `opacity` is its filling's. Who points at it is
+        `told` something."""
         size = {"width": max(width, 0.0), "height": max(height, 0.0)}
         look = {"rx": round_, "fill": fill, "stroke": edge}
         look |= {"fill_opacity": opacity} if opacity < 1 else {}
         look |= {"stroke_dasharray": "4 3"} if dashed else {}
+        look |= {"aria_label": told} if told else {}
         self._add(_tag("rect", x=x, y=y, **size, **look), y + height)
 
     def line(
@@ -171,6 +174,5 @@ def both(draw: Callable[[Canvas], None], label: str) -> str:
         canvas = Canvas(width)
         draw(canvas)
         drawn.append(canvas.svg(kind))
-    return (
-        f'<div class="chart diagram" role="img" aria-label="{escape(label)}">{"".join(drawn)}</div>'
-    )
+    both = "".join(telling(*drawn))
+    return f'<div class="chart diagram" role="img" aria-label="{escape(label)}">{both}</div>'

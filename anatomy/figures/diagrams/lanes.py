@@ -4,12 +4,13 @@ from itertools import count
 
 from anatomy.figures import tables
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import BAD, FOURTH, GOOD, INK, LINE, MUTED, THIRD, Canvas
 
 # The same colour for the same thing in all of them.
-LAUNCH, KERNEL, WAIT = GOOD, THIRD, BAD
+LAUNCH, KERNEL, WAIT, COPY = GOOD, THIRD, BAD, FOURTH
 # Pixels: a lane with the space under it, and what is left of the lanes for their names.
 BOX, LANE, SMALL = 18.0, 23.0, 10.0
+LEAST = 1.5  # pixels: a box of what is too short to be seen
 # Widest a tick may be apart of the next, by what is shown: a desk has room for more.
 MOST_TICKS = {True: 6, False: 3}
 
@@ -38,16 +39,28 @@ class Lanes:
         self.lane(y + LANE, "GPU")
 
     def box(
-        self, y: float, start_s: float, end_s: float, fill: str, text: str = "", *, frame=False
+        self,
+        y: float,
+        start_s: float,
+        end_s: float,
+        fill: str,
+        text: str = "",
+        *,
+        frame: bool = False,
+        tall: float = 1.0,
+        told: str = "",
     ) -> None:
         """What lasts from a start to an end, with its name where that fits; a `frame` where one
-        only waits. What begins beyond the axis is left out."""
+        only waits. `tall` is its share of the lane; who points at it is `told` something. What
+        begins beyond the axis is left out."""
         if start_s >= self.until_s:
             return
         x, end = self.at(start_s), self.at(end_s)
         gap = 0.7 if end - x > 4 else 0
         how = {"edge": fill, "dashed": True, "opacity": 0.12} if frame else {"opacity": 0.85}
-        self.sheet.box(x + gap, y, max(end - x - 2 * gap, 1.5), BOX, fill=fill, **how)
+        high = tall * BOX
+        wide = max(end - x - 2 * gap, LEAST)
+        self.sheet.box(x + gap, y + BOX - high, wide, high, fill=fill, told=told, **how)
         if text and self.fits(text, start_s, end_s):
             colour = INK if frame else canvas.PAPER
             middle = (x + end) / 2

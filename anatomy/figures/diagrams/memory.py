@@ -17,13 +17,15 @@ BAR = 22.0  # pixels
 
 
 class Level(NamedTuple):
-    """One place for data: bytes per second that a copy there reaches, and bytes that fit."""
+    """One place for data: bytes per second that a copy there reaches, and bytes that fit; `more` is
+    the rate of a byte more, without what a call takes to start and to end."""
 
     name: str
     what: str
     bytes_per_s: float
     fits: int | None
     colour: str
+    more: float | None = None
 
 
 def memory_ladder(*, caption: str | None = None) -> str:
@@ -52,9 +54,13 @@ def _levels(bandwidth: Recording, transfers: Recording) -> list[Level]:
     if not copy or not copy.cache or not copy.memory or not pinned:
         raise BadParameter("no copies within the cache, in memory and from the host are recorded.")
     link = pinned["bytes"] / pinned["median_s"]
-    l2, hbm = "copies that stay in the cache", "copies larger than the cache"
+    l2, hbm = "a whole copy; pale: each byte more", "copies larger than the cache"
+    slope = curves.marginals(bandwidth.rows).get("copy")
+    more = slope.rate.median if slope else None
+    if more is None:
+        l2 = "copies that stay in the cache"
     return [
-        Level("L2 cache", l2, curves.rate(copy.cache), machine.get("l2_bytes"), THIRD),
+        Level("L2 cache", l2, curves.rate(copy.cache), machine.get("l2_bytes"), THIRD, more),
         Level("HBM", hbm, curves.rate(copy.memory), machine.get("memory_bytes"), GOOD),
         Level("link to the CPU", "copies from pinned memory", link, None, BAD),
     ]
@@ -79,12 +85,15 @@ def _said(level: Level) -> str:
 
 
 def _rate(level: Level) -> str:
-    return units.rate(level.bytes_per_s, "B/s", most=2)
+    whole = units.rate(level.bytes_per_s, "B/s", most=2)
+    if level.more is None:
+        return whole
+    return f"{whole.split()[0]} and {units.rate(level.more, 'B/s', most=2)}"
 
 
 def _bars(sheet: Canvas, levels: list[Level]) -> None:
-    most = max(each.bytes_per_s for each in levels)
-    beside = canvas.wide("00.0 TB/s", bold=True) + 10
+    most = max(each.more or each.bytes_per_s for each in levels)
+    beside = max(canvas.wide(_rate(each), bold=True) for each in levels) + 10
     for level in levels:
         top = sheet.height + (20 if sheet.height else 12)
         used = sheet.words(0, top, level.name, bold=True)
@@ -95,6 +104,9 @@ def _bars(sheet: Canvas, levels: list[Level]) -> None:
             sheet.words(sheet.width, top, fits, colour=MUTED, size=11, anchor="end")
         long = (sheet.width - beside) * level.bytes_per_s / most
         sheet.box(0, top + 7, sheet.width - beside, BAR, fill=LINE, opacity=0.5)
+        end = max((sheet.width - beside) * (level.more or 0) / most, long, 1.5)
+        if level.more:
+            sheet.box(0, top + 7, end, BAR, fill=level.colour, opacity=0.4)
         sheet.box(0, top + 7, max(long, 1.5), BAR, fill=level.colour, opacity=0.85)
-        sheet.words(max(long, 1.5) + 8, top + 7 + 15, _rate(level), bold=True)
+        sheet.words(end + 8, top + 7 + 15, _rate(level), bold=True)
     sheet.space(4)

@@ -53,7 +53,7 @@ class Chain(NamedTuple):
         if self.launches < self.kernels:
             return f"{launch} to launch {self.kernels} kernels at once, {kernel} to run each"
         bound = "host-bound" if self.host_bound else "GPU-bound"
-        return f"{launch} to launch a kernel, {kernel} to run it: {bound}"
+        return f"{launch} to call an operation, {kernel} to run its kernel: {bound}"
 
 
 def queues(

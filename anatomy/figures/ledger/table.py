@@ -119,7 +119,8 @@ def _table(showing: Showing, found: Sequence[Result]) -> str:
         if lines := [_row(showing, each) for each in found if each.claim.trivia == trivia]:
             bodies += f"<tbody>{APART if trivia else ''}{''.join(lines)}</tbody>"
     markup = f"<thead><tr>{heads}</tr></thead>{bodies}"
-    return tables.wrapped(markup, "The ledger of claims", "claims-ledger")
+    columns = [head.removeprefix("#") for head in HEADS]
+    return tables.wrapped(markup, "The ledger of claims", columns, "claims-ledger")
 
 
 def _row(showing: Showing, result: Result) -> str:
@@ -148,23 +149,17 @@ def _row(showing: Showing, result: Result) -> str:
 def _cell(head: str, key: float | None, text: str) -> str:
     """A cell, with what a script sorts it by."""
     kinds = ("n" if head.startswith("#") else "", "none" if text == tables.NONE else "")
-    classes, head = " ".join(filter(None, kinds)), head.removeprefix("#")
+    classes = " ".join(filter(None, kinds))
     sorted_by = "" if key is None else f' data-key="{key:.6g}"'
-    if head == "claim":
+    if head.removeprefix("#") == "claim":
         return f'<th scope="row"{sorted_by}>{text}</th>'
-    return tables.cell_of(head, text, classes, sorted_by)
+    return tables.cell_of(text, classes, sorted_by)
 
 
 def _seen(result: Result) -> str:
-    """The measured number with its interval, or the span of its cases; and what it is."""
-    seen = result.measured
-    if seen is None:
-        return tables.NONE
-    text = tables.lighter(seen.text)
-    if seen.cases > 1:
-        ends = text.rpartition(" in ")[0]
-        text = f'{escape(seen.middle)} <span class="ci">median of {seen.cases}: {ends}</span>'
-    return text + _remark(result.claim.measures)
+    """The measured number, and what it is."""
+    number = tables.measured(result.measured)
+    return number if number == tables.NONE else number + _remark(result.claim.measures)
 
 
 def _remark(text: str) -> str:

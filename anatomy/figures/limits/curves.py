@@ -1,4 +1,5 @@
-"""What rows of `limits.bandwidth` and `limits.floors` say: plateaus, knees, cost over a length."""
+"""What rows of `limits.bandwidth` and `limits.floors` say: plateaus, knees, the rate of one more
+byte, cost over a length."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,10 @@ from anatomy.table.intervals import Interval, median_interval
 
 LEAST_STEP = 1.1  # a cache that gives less than so many times the memory's rate shows no knee
 BEYOND = 4  # from so many caches on, a working set is the memory's alone
+# Working sets, as shares of the cache, over which a byte more costs what the cache needs for it: a
+# smaller one is over before it is under way, and a larger one begins to lose its place.
+WITHIN = (1 / 8, 1 / 2)
+STRAIGHT = 0.05  # times that stray farther from a line have no one rate
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,16 @@ class Step:
     memory: Row | None  # the fastest of those several caches large
     # Working set at which the rate has fallen half way; None where the cache is hardly faster.
     knee_bytes: float | None
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """What a byte more takes of one operation in the cache, and what a call takes besides."""
+
+    op: str
+    way: str
+    rate: Interval  # bytes per second, by the slope from size to size
+    fixed: Interval  # seconds: the start and the end of a call
 
 
 @dataclass(frozen=True)
@@ -79,6 +94,47 @@ def _crossing(points: Sequence[Row], level: float) -> float | None:
             low, high = log(before["working_set_bytes"]), log(after["working_set_bytes"])
             return exp(low + part * (high - low))
     return None
+
+
+def marginals(table: Iterable[Row]) -> dict[str, Marginal]:
+    """Of each operation of `limits.bandwidth` the rate inside the cache, from size to size, in the
+    way that has the highest; an operation whose times lie on no line has none.
+
+    A rate's interval spans those with any one of the sizes left out: which sizes are taken moves it
+    more than a repeat does.
+    """
+    ways: dict[tuple[str, str], list[Row]] = {}
+    for row in table:
+        size, cache = row.get("working_set_bytes") or 0, row.get("cache_bytes") or 0
+        inside = cache and WITHIN[0] <= size / cache <= WITHIN[1]
+        if inside and row.get("role") != "again" and rate(row) and row.get("blocks_s"):
+            ways.setdefault((row["op"], row["way"]), []).append(row)
+    found: dict[str, Marginal] = {}
+    for (op, way), points in ways.items():
+        each = _marginal(op, way, points)
+        if each and (op not in found or each.rate.median > found[op].rate.median):
+            found[op] = each
+    return found
+
+
+def _marginal(op: str, way: str, points: Sequence[Row]) -> Marginal | None:
+    """Of one way, None of fewer than four sizes or of times that stray from a line."""
+    whole = _over_bytes(points)
+    if len(points) < 4 or whole is None or whole.strays > STRAIGHT:
+        return None
+    rest = [_over_bytes([each for each in points if each is not out]) for out in points]
+    each, fixed = ([getattr(found, part) for found in (whole, *rest)] for part in ("each", "fixed"))
+    low, high = min(end.low for end in each), max(end.high for end in each)
+    if low <= 0:
+        return None
+    span = Interval(whole.fixed.median, min(e.low for e in fixed), max(e.high for e in fixed))
+    return Marginal(op, way, Interval(1 / whole.each.median, 1 / high, 1 / low), span)
+
+
+def _over_bytes(points: Sequence[Row]) -> "Line | None":
+    """The line of one way's times over the bytes that it moves."""
+    count = min(len(row["blocks_s"]) for row in points)
+    return line([row["bytes"] for row in points], [row["blocks_s"][:count] for row in points])
 
 
 def line(lengths: Sequence[float], blocks: Sequence[Sequence[float]]) -> Line | None:

@@ -83,17 +83,30 @@ def _drawn(points: Sequence[Placed], ceilings: Ceilings) -> str:
         rate, low, high = each.rates
         bound = each.intensity * slope
         said = units.rate(rate, "FLOP/s", low, high)
+        share = rate / bound if bound < _peak(ceilings) else None
         hover = f"{each.label}: {units.significant(each.intensity)} FLOP/B, {said}"
+        roof = _roof(each.row, share, ceilings)
+        hover += f"; {roof}" if roof else ""
         mark = {"at": each.intensity, "value": rate, "low": low, "high": high}
         marks.append(mark | {"number": str(number), "hover": hover})
-        share = units.percent(rate / bound) if bound < _peak(ceilings) else tables.NONE
         intensity = f"{units.significant(each.intensity)} FLOP/B"
-        lines.append([f"{number}. {escape(each.label)}", intensity, said, share])
+        lines.append([f"{number}. {escape(each.label)}", intensity, said, roof or tables.NONE])
     drawing = svg.Drawing("loglog.roofline", (*rooflines.roofs(ceilings)[:2], marks))
     label = "Operations on the roofline. The table under it names them."
-    head = ("operation", "#arithmetic intensity", "#reaches", "#of what HBM allows")
+    head = ("operation", "#arithmetic intensity", "#reaches", "#of its roof")
     table = tables.listed(head, lines, "Operations on the roofline")
     return svg.chart([("", drawing)], label) + figures.twin(table, unfold=True)
+
+
+def _roof(row: Row, share: float | None, ceilings: Ceilings) -> str:
+    """Under which roof an operation is, and how near."""
+    if share is not None:
+        return f"{units.percent(share)} of what HBM allows"
+    own = rows.derived(row, ceilings)
+    if units.missing(own.get("share")):
+        return ""
+    name = own["share_of"].removeprefix(machine.MATMUL)
+    return f"{units.percent(own['share'])} of the {name} peak"
 
 
 def _peak(ceilings: Ceilings) -> float:

@@ -63,7 +63,7 @@ def formats(ceilings: Ceilings) -> list[str]:
 
 
 def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
-    """Each ceiling beside the maker's figure and the clock that it holds at."""
+    """Each ceiling beside the maker's figure, and its share of that at the clock read here."""
     sheet = _datasheet()
     theirs = machine.from_datasheet(sheet.slug) if sheet else {}
     refused = {row["limit"]: row["note"] for row in table if row.get("note")}
@@ -78,13 +78,25 @@ def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
             here = tables.why(refused[name])
         stated = units.rate(maker.value, maker.unit) if maker else tables.NONE
         clock = sheet.peak_clock_mhz.get(name.removeprefix(machine.MATMUL)) if sheet else None
-        lines.append([escape(name), here, stated, share, f"{clock:g} MHz" if clock else ""])
+        read = _clock_of(name, table) if clock and share else None
+        at_clock = units.percent(found.value / maker.value * clock / read) if read else ""
+        clocks = [f"{each:.0f} MHz" if each else "" for each in (clock, read)]
+        lines.append([escape(name), here, stated, share, *clocks, at_clock])
     if not lines:
         return ""
-    head = ("ceiling", "#measured here", "#maker's figure", "#reached", "#which holds at")
+    head = ("ceiling", "#measured here", "#maker's figure", "#reached")
+    head += ("#maker's clock", "#clock read here", "#reached at that clock")
     sources = "; ".join(dict.fromkeys(escape(each.source) for each in theirs.values()))
     cited = f'<p class="cite">Maker\'s figures: {sources}.</p>' if sources else ""
     return tables.listed(head, lines, "Ceilings of the machine") + cited
+
+
+def _clock_of(name: str, table: Sequence[Row]) -> float | None:
+    """MHz of the SMs, read after the calls that are a ceiling; None where it was not read."""
+    products = [row for row in table if row.get("limit") == name and row.get("flops")]
+    there = [row for row in products if row.get("median_s") and row.get("role") != "again"]
+    best = max(there, key=lambda row: row["flops"] / row["median_s"], default={})
+    return best.get("sm_clock_mhz")
 
 
 def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
@@ -111,19 +123,24 @@ def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
 
 
 def _steps(table: Sequence[Row], cache: int) -> str:
-    """Plateaus and knee of each operation."""
-    lines = []
+    """Plateaus and knee of each operation, and what a byte more takes inside the cache."""
+    more, lines = curves.marginals(table), []
     for step in curves.steps(table):
-        times = knee = tables.NONE
+        times = knee = rate = start = tables.NONE
         if step.cache and step.memory:
             times = units.ratio(curves.rate(step.cache) / curves.rate(step.memory))
         if step.knee_bytes is not None:
             share = f'<span class="ci">{units.percent(step.knee_bytes / cache, 2)} of it</span>'
             knee = f"{units.byte_count(step.knee_bytes)} {share}"
-        lines.append([escape(step.op), _rate(step.cache), _rate(step.memory), times, knee])
-    rates = ("#best within the cache", "#several caches", "#one over the other")
-    head = ("operation", *rates, "#half way down at")
-    return tables.listed(head, lines, "Plateaus and knee")
+        if slope := more.get(step.op):
+            ends = slope.rate.median / TERA, slope.rate.low / TERA, slope.rate.high / TERA
+            rate = f"{tables.figure(*ends)} TB/s"
+            start = units.seconds(slope.fixed.median, most=2)
+        rates = (_rate(step.cache), rate, start, _rate(step.memory))
+        lines.append([escape(step.op), *rates, times, knee])
+    rates = ("#best call in the cache", "#a byte more there", "#start and end of a call")
+    head = ("operation", *rates, "#several caches", "#call over call", "#half way down at")
+    return tables.listed(head, lines, "Plateaus, the rate of a byte more, and knee")
 
 
 def _curve(best: Sequence[Row]) -> str:

@@ -27,6 +27,7 @@ EXEC_OPTIONS = {
 SHOWN_OPTIONS = dict.fromkeys(("title", "linenums", "hl_lines"))
 
 _OPENING = re.compile(r"^(?P<prefix>[> \t]*)(?P<marker>`{3,}|~{3,})(?P<header>[^\n]*)$")
+_LANGUAGE = re.compile(r"[\w#.+-]+")  # what the Markdown extension takes for one
 _TOKEN = re.compile(
     r"""(?P<key>[A-Za-z][\w-]*)(?:=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>\S*)))?"""
     r"|[^ \t].*"  # the rest, from what is no option
@@ -140,6 +141,8 @@ def _options(text: str) -> tuple[dict[str, str], list[str]]:
 def _misused(fence: Fence, header: str) -> list[str]:
     """Options that markdown-exec would pass over in silence."""
     wrong = []
+    if fence.language and not _LANGUAGE.fullmatch(fence.language):
+        wrong.append(f"{fence.language!r} can't be read as a language, such as python.")
     known = EXEC_OPTIONS | SHOWN_OPTIONS
     for key, value in fence.options.items():
         if key not in known:

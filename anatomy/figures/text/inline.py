@@ -10,6 +10,7 @@
     [[seed:fp16-2048.matmul.sliced_offset_view | ratio]]  a figure that the seed published
     [[machine:gpu]]  [[machine:torch]]              what the figures were made on
     [[target:power]]  [[target:power | found]]      a target of the harnesses' comparison
+    [[l2:copy]]  [[exponentials:forward N=8192]]    what chapters reckon (their references.py)
     [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
     [[index: Techniques]]  pages of a section, by what their front matter says
 
@@ -21,6 +22,7 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
     speed     of a ratio of times, in one direction: `5.9× slower`, `2.1× faster`, `3% slower`;
               `as fast` where the verdict is `same` or the interval lies within 2 %; where it is
               undecided `about as fast`, or beyond a factor of 1.1 `1.2× slower (undecided)`
+    speed over VARIANT   the same over another row of its operation and quantity, block by block
     range     the value with its interval, for tables and folds
     .2f, us   a Python format spec, or a unit
 
@@ -57,6 +59,7 @@ _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 
 MOST_SAID = 200  # characters of a reference in what is said of it
+OVER = "speed over "  # a format: the name of another row than the control follows
 Selector = tuple[str | None, str]  # a column, or None for any that tells rows apart; a value
 
 
@@ -138,7 +141,10 @@ def render(showing: Showing, body: str) -> str:
     if found.recording is None:
         return spans.gap(found)
     try:
-        return _value(found, pick(found, selectors, ceilings), column, spec.strip())
+        row, spec = pick(found, selectors, ceilings), spec.strip()
+        if spec.startswith(OVER):
+            row, spec = _over(found, row, column, spec.removeprefix(OVER).strip()), "speed"
+        return _value(found, row, column, spec)
     except (UnknownName, BadParameter):
         if found.freshness.current:
             raise
@@ -212,6 +218,15 @@ def pick(found: Found, selectors: Sequence[Selector], ceilings: Any) -> rows.Row
     return rows.derived(left[0], ceilings)
 
 
+def _over(found: Found, row: rows.Row, column: str, control: str) -> rows.Row:
+    """A row with its ratio over another one of its operation and quantity."""
+    if column not in ("ratio", "speedup"):
+        raise BadParameter(f"over another row there is a ratio or a speedup, and no {column}.")
+    place = {name: row.get(name) for name in ("op", "quantity")}
+    base = rows.select(found.recording.rows, **place, variants=[control])
+    return rows.derived(rows.against([*base, row], control)[-1], None)
+
+
 def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
     value = lookup("column", column, row)
     if units.missing(value):
@@ -239,6 +254,8 @@ def _origin(found: Found, row: rows.Row, column: str) -> str:
     if interval and not any(units.missing(end) for end in interval):
         said += f", {rows.interval_name([row])}"
     parts = [said]
+    if column in ("ratio", "speedup") and row.get("control"):
+        parts.append(f"over {row['control']}")
     if column in rows.SPEEDS and (verdict := row.get(rows.SPEEDS[column][0])):
         floor = row.get("noise_floor")
         near = "" if units.missing(floor) else f", noise floor {units.percent(floor)}"

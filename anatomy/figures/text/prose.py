@@ -109,6 +109,7 @@ _PREMISE = re.compile(
 _NO_RESULT = re.compile(r"\?\W*$|\b(?:above|below|at) 1\b", re.IGNORECASE)
 _DECIDES = re.compile(r"\[\[(?!\s*(?:cited|given|machine|index):)|<!--\s*(?:given|cited):\s*\S")
 _DECIDED = "\0"
+SHOWN, LABELS = ("caption", "title"), "labels"  # keywords whose texts a reader sees
 
 
 def figures(text: str) -> list[tuple[int, str]]:
@@ -183,6 +184,20 @@ def seen(text: str, without: set[int]) -> Iterator[tuple[int, str]]:
             tree = ast.parse(fence.code)
         except SyntaxError:  # which the build reports with its line
             continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield fence.line + node.lineno, node.value
+        for node in _words(tree):
+            yield fence.line + node.lineno, node.value
+
+
+def _words(node: ast.AST) -> Iterator[ast.Constant]:
+    """The texts in a block's code that a reader sees. Others name what is shown, an experiment, a
+    row or a column: they are what a call is given in place, or under a keyword without words."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node
+    elif isinstance(node, ast.keyword) and node.arg == LABELS and isinstance(node.value, ast.Dict):
+        for value in node.value.values:  # the keys are names of rows
+            yield from _words(value)
+    elif not isinstance(node, ast.keyword) or node.arg in (*SHOWN, LABELS):
+        named = isinstance(node, ast.Call) and ast.unparse(node.func) != "print"
+        for child in ast.iter_child_nodes(node):
+            if not (named and isinstance(child, ast.Constant)):
+                yield from _words(child)

@@ -9,6 +9,7 @@ from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.tradeoffs import breakeven
 from anatomy.figures.tradeoffs.breakeven import Cell, Wanted
+from anatomy.figures.tradeoffs.chooser import chooser
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
@@ -119,12 +120,23 @@ def _hover_text(cell: Cell, wanted: Wanted) -> str:
         return f"{cell.variant}, {where}: not shown: {cell.why}"
     ends = (None, None) if wanted.counted else (cell.low, cell.high)
     few = f": {cell.few}" if cell.few else ""
-    return f"{cell.variant}, {where}: {units.ratio_range(cell.value, *ends)}, {cell.word}{few}"
+    found = f"{units.ratio_range(cell.value, *ends)}, {cell.word}{few}"
+    return f"{cell.variant}, {where}: {found}{_amounts(cell, wanted)}"
+
+
+def _amounts(cell: Cell, wanted: Wanted) -> str:
+    """What the ratio is of: the variant's time or count, and the control's."""
+    column = wanted.value if wanted.counted else "median_s"
+    both = [(row or {}).get(column) for row in (cell.row, cell.control)]
+    if any(map(units.missing, both)):
+        return ""
+    here, there = (rows.printed({column: value}, column) for value in both)
+    return f"; {here} against {there}"
 
 
 def _map(cells: Sequence[Cell], wanted: Wanted) -> str:
     """A heat map of each variant, and the key under them."""
-    panels, words, edges = [], [], 0
+    panels, shapes, words, edges = [], [], [], 0
     few = any(cell.few for cell in cells)
     for variant in wanted.variants:
         mine = [cell for cell in cells if cell.variant == variant]
@@ -134,12 +146,12 @@ def _map(cells: Sequence[Cell], wanted: Wanted) -> str:
         edges += len(line)
         words += [cell.word for cell in places.values()]
         words += [UNTRIED] * (len(across) * len(up) - len(places))
+        # Row by row, as the chooser counts them.
         every = ((i, j) for j in range(len(up)) for i in range(len(across)))
-        squares = [_square(place, places.get(place), wanted) for place in every]
-        axes = [
-            (rows.heading(column), [label(column, value) for value in values])
-            for column, values in ((wanted.x, across), (wanted.y, up))
-        ]
+        untold = {(i, j): _untold(variant, across[i], up[j]) for i, j in every}
+        squares = [_square(place, cell, wanted) for place, cell in (untold | places).items()]
+        axes = _axes(across, up, wanted)
+        shapes.append((variant, axes[0][1], axes[1][1]))
         name = variant if len(wanted.variants) > 1 else ""
         panels.append((name, svg.Drawing("heatmaps.heat", (squares, *axes, line))))
     counted = ", ".join(f"{words.count(w)} {w}" for w in WORDS if w in words)
@@ -147,7 +159,14 @@ def _map(cells: Sequence[Cell], wanted: Wanted) -> str:
     by = f"{rows.heading(wanted.x)} and {rows.heading(wanted.y)}"
     named = f"Heat map of {shown} by {by}: {len(words)} cells{f', {counted}' if counted else ''}."
     picture = svg.chart(panels, f"{named} {SEE_TABLE}", abreast=_abreast(panels))
-    return picture + _key(words, edges, wanted, few=few)
+    every = (breakeven.axis(getattr(cell, name) for cell in cells) for name in ("x", "y"))
+    return picture + chooser(_axes(*every, wanted), shapes) + _key(words, edges, wanted, few=few)
+
+
+def _axes(across: Sequence, up: Sequence, wanted: Wanted) -> list[tuple[str, list[str]]]:
+    """Name and values of both coordinates, as they are printed."""
+    both = (wanted.x, across), (wanted.y, up)
+    return [(rows.heading(column), [label(column, v) for v in values]) for column, values in both]
 
 
 def _abreast(panels: Sequence[svg.Panel]) -> int:
@@ -160,11 +179,14 @@ def _abreast(panels: Sequence[svg.Panel]) -> int:
     return ceil(len(panels) / ceil(len(panels) / most))
 
 
-def _square(place: tuple[int, int], cell: Cell | None, wanted: Wanted) -> dict[str, Any]:
+def _untold(variant: str, x: Any, y: Any) -> Cell:
+    """A cell that no row of the recording is about."""
+    return Cell(variant, x, y, {}, None, why="not in the recording")
+
+
+def _square(place: tuple[int, int], cell: Cell, wanted: Wanted) -> dict[str, Any]:
     """One cell as it is drawn: text, word, mark, tone, and depth of the tone from 0 to 1."""
     square = {"i": place[0], "j": place[1], "text": "–", "word": "", "mark": "", "tone": "none"}
-    if cell is None:
-        return square | {"depth": 0.0, "hover": "not in the recording"}
     square["hover"] = _hover_text(cell, wanted)
     if cell.value is None:
         return square | {"depth": 0.0}

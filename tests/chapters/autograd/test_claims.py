@@ -61,7 +61,9 @@ def test_what_was_not_measured_gives_no_verdict(name, table, edited):
 def test_attention_is_one_node_where_it_is(edited):
     name = "attention-nodes-become-one"
     found = edited(name, "census")
-    assert found.word == claims.FAILS and "attention 19 and 20 (math)" in found.evidence, "20+"
+    assert found.word == claims.FAILS and "attention: 19 unfused, 20 (math)" in found.evidence, (
+        "20+"
+    )
     assert found.measured.high == 19
 
     def all_one(row):

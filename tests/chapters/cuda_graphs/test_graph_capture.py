@@ -222,7 +222,7 @@ def test_the_verdict_on_graphs_follows_the_rows(word, ratio, expected, recorded)
         edited(recorded, f"graph_capture.{name}", lambda row: say(row, word, ratio))
     found = verdict("cuda-graphs-are-faster", recorded)
     assert found.word == expected
-    said = re.search(r"faster at all in (\d+), slower in (\d+)", found.evidence)
+    said = re.search(r"(\d+) are faster at all, (\d+) slower", found.evidence)
     assert (said[1] != "0", said[2] != "0") == (word == "faster", word == "slower")
 
 

@@ -105,7 +105,7 @@ def test_a_baseline_whose_products_are_pytorchs_own_has_no_cublas(root):
 def test_a_baseline_without_a_product_says_nothing_of_cublas(root):
     edit(root, kernels("0 fp32", [ladder_rows.ELEMENTWISE, "pointwise", 8, 1e-4]))
     found = verdict("baseline-has-no-cublas", root)
-    assert found.word == claims.NOT_MEASURABLE and "known to be a product" in found.evidence
+    assert found.word == claims.NOT_MEASURABLE and "known to be a matmul" in found.evidence
 
 
 def test_a_type_of_pytorchs_in_a_kernel_of_cublas_does_not_make_it_pytorchs(root):
@@ -132,12 +132,12 @@ def test_fp16_is_shown_without_the_optimizer_too_which_decides_nothing(root):
     edit(root, quick)
     found = verdict("amp-is-fp16", root)
     assert found.word == claims.FAILS
-    assert "Without AdamW: C=1024 0.5" in found.evidence
+    assert "Without AdamW: at width 1024 0.5" in found.evidence
 
 
 def test_a_rung_that_goes_backwards_is_named(root):
     found = verdict("every-step-is-faster", root)
-    assert "3 default at C=4096" in found.evidence
+    assert "3 default at width 4096" in found.evidence
     assert "3 default" in found.condition and found.condition.startswith("except for")
     edit(root, retimed("3 default", 0.5))
     # What is made faster leaves the next rung behind it, whose stored ratio stays as it was.
@@ -186,7 +186,7 @@ def test_the_parts_that_are_triton_are_told_apart(root):
 
 def test_a_block_is_one_kernel_only_if_it_is(root):
     found = verdict("whole-block-fused", root)
-    assert found.measured.value == pytest.approx(96 / 4) and "50.0 before" in found.evidence
+    assert found.measured.value == pytest.approx(96 / 4) and "50.0 eager" in found.evidence
     edit(root, lambda row: row.update(kernels_per_call=4) if row["op"] == STEP else None)
     assert verdict("whole-block-fused", root).word == claims.HOLDS
     edit(root, lambda row: row.update(kernels_per_call=8) if row["op"] == STEP else None)
@@ -223,7 +223,7 @@ def test_a_launch_that_nothing_waits_for_says_nothing_of_fusing(root):
 
 
 def test_launches_are_avoided_where_graphs_gain_nothing(root):
-    assert "C=4096" in verdict("compile-avoids-launches", root).condition
+    assert "width 4096" in verdict("compile-avoids-launches", root).condition
     edit(root, retimed("3 reduce-overhead", 0.5))
     assert verdict("compile-avoids-launches", root).word == claims.FAILS
 

@@ -3,6 +3,7 @@
 import pytest
 
 from anatomy.chapters.ladder.claims import goals
+from anatomy.chapters.ladder.shown import rungs
 from anatomy.claims import evaluate
 from tests.chapters.ladder import ladder_rows
 from tests.chapters.ladder.shown.test_pages import changed, root
@@ -10,6 +11,7 @@ from tests.fakes import synthetic
 
 __all__ = ["root"]  # the recordings of all three widths
 
+TRAINING = "ladder.training"
 GOALS = ("ladder-goal-at-4096", "ladder-goal-at-1024", "ladder-goal-beyond-engine")
 
 
@@ -26,6 +28,20 @@ def test_goals_are_met_or_missed_by_the_share_of_the_best_product(root):
     assert found["ladder-goal-at-1024"].measured.value == pytest.approx(share, rel=0.02)
     assert "5 bf16 reaches" in found["ladder-goal-at-1024"].evidence
     assert "the mask hides" in found["ladder-goal-at-1024"].evidence
+
+
+def test_what_the_mask_hides_is_left_out_where_attention_is_fused(root):
+    known = {
+        row["variant"]: (row["executed_share"], row["share_of_ceiling"])
+        for row in rungs.of(synthetic.showing(root=root).find(TRAINING).recording.rows)
+        if rungs.measured(row)
+    }
+    executed, whole = known["0 fp32"]  # unfused: both halves are computed
+    assert executed == whole > 0
+    executed, whole = known["5 bf16"]
+    C = T = 1024
+    attention, masked = 4 * C * T, 2 * C * T  # of a token in one layer
+    assert executed / whole == pytest.approx(1 - masked / (24 * C * C + attention))
 
 
 def copied(root, into):

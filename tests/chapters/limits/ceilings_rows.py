@@ -13,7 +13,8 @@ from tests.fakes import synthetic
 RATES = {"copy": (6e12, 4.0e12), "read": (7e12, 4.2e12), "write": (5e12, 3.8e12)}
 LAUNCH_S = 2e-6
 CACHE = 2**26
-SIZES = [2**power for power in range(16, 30)] + [CACHE // 2 + CACHE // 4, CACHE + CACHE // 4]
+SIZES = [2**power for power in range(16, 30)]
+SIZES += [CACHE // 4 + CACHE // 8, CACHE // 2 + CACHE // 4, CACHE + CACHE // 4]
 FP8_FLOPS_PER_S = 1400e12
 # Costs in seconds: fixed part of a replay, and each kernel in it, by quantity.
 GRAPH = {"host_enqueue": (5e-6, 1e-9), "step_wall": (8e-6, 9e-7), "gpu_warm": (3e-6, 9e-7)}

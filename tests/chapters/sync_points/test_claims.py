@@ -119,7 +119,7 @@ def test_item_can_double_the_time_of_training_if_it_does_once(slow, word, tmp_pa
     bench(tmp_path, lambda rows: None)
     result = verdict(tmp_path, "item-doubles-runtime")
     assert result.word == word, result.evidence
-    assert "A loop over nothing but products takes up to" in result.evidence
+    assert "A loop over nothing but matmuls takes up to" in result.evidence
 
 
 def test_a_share_that_stays_does_not_fall(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from anatomy.chapters.sync_points import timelines
 from anatomy.chapters.sync_points.timelines import timeline as shown
-from anatomy.figures.charts import lanes
+from anatomy.figures.diagrams.lanes import COPY, KERNEL, LAUNCH, WAIT
 from anatomy.record.showing import using
 from anatomy.table.errors import UnknownName
 from tests.chapters.sync_points.sync_points_rows import events, timeline
@@ -38,7 +38,7 @@ def test_a_gpu_that_waits_for_its_host_stands_still():
 
 
 def test_the_page_has_a_panel_for_each_run_a_table_and_a_download(page):
-    assert page.count('class="panel"') == 2 and all(run in page for run in RUNS)
+    assert all(f">{run}</text>" in page for run in RUNS)
     assert "GPU still" in page and "nvjet_hsh" in page and "What happened." in page
 
 
@@ -55,18 +55,31 @@ def test_the_download_is_a_chrome_trace_of_every_event(page):
     assert {*RUNS, "CPU", "GPU", "PyTorch"} == named
 
 
-@pytest.mark.parametrize("width", [680, 330])
-def test_kinds_differ_in_height_or_frame_and_runs_share_a_scale(width):
+@pytest.mark.parametrize("kind", ["wide", "narrow"])
+def test_kinds_differ_in_height_or_frame_and_runs_share_a_scale(page, kind):
+    picture = re.search(rf"<svg[^>]*data-{kind}.*?</svg>", page, re.DOTALL)[0]
     boxes = [
-        {"lane": "CPU", "kind": kind, "start": 0.0, "end": 1.0, "hover": ""}
-        for kind in ("launch", "wait")
+        dict(re.findall(r'([\w-]+)="([^"]*)"', box)) for box in re.findall("<rect[^>]*", picture)
     ]
-    spec = lanes.timeline(boxes, ["CPU", "GPU"], 7.0, "us", width=width)
-    launch, wait = (layer["data"]["values"][0] for layer in spec["layer"][1:])
-    assert launch["high"] - launch["low"] < wait["high"] - wait["low"]
-    marks = [layer["mark"] for layer in spec["layer"][1:]]
-    assert marks[0]["strokeDash"] != marks[1]["strokeDash"]
-    assert spec["layer"][1]["encoding"]["x"]["scale"]["domain"] == [0, 7.0]
+    looks = {box["fill"]: (box["height"], "stroke-dasharray" in box) for box in boxes}
+    assert len(looks) > 2 and len({box["fill"] for box in boxes[: len(looks)]}) == len(looks)
+    on_host, on_gpu = ((LAUNCH, WAIT), (KERNEL, COPY))
+    for one, other in (on_host, on_gpu):
+        assert one not in looks or other not in looks or looks[one] != looks[other]
+    ticks = [re.findall(r">([\d.]+ µs|0)</text>", part) for part in picture.split("GPU</text>")[1:]]
+    assert len(ticks) == len(RUNS) and ticks[0] == ticks[1] != []
+
+
+def test_each_event_is_told_once_and_found_in_both_pictures(page):
+    wide, narrow = (
+        re.search(rf"<svg[^>]*data-{kind}.*?</svg>", page, re.DOTALL)[0]
+        for kind in ("wide", "narrow")
+    )
+    drawn = [row for run in RUNS for row in events(run) if row["lane"] in timelines.DRAWN]
+    told = re.findall(r"<rect[^>]*><title>([^<]+)</title></rect>", wide)
+    numbers = [int(number) for number in re.findall(r'<rect[^>]* data-m="(\d+)"', narrow)]
+    assert len(told) == len(numbers) == len(drawn) and "<title>" not in narrow
+    assert [list(dict.fromkeys(told))[number] for number in numbers] == told
 
 
 def test_a_run_that_is_not_there_and_rows_that_are_no_events_are_errors():

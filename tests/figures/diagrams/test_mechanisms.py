@@ -90,7 +90,7 @@ def test_the_bytes_of_all_trips_and_their_least_time_are_said():
     row = {"bytes": 2 * 10**9, "median_s": 0.25, "paced_by": "GPU"}
     copy = Ceiling("copy", 10**12, "B/s", "measured", "here")
     told = fusion.Told(row, fusion.trips(LAYERS), Ceilings("toy", {"copy": copy}))
-    assert told.moved.endswith(": at least 119 ms")
+    assert told.moved.endswith(": 119 ms at a copy's rate")
     assert told.time == "250 ms"
     assert fusion.Told(row | {"paced_by": "host"}, 2, None).time == "250 ms (host-bound)"
 

@@ -3,6 +3,7 @@
 import json
 import re
 from html import escape, unescape
+from statistics import median
 
 import pytest
 
@@ -48,6 +49,19 @@ def test_without_a_format_the_interval_decides_the_digits_and_three_are_the_most
     digits = shown(f"{BENCH}.sliced_offset_view.median_s").partition(" ")[0]
     assert len(digits.replace(".", "")) <= 3
     assert shown(f"{BENCH}.sliced_offset_view.median_s | range") == units.seconds_range(*ends)
+
+
+def test_a_ratio_may_be_over_another_row_than_the_control():
+    names = ("sliced_offset_view", "transposed_view")
+    blocks = [row(name)["blocks_s"] for name in names]
+    over = median(ours / theirs for ours, theirs in zip(*blocks, strict=True))
+    for column in ("ratio", "speedup"):
+        said = shown(f"{BENCH}.sliced_offset_view.{column} | speed over transposed_view")
+        assert said == f"{units.significant(over, 2)}× slower"
+    with pytest.raises(BadParameter, match="no median_s"):
+        shown(f"{BENCH}.sliced_offset_view.median_s | speed over transposed_view")
+    with pytest.raises(UnknownName, match="transposed_view"):
+        shown(f"{BENCH}.sliced_offset_view.ratio | speed over transposed")
 
 
 def test_a_ratio_of_times_is_said_in_one_direction_and_the_exact_one_on_hover():
@@ -177,7 +191,7 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
     text = shown("claim:slice-doubles-fp16")
     number = claims.evaluate(page, "slice-doubles-fp16").measured.text
     assert unescape(text) == (
-        "In fp16 at 2048 the sliced view takes 1.99 times as long in a product. · claimed 1.99×"
+        "In fp16 at 2048 the sliced view takes 1.99 times as long in a matmul. · claimed 1.99×"
         f" · here {number} · ✓holds · evidence"
     )
     html = inline.render(page, "claim:slice-doubles-fp16")

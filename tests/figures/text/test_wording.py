@@ -71,6 +71,15 @@ def test_words_of_our_own_are_none_of_the_field(said):
     assert kinds(caption) == [(2, wording.WORDS)]
 
 
+def test_names_of_rows_in_a_block_are_no_words_of_ours():
+    block = '```python exec="on"\nprint(show({}))\n```'
+    for names in ('"the seed"', '"x", op="product 512"', '"x", where={"way": "written out"}'):
+        assert kinds(block.format(names)) == []
+    assert kinds(block.format('"x", labels={"product": "a matmul"}')) == []
+    assert kinds(block.format('"x", labels={"mm": "a product"}')) == [(2, wording.WORDS)]
+    assert kinds(block.format('{"a product": dict(op="product")}')) == [(2, wording.WORDS)]
+
+
 def test_words_of_the_field_and_code_pass():
     assert kinds("A dot product, `product`, production, a random seed.") == []
 

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import types
+from copy import deepcopy
 from functools import cache
 
 import pytest
@@ -189,9 +190,23 @@ def text(function: ast.FunctionDef) -> str:
     return normalised(bare(function), function.name)
 
 
+class _Apart(ast.NodeTransformer):
+    """A generator for each comprehension, which Python 3.12 and later write into the function
+    itself: there a variable that a comprehension shares with it by name alone would count."""
+
+    def _generator(self, node: ast.ListComp | ast.SetComp | ast.DictComp) -> ast.expr:
+        self.generic_visit(node)
+        pair = isinstance(node, ast.DictComp)
+        element = ast.Tuple([node.key, node.value], ast.Load()) if pair else node.elt
+        name = ast.Name(type(node).__name__, ast.Load())
+        return ast.Call(name, [ast.GeneratorExp(element, node.generators)], [])
+
+    visit_ListComp = visit_SetComp = visit_DictComp = _generator
+
+
 def bytecode(function: ast.FunctionDef) -> tuple:
     """What Python makes of it, in which local variables are numbers."""
-    tree = ast.Module([function], [])
+    tree = ast.Module([_Apart().visit(deepcopy(function))], [])
     return _plain(compile(ast.fix_missing_locations(tree), "x", "exec", optimize=2))
 
 

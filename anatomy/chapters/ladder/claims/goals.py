@@ -1,4 +1,4 @@
-"""The goals that the ladder was built to reach: a rung against the best bfloat16 product of its own
+"""The goals that the ladder was built to reach: a rung against the best bfloat16 matmul of its own
 run, and FP8 in PyTorch and Triton against Transformer Engine."""
 
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ LOSS_NO_WORSE = 2**-8
 
 
 def _share_goal(width: int, least: float):
-    """`claim` of the share of the best product that the best bf16 rung is to reach at a width."""
+    """`claim` of the share of the best matmul that the best bf16 rung is to reach at a width."""
     number = f"{100 * least:.0f} %"
     return claim(
         NEEDS[width],
         statement=f"At width {width} the best bf16 rung reaches {number} or more of the card's "
-        "best bf16 product in the same run.",
+        "best bf16 matmul in the same run.",
         number=number,
         claimed=(least, 1.0),
         unit="share",
@@ -44,13 +44,13 @@ def _share_goal(width: int, least: float):
 
 @_share_goal(4096, 0.85)
 def ladder_goal_at_4096(table: Table) -> Finding:
-    """TFLOP/s of the fastest bf16 rung over those of the fastest product, at width 4096."""
+    """TFLOP/s of the fastest bf16 rung over those of the fastest matmul, at width 4096."""
     return _of_ceiling(table, 0.85)
 
 
 @_share_goal(1024, 0.65)
 def ladder_goal_at_1024(table: Table) -> Finding:
-    """TFLOP/s of the fastest bf16 rung over those of the fastest product, at width 1024."""
+    """TFLOP/s of the fastest bf16 rung over those of the fastest matmul, at width 1024."""
     return _of_ceiling(table, 0.65)
 
 
@@ -81,11 +81,11 @@ def ladder_goal_beyond_engine(*tables: Table) -> Finding:
 
 
 def _of_ceiling(table: Table, least: float) -> Finding:
-    """Share of the best product of the same run that the fastest bf16 rung reaches."""
+    """Share of the best matmul of the same run that the fastest bf16 rung reaches."""
     best = _fastest(_steps(table, "bf16"), "No rung in bf16")
     products = [row for row in table.select(op=CEILING) if not why_not(row)]
     if not products:
-        raise Unmeasured("The best product of this run was not measured.")
+        raise Unmeasured("The best matmul of this run was not measured.")
     product = max(products, key=lambda row: row["flops"] / row["median_s"])
     rates = [rate_of(row, "flops", "FLOP/s") for row in (best, product)]
     share = replace(quotient(*rates), unit="share")
@@ -94,20 +94,16 @@ def _of_ceiling(table: Table, least: float) -> Finding:
     with cases.at() as case:
         case(share.at_least(least), share)
     return cases.finding(
-        f"{best['variant']} reaches {share.text} of the best product: {reached} of {top} "
-        f"({product['variant']}).{_masked(best, share.value)}"
+        f"{best['variant']} reaches {share.text} of the best matmul: {reached} of {top} "
+        f"({product['variant']}).{_masked(best)}"
     )
 
 
-def _masked(best: Row, share: float) -> str:
+def _masked(best: Row) -> str:
     """The same share without the half of attention that the causal mask hides."""
-    width, sequence = best.get("width"), best.get("sequence")
-    if not width or not sequence:
+    if units.missing(share := best.get("executed_share")):
         return ""
-    # 24 C^2 + 4 C T for each token and layer, of which 2 C T are masked.
-    left = 1 - 2 * sequence / (24 * width + 4 * sequence)
-    percent = units.percent(left * share)
-    return f" Without the half of attention that the mask hides it is {percent}."
+    return f" Without the half of attention that the mask hides it is {units.percent(share)}."
 
 
 def _besides_attention(ours: Row, theirs: Row) -> str:
@@ -123,7 +119,7 @@ def _besides_attention(ours: Row, theirs: Row) -> str:
 
 
 def _steps(table: Table, format: str, rung: str | None = None) -> list[Row]:
-    """The rows of steps whose products are in a format, of one rung or of all, measured or not."""
+    """The rows of steps whose matmuls are in a format, of one rung or of all, measured or not."""
     steps = table.select(op=STEP) if rung is None else table.select(op=STEP, rung=rung)
     return [row for row in steps if rungs.format_of(row) == format]
 

@@ -34,7 +34,7 @@ HIDDEN = 0.5
 HIDES = "the host is far ahead of the kernels there, and a launch costs no time, fused or not"
 GAIN = 1.05  # what graphs gain, at the least, where launches were left; one process can show it
 NO_KERNELS = "no kernels were listed: that takes an NVIDIA GPU"
-NO_PRODUCTS = f"no kernel of {BASELINE} is known to be a product"
+NO_PRODUCTS = f"no kernel of {BASELINE} is known to be a matmul"
 NO_ACCOUNT = "only a GPU's allocator keeps an account of its memory"
 NAMED = 6  # at the most, of the rungs that are not faster, in the evidence
 TRAFFIC = Need("ladder.traffic")
@@ -47,7 +47,7 @@ COPIED = {"forward": 2, "forward and backward": 4}
 
 
 def _width(table: Table) -> str:
-    return f"C={table.params['width']}"
+    return f"width {table.params['width']}"
 
 
 def _kernels(table: Table, label: str) -> list[list]:
@@ -64,9 +64,9 @@ def _products(kernels: list[list]) -> list[str]:
 
 @claim(*TRAINING)
 def baseline_has_no_cublas(*tables: Table) -> Finding:
-    """At every width no product of rung 0 is a kernel of cuBLAS, and those of rung 1 are.
+    """At every width no matmul of rung 0 is a kernel of cuBLAS, and those of rung 1 are.
 
-    A product is a kernel that multiplies matrices, attention's apart; of rung 1 one is enough.
+    A matmul is a kernel that multiplies matrices, attention's apart; of rung 1 one is enough.
     """
     cases, seen = Cases(), dict[str, str]()
     for table in tables:
@@ -82,7 +82,7 @@ def baseline_has_no_cublas(*tables: Table) -> Finding:
                 first = f"{kernel_names.short(names[0])}, {whose}" if names else "none"
                 seen.setdefault(label, first)
     shown = "; ".join(f"{label} {name}" for label, name in seen.items())
-    return cases.finding(f"The product that takes longest: {shown}.")
+    return cases.finding(f"The matmul that takes longest: {shown}.")
 
 
 def _of_cublas(kernel: str) -> bool:
@@ -98,7 +98,7 @@ def tf32_for_fp32(*tables: Table) -> Finding:
         with cases.at(width=_width(table)) as case:
             row = table.measured(TF32, op=STEP)
             ratio = over_control(row)
-            case(ratio.says("faster"), ratio, f"{_width(table)} {with_verdict(row)}")
+            case(ratio.says("faster"), ratio, f"at {_width(table)} {with_verdict(row)}")
     return cases.finding(f"Time with TF32 over that without: {cases.said()}.")
 
 
@@ -112,7 +112,7 @@ def amp_is_fp16(*tables: Table) -> Finding:
     for table, (op, found) in product(tables, ((WHOLE, cases), (STEP, alone))):
         with found.at(width=_width(table)) as case:
             ratio = table.ratio(AMP_FP16, AMP_BF16, op=op)
-            case(ratio.says("faster"), ratio, f"{_width(table)} {ratio.text}, {ratio.verdict}")
+            case(ratio.says("faster"), ratio, f"at {_width(table)} {ratio.text}, {ratio.verdict}")
     rest = f" Without AdamW: {alone.said()}." if alone.measurable else ""
     return cases.finding(f"Time in fp16 with loss scaling over that in bf16: {cases.said()}.{rest}")
 
@@ -133,7 +133,7 @@ def every_step_is_faster(*tables: Table) -> Finding:
             ends = (row[f"ratio_before{end}"] for end in ("", "_low", "_high"))
             floor, exact = row.get("noise_floor") or 0.0, decides(row)
             ratio = Measured(*ends, floor=floor, exact=exact, verdict=word)
-            slower = f"{label} at {_width(table)} {op}, {ratio.text}"
+            slower = f"{label} at {_width(table)}, {op}: {ratio.text}"
             case(ratio.says("faster"), ratio, slower if word in ("slower", "same") else "")
     slower = "; ".join([case.said for case in cases if case.said][:NAMED])
     seen = f"Not faster: {slower}." if slower else "No rung was slower."
@@ -142,7 +142,7 @@ def every_step_is_faster(*tables: Table) -> Finding:
 
 @claim(*TRAINING)
 def baseline_makes_intermediates(*tables: Table) -> Finding:
-    """Attention written out takes over 5 % more peak memory than fused, in bf16, at every width.
+    """Unfused attention takes over 5 % more peak memory than fused, in bf16, at every width.
 
     That is rung 1 over rung 2, which differ in nothing else; the peak is on top of the weights.
     """
@@ -152,15 +152,15 @@ def baseline_makes_intermediates(*tables: Table) -> Finding:
             rows = [table.measured(label, op=STEP) for label in (AMP_BF16, FUSED)]
             ratio = bytes_over(*rows, "peak_bytes", NO_ACCOUNT)
             case(ratio.at_least(1 + SAME_MEMORY), ratio)
-    written_out = "attention written out over fused"
+    written_out = "unfused attention over fused"
     return cases.finding(f"Peak memory of a step, {written_out}: {cases.range}.")
 
 
 @claim(*TRAINING)
 def triton_for_the_mlp(*tables: Table) -> Finding:
-    """In rung 3 the layer norm, the GELU, and the products are each Triton kernels, by their names.
+    """In rung 3 the layer norm, the GELU, and the matmuls are each Triton kernels, by their names.
 
-    A Triton kernel is named after the operators that it does. Of the products all must be.
+    A Triton kernel is named after the operators that it does. Of the matmuls all must be.
     """
     cases, others = Cases(), set()
     for table, part in product(tables, (*PARTS, "products")):
@@ -174,7 +174,7 @@ def triton_for_the_mlp(*tables: Table) -> Finding:
             own = bool(products) and all(name.startswith(TRITON) for name in products)
             case(own)
             others |= {kernel_names.short(name) for name in products[:1] if not own}
-    beside = f" Products that are not Triton's: {'; '.join(sorted(others))}." if others else ""
+    beside = f" Matmuls that are not Triton's: {'; '.join(sorted(others))}." if others else ""
     return cases.finding(f"Which parts of a compiled step are Triton kernels.{beside}")
 
 
@@ -192,10 +192,10 @@ def whole_block_fused(*tables: Table) -> Finding:
             if count is None:
                 raise Unmeasured(why_not(row) or NO_KERNELS)
             each = count / (2 * row["layers"])
-            was = "" if before is None else f", {before / (2 * row['layers']):.1f} before"
-            seen = f"{_width(table)} {each:.1f}{was}"
+            was = "" if before is None else f", {before / (2 * row['layers']):.1f} eager"
+            seen = f"at {_width(table)} {each:.1f} compiled{was}"
             case(each < 2, Measured.counted(each, "count"), seen)
-    return cases.finding(f"Kernels of a layer in one direction, compiled: {cases.said()}.")
+    return cases.finding(f"Kernels of one layer in one direction: {cases.said()}.")
 
 
 def _launched(row: Row) -> int | None:
@@ -225,8 +225,8 @@ def compile_avoids_launches(*tables: Table) -> Finding:
                 case(None if faster is None else not faster, ratio)
         fused, eager = (_launched(table.row(label, op=STEP)) for label in (COMPILED, FUSED))
         if fused is not None and eager:
-            counts.append(f"{_width(table)} {fused} of {eager}")
-    left = f" Launches that fusing leaves: {', '.join(counts)}." if counts else ""
+            counts.append(f"{fused} of {eager} at {_width(table)}")
+    left = f" Kernels that are left after fusing: {', '.join(counts)}." if counts else ""
     times = f"Time with CUDA graphs over that without, both compiled: {between(taken)}."
     return cases.finding(f"{times}{left}")
 
@@ -255,7 +255,7 @@ def cpp_backend(table: Table) -> Finding:
 
 @claim(TRAFFIC)
 def dram_access_falls(table: Table) -> Finding:
-    """Bytes of attention written out, over those of the fused one, are 5 within 10 %, everywhere.
+    """Bytes of unfused attention, over those of the fused one, are 5 within 10 %, everywhere.
 
     Bytes are those of the card's counters, from the least of the repeats to the most; the copies of
     the scores that a mask makes, which they miss, are in the upper end in full. Where they could
@@ -279,7 +279,7 @@ def dram_access_falls(table: Table) -> Finding:
         on_paper = between(row["formula_over_fused"] for row in measured)
         parts.append(
             f"The fused one moves fewer bytes in {fewer} of {len(measured)} cases. By the card's "
-            f"counters attention written out moves {seen} the bytes of the fused one; on paper, "
+            f"counters unfused attention moves {seen} the bytes of the fused one; on paper, "
             f"where no cache helps, it is {on_paper}."
         )
     if counted:

@@ -182,7 +182,7 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
         sheet.words(x - 10, y + 4, value, bold=True, anchor="end")
     _mark(sheet, x, y, step.host_bound)
     if step.speed:
-        after = x + 9 + wide + 4 if slower else (start or x) + 7
+        after = x + 9 + wide + 4 if slower else max(x + 9, (start or x) + 7)
         room = canvas.wide(step.speed, 11)
         colour = BAD if slower else MUTED
         if not desk and after + room > sheet.width:

@@ -107,7 +107,7 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
         time = f"{rows.printed(row, 'median_s', units.PLAIN_DIGITS)} a step"
         sheet.words(sheet.width, top + 14, time, bold=True, size=13, anchor="end")
         top = sheet.paragraph(0, top + 31, sheet.width, parts(row), colour=MUTED, size=11) - 4
-        if as_graph(row):
+        if rungs.as_graph(row):
             sheet.box(0.5, top - 5, sheet.width - 1, 2 * (HEIGHT + 8) + 2, edge=INK, dashed=True)
             where = sheet.width - 10, top + HEIGHT + 26
             sheet.words(*where, "one launch", size=11, anchor="end")
@@ -116,14 +116,6 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
             top += HEIGHT + 8
         top += 14
     sheet.space(2)  # the edge of the last
-
-
-def as_graph(row: Row) -> bool:
-    """Whether a way's step is one CUDA graph."""
-    name = str(row["variant"])
-    if "graph" in name:
-        return "without" not in name
-    return name.startswith("5") or name == "3 reduce-overhead"
 
 
 def _kernels(sheet: Canvas, kernels: Sequence[Kernel], top: float) -> None:

@@ -1,5 +1,6 @@
 """The rungs of the ladder as rows. The first way of a rung that could be measured stands for it,
-against the rung that its script says it changes (`scripts`), and against rung 0, the control."""
+against the rung that its script says it changes (`scripts`), and against rung 0, the control. What
+is captured in a CUDA graph stands against the compiled step that is, too."""
 
 import fnmatch
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,8 @@ from anatomy.judge.rows import Row
 from anatomy.table import units
 
 CEILING = "ceiling "  # of these operations are the best products of the same run, by format
+# Compiled and replayed as CUDA graphs: what later rungs' graphs are held against.
+COMPILED_GRAPHS = {"rung": "3_compile", "variant": "3 reduce-overhead"}
 # Column of an error -> what it is of.
 ERRORS = {
     "loss_error": "the loss",
@@ -109,13 +112,26 @@ def one_way_of_each(table: Sequence[Row]) -> list[Row]:
 
 def rung_before(row: Row, table: Sequence[Row]) -> Row | None:
     """The rung that a row's own changes, in the way that counts; None of rung 0. Where that rung
-    could not be measured, it is the one that that one changes."""
+    could not be measured, it is the one that that one changes. A later rung's CUDA graph is held
+    against the compiled step's, which is to be had for a keyword: the rest is not the graph's."""
+    later = row.get("rung") not in (None, COMPILED_GRAPHS["rung"]) and as_graph(row)
+    compiled = next((each for each in table if COMPILED_GRAPHS.items() <= each.items()), None)
+    if later and compiled is not None and measured(compiled):
+        return compiled
     there = {each.get("rung"): each for each in one_way_of_each(table)}
     name = row.get("rung")
     while name is not None and (name := scripts.before(name)) is not None:
         if name in there:
             return there[name]
     return None
+
+
+def as_graph(row: Row) -> bool:
+    """Whether a way's step is replayed as CUDA graphs."""
+    name = str(row["variant"])
+    if "graph" in name:
+        return "without" not in name
+    return name.startswith("5") or name == COMPILED_GRAPHS["variant"]
 
 
 def over_rung_before(row: Row, table: Sequence[Row]) -> Row:

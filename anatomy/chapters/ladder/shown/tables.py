@@ -58,6 +58,8 @@ def speeds_alone(view: View) -> str:
         ("#% of its limit", _limit),
     ]
     columns += [] if moved else [("#% of bf16's", of_bf16)]
+    if any(not units.missing(row.get("executed_share")) for row in table):
+        columns += [("#% without masked FLOPs", lambda row: _percent(row.get("executed_share")))]
     return listed(columns, derived, "The rungs: times and speed-ups")
 
 

@@ -1,4 +1,4 @@
-"""What the seed says of synchronization points, put to loops over products of many sizes."""
+"""What the seed says of synchronization points, put to loops over matmuls of many sizes."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -23,7 +23,7 @@ READ_OFF = 0.1  # of a crossing: it lies somewhere between two sizes, and is kno
 
 
 def products(bench: Table) -> list[Row]:
-    """The rows of the products alone, sizes rising; Unmeasured if none of them was measured."""
+    """The rows of the matmuls alone, sizes rising; Unmeasured if none of them was measured."""
     controls = bench.select(role="control")
     rows = [row for row in controls if row.get("op") == f"product {row.get('side')}"]
     there = [row for row in rows if not why_not(row)]
@@ -65,7 +65,7 @@ def _loop(bench: Table, product: Row, line: str) -> Row:
 
 
 def _loops(bench: Table, *lines: str) -> list[tuple[Row, ...]]:
-    """Each product with the rows of its loops with these lines, where all could be measured."""
+    """Each matmul with the rows of its loops with these lines, where all could be measured."""
     found = [(each, *(_loop(bench, each, line) for line in lines)) for each in products(bench)]
     return [rows for rows in found if not any(map(why_not, rows))]
 
@@ -76,7 +76,7 @@ def _time_and_side(product: Row) -> str:
 
 @claim(BENCH)
 def item_includes_pending_work(bench: Table) -> Finding:
-    """Behind each product that outlasts its launch, the host is held for 0.9 of it at the least."""
+    """Behind each matmul that outlasts its launch, the host is held for 0.9 of it at the least."""
     cases = Cases()
     for product in products(bench):
         op = f"behind {product['side']}"
@@ -92,28 +92,30 @@ def item_includes_pending_work(bench: Table) -> Finding:
             seen = f"{taken.text} behind one of {_time_and_side(product)}"
             case(held.at_least(ALL_OF_IT), held, seen)
     if not cases:
-        return Finding(INCONCLUSIVE, "No product lasts longer here than it takes to queue it.")
-    return cases.finding(f"Queueing a product and reading from it: {cases.said()}.")
+        return Finding(INCONCLUSIVE, "No matmul lasts longer here than it takes to queue it.")
+    return cases.finding(f"Queueing a matmul and reading from it: {cases.said()}.")
 
 
 @claim(LOOP, BENCH)
 def item_doubles_runtime(loop: Table, bench: Table) -> Finding:
     """Training of one model or another with an .item() a step takes twice the time, or more.
 
-    A loop over nothing but products is no training: the one that .item() slows down most stands
+    A loop over nothing but matmuls is no training: the one that .item() slows down most stands
     beside it.
     """
     cases = Cases()
     for row in loop.select(variant="item each step"):
         with cases.at(model=row["model"]) as case:
             ratio = over_control(row)
-            seen = f"the {row['model']} model takes {ratio.text} of the time without"
+            seen = f"{ratio.text} for the {row['model']} model"
             case(ratio.at_least(2.0), ratio, seen)
     beside = ""
     if loops := [row for _, row in _loops(bench, ITEM)]:
         most = over_control(max(loops, key=lambda row: row["ratio"])).text
-        beside = f" A loop over nothing but products takes up to {most} with it."
-    return cases.possible(f"With .item() each step, {cases.said(' and ')}.{beside}")
+        beside = f" A loop over nothing but matmuls takes up to {most} with it."
+    return cases.possible(
+        f"Time of training with .item() in each step over that without: {cases.said(', ')}.{beside}"
+    )
 
 
 @claim(BENCH)
@@ -127,18 +129,18 @@ def sync_costs_the_same(bench: Table) -> Finding:
     least, most = min(each, key=lambda extra: extra.high), max(each, key=lambda extra: extra.low)
     claimed = [extra.within(10e-6, 15e-6) for extra in each]
     outcome = False if most.low > least.high else True if all(claimed) else None
-    said = "; ".join(f"{_told(extra)} at {place}" for extra, place in found)
+    said = "; ".join(f"{_told(extra)} behind a matmul of {place}" for extra, place in found)
     # What is not told from nothing is no number of its own in the ledger.
     shown = span([extra for extra in each if extra.low > 0])
-    return answer(outcome, f"An iteration with a synchronize takes more by {said}.", shown)
+    return answer(outcome, f"What a synchronize adds to an iteration: {said}.", shown)
 
 
 def _share_at(bench: Table, seconds: float, low: float, high: float) -> Finding:
-    """Whether the share of a synchronize is in a range, at the product nearest, as a factor."""
+    """Whether the share of a synchronize is in a range, at the matmul nearest, as a factor."""
     product = min(products(bench), key=lambda row: abs(log(row["median_s"] / seconds)))
     share = share_of(trusted(_loop(bench, product, SYNC)))
     inside = share.within(low, high)
-    nearest = f"At a product of {_time_and_side(product)}, the nearest"
+    nearest = f"At a matmul of {_time_and_side(product)}, the nearest"
     evidence = f"{nearest}, a synchronize takes {_told(share)} of an iteration."
     if inside is None:
         evidence += (
@@ -150,13 +152,13 @@ def _share_at(bench: Table, seconds: float, low: float, high: float) -> Finding:
 
 @claim(BENCH)
 def sync_is_1_percent_of_25_ms(bench: Table) -> Finding:
-    """The share of a synchronize at the product nearest to 25 ms rounds to 1 %."""
+    """The share of a synchronize at the matmul nearest to 25 ms rounds to 1 %."""
     return _share_at(bench, BIG_S, 0.005, 0.015)
 
 
 @claim(BENCH)
 def sync_is_half_of_18_us(bench: Table) -> Finding:
-    """The share of a synchronize at the product nearest to 18 us is 45 to 55 %."""
+    """The share of a synchronize at the matmul nearest to 18 us is 45 to 55 %."""
     return _share_at(bench, SMALL_S, 0.45, 0.55)
 
 
@@ -168,13 +170,13 @@ def _time_of_side(bench: Table, side: int, claimed_s: float) -> Finding:
 
 @claim(BENCH)
 def fp16_8192_is_25_ms(bench: Table) -> Finding:
-    """The product alone, back to back on the GPU, takes 25 ms to a tenth."""
+    """The matmul alone, back to back on the GPU, takes 25 ms to a tenth."""
     return _time_of_side(bench, 8192, BIG_S)
 
 
 @claim(BENCH)
 def fp16_512_is_18_us(bench: Table) -> Finding:
-    """The product alone, back to back on the GPU, takes 18 us to a tenth."""
+    """The matmul alone, back to back on the GPU, takes 18 us to a tenth."""
     return _time_of_side(bench, 512, SMALL_S)
 
 
@@ -239,7 +241,7 @@ def gap_means_utilisation(bench: Table) -> Finding:
     pairs = worse or better
     wide, narrow = max(pairs, key=lambda pair: abs(log(pair[0][1].value / pair[1][1].value)))
     evidence = (
-        f"{_gap(wide)}, and {_gap(narrow)}. Of the pairs of sizes that differ in both, the larger "
+        f"{_gap(wide)}; {_gap(narrow)}. Of the pairs of sizes that differ in both, the larger "
         f"gap goes with the busier GPU in {len(better)} and with the idler one in {len(worse)}."
     )
     return answer(not worse, evidence[0].upper() + evidence[1:])
@@ -249,21 +251,21 @@ def _gap(size: tuple[Measured, Measured, Row]) -> str:
     """A size with the ratio of its two loops, and how busy the one without a wait keeps the GPU."""
     ratio, used, product = size
     return (
-        f"behind products of {_time_and_side(product)} a synchronize makes an iteration take "
-        f"{ratio.text} of the time, and without it the GPU is busy for "
-        f"{units.percent(min(1.0, used.value))} of it"
+        f"behind matmuls of {_time_and_side(product)} a synchronize makes an iteration take "
+        f"{ratio.text} of its time without, in which the GPU is busy for "
+        f"{units.percent(min(1.0, used.value))}"
     )
 
 
 @claim(
     BENCH,
-    statement="Where the GPU sets the pace, what a readback takes of an iteration falls as the "
+    statement="Where the GPU is the bottleneck, what a readback takes of an iteration falls as the "
     "kernel grows, from more than half to less than a hundredth.",
     topic="sync points",
     measures="share of an iteration that a readback takes",
 )
 def readback_share_falls(bench: Table) -> Finding:
-    """Of the sizes at which the GPU sets the pace: over half at the first, under 1 % at the last.
+    """Of the sizes that are GPU-bound: over half at the first, under 1 % at the last.
 
     With *q* to queue a kernel, *k* for the kernel and *r* for the line, the share is
     (q + r) / (q + k + r): over half at k = q, and falling from there on.
@@ -271,18 +273,20 @@ def readback_share_falls(bench: Table) -> Finding:
     loops = _loops(bench, ITEM)
     points = [(product, share_of(row)) for product, row in loops if row.get("bound_by") == "GPU"]
     if len(points) < 2:
-        return Finding(INCONCLUSIVE, "The GPU sets the pace at fewer than two sizes.")
+        return Finding(INCONCLUSIVE, "The GPU is the bottleneck at fewer than two sizes.")
     (first, most), (last, least) = points[0], points[-1]
     evidence = (
-        f"It takes {_told(most)} of an iteration behind products of {_time_and_side(first)} and "
+        f"It takes {_told(most)} of an iteration behind matmuls of {_time_and_side(first)} and "
         f"{_told(least)} behind those of {_time_and_side(last)}{_crossings(points)}."
     )
     shortest, share = loops[0][0], share_of(loops[0][1])
     if shortest is not first and share.high < most.low:
-        evidence += " Behind shorter ones, where the host sets the pace, it takes less: "
+        evidence += " Behind shorter ones, where the host is the bottleneck, it takes less: "
         evidence += f"{_told(share)} at {_time_and_side(shortest)}."
     elif shortest is not first:
-        evidence += f" Behind the shortest, where the host sets the pace, it takes {_told(share)}."
+        evidence += (
+            f" Behind the shortest, where the host is the bottleneck, it takes {_told(share)}."
+        )
     ends = [most.within(LEVELS[0], 1.0), least.at_most(LEVELS[-1])]
     outcome = False if False in ends else None if None in ends else True
     if outcome is None and ends[1] is None:
@@ -292,7 +296,7 @@ def readback_share_falls(bench: Table) -> Finding:
 
 
 def _crossings(points: list[tuple[Row, Measured]]) -> str:
-    """Between which products the share falls through each of `LEVELS`, in words; not through one
+    """Between which matmuls the share falls through each of `LEVELS`, in words; not through one
     that no share is shown to be below, or above, though medians may lie on its two sides."""
     found = []
     for level in LEVELS:

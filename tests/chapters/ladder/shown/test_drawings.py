@@ -122,9 +122,9 @@ def test_a_rung_changes_in_its_drawing_what_it_says_to_change():
     }
     assert [*formats.values()] == [{"fp32"}, {"TF32"}, {"bf16"}, {"FP8"}, {"bf16"}, {"FP8"}]
     graphs = ("3 reduce-overhead", "4 current in a graph", "5 bf16")
-    assert all(layers.as_graph({"variant": way}) for way in graphs)
+    assert all(rungs.as_graph({"variant": way}) for way in graphs)
     others = ("3 default", "4 current", "5 bf16 without a graph")
-    assert not any(layers.as_graph({"variant": way}) for way in others)
+    assert not any(rungs.as_graph({"variant": way}) for way in others)
 
 
 def test_every_way_of_the_ladder_has_words_and_a_layer(root):

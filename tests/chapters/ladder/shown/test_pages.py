@@ -153,11 +153,22 @@ def test_a_rung_is_held_against_the_first_way_of_the_one_it_changes(root):
     there = rungs.of(table(root))
     by_name = {row["variant"]: row for row in there}
     assert rungs.rung_before(by_name["0 fp32"], there) is None
-    for name, below in (("1 tf32", "0 fp32"), ("2 amp bf16", "1 amp bf16"), ("5 fp8", "3 default")):
+    held = {"1 tf32": "0 fp32", "2 amp bf16": "1 amp bf16", "3 reduce-overhead": "2 amp bf16"}
+    held |= dict.fromkeys(("4 current", "5 fp8 without a graph"), "3 default")
+    for name, below in held.items():
         assert rungs.rung_before(by_name[name], there)["variant"] == below
     over = rungs.over_rung_before(by_name["2 amp bf16"], there)
     assert over["ratio"] == pytest.approx(0.20 / 0.30, rel=0.01) and over["verdict"] == "faster"
     assert rungs.over_rung_before(by_name["4 bf16"], there)["verdict"] == "slower"
+
+
+def test_what_is_captured_in_a_graph_is_held_against_the_compiled_graph(root):
+    there = rungs.of(table(root))
+    by_name = {row["variant"]: row for row in there}
+    for name in ("4 current in a graph", "5 bf16", "5 fp8 delayed"):
+        assert rungs.rung_before(by_name[name], there)["variant"] == "3 reduce-overhead"
+    by_name["3 reduce-overhead"]["median_s"] = None
+    assert rungs.rung_before(by_name["5 bf16"], there)["variant"] == "3 default"
 
 
 def test_a_rung_that_could_not_be_measured_is_passed_over(root):

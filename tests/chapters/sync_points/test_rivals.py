@@ -1,0 +1,54 @@
+"""Three explanations of what a wait adds: each reckoned from its own parts, beside the measured."""
+
+import re
+
+import pytest
+
+from anatomy.chapters.sync_points.rivals import EXPLANATIONS, added, rivals
+from anatomy.record.showing import using
+from anatomy.table import units
+from anatomy.table.errors import UnknownName
+from tests.chapters.sync_points import sync_points_rows
+from tests.fakes import synthetic
+
+# Seconds as each part takes them alone: the line with nothing to wait for, and by side of the
+# matmul its kernel and the host's time to queue it. Only at side 8 the kernel is the shorter one.
+READING, KERNEL, QUEUE = 10e-6, {8: 2e-6, 64: 50e-6}, 5e-6
+
+
+def parts(line: str = "t.item()") -> list[dict]:
+    found = [{"op": "idle", "variant": line, "median_s": READING}]
+    for side, kernel in KERNEL.items():
+        found.append({"op": f"product {side}", "variant": "product", "median_s": kernel})
+        found.append({"op": f"behind {side}", "variant": "queue", "median_s": QUEUE})
+    return found
+
+
+def test_each_explanation_is_reckoned_from_its_own_parts():
+    assert added(parts(), 8, "t.item()") == (READING, 2e-6, READING + 2e-6)
+    reading, kernel, turns = added(parts(), 64, "t.item()")
+    assert (reading, kernel) == (READING, 50e-6)
+    assert turns == READING + QUEUE, "the host queues while the longer kernel runs"
+
+
+def test_a_part_that_was_not_timed_is_named():
+    with pytest.raises(UnknownName, match="idle"):
+        added(parts()[1:], 8, "t.item()")
+
+
+def test_the_table_holds_the_explanations_against_what_was_measured(tmp_path):
+    sync_points_rows.bench(tmp_path)
+    sides = [512, 4096]
+    with using(synthetic.showing(tmp_path)) as showing:
+        html = rivals("sync_points.bench", sides=sides, caption="Who is right?")
+        table = showing.find("sync_points.bench").recording.rows
+    lines = [
+        [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<(?:td|th)\b.*?</t[dh]>", line)]
+        for line in re.findall(r"<tr>.*?</tr>", html, re.DOTALL)
+        if "<td" in line
+    ]
+    assert [line[0][:3] for line in lines] == [*(each[:3] for each in EXPLANATIONS), "mea"]
+    for column, side in enumerate(sides, start=1):
+        told = [units.seconds(time, most=3) for time in added(table, side, "t.item()")]
+        (seen,) = (r for r in table if (r["op"], r["variant"]) == (f"loop {side}", "t.item()"))
+        assert [line[column] for line in lines] == [*told, units.seconds(seen["wait_s"], most=3)]

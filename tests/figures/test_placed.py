@@ -1,0 +1,36 @@
+"""Operations on the roofline: each says under which roof it is, on hover and in the table."""
+
+import re
+
+import pytest
+
+from anatomy import page
+from anatomy.record.showing import using
+from anatomy.table.errors import BadParameter
+from tests.fakes import synthetic
+from tests.site.test_page import Balance, text
+
+BENCH = {"experiment": "contiguity.bench", "op": "matmul", "quantity": "gpu_warm"}
+SOUND = BENCH | {"variant": "contiguous"}
+
+
+def placed(**operations) -> str:
+    with using(synthetic.showing()):
+        return page.placed(operations)
+
+
+def test_the_memory_or_the_format_is_the_roof_of_an_operation():
+    html = placed(sound=SOUND, few=SOUND | {"flops_per_byte": 1.0})
+    Balance(html)
+    few, sound = re.findall(r"<title>((?:few|sound): [^<]*)</title>", html)
+    assert re.fullmatch(r"few: 1\.00 FLOP/B, \d+ GFLOP/s; [\d.]+% of what HBM allows", few)
+    assert re.fullmatch(r"sound: 1370 FLOP/B, 801 TFLOP/s; 100% of the fp16 peak", sound)
+    table = text(html[html.index("<tbody>") :])
+    for number, told in enumerate((few, sound), start=1):
+        name, rest = told.split(": ")
+        assert f"{number}. {name} {rest.replace(',', '').replace(';', '')}" in table
+
+
+def test_an_operation_whose_work_nobody_counted_is_refused():
+    with pytest.raises(BadParameter, match="counts no operations: give flops_per_byte"):
+        placed(none=SOUND | {"op": "layer_norm"})
