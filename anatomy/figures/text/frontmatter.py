@@ -9,8 +9,8 @@
 
 Navigation, the tables of a section's pages, the table of techniques and the
 pages that the browser tests open follow from these lines, so a new page is one new file. A page of
-the curriculum says `day: 2` (or `week: 1`, `phase: 1`), and its outline tells the rest. A key that is
-not known, a page without its place and two pages in one place are errors with `page.md:line`.
+the curriculum says `day: 2` (or `week: 1`, `phase: 1`), and the outline tells the rest. A key that
+is not known, a page without its place and two pages in one place are errors with `page.md:line`.
 """
 
 import re
@@ -90,7 +90,9 @@ def read(page: str, text: str) -> Front:
             try:
                 told = outline.place(kind, number)
             except BadParameter as error:
-                raise BadParameter(f"{place(page, text, kind)}: the front matter: {error}") from None
+                raise BadParameter(
+                    f"{place(page, text, kind)}: the front matter: {error}"
+                ) from None
             front = replace(front, **{key: getattr(front, key) or told[key] for key in told})
     return front
 
