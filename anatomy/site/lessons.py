@@ -34,7 +34,7 @@ def framed(html: str, day: int, showing: Showing) -> str:
     number = f"Day {day} of {len(tuple(outline.days()))}"
     stands = " · ".join((phase, week, number, f"{outline.HOURS} hours"))
     html = f'<p class="day-of" data-search-exclude>{stands}</p>\n{html}'
-    lead = re.search(r'<p class="lead">.*?</p>|</h1>', html, re.DOTALL)
+    lead = re.search(r'(?<=<p class="lead">).*?</p>', html, re.DOTALL) or re.search("</h1>", html)
     at = lead.end() if lead else len(html)
     html = f"{html[:at]}\n{_time(html)}{html[at:]}"
     before, sources, after = html.partition('<details class="sources"')

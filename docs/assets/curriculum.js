@@ -38,7 +38,7 @@
     const right = unit ? figures[0] : fold.querySelector(".right")?.textContent;
     const says = make("output"), again = [...document.querySelectorAll(`a.guess[href="#${name}"]`)];
     const whereSaid = again.map((link) => link.parentElement.appendChild(make("span", { className: "said" })));
-    const button = make("button", { className: "md-button" }, guess ? "Keep my guess" : "Check");
+    const button = make("button", {}, guess ? "Keep my guess" : "Check");
     const form = make("form", { className: "guess" });
     let input;
     fold.before(form);
@@ -116,7 +116,7 @@
     for (const line of document.querySelectorAll("li[data-day]")) {
       line.querySelector(".score")?.remove();
       const own = scored.filter(([day]) => day === Number(line.dataset.day)).map(([, each]) => each);
-      const told = `${own.reduce((all, each) => all + each, 0)} of ${MOST * own.length}`;
+      const told = `${own.reduce((all, each) => all + each, 0)} of ${MOST * own.length} points`;
       if (own.length) line.firstElementChild.append(make("span", { className: "tag score" }, told));
     }
     if (!mine.length) return;
