@@ -170,7 +170,7 @@ def test_pages_fit_and_text_stands_out(opened, path, setting):
           return [...document.querySelectorAll('.day-of, .spent li, .spent a, .admonition-title,'
               + ' form.guess button, output, .tomorrow p, ol.days li > *, .tag, h2[data-minutes]')]
             .map(e => [light(parse(getComputedStyle(e).color)), ground(e), e])
-            .map(([a, b, e]) => [(Math.max(a, b) + .05) / (Math.min(a, b) + .05), e.className, e.textContent])
+            .map(([a, b, e]) => [(Math.max(a, b) + .05) / (Math.min(a, b) + .05), e.textContent])
             .filter(([ratio]) => ratio < 4.5);
         }"""
     )

@@ -1,4 +1,4 @@
-"""What is wrong with a day's page ends the build, with its place; what is right gets head and foot."""
+"""What is wrong with a day's page ends the build with its place; a right one gets head and foot."""
 
 import re
 

@@ -18,7 +18,7 @@ from anatomy.figures.text import inline, spans
 from anatomy.judge import limits
 from anatomy.record.showing import Found, Showing
 from anatomy.table import chapters, units
-from anatomy.table.errors import AnatomyError, BadParameter, UnknownName, lookup
+from anatomy.table.errors import AnatomyError, BadParameter, lookup
 
 # What a result with a unit reads like; one in another word, such as `blocks`, reads `132 blocks`.
 PRINTED: dict[str, Callable[[float], str]] = {
@@ -101,10 +101,10 @@ def _number(showing: Showing, reference: str) -> tuple[Found, float | None]:
             return found, None
         if kind == "machine":
             return found, float(lookup("field of the machine", name, found.recording.data[kind]))
-        known = {each.name: each.value for each in showing.ceilings or ()}
-        if name not in known:
-            raise UnknownName("limit", name, known)
-        return found, known[name]
+        ceiling = showing.ceilings.get(
+            lookup("limit", name, dict.fromkeys(limits.known_names(), name))
+        )
+        return found, ceiling and ceiling.value
     experiment, params, selectors, column = inline.parse(reference)
     found = showing.find(experiment, **params)
     ceilings = showing.ceilings_of(found)
