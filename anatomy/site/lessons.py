@@ -7,7 +7,7 @@ from html import escape
 
 from anatomy.figures.curriculum import outline
 from anatomy.figures.curriculum.lists import UNWRITTEN, linked
-from anatomy.figures.curriculum.outline import ROMAN, Day
+from anatomy.figures.curriculum.outline import Part
 from anatomy.record.showing import Showing
 
 MINUTES = round(outline.HOURS * 60)
@@ -29,11 +29,11 @@ _ELSEWHERE = ("<!--picture", "<figure", "gap-inline")
 def framed(html: str, day: int, showing: Showing) -> str:
     """A day's page with its place above the heading, its time under the lead, and tomorrow."""
     about = outline.numbered("day", day)
-    phase = linked(showing, "phase", about.phase, f"Phase {ROMAN[about.phase]}")
-    week = linked(showing, "week", about.week, f"Week {about.week}")
-    number = f"Day {day} of {len(tuple(outline.days()))}"
-    stands = " · ".join((phase, week, number, f"{outline.HOURS} hours"))
-    html = f'<p class="day-of" data-search-exclude>{stands}</p>\n{html}'
+    week = outline.numbered("week", about.within)
+    phase = outline.numbered("phase", week.within)
+    place = [linked(showing, each, each.place) for each in (phase, week)]
+    place += [f"Day {day} of {len(outline.parts('day'))}", f"{outline.HOURS} hours"]
+    html = f'<p class="day-of" data-search-exclude>{" · ".join(place)}</p>\n{html}'
     lead = re.search(r'(?<=<p class="lead">).*?</p>', html, re.DOTALL) or re.search("</h1>", html)
     at = lead.end() if lead else len(html)
     html = f"{html[:at]}\n{_time(html)}{html[at:]}"
@@ -112,11 +112,11 @@ def _time(html: str) -> str:
     return f'<ol class="spent" aria-label="{label}" data-search-exclude>{"".join(items)}</ol>\n'
 
 
-def _tomorrow(today: Day, showing: Showing) -> str:
-    if today.number == len(tuple(outline.days())):
+def _tomorrow(today: Part, showing: Showing) -> str:
+    if today.number == len(outline.parts("day")):
         return ""
     day = outline.numbered("day", today.number + 1)
-    name = linked(showing, "day", day.number, day.name)
+    name = linked(showing, day)
     there = "" if name.startswith("<a") else f" {UNWRITTEN}"
     said = f"<b>Tomorrow</b> {name}{there}<br>You measure {escape(day.measures)}."
     return f'<aside class="tomorrow" data-search-exclude><p>{said}</p></aside>\n'

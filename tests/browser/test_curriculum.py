@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.browser.contrast import LEAST, contrasts
 from tests.browser.test_browser import SEEN, SETTINGS
 from tests.fakes import toy_day
 
@@ -158,20 +159,5 @@ def test_pages_fit_and_text_stands_out(opened, path, setting):
     page = opened(path, setting)
     seen = page.evaluate(SEEN)
     assert seen["width"] == SETTINGS[setting]["viewport"]["width"] and seen["heading"]
-    faint = page.evaluate(
-        """() => {
-          const parse = c => c.match(/[\\d.]+/g).map(Number);
-          const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
-            .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
-            .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-          const ground = e => { for (; e; e = e.parentElement) {
-            const c = parse(getComputedStyle(e).backgroundColor);
-            if (c[3] === undefined || c[3] === 1) return light(c); } };
-          return [...document.querySelectorAll('.day-of, .spent li, .spent a, .admonition-title,'
-              + ' form.guess button, output, .tomorrow p, ol.days li > *, .tag, h2[data-minutes]')]
-            .map(e => [light(parse(getComputedStyle(e).color)), ground(e), e])
-            .map(([a, b, e]) => [(Math.max(a, b) + .05) / (Math.min(a, b) + .05), e.textContent])
-            .filter(([ratio]) => ratio < 4.5);
-        }"""
-    )
-    assert faint == []  # WCAG 2.1, 1.4.3
+    texts = ".day-of, .spent *, .admonition-title, form.guess button, output, .tomorrow p, .days *"
+    assert [each for each in contrasts(page, f"{texts}, h2[data-minutes]") if each[1] < LEAST] == []
