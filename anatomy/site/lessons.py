@@ -1,5 +1,29 @@
 """What a day's page gets round its text: where it stands, how its time is spent, what comes next.
-And what is wrong with its boxes: a prediction without a measured answer, an hour too many."""
+And what is wrong with its boxes, which are written like this:
+
+    ## Predict first { data-minutes="10" }
+
+    !!! predict "How many blocks fit before a second wave begins?"
+
+        Write down a number.
+        { #d02-wave data-unit="blocks" }
+
+        ??? answer "What was measured"
+            [[occupancy.staircase.fit.blocks]]: one for each SM.
+
+    [Your guess](#d02-wave){ .guess }
+
+Minutes of a day's sections make 2.5 hours. A name begins with the day's number and is no other
+box's. The first figure of the answer is what was measured, printed in a unit that `data-unit` can
+be converted to. A choice has no unit but a list, each line beginning with its letter in bold, and
+an answer that names the right one: `**b**{ .right }`. Where a script runs, the guess is kept, shown
+in the box and at `.guess`, and scored (docs/assets/curriculum.js).
+
+`!!! calculate`, `!!! measure` and `!!! build` are exercises, with `??? answer`; a name and a unit
+have a reader's figure checked, against 5 % of a calculated answer, or against the range that
+`[[... | expect]]` prints. `!!! takeaway` holds the verdict of a claim. `??? recall "Question"`,
+`!!! misconception "What is believed"` and `!!! outcomes "After today you can"` hold any text.
+"""
 
 import re
 from collections.abc import Iterator
@@ -102,13 +126,13 @@ def _base(unit: str) -> str:
 
 
 def _time(html: str) -> str:
-    """The sections with their minutes, as wide as they are long."""
-    items = [
-        f'<li style="flex-grow:{minutes}"><a href="#{name}">{re.sub("<[^>]*>", "", text)}</a> '
-        f"{minutes} min</li>"
-        for minutes, name, text in _TIMED.findall(html)
-    ]
-    label = f"How the {outline.HOURS} hours are spent"
+    """A bar of the sections, each as wide as it is long."""
+    items = []
+    for minutes, name, text in _TIMED.findall(html):
+        said = f"{re.sub('<[^>]*>', '', text)} {minutes} minutes"
+        link = f'<a href="#{name}" title="{said}" aria-label="{said}">{minutes}</a>'
+        items.append(f'<li style="flex-grow:{minutes}">{link}</li>')
+    label = f"How the {outline.HOURS} hours are spent, in minutes"
     return f'<ol class="spent" aria-label="{label}" data-search-exclude>{"".join(items)}</ol>\n'
 
 
