@@ -93,7 +93,7 @@ def bandwidth(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> 
                 op, {n: windows(op, sizes[n], blocks, scale) for n in fits}, where, blocks
             )
 
-        wanted = {name: needs[f"{op} {size}"] for name, size in sizes.items()}
+        wanted = {name: needs[f"{op} {name}"] for name in sizes}
         how = {"limit": op if op in KERNELS else "read", "iters": iters, "budget_s": CURVE_S}
         return kernel_tables.timed(cell, wanted, make, where=where, **how)
 

@@ -59,8 +59,9 @@ def latency(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd
 
     table = grid.measure_cells(
         [
-            {"op": f"chase {size}", "variant": units.byte_count(size), "working_set_bytes": size}
+            {"op": f"chase {name}", "variant": name, "working_set_bytes": size}
             for size in requirements.chased(on.cache_bytes, scale)
+            for name in [units.byte_count(size)]
         ],
         measure,
         variants=lambda cell: [cell["variant"]],
