@@ -55,7 +55,8 @@ def latency(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd
             budget_s=SIZE_S,
             profile=False,
         ).table
-        return table.assign(loads=loads, cycles_per_load=chase.cycles.item() / loads)
+        cycles = chase.cycles.item() / loads
+        return table.assign(way="one thread", loads=loads, cycles_per_load=cycles)
 
     table = grid.measure_cells(
         [
