@@ -57,9 +57,7 @@ def _rate(row: Row) -> str:
 def _said(place: tuple[int, int], row: Row | None) -> str:
     moved, used = len(sectors(*place)), useful_share(*place)
     rate = _rate(row) if row else ""
-    return f"{moved} sectors, {units.percent(used, 2)} used" + (
-        f", {rate} measured" if rate else ""
-    )
+    return f"{moved} sectors, {100 * used:.3g}% used" + (f", {rate} measured" if rate else "")
 
 
 def _rows(sheet: Canvas, said: dict[tuple[int, int], str]) -> None:

@@ -47,7 +47,7 @@ def latency(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd
         # Alone, for another working set would take its place in the caches.
         table = compare(
             {cell["variant"]: chase},
-            reference=lambda: torch.ones(1),
+            reference=lambda: torch.ones(1, device=where),
             quantity="gpu_warm",
             op=cell["op"],
             device=where,

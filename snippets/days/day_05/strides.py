@@ -1,7 +1,8 @@
 """Day 5: what a stride costs, in PyTorch alone, on a GPU or a CPU.
 
 Run it:  python strides.py [ELEMENTS]
-Every sum reads as many floats, so what grows with the stride is only the memory they lie in.
+Every sum reads as many floats: what grows with the stride is the memory that
+they lie in.
 """
 
 import statistics
@@ -11,7 +12,7 @@ import time
 import torch
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-ELEMENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 2**24  # that each sum reads
+ELEMENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 2**24  # of each sum
 STRIDES = (1, 2, 4, 8, 16, 32)
 
 
@@ -28,6 +29,7 @@ def seconds(x: torch.Tensor) -> float:
 x = torch.rand(ELEMENTS * STRIDES[-1], device=DEVICE)
 first = None
 for stride in STRIDES:
-    took = seconds(x[: ELEMENTS * stride : stride])  # (ELEMENTS,), each `stride` apart
+    took = seconds(x[: ELEMENTS * stride : stride])  # (ELEMENTS,)
     first = first or took
-    print(f"stride {stride:2}: {took * 1e3:8.3f} ms, {took / first:.1f} times stride 1's")
+    times = took / first
+    print(f"stride {stride:2}: {took * 1e3:8.3f} ms, {times:.1f} × stride 1")
