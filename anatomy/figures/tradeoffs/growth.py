@@ -16,7 +16,7 @@ from anatomy.judge.exponents import LEAST_POINTS, PowerFit, power_fit
 from anatomy.judge.plateaus import plateaus
 from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current, selectors
-from anatomy.table import columns, units
+from anatomy.table import units
 from anatomy.table.errors import BadParameter, UnknownName
 
 FITS = ("power", "levels")
@@ -61,8 +61,6 @@ def curve(
         BadParameter: Several rows of a series have one size, or none can be drawn.
     """
     params = selectors(experiment, params, op, quantity)
-    if fit is not None and fit not in FITS and not columns.column(fit).meaning:
-        raise UnknownName("fit, or column", fit, FITS)
     wanted = Wanted(x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond)
     found = current().find(experiment, **params)
     return framing.exhibit(found, caption, lambda: _shown(found, wanted), kind="growth")
@@ -120,6 +118,8 @@ def _shown(found: Found, wanted: Wanted) -> str:
         }
         ends, under = _steps(levels, wanted), _levels(levels, wanted)
     elif wanted.fit:
+        if not any(wanted.fit in row for line in drawn.values() for row in line):
+            raise UnknownName("fit", wanted.fit, FITS)
         ends = [
             {"series": name, "x": row[x], "value": row[wanted.fit]}
             for name, line in drawn.items()
